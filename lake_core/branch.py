@@ -1,0 +1,199 @@
+"""Writing to a branch of a pool: `pool.branch("main").load([...])`.
+
+A load is: read blocks, write sorted objects, land one transaction.  Nothing that fails on the way leaves a
+trace in the history; objects of a load that never landed are the vacuum's.  `job` hands the same steps to a
+distributed engine: workers build objects, one driver commits them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lake_core.catalog import Settings
+from lake_core.commits import Draft, History, Landed
+from lake_core.errors import InvalidInput
+from lake_core.ingest.block import Block, Reading
+from lake_core.ingest.formats import read_blocks
+from lake_core.ingest.load import ObjectBuilder
+from lake_core.naming import NOKEY, REJECTED, IdSource
+from lake_core.objects.metadata import Origin
+from lake_core.records import Action, AddObject, Consume, Source, Transaction
+from lake_core.records.pools import PoolConfig
+from lake_core.store import Store
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """What a load did: `transaction` is None where there was nothing to load.
+
+    `records` counts those of the pool itself, `size` the bytes of all objects; `nokey`
+    and `rejected` those of the sub-pools.  `repeated` says that the token had been used and the first outcome stands.
+    """
+
+    transaction: int | None
+    id: str | None = None
+    records: int = 0
+    objects: int = 0
+    size: int = 0
+    nokey: int = 0
+    rejected: int = 0
+    repeated: bool = False
+
+
+@dataclass(frozen=True)
+class Job:
+    """A load under way: all that a worker must know to build objects for it, and the driver to commit it."""
+
+    origin: Origin
+    branch: str
+    base: int
+    memory: int
+    token: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A line of transactions of a pool, to be written to."""
+
+    store: Store
+    pool: PoolConfig
+    name: str
+    history: History
+    ids: IdSource
+    author: str
+    lake_id: str
+
+    @property
+    def settings(self) -> Settings:
+        """The pool's policies."""
+        return Settings(self.pool.settings)
+
+    def load(
+        self,
+        files: list[str],
+        *,
+        format: str = "auto",
+        token: str = "",
+        message: str = "",
+        progress: Callable[[str], None] = lambda file: None,
+    ) -> LoadResult:
+        """Take in files (NDJSON, CSV, Parquet; plain or gzipped) as one transaction.
+
+        With a `token` a repeated call returns the first outcome.  `progress` hears of each file begun.
+        Raises InvalidInput (nothing is committed), NotFound, Conflict, OutcomeUnknown, Unavailable.
+        """
+
+        def blocks() -> Iterable[Block]:
+            for file in files:
+                progress(file)
+                yield from read_blocks(self.reading(file), format=format, null=self.settings["csv.null"])
+
+        return self._load(blocks(), token=token, message=message)
+
+    def append(self, records: pa.Table, *, token: str = "", message: str = "") -> LoadResult:
+        """Take in an Arrow table as one transaction; as `load`."""
+        return self._load([Block(records)], token=token, message=message)
+
+    def reading(self, file: str) -> Reading:
+        """How the pool wants a file read."""
+        return Reading(
+            file,
+            declared=self.settings.declared,
+            key=self.pool.key.names,
+            bad_records=self.settings["bad_records"],
+        )
+
+    def job(self, *, token: str = "", message: str = "") -> Job | LoadResult:
+        """Begin a load whose objects are built elsewhere, or give the outcome that the token stands for."""
+        head = self.history.load()
+        if token and (done := self.history.remembered(token)) is not None:
+            return self._outcome(done)
+        return Job(
+            origin=Origin(self.lake_id, self.pool.id, self.ids.new(), self.author),
+            branch=self.name,
+            base=head.n,
+            memory=self.settings["load.memory"],
+            token=token,
+            message=message,
+        )
+
+    def builder(self, job: Job, *, first_place: int = 0) -> ObjectBuilder:
+        """Builds objects for the job, here."""
+        return ObjectBuilder(self.store, self.pool.key, job.origin, job.memory, self.ids.new, first_place)
+
+    def commit(
+        self,
+        job: Job,
+        *,
+        objects: list[AddObject],
+        schemas: list[pa.Schema],
+        sources: list[Source] | None = None,
+    ) -> LoadResult:
+        """Land the objects of a job; nothing is written where there are neither objects nor sources.
+
+        Sources alone are recorded too (an empty file is taken in once, not looked at for ever).
+        """
+        actions: tuple[Action, ...] = (*([Consume(tuple(sources))] if sources else []), *objects)
+        if not actions:
+            return LoadResult(None)
+        draft = Draft(
+            id=job.origin.transaction,
+            branch=job.branch,
+            base=job.base,
+            author=self.author,
+            actions=actions,
+            schemas=tuple(schemas),
+            message=job.message,
+            token=job.token,
+        )
+        landed = self.history.commit(draft)
+        return self._outcome(landed) if landed.repeated else _result(landed, objects)
+
+    def _load(self, blocks: Iterable[Block], *, token: str, message: str) -> LoadResult:
+        job = self.job(token=token, message=message)
+        if isinstance(job, LoadResult):
+            return job
+        builder = self.builder(job)
+        for block in blocks:
+            builder.add(block)
+        written = builder.finish()
+        return self.commit(job, objects=[w.action for w in written], schemas=[w.schema for w in written])
+
+    def _outcome(self, landed: Landed) -> LoadResult:
+        transaction = self.history.transaction(landed.n, landed.id)
+        return _result(landed, [a for a in transaction.actions if isinstance(a, AddObject)])
+
+
+def _result(landed: Landed, objects: list[AddObject]) -> LoadResult:
+    def count(sub: str) -> int:
+        return sum(o.records for o in objects if o.sub == sub)
+
+    return LoadResult(
+        landed.n,
+        landed.id,
+        records=count(""),
+        objects=len(objects),
+        size=sum(o.size for o in objects),
+        nokey=count(NOKEY),
+        rejected=count(REJECTED),
+        repeated=landed.repeated,
+    )
+
+
+def count_actions(transaction: Transaction) -> dict[str, int]:
+    """Actions by kind, for the log."""
+    counts: dict[str, int] = {}
+    for action in transaction.actions:
+        kind = str(type(action).__struct_config__.tag)
+        counts[kind] = counts.get(kind, 0) + 1
+    return counts
+
+
+def check_writable(sub: str) -> None:
+    """Sub-pools are filled by loads of their pool; raises InvalidInput."""
+    if sub:
+        raise InvalidInput(f"the sub-pool {sub} is read-only: load into the pool itself")

@@ -1,0 +1,126 @@
+"""What can be set on a pool: every policy of every agent, by name, with its default and its meaning.
+
+Settings are stored as the text that the user gave and read as typed values here, so that an old lake gets
+the defaults of a newer program.  `type.FIELD=TYPE` declares a field's type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from lake_core.errors import InvalidInput
+from lake_core.objects.types import declared_field
+
+TYPE_PREFIX = "type."
+FORMATS = ("auto", "ndjson", "csv", "parquet")
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in words:
+            raise ValueError(f"use {' or '.join(words)}")
+        return text
+
+    return parse
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise ValueError("use a whole number of at least 1")
+    return int(text)
+
+
+_SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+_SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def _size(text: str) -> int:
+    match = re.fullmatch(r"(\d+)\s*([kmg]i?)?b?", text.strip().lower())
+    if not match or int(match[1]) < 1:
+        raise ValueError("use a size such as 500MB or 1GiB")
+    return int(match[1]) * _SIZES[match[2] or ""]
+
+
+def _span(text: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd])", text.strip().lower())
+    if not match:
+        raise ValueError("use a span of time such as 30s, 10m, 6h, 7d")
+    return float(match[1]) * _SPANS[match[2]]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: how its text is read, the text it has by default, what it does."""
+
+    parse: Callable[[str], Any]
+    default: str
+    meaning: str
+
+
+KNOWN: dict[str, Setting] = {
+    "description": Setting(str, "", "what the pool holds, for people"),
+    "bad_records": Setting(
+        _one_of("fail", "quarantine"),
+        "fail",
+        "a record that cannot be read fails the load, or goes to the sub-pool $rejected",
+    ),
+    "csv.null": Setting(str, "", "a word that stands for null in CSV, beside the empty value"),
+    "load.memory": Setting(
+        _size, "256MiB", "how much is sorted at once; a larger load makes several objects"
+    ),
+    "ingest.source": Setting(
+        str, "", "where files land: a folder or a glob; empty: the ingest agent passes by"
+    ),
+    "ingest.format": Setting(_one_of(*FORMATS), "auto", "format of the landed files; auto: by their names"),
+    "ingest.batch_files": Setting(_count, "1000", "most files in one batch"),
+    "ingest.batch_bytes": Setting(_size, "1GiB", "most bytes in one batch (a larger file is one alone)"),
+    "ingest.batch_age": Setting(
+        _span, "0s", "a batch that is not full waits until its oldest file is this old"
+    ),
+}
+
+
+class Settings:
+    """Typed access to a pool's settings."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = dict(texts)
+
+    def __getitem__(self, name: str) -> Any:
+        setting = KNOWN[name]
+        return setting.parse(self._texts.get(name, setting.default))
+
+    def text(self, name: str) -> str:
+        """As it was given, or the default."""
+        return self._texts.get(name, KNOWN[name].default)
+
+    @property
+    def declared(self) -> dict[str, pa.Field]:
+        """Fields whose type the pool declares, by name."""
+        return {
+            name[len(TYPE_PREFIX) :]: declared_field(name[len(TYPE_PREFIX) :], text)
+            for name, text in self._texts.items()
+            if name.startswith(TYPE_PREFIX)
+        }
+
+
+def check_settings(changes: Mapping[str, str]) -> None:
+    """Raises InvalidInput for an unknown setting or a value that it cannot take."""
+    for name, text in changes.items():
+        if text == "":
+            continue
+        if name.startswith(TYPE_PREFIX):
+            declared_field(name[len(TYPE_PREFIX) :], text)
+            continue
+        setting = KNOWN.get(name)
+        if setting is None:
+            raise InvalidInput(f"setting {name!r} is unknown; there are: {', '.join(KNOWN)}, type.FIELD")
+        try:
+            setting.parse(text)
+        except ValueError as error:
+            raise InvalidInput(f"setting {name}={text}: {error}") from error

@@ -1,0 +1,114 @@
+"""Commands about records: load, scan, get, query."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from typing import Any
+
+import pyarrow as pa
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from lake_core.branch import LoadResult
+from lake_core.cli.output import human_size, print_json, say, write_records
+from lake_core.errors import NotFound
+from lake_core.ingest.sources import find_files
+from lake_core.lake import Lake
+from lake_core.query import query
+from lake_core.scan.scan import result_schema
+
+
+def load(args: Namespace) -> None:
+    """Take in files."""
+    branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)
+    files = [f.uri for f in find_files(args.files)]
+    with _progress() as progress:
+        task = progress.add_task("load", total=len(files), file="")
+        started: list[str] = []
+
+        def begin(file: str) -> None:
+            progress.update(task, completed=len(started), file=file.rpartition("/")[2])
+            started.append(file)
+
+        result = branch.load(
+            files, format=args.format, token=args.token, message=args.message, progress=begin
+        )
+        progress.update(task, completed=len(files), file="")
+    report_load(result, pool=args.pool, as_json=args.json)
+
+
+def _progress() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("files  {task.fields[file]}"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )
+
+
+def report_load(result: LoadResult, *, pool: str, as_json: bool) -> None:
+    """What a load did, for people or for programs."""
+    if as_json:
+        print_json(vars(result))
+        return
+    if result.transaction is None:
+        say(f"{pool}: nothing to load; nothing was committed")
+        return
+    did = "had loaded" if result.repeated else "loaded"
+    line = f"{pool}: {did} {result.records:,} records in {result.objects} objects ({human_size(result.size)})"
+    if result.nokey:
+        line += f", {result.nokey:,} without the key in {pool}.$nokey"
+    if result.rejected:
+        line += f", {result.rejected:,} rejected in {pool}.$rejected"
+    say(f"{line}; transaction {result.transaction} {result.id}")
+
+
+def parse_key(text: str) -> Any:
+    """A key on the command line: a JSON scalar or list, or a bare string."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return text if isinstance(value, dict) else value
+
+
+def scan(args: Namespace) -> None:
+    """Records of a key range, in key order."""
+    view = Lake.open(args.lake).pool(args.pool).at(args.at)
+    span = view.span(
+        low=None if args.from_ is None else parse_key(args.from_),
+        high=None if args.to is None else parse_key(args.to),
+    )
+    plan = view.plan(span=span, columns=args.columns)
+    write_records(
+        view.run(plan, limit=args.limit), result_schema(plan), format=_format(args), path=args.output
+    )
+
+
+def get(args: Namespace) -> None:
+    """The records of one key."""
+    view = Lake.open(args.lake).pool(args.pool).at(args.at)
+    found = view.get(parse_key(args.key))
+    if not found.num_rows:
+        raise NotFound(f"pool {args.pool!r}: no record with key {args.key}")
+    write_records([found], found.schema, format=_format(args), path=None)
+
+
+def sql(args: Namespace) -> None:
+    """SQL over pools."""
+    reader = query(Lake.open(args.lake), args.sql)
+    tables = (pa.Table.from_batches([batch]) for batch in reader)
+    write_records(tables, reader.schema, format=_format(args), path=args.output)
+
+
+def _format(args: Namespace) -> str:
+    """JSON where it is asked for or where the output is no terminal."""
+    if args.json:
+        return "json"
+    return args.format or ("table" if sys.stdout.isatty() else "json")

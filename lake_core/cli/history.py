@@ -1,0 +1,45 @@
+"""Commands about the history: log, inspect."""
+
+from __future__ import annotations
+
+import datetime as dt
+from argparse import Namespace
+from itertools import islice
+
+from lake_core.branch import count_actions
+from lake_core.cli.output import print_json, print_table
+from lake_core.inspection import inspect_object
+from lake_core.lake import Lake
+
+
+def log(args: Namespace) -> None:
+    """Transactions newest first."""
+    pool = Lake.open(args.lake).pool(args.pool)
+    rows = [
+        {
+            "n": n,
+            "id": t.id,
+            "branch": t.branch,
+            "parent": t.parent,
+            "time": dt.datetime.fromtimestamp(t.time / 1e6, dt.UTC).isoformat().replace("+00:00", "Z"),
+            "author": t.author,
+            "message": t.message,
+            "token": t.token,
+            "actions": count_actions(t),
+        }
+        for n, t in islice(pool.log(branch=args.branch), args.limit)
+    ]
+    if args.json:
+        for row in rows:
+            print_json(row)
+        return
+    for row in rows:
+        counts = row["actions"]
+        assert isinstance(counts, dict)
+        row["actions"] = " ".join(f"{kind}:{count}" for kind, count in counts.items())
+    print_table(rows, empty=f"{args.pool}: no transactions yet")
+
+
+def inspect(args: Namespace) -> None:
+    """Any object of the lake as JSON."""
+    print_json(inspect_object(Lake.open(args.lake).store, args.name))

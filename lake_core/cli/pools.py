@@ -1,0 +1,138 @@
+"""Commands about the lake and its pools: init, create, ls, show, set, drop, rename."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from lake_core.catalog.settings import KNOWN
+from lake_core.cli.output import human_size, print_json, print_table, say
+from lake_core.errors import InvalidInput
+from lake_core.keys.encoding import show_key
+from lake_core.lake import Lake
+from lake_core.objects.types import show_type
+
+
+def init(args: Namespace) -> None:
+    """Make a lake."""
+    lake = Lake.create(args.lake)
+    if args.json:
+        print_json({"lake": lake.store.uri, "id": lake.id})
+    else:
+        say(f"made the lake {lake.store.uri} ({lake.id})")
+
+
+def create(args: Namespace) -> None:
+    """Make a pool."""
+    settings = parse_settings(args.set)
+    settings.update({f"type.{k}": v for k, v in parse_settings(args.type).items()})
+    pool = Lake.open(args.lake).create_pool(args.pool, key=args.key, kind=args.kind, settings=settings)
+    if args.json:
+        print_json({"pool": pool.name, "id": pool.config.id, "key": str(pool.config.key)})
+    else:
+        say(f"made the pool {pool.name}, sorted by {pool.config.key}")
+
+
+def parse_settings(words: list[str]) -> dict[str, str]:
+    """`K=V ...` -> a dictionary; raises InvalidInput."""
+    settings = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise InvalidInput(f"{word!r}: write NAME=VALUE")
+        settings[name] = value
+    return settings
+
+
+def ls(args: Namespace) -> None:
+    """List the pools."""
+    lake = Lake.open(args.lake)
+    rows = []
+    for pool in lake.pools():
+        view = lake.pool(pool.name).at()
+        names = ["", *view.state.branches[view.branch].snapshot.sub_pools()]
+        for sub in names:
+            part = lake.pool(f"{pool.name}.{sub}" if sub else pool.name).at()
+            references = part.references
+            rows.append(
+                {
+                    "pool": f"{pool.name}.{sub}" if sub else pool.name,
+                    "key": str(part.key) or "(arrival)",
+                    "kind": pool.kind,
+                    "records": sum(r.records for r in references),
+                    "objects": len({r.object for r in references}),
+                    "size": sum(r.size for r in references),
+                    "transactions": view.n,
+                }
+            )
+    if args.json:
+        for row in rows:
+            print_json(row)
+    else:
+        print_table([{**r, "size": human_size(int(str(r["size"])))} for r in rows], empty="no pools yet")
+
+
+def show(args: Namespace) -> None:
+    """Show one pool: layout, schema, settings."""
+    pool = Lake.open(args.lake).pool(args.pool)
+    view = pool.at(args.at)
+    references = view.references
+    shown = {
+        "pool": pool.name,
+        "id": pool.config.id,
+        "key": str(view.key),
+        "kind": pool.config.kind,
+        "branch": view.branch,
+        "transaction": view.n,
+        "records": sum(r.records for r in references),
+        "objects": len({r.object for r in references}),
+        "size": sum(r.size for r in references),
+        "depth": view.depth,
+        "low": show_key(min((r.low for r in references), default=None), view.key),
+        "high": show_key(max((r.high for r in references), default=None), view.key),
+        "fields": {f.name: show_type(f) for f in view.schema},
+        "settings": {name: pool.settings.text(name) for name in KNOWN}
+        | {f"type.{name}": show_type(f) for name, f in pool.settings.declared.items()},
+    }
+    if args.json:
+        print_json(shown)
+        return
+    for name in ("pool", "id", "key", "kind", "branch", "transaction", "records", "objects", "size", "depth"):
+        value = (
+            human_size(view_size)
+            if name == "size" and isinstance(view_size := shown[name], int)
+            else shown[name]
+        )
+        print(f"{name:12} {value:,}" if isinstance(value, int) else f"{name:12} {value}")
+    print(f"{'range':12} {shown['low']} to {shown['high']}")
+    for heading in ("fields", "settings"):
+        print(heading)
+        part = shown[heading]
+        assert isinstance(part, dict)
+        width = max((len(k) for k in part), default=0)
+        for key, text in part.items():
+            print(f"  {key:{width}}  {text}".rstrip())
+
+
+def set_(args: Namespace) -> None:
+    """Change settings."""
+    n = Lake.open(args.lake).catalog.configure(args.pool, parse_settings(args.settings))
+    _done(args, n, f"changed the settings of {args.pool}")
+
+
+def drop(args: Namespace) -> None:
+    """Take a pool off the list."""
+    n = Lake.open(args.lake).catalog.drop(args.pool)
+    _done(args, n, f"dropped the pool {args.pool}; its objects stay until they are vacuumed")
+
+
+def rename(args: Namespace) -> None:
+    """Give a pool another name."""
+    n = Lake.open(args.lake).catalog.rename(args.pool, args.new)
+    _done(args, n, f"renamed the pool {args.pool} to {args.new}")
+
+
+def _done(args: Namespace, n: int, message: str) -> None:
+    if args.json:
+        print_json({"transaction": n})
+    else:
+        say(message)

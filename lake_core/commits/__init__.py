@@ -1,0 +1,12 @@
+"""The history of one pool: transactions that land on branches, and the states they fold into.
+
+`snapshot` is what a branch holds, columnar; `state` folds entries into the state of all branches; `landing`
+decides, purely, what becomes of a piece of work that meets a newer tip than it began on; `commit` does it.
+"""
+
+from lake_core.commits.commit import History
+from lake_core.commits.landing import Draft, Landed
+from lake_core.commits.snapshot import Reference, Snapshot
+from lake_core.commits.state import PoolState
+
+__all__ = ["Draft", "History", "Landed", "PoolState", "Reference", "Snapshot"]

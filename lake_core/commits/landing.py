@@ -1,0 +1,120 @@
+"""What becomes of finished work when it meets the branch: decided here, purely.
+
+A writer prepares a `Draft` (objects are on the store already) knowing some older state.  `land` looks at the
+newest state and answers with the transaction to write, or with what happened already:
+
+- the token was used: the first outcome stands, nothing is written;
+- loads never conflict: they are rebased onto the tip as they are;
+- a landed file that somebody took in meanwhile is a Conflict: the batch must be planned again;
+- schemas that are known by now are not announced again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lake_core.commits.state import PoolState, Remembered
+from lake_core.errors import Conflict, InvalidInput, NotFound
+from lake_core.keys import PoolKey
+from lake_core.keys.encoding import key_class
+from lake_core.objects.schema import schema_id
+from lake_core.records import Action, AddObject, Consume, SetSchema, Transaction
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Work to be committed: `id` stays the same however often it is tried; `base` is what it began on."""
+
+    id: str
+    branch: str
+    base: int
+    author: str
+    actions: tuple[Action, ...]
+    schemas: tuple[pa.Schema, ...] = ()
+    message: str = ""
+    token: str = ""
+
+
+@dataclass(frozen=True)
+class Landed:
+    """The outcome: transaction `id` is entry `n`; `repeated` where the token had been used before."""
+
+    n: int
+    id: str
+    repeated: bool = False
+
+
+def land(state: PoolState, draft: Draft, *, key: PoolKey, time: int) -> Transaction | Remembered:
+    """The transaction that puts the draft onto the branch's tip, or the one that did so before.
+
+    `time` is microseconds since 1970.  Raises NotFound (branch), Conflict (a source was taken meanwhile),
+    InvalidInput (a key field of a class that the pool's other objects do not have).
+    """
+    branch = state.branches.get(draft.branch)
+    if branch is None:
+        raise NotFound(
+            f"branch {draft.branch!r} does not exist; there are: {', '.join(sorted(state.branches))}"
+        )
+    if draft.token and (remembered := state.tokens.get(draft.token)) is not None:
+        return remembered
+    for action in draft.actions:
+        if isinstance(action, Consume):
+            taken = [s.uri for s in action.sources if state.sources.get((draft.branch, s.uri)) == s]
+            if taken:
+                raise Conflict(
+                    f"{taken[0]} and {len(taken) - 1} more were taken in by somebody else meanwhile"
+                )
+    _check_key(state, draft, key)
+    return Transaction(
+        id=draft.id,
+        branch=draft.branch,
+        parent=branch.tip,
+        base=draft.base,
+        time=time,
+        author=draft.author,
+        actions=(*_news(state, draft), *draft.actions),
+        message=draft.message,
+        token=draft.token,
+    )
+
+
+def _news(state: PoolState, draft: Draft) -> list[Action]:
+    """The schemas that the state does not know yet, each once."""
+    news = {schema_id(schema): schema for schema in draft.schemas}
+    return [
+        SetSchema(id, s.serialize().to_pybytes()) for id, s in sorted(news.items()) if id not in state.schemas
+    ]
+
+
+def _check_key(state: PoolState, draft: Draft, key: PoolKey) -> None:
+    """All objects of the pool must order their keys alike; only schemas that are new have to be looked at."""
+    incoming = {schema_id(schema): schema for schema in draft.schemas}
+    objects = [a for a in draft.actions if isinstance(a, AddObject) and not a.sub and a.schema in incoming]
+    new = {a.schema: incoming[a.schema] for a in objects if a.schema not in state.schemas}
+    if not new:
+        return
+    known = key_classes(state, key)
+    for schema in new.values():
+        for name in key.names:
+            ours = key_class(schema.field(name).type)
+            if ours != "null" and known.setdefault(name, ours) != ours:
+                raise InvalidInput(
+                    f"key field {name!r}: a {ours} here, a {known[name]} in the pool's other records; "
+                    f"declare it (lake set POOL type.{name}=TYPE) or load these records into another pool"
+                )
+
+
+def key_classes(state: PoolState, key: PoolKey) -> dict[str, str]:
+    """The class of each key field that the pool's schemas agree on; fields only ever null are left out."""
+    classes: dict[str, str] = {}
+    for id in state.schemas:
+        schema = state.schema(id)
+        if not all(name in schema.names for name in key.names):
+            continue  # a schema of a sub-pool
+        for name in key.names:
+            found = key_class(schema.field(name).type)
+            if found != "null":
+                classes[name] = found
+    return classes

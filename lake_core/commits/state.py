@@ -1,0 +1,124 @@
+"""The state of a pool: every branch's tip and snapshot, and what a writer must remember.
+
+`fold_entry` is pure and total: an entry that does not fit the state is Corrupt.  The state knows
+
+- branches, by name: the entry of the tip and the snapshot there,
+- schemas, by id,
+- tokens: which transaction a token stands for, so that a repeated commit changes nothing,
+- sources: which landed files were taken in, so that none is taken twice,
+- the key's classes, so that all objects of a pool can be ordered together.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+from rpds import HashTrieMap
+
+from lake_core.commits.snapshot import Reference, Snapshot
+from lake_core.errors import Corrupt
+from lake_core.records import AddObject, Consume, Entry, RemoveReference, SetSchema, Source, Transaction
+from lake_core.records.transactions import sequence
+
+MAIN = "main"
+
+
+@dataclass(frozen=True)
+class BranchState:
+    """Where a branch stands: `tip` is the entry of its newest transaction, 0 before the first."""
+
+    tip: int = 0
+    snapshot: Snapshot = field(default_factory=Snapshot)
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """The transaction that a token stands for."""
+
+    n: int
+    id: str
+
+
+@dataclass(frozen=True)
+class PoolState:
+    """A pool after some entry of its journal."""
+
+    branches: HashTrieMap[str, BranchState] = field(
+        default_factory=lambda: HashTrieMap({MAIN: BranchState()})
+    )
+    schemas: HashTrieMap[str, bytes] = field(default_factory=HashTrieMap)
+    tokens: HashTrieMap[str, Remembered] = field(default_factory=HashTrieMap)
+    sources: HashTrieMap[tuple[str, str], Source] = field(default_factory=HashTrieMap)
+
+    def schema(self, schema_id: str) -> pa.Schema:
+        """A schema by id; raises Corrupt where the history never made it known."""
+        data = self.schemas.get(schema_id)
+        if data is None:
+            raise Corrupt(f"schema {schema_id}: not known to the journal")
+        return _schema(data)
+
+
+@functools.lru_cache(maxsize=4096)
+def _schema(data: bytes) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(data))
+
+
+def fold_entry(state: PoolState, n: int, entry: Entry) -> PoolState:
+    """The state after entry `n`; raises Corrupt where an action does not fit."""
+    for place, transaction in enumerate(entry.transactions):
+        try:
+            state = _fold_transaction(state, n, place, transaction)
+        except Corrupt as error:
+            raise Corrupt(f"entry {n}, transaction {transaction.id}: {error}") from error
+    return state
+
+
+def _fold_transaction(state: PoolState, n: int, place: int, transaction: Transaction) -> PoolState:
+    branch = state.branches.get(transaction.branch)
+    if branch is None:
+        raise Corrupt(f"branch {transaction.branch!r} does not exist")
+    if branch.tip != transaction.parent:
+        raise Corrupt(f"branch {transaction.branch!r} is at {branch.tip}, not at {transaction.parent}")
+    if transaction.token and transaction.token in state.tokens:
+        raise Corrupt(f"token {transaction.token!r} was used before")
+    snapshot, schemas, sources = branch.snapshot, state.schemas, state.sources
+    seq = sequence(n, place)
+    for action in transaction.actions:
+        match action:
+            case AddObject():
+                if action.schema not in schemas:
+                    raise Corrupt(f"object {action.object}: schema {action.schema} is not known")
+                snapshot = snapshot.add(_reference(action, seq))
+            case RemoveReference():
+                snapshot = snapshot.remove(action.object, action.low)
+            case SetSchema():
+                if action.schema in schemas:
+                    raise Corrupt(f"schema {action.schema}: known already")
+                schemas = schemas.insert(action.schema, action.arrow)
+            case Consume():
+                for source in action.sources:
+                    if sources.get((transaction.branch, source.uri)) == source:
+                        raise Corrupt(f"source {source.uri}: taken in before")
+                    sources = sources.insert((transaction.branch, source.uri), source)
+    tokens = state.tokens
+    if transaction.token:
+        tokens = tokens.insert(transaction.token, Remembered(n, transaction.id))
+    branches = state.branches.insert(transaction.branch, BranchState(n, snapshot))
+    return replace(state, branches=branches, schemas=schemas, sources=sources, tokens=tokens)
+
+
+def _reference(action: AddObject, seq: int) -> Reference:
+    return Reference(
+        object=action.object,
+        low=action.low,
+        high=action.high,
+        seq=seq,
+        place=action.place,
+        records=action.records,
+        size=action.size,
+        schema=action.schema,
+        sub=action.sub,
+        columns=action.columns,
+    )

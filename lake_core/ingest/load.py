@@ -1,0 +1,111 @@
+"""From blocks to objects: gather up to the memory budget, sort, write, and describe.
+
+An `ObjectBuilder` takes blocks in their order of arrival and writes an object whenever the budget is full;
+records without the key go to the sub-pool `$nokey`, rejected ones to `$rejected`.  What it returns is all
+that a transaction needs.  One builder serves one load, or one task of a distributed load: `first_place` keeps
+the order of arrival between tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.errors import InvalidInput
+from lake_core.ingest.block import Block, rejected_table
+from lake_core.keys import PoolKey
+from lake_core.keys.spec import ARRIVAL
+from lake_core.naming import NOKEY, REJECTED
+from lake_core.objects.metadata import Origin
+from lake_core.objects.schema import cast_table, normalized, unite_schemas
+from lake_core.objects.types import is_json
+from lake_core.objects.write import WrittenObject, write_object
+from lake_core.store import Store
+
+
+@dataclass
+class ObjectBuilder:
+    """Writes the objects of a load.  Call `add` for each block, then `finish`."""
+
+    store: Store
+    key: PoolKey
+    origin: Origin
+    memory: int
+    new_id: Callable[[], str]
+    first_place: int = 0
+    written: list[WrittenObject] = field(default_factory=list)
+    records: dict[str, int] = field(default_factory=dict)
+    _pending: dict[str, list[pa.Table]] = field(default_factory=dict)
+    _bytes: dict[str, int] = field(default_factory=dict)
+
+    def add(self, block: Block) -> None:
+        """Take a block; raises InvalidInput where the key cannot be ordered."""
+        if block.rejected:
+            self._gather(REJECTED, rejected_table(list(block.rejected)))
+        keyed, keyless = _by_key(block.table, self.key)
+        self._gather(NOKEY, keyless)
+        self._gather("", keyed)
+
+    def finish(self) -> list[WrittenObject]:
+        """Write what is left; all objects of the load."""
+        for sub in list(self._pending):
+            self._write(sub)
+        return self.written
+
+    def _gather(self, sub: str, table: pa.Table) -> None:
+        if not table.num_rows:
+            return
+        self._pending.setdefault(sub, []).append(table)
+        self._bytes[sub] = self._bytes.get(sub, 0) + table.nbytes
+        if self._bytes[sub] >= self.memory:
+            self._write(sub)
+
+    def _write(self, sub: str) -> None:
+        tables = [normalized(t) for t in self._pending.pop(sub, [])]
+        self._bytes[sub] = 0
+        if not tables:
+            return
+        schema = unite_schemas(t.schema for t in tables)
+        table = pa.concat_tables([cast_table(t, schema, what="the load") for t in tables])
+        key = ARRIVAL if sub else self.key
+        for name in key.names:
+            if is_json(table.schema.field(name)):
+                raise InvalidInput(
+                    f"key field {name!r}: values of several kinds cannot be ordered together; "
+                    f"declare its type (lake set POOL type.{name}=TYPE)"
+                )
+        self.written.append(
+            write_object(
+                self.store,
+                table,
+                key=key,
+                object_id=self.new_id(),
+                origin=self.origin,
+                place=self.first_place + len(self.written),
+                sub=sub,
+            )
+        )
+        self.records[sub] = self.records.get(sub, 0) + table.num_rows
+
+
+def _by_key(table: pa.Table, key: PoolKey) -> tuple[pa.Table, pa.Table]:
+    """Records with the key and records without.
+
+    A record has the key when the leading key field is there and not null; further key fields may be null,
+    which sorts first.
+    """
+    if not key.fields:
+        return table, table.slice(0, 0)
+    leading = table.schema.get_field_index(key.names[0])
+    if leading < 0 or pa.types.is_null(table.schema.field(leading).type):
+        return table.slice(0, 0), table
+    for name in key.names[1:]:
+        if table.schema.get_field_index(name) < 0:
+            table = table.append_column(name, pa.nulls(table.num_rows))
+    valid = pc.is_valid(table.column(leading))
+    if pc.all(valid).as_py():
+        return table, table.slice(0, 0)
+    return table.filter(valid), table.filter(pc.invert(valid))

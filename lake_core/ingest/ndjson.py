@@ -1,0 +1,218 @@
+"""NDJSON: one JSON object a line.
+
+Fast path: Arrow's reader, a block of lines at a time.  It turns strings that look like times into times; a
+lake gives back what it was given, so such fields are read again as strings, and remembered.  Whatever the
+fast path cannot vouch for (a malformed line, a field of several kinds, integers that a double cannot hold,
+declared types that are not met) is read line by line, exactly, and bad lines are named.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+from lake_core.ingest.block import Block, Reading, Rejected
+from lake_core.ingest.declared import DoesNotFit, convert
+from lake_core.ingest.sources import line_blocks, open_text
+from lake_core.ingest.values import table_from_records
+from lake_core.objects.schema import EXACT_IN_DOUBLE
+from lake_core.objects.types import is_json
+
+
+def read_ndjson(reading: Reading) -> Iterator[Block]:
+    """The file's records, in blocks; raises InvalidInput."""
+    learned: dict[str, pa.Field] = {}
+    with open_text(reading.file) as file:
+        for first, block in line_blocks(file, reading):
+            table = _fast(block, reading, learned)
+            yield Block(table) if table is not None else _exact(block, first, reading)
+
+
+def _fast(block: bytes, reading: Reading, learned: dict[str, pa.Field]) -> pa.Table | None:
+    """The block by Arrow's reader, None where it cannot be trusted with it."""
+    table = _parse(block, learned)
+    if table is not None and (times := [f for f in table.schema if _has_times(f.type)]):
+        learned.update((f.name, f.with_type(_as_text(f.type))) for f in times)
+        table = _parse(block, learned)
+    if table is None or table.num_rows != _lines(block):
+        return None
+    if any(_has_empty_record(f.type) or _has_times(f.type) for f in table.schema):
+        return None
+    if any(_may_have_lost_digits(c) for c in _leaves(table)):
+        return None
+    return _apply_declared(table, reading)
+
+
+def _parse(block: bytes, learned: dict[str, pa.Field]) -> pa.Table | None:
+    explicit = pa.schema(list(learned.values())) if learned else None
+    try:
+        table = pj.read_json(
+            io.BytesIO(block),
+            read_options=pj.ReadOptions(block_size=max(1 << 20, min(len(block) + 1, 4 << 20))),
+            parse_options=pj.ParseOptions(explicit_schema=explicit),
+        )
+        table.validate(full=True)  # the reader does not check UTF-8
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    # fields that were learned elsewhere and are not in this block
+    absent = [f.name for f in learned.values() if table[f.name].null_count == table.num_rows]
+    return table.drop_columns([n for n in absent if json.dumps(n).encode() not in block]) if absent else table
+
+
+def _lines(block: bytes) -> int:
+    return sum(1 for line in block.split(b"\n") if line.strip())
+
+
+def _has_times(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return any(_has_times(f.type) for f in kind)
+    if pa.types.is_list(kind):
+        return _has_times(kind.value_type)
+    return pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+
+
+def _as_text(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([f.with_type(_as_text(f.type)) for f in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_as_text(kind.value_type)))
+    return pa.string() if _has_times(kind) else kind
+
+
+def _has_empty_record(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return kind.num_fields == 0 or any(_has_empty_record(f.type) for f in kind)
+    return pa.types.is_list(kind) and _has_empty_record(kind.value_type)
+
+
+def _leaves(table: pa.Table) -> Iterator[pa.Array]:
+    stack = [chunk for column in table.columns for chunk in column.chunks]
+    while stack:  # bounded by the nesting of the schema
+        array = stack.pop()
+        if pa.types.is_struct(array.type):
+            stack.extend(array.flatten())
+        elif pa.types.is_list(array.type):
+            stack.append(array.flatten())
+        else:
+            yield array
+
+
+def _may_have_lost_digits(array: pa.Array) -> bool:
+    if not pa.types.is_floating(array.type):
+        return False
+    largest = pc.max(pc.abs(array)).as_py()
+    return largest is not None and largest >= EXACT_IN_DOUBLE
+
+
+def _apply_declared(table: pa.Table, reading: Reading) -> pa.Table | None:
+    """Columns in their declared types, None where a value needs a closer look."""
+    for name, field in reading.declared.items():
+        index = table.schema.get_field_index(name)
+        if index < 0:
+            continue
+        column = table.column(index)
+        if is_json(field) or not _converts(column.type, field.type):
+            return None
+        try:
+            table = table.set_column(index, field, column.cast(field.type))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return None
+    return table
+
+
+def _converts(kind: pa.DataType, target: pa.DataType) -> bool:
+    if kind == target or pa.types.is_null(kind):
+        return True
+    if pa.types.is_integer(kind):
+        return pa.types.is_integer(target) or pa.types.is_floating(target)
+    if pa.types.is_floating(kind):
+        return pa.types.is_floating(target)
+    return pa.types.is_string(kind) and (pa.types.is_timestamp(target) or pa.types.is_date(target))
+
+
+def _exact(block: bytes, first: int, reading: Reading) -> Block:
+    """The block line by line."""
+    records: list[dict[str, Any]] = []
+    rejected: list[Rejected] = []
+    kinds: dict[str, type] = {}
+    for number, line in enumerate(block.split(b"\n"), first):
+        if not line.strip():
+            continue
+        try:
+            records.append(_record(line, reading, kinds))
+        except _Bad as bad:
+            rejected.append(reading.reject(number, str(bad), line))
+    return Block(table_from_records(records, reading.declared), tuple(rejected))
+
+
+class _Bad(ValueError):
+    """Why a line is no record."""
+
+
+def _record(line: bytes, reading: Reading, kinds: dict[str, type]) -> dict[str, Any]:
+    try:
+        text = line.decode()
+        record = json.loads(text, parse_constant=_no_constant)
+        text.encode() if "\\u" not in text else json.dumps(record, ensure_ascii=False).encode()
+    except UnicodeDecodeError as error:
+        raise _Bad(f"not UTF-8: byte {error.start + 1} is {line[error.start]:#04x}") from error
+    except UnicodeEncodeError as error:
+        raise _Bad("a string holds half of a surrogate pair") from error
+    except json.JSONDecodeError as error:
+        raise _Bad(f"malformed JSON{_near(text, error.pos)}: {error.msg} (column {error.colno})") from error
+    except (ValueError, RecursionError) as error:
+        raise _Bad(f"malformed JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise _Bad(f"a record must be a JSON object, not {_json_kind(record)}")
+    for name, field in reading.declared.items():
+        if name in record:
+            try:
+                record[name] = convert(record[name], field)
+            except DoesNotFit as error:
+                raise _Bad(f"field {name!r}: {error}") from error
+    for name in reading.key:
+        if name not in reading.declared:
+            _check_key_value(name, record.get(name), kinds)
+    return record
+
+
+def _check_key_value(name: str, value: Any, kinds: dict[str, type]) -> None:
+    """A key is ordered, so all its values must be of one kind."""
+    if value is None:
+        return
+    if isinstance(value, dict | list):
+        raise _Bad(f"key field {name!r}: {_json_kind(value)} cannot be ordered")
+    kind = float if isinstance(value, int) and not isinstance(value, bool) else type(value)
+    if kinds.setdefault(name, kind) is not kind:
+        raise _Bad(f"key field {name!r}: {_json_kind(value)}, unlike the records before it")
+
+
+def _json_kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    names = {
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+        str: "a string",
+        list: "a list",
+        dict: "a record",
+    }
+    return names[type(value)]
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _near(text: str, position: int) -> str:
+    """The field in which the reader stopped, where one can be told."""
+    names = re.findall(r'"((?:[^"\\]|\\.)*)"\s*:', text[: position + 1])
+    return f" in field {names[-1]!r}" if names else ""

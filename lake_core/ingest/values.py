@@ -1,0 +1,87 @@
+"""Columns from Python values, where a block needs a closer look than Arrow's own JSON reader gives.
+
+Types follow the values: one kind gives its type, integers and doubles give doubles where nothing is lost,
+records and lists go down their elements, and what has several kinds becomes JSON text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from lake_core.objects.jsontext import dumps
+from lake_core.objects.schema import EXACT_IN_DOUBLE
+from lake_core.objects.types import is_json, json_field
+
+
+def table_from_records(records: list[dict[str, Any]], declared: dict[str, pa.Field]) -> pa.Table:
+    """The records as a table; fields in the order first seen.  Declared values are converted already."""
+    names = dict.fromkeys(name for record in records for name in record)
+    fields, arrays = [], []
+    for name in names:
+        values = [record.get(name) for record in records]
+        field = declared.get(name) or infer_field(name, values)
+        fields.append(field)
+        arrays.append(_array(values, field))
+    return pa.table(arrays, schema=pa.schema(fields))
+
+
+def infer_field(name: str, values: list[Any]) -> pa.Field:
+    """The field that holds the JSON values."""
+    kinds = {_kind(v) for v in values if v is not None}
+    if not kinds:
+        return pa.field(name, pa.null())
+    if kinds <= {"integer", "double"}:
+        return _number_field(name, [v for v in values if v is not None], kinds)
+    if len(kinds) > 1:
+        return json_field(name)
+    kind = kinds.pop()
+    if kind == "record":
+        members = dict.fromkeys(k for v in values if v is not None for k in v)
+        if not members:
+            return json_field(name)
+        return pa.field(
+            name, pa.struct([infer_field(m, [v.get(m) for v in values if v is not None]) for m in members])
+        )
+    if kind == "list":
+        return pa.field(name, pa.list_(infer_field("item", [e for v in values if v is not None for e in v])))
+    return pa.field(name, pa.bool_() if kind == "boolean" else pa.string())
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    for kind, python in (("integer", int), ("double", float), ("string", str), ("record", dict)):
+        if isinstance(value, python):
+            return kind
+    return "list"
+
+
+def _number_field(name: str, values: list[Any], kinds: set[str]) -> pa.Field:
+    integers = [v for v in values if isinstance(v, int)]
+    if kinds == {"integer"}:
+        if all(-(2**63) <= v < 2**63 for v in integers):
+            return pa.field(name, pa.int64())
+        return pa.field(name, pa.uint64()) if all(0 <= v < 2**64 for v in integers) else json_field(name)
+    if all(abs(v) <= EXACT_IN_DOUBLE for v in integers):
+        return pa.field(name, pa.float64())
+    return json_field(name)
+
+
+def _array(values: list[Any], field: pa.Field) -> pa.Array:
+    return pa.array([_storable(v, field) for v in values], field.type)
+
+
+def _storable(value: Any, field: pa.Field) -> Any:
+    if value is None:
+        return None
+    if is_json(field):
+        return dumps(value)
+    if pa.types.is_struct(field.type) and isinstance(value, dict):
+        return {f.name: _storable(value.get(f.name), f) for f in field.type}
+    if pa.types.is_list(field.type) and isinstance(value, list):
+        return [_storable(v, field.type.value_field) for v in value]
+    if pa.types.is_floating(field.type) and isinstance(value, int):
+        return float(value)
+    return value

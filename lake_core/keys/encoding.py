@@ -1,0 +1,241 @@
+"""Order-preserving encoding of key values: comparing the bytes compares the keys.
+
+One value is a tag byte and a payload of known end, so that the encoding of a tuple is the concatenation
+of its parts, a prefix of fields is a prefix of bytes, and every encoding can be decoded for display:
+
+    00            null (first in either direction)
+    02 b          boolean
+    03 d8 r2      number: the double at or below it (order-preserving bits), then what is left, 2 bytes;
+                  so all integers of 64 bits and all doubles compare with each other exactly; NaN is last
+    04 u48        decimal: value * 10^38 as an offset integer of 48 bytes
+    05 x.. 00 00  bytes, 00 escaped as 00 ff
+    06 x.. 00 00  string (UTF-8), escaped likewise
+    07 d4         date: days since 1970, offset
+    08 s8 n4      timestamp without zone: seconds since 1970 (offset), nanoseconds
+    09 s8 n4      timestamp with zone: an instant, the same in UTC
+    0a s8 n4      time of day, and durations (0b)
+
+Descending fields have their payload inverted, not the tag.  The escape of strings follows FoundationDB's
+tuple layer.  Called by `objects` (bounds, statistics), `scan` (clipping, the merge frontier) and by
+whoever spells a key given by a user.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+import struct
+from typing import Any
+
+import pyarrow as pa
+
+from lake_core.errors import InvalidInput
+from lake_core.keys.spec import PoolKey
+
+AFTER = b"\xff"
+"""Appended to a key prefix it is above every key with that prefix."""
+
+_INVERT = bytes(255 - i for i in range(256))
+_DECIMAL_BYTES = 48
+_DECIMAL_OFFSET = 1 << (8 * _DECIMAL_BYTES - 1)
+_DECIMAL_SCALE = 38
+_UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
+
+Value = Any
+"""A key value in Python: None, bool, int, float, Decimal, bytes, str, date, or an `Instant`."""
+
+
+class Instant(tuple[int, int, int]):
+    """A timestamp, time of day or duration: (tag, seconds, nanoseconds)."""
+
+    __slots__ = ()
+
+
+def _ordered_double(value: float) -> bytes:
+    if math.isnan(value):
+        return b"\xff" * 8
+    (bits,) = struct.unpack(">Q", struct.pack(">d", value + 0.0))  # + 0.0 makes -0.0 equal 0.0
+    return struct.pack(">Q", bits ^ (0xFFFFFFFFFFFFFFFF if bits >> 63 else 1 << 63))
+
+
+def _number(value: int | float) -> bytes:
+    if isinstance(value, float):
+        return _ordered_double(value) + b"\0\0"
+    below = float(value)
+    if int(below) > value:
+        below = math.nextafter(below, -math.inf)
+    return _ordered_double(below) + struct.pack(">H", value - int(below))
+
+
+def _escaped(raw: bytes) -> bytes:
+    return raw.replace(b"\0", b"\0\xff") + b"\0\0"
+
+
+def encode_value(value: Value, *, descending: bool = False) -> bytes:
+    """The bytes of one value; raises InvalidInput for a type that cannot be a key."""
+    tag, payload = _tag_and_payload(value)
+    return bytes((tag,)) + (payload.translate(_INVERT) if descending else payload)
+
+
+def _tag_and_payload(value: Value) -> tuple[int, bytes]:
+    if value is None:
+        return 0x00, b""
+    if isinstance(value, bool):
+        return 0x02, bytes((value,))
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**64:
+            raise InvalidInput(f"key value {value}: integers have at most 64 bits")
+        return 0x03, _number(value)
+    if isinstance(value, float):
+        return 0x03, _number(value)
+    if isinstance(value, decimal.Decimal):
+        with decimal.localcontext(prec=120):
+            scaled = int(value.scaleb(_DECIMAL_SCALE).to_integral_value())
+        return 0x04, (scaled + _DECIMAL_OFFSET).to_bytes(_DECIMAL_BYTES, "big")
+    if isinstance(value, bytes):
+        return 0x05, _escaped(value)
+    if isinstance(value, str):
+        return 0x06, _escaped(value.encode())
+    if isinstance(value, Instant):
+        tag, seconds, nanos = value
+        return tag, struct.pack(">QI", seconds + 2**63, nanos)
+    if isinstance(value, dt.date):
+        return 0x07, struct.pack(">I", value.toordinal() - _EPOCH_DAY + 2**31)
+    raise InvalidInput(f"a {type(value).__name__} cannot be a key value: {value!r}")
+
+
+def encode_key(values: tuple[Value, ...] | list[Value], key: PoolKey) -> bytes:
+    """The bytes of a key, or of a prefix of its fields."""
+    if len(values) > len(key.fields):
+        raise InvalidInput(f"key {list(values)!r}: the pool key {key} has {len(key.fields)} fields")
+    return b"".join(
+        encode_value(value, descending=field.descending)
+        for value, field in zip(values, key.fields, strict=False)
+    )
+
+
+def from_scalar(scalar: pa.Scalar) -> Value:
+    """The Python value of an Arrow scalar, as `encode_value` takes it; exact for nanoseconds."""
+    kind = scalar.type
+    if not scalar.is_valid:
+        return None
+    if pa.types.is_timestamp(kind):
+        seconds, part = divmod(scalar.value, _UNITS[kind.unit])
+        return Instant((0x09 if kind.tz else 0x08, seconds, part * (10**9 // _UNITS[kind.unit])))
+    if pa.types.is_time(kind) or pa.types.is_duration(kind):
+        seconds, part = divmod(scalar.value, _UNITS[kind.unit])
+        tag = 0x0B if pa.types.is_duration(kind) else 0x0A
+        return Instant((tag, seconds, part * (10**9 // _UNITS[kind.unit])))
+    return scalar.as_py()
+
+
+def key_class(kind: pa.DataType) -> str:
+    """Which values compare with each other: the class that all objects of a pool must share per key field.
+
+    Raises InvalidInput where the type cannot be ordered (records, lists, maps).
+    """
+    if pa.types.is_boolean(kind):
+        return "boolean"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return "number"
+    if pa.types.is_decimal(kind):
+        return "decimal"
+    if pa.types.is_large_string(kind) or pa.types.is_string(kind):
+        return "string"
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return "bytes"
+    if pa.types.is_date(kind):
+        return "date"
+    if pa.types.is_timestamp(kind):
+        return "timestamp with zone" if kind.tz else "timestamp"
+    if pa.types.is_time(kind):
+        return "time"
+    if pa.types.is_duration(kind):
+        return "duration"
+    if pa.types.is_null(kind):
+        return "null"
+    raise InvalidInput(f"a field of type {kind} cannot be ordered")
+
+
+def decode_key(data: bytes, key: PoolKey) -> tuple[Value, ...]:
+    """The values of an encoded key or key prefix, for display; stops quietly at a bound's open end."""
+    values: list[Value] = []
+    at = 0
+    for field in key.fields:
+        if at >= len(data) or data[at] > 0x0B:
+            break
+        value, at = _decode_value(data, at, descending=field.descending)
+        values.append(value)
+    return tuple(values)
+
+
+def _decode_value(data: bytes, at: int, *, descending: bool) -> tuple[Value, int]:
+    tag = data[at]
+    at += 1
+    plain = data[at:].translate(_INVERT) if descending else data[at:]
+    if tag == 0x00:
+        return None, at
+    if tag == 0x02:
+        return plain[0] == 1, at + 1
+    if tag == 0x03:
+        return _decode_number(plain), at + 10
+    if tag == 0x04:
+        scaled = int.from_bytes(plain[:_DECIMAL_BYTES], "big") - _DECIMAL_OFFSET
+        with decimal.localcontext(prec=120):
+            return decimal.Decimal(scaled).scaleb(-_DECIMAL_SCALE).normalize(), at + _DECIMAL_BYTES
+    if tag in (0x05, 0x06):
+        raw, length = _unescape(plain)
+        return (raw.decode(errors="replace") if tag == 0x06 else raw), at + length
+    if tag == 0x07:
+        return dt.date.fromordinal(struct.unpack(">I", plain[:4])[0] - 2**31 + _EPOCH_DAY), at + 4
+    seconds, nanos = struct.unpack(">QI", plain[:12])
+    return Instant((tag, seconds - 2**63, nanos)), at + 12
+
+
+def _decode_number(plain: bytes) -> int | float:
+    if plain[:8] == b"\xff" * 8:
+        return math.nan
+    (bits,) = struct.unpack(">Q", plain[:8])
+    bits ^= (1 << 63) if bits >> 63 else 0xFFFFFFFFFFFFFFFF
+    (value,) = struct.unpack(">d", struct.pack(">Q", bits))
+    (rest,) = struct.unpack(">H", plain[8:10])
+    return int(value) + rest if math.isfinite(value) and value == int(value) else value
+
+
+def _unescape(plain: bytes) -> tuple[bytes, int]:
+    end = 0
+    while True:  # bounded by the length of the bytes
+        end = plain.find(b"\0", end)
+        if end < 0:
+            return plain.replace(b"\0\xff", b"\0"), len(plain)  # a truncated bound, still worth showing
+        if plain[end + 1 : end + 2] != b"\xff":
+            return plain[:end].replace(b"\0\xff", b"\0"), end + 2
+        end += 2
+
+
+def show_value(value: Value) -> object:
+    """A key value as JSON can carry it."""
+    if isinstance(value, Instant):
+        tag, seconds, nanos = value
+        if tag in (0x0A, 0x0B):
+            return f"{seconds + nanos / 1e9:.9f}".rstrip("0").rstrip(".") + "s"
+        moment = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=seconds)
+        fraction = f".{nanos:09d}".rstrip("0").rstrip(".")
+        return moment.isoformat() + fraction + ("Z" if tag == 0x09 else "")
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, decimal.Decimal):
+        return str(value)
+    return value
+
+
+def show_key(data: bytes | None, key: PoolKey) -> object:
+    """An encoded bound as users read it: a scalar for one field, a list for more, None for an open end."""
+    if not data:
+        return None
+    values = [show_value(v) for v in decode_key(data, key)]
+    return values[0] if len(values) == 1 else values

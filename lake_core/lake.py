@@ -1,0 +1,137 @@
+"""The lake: what a user opens.
+
+    lake = Lake.create("s3://bucket/lake")          or Lake.open(...)
+    pool = lake.create_pool("flights", key="time_hour,carrier")
+    pool.branch().load(["landing/*.csv.gz"])
+    for table in pool.at("main").scan(): ...
+
+Called by the `lake` command, the Spark applications and the DAGs.  The clock, the randomness and the author
+come in here and nowhere below.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from lake_core import naming
+from lake_core.catalog import Catalog
+from lake_core.commits import History
+from lake_core.errors import AlreadyExists, Conflict, Corrupt, InvalidInput, NotFound
+from lake_core.keys import PoolKey
+from lake_core.naming import IdSource
+from lake_core.pool import Pool
+from lake_core.records.pools import PoolConfig
+from lake_core.store import Created, Store, open_store
+from lake_core.store.probe import probe_create
+
+FORMAT_VERSION = 1
+_MAGIC = "lake"
+KINDS = ("append",)
+
+
+class Lake:
+    """An open lake."""
+
+    def __init__(self, store: Store, lake_id: str, *, ids: IdSource | None = None, author: str = "") -> None:
+        self.store = store
+        self.id = lake_id
+        self.ids = ids or IdSource()
+        self.author = author or default_author()
+        self.catalog = Catalog(store, ids=self.ids, author=self.author)
+        self._histories: dict[str, History] = {}
+
+    @classmethod
+    def create(
+        cls,
+        uri: str,
+        *,
+        options: Mapping[str, Any] | None = None,
+        ids: IdSource | None = None,
+        author: str = "",
+    ) -> Lake:
+        """Make a lake at `uri`; raises AlreadyExists, InvalidInput (a store that overwrites), Unavailable."""
+        return cls.create_on(open_store(uri, options), ids=ids, author=author)
+
+    @classmethod
+    def create_on(cls, store: Store, *, ids: IdSource | None = None, author: str = "") -> Lake:
+        """Make a lake on a store."""
+        ids = ids or IdSource()
+        if store.get(naming.LAKE_FILE) is not None:
+            raise AlreadyExists(f"{store.uri}: there is a lake already")
+        lake_id = ids.new()
+        probe_create(store, name=f"probe-{lake_id}")
+        head = {"magic": _MAGIC, "version": FORMAT_VERSION, "id": lake_id}
+        if store.create(naming.LAKE_FILE, json.dumps(head, indent=1).encode() + b"\n") is not Created.YES:
+            raise Conflict(f"{store.uri}: somebody else made a lake here just now; open it instead")
+        return cls(store, lake_id, ids=ids, author=author)
+
+    @classmethod
+    def open(
+        cls,
+        uri: str,
+        *,
+        options: Mapping[str, Any] | None = None,
+        ids: IdSource | None = None,
+        author: str = "",
+    ) -> Lake:
+        """Open the lake at `uri`; raises NotFound, Corrupt, Unavailable, InvalidInput (a URI of no store)."""
+        return cls.open_on(open_store(uri, options), ids=ids, author=author)
+
+    @classmethod
+    def open_on(cls, store: Store, *, ids: IdSource | None = None, author: str = "") -> Lake:
+        """Open the lake on a store."""
+        data = store.get(naming.LAKE_FILE)
+        if data is None:
+            raise NotFound(f"{store.uri}: there is no lake; make one with: lake init")
+        try:
+            head = json.loads(data)
+            magic, version, lake_id = head["magic"], int(head["version"]), str(head["id"])
+        except (ValueError, TypeError, KeyError) as error:
+            raise Corrupt(f"{store.uri}/{naming.LAKE_FILE}: not the head of a lake: {data[:60]!r}") from error
+        if magic != _MAGIC or version > FORMAT_VERSION:
+            raise Corrupt(f"{store.uri}: written by a newer version (format {version}); upgrade this program")
+        return cls(store, lake_id, ids=ids, author=author)
+
+    def pools(self) -> list[PoolConfig]:
+        """All pools, by name."""
+        return sorted(self.catalog.load().state.pools.values(), key=lambda p: p.name)
+
+    def create_pool(
+        self,
+        name: str,
+        *,
+        key: str | PoolKey,
+        kind: str = "append",
+        settings: Mapping[str, str] | None = None,
+    ) -> Pool:
+        """Make a pool; raises AlreadyExists, InvalidInput."""
+        if kind not in KINDS:
+            raise InvalidInput(f"kind {kind!r}: only {', '.join(KINDS)} can be made in this version")
+        parsed = key if isinstance(key, PoolKey) else PoolKey.parse(key)
+        config = PoolConfig(self.ids.new(), name, parsed, kind, dict(settings or {}))
+        self.catalog.create(config)
+        return self._pool(config, "")
+
+    def pool(self, name: str) -> Pool:
+        """A pool by name, or a sub-pool (`logs.$nokey`); raises NotFound."""
+        base, sub = naming.split_pool(name)
+        return self._pool(self.catalog.load().state.named(base), sub)
+
+    def _pool(self, config: PoolConfig, sub: str) -> Pool:
+        history = self._histories.get(config.id)
+        if history is None:
+            history = History(self.store, pool_id=config.id, key=config.key, clock=self.ids.clock)
+            self._histories[config.id] = history
+        return Pool(self.store, config, history, self.ids, self.author, self.id, sub)
+
+
+def default_author() -> str:
+    """LAKE_AUTHOR, or who runs the process."""
+    try:
+        return os.environ.get("LAKE_AUTHOR") or getpass.getuser()
+    except (KeyError, OSError):  # no such user in this container
+        return f"uid-{os.getuid()}"

@@ -1,0 +1,107 @@
+"""The names of all objects on the store, and the ids inside them.
+
+Only this module spells or parses a name (docs/format.md, "Names").  Ids are KSUIDs: 27 characters that
+sort by time of creation and need no coordination.  Journal numbers are spelled in 20 digits, so that
+names sort as numbers do.  Pure: the clock and the randomness of a new id come in from the edge
+(`IdSource`), so that simulations are replayable.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ksuid import Ksuid
+
+from lake_core.errors import InvalidInput
+
+LAKE_FILE = "lake.json"
+POOLS_JOURNAL = "pools"
+ID_LENGTH = 27
+
+NOKEY = "$nokey"
+"""Sub-pool of the records that lack the pool key; its key is the order of arrival."""
+
+REJECTED = "$rejected"
+"""Sub-pool of the records that could not be read, under the policy bad_records=quarantine."""
+
+SUB_POOLS = (NOKEY, REJECTED)
+
+
+@dataclass(frozen=True)
+class IdSource:
+    """Makes new ids from a clock (seconds since 1970) and a source of random bytes."""
+
+    clock: Callable[[], float] = time.time
+    entropy: Callable[[int], bytes] = secrets.token_bytes
+
+    def new(self) -> str:
+        """A fresh id; ids made in different seconds sort by time."""
+        created = datetime.fromtimestamp(self.clock(), UTC)
+        return str(Ksuid(datetime=created, payload=self.entropy(Ksuid.PAYLOAD_LENGTH_IN_BYTES)))
+
+
+def id_time(id: str) -> datetime:
+    """When the id was made, in UTC, to the second."""
+    return datetime.fromtimestamp(Ksuid.from_base62(id).timestamp, UTC)
+
+
+def is_id(text: str) -> bool:
+    """Whether the text has the form of an id."""
+    return len(text) == ID_LENGTH and text.isascii() and text.isalnum()
+
+
+def entry(journal: str, n: int) -> str:
+    """The journal entry `n`: `<journal>/<20 digits>.txn`."""
+    return f"{journal}/{n:020d}.txn"
+
+
+def entry_number(name: str) -> int | None:
+    """The number of a journal entry's name, None where the name is not one."""
+    stem, dot, suffix = name.rpartition("/")[2].partition(".")
+    return int(stem) if dot and suffix == "txn" and len(stem) == 20 and stem.isdigit() else None
+
+
+def head(journal: str) -> str:
+    """The hint that says where the journal ended when it was written."""
+    return f"{journal}/HEAD"
+
+
+def tail(journal: str) -> str:
+    """The hint that says where the journal began when it was written."""
+    return f"{journal}/TAIL"
+
+
+def pool_journal(pool_id: str) -> str:
+    """The folder of a pool's journal."""
+    return f"{pool_id}/journal"
+
+
+def data_object(pool_id: str, object_id: str, suffix: str = "parquet") -> str:
+    """A data object of a pool."""
+    return f"{pool_id}/data/{object_id}.{suffix}"
+
+
+def split_pool(name: str) -> tuple[str, str]:
+    """`logs.$nokey` -> (`logs`, `$nokey`); a plain pool has the sub-pool ``""``."""
+    for sub in SUB_POOLS:
+        if name.endswith("." + sub):
+            return name[: -len(sub) - 1], sub
+    return name, ""
+
+
+def check_pool_name(name: str) -> str:
+    """The name if a pool may carry it.
+
+    Raises InvalidInput: empty, longer than 255 characters, or with a character that `POOL@REVISION`,
+    `POOL:META` and the sub-pools need.
+    """
+    if not name or len(name) > 255:
+        raise InvalidInput(f"pool name {name!r}: must have 1 to 255 characters")
+    bad = sorted({c for c in name if c in "@:$/\\\"'" or c.isspace() or not c.isprintable()})
+    if bad:
+        raise InvalidInput(f"pool name {name!r}: must not contain {' '.join(map(repr, bad))}")
+    return name

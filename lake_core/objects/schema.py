@@ -1,0 +1,225 @@
+"""How objects of different shapes become one table.
+
+Fields unite by name.  An absent field is null; numbers widen; records unite field by field, lists by their
+elements.  Where no type holds both (a string here, a number there) the united field is JSON text, so that
+every value comes back as it was; only a pool key cannot change its class.  A declared type is never
+united: it is what the pool says, and data that does not fit is refused at the load.
+
+`normalized` is done once, when data comes in, so that objects hold a small set of types.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.errors import Corrupt
+from lake_core.objects.jsontext import json_text
+from lake_core.objects.types import WIDE_MARK, is_json, is_wide, json_field, show_type
+
+EXACT_IN_DOUBLE = 2**53
+
+
+def schema_id(schema: pa.Schema) -> str:
+    """The content's name: equal schemas have equal ids."""
+    return hashlib.sha256(schema.serialize()).hexdigest()[:20]
+
+
+def unite_schemas(schemas: Iterable[pa.Schema]) -> pa.Schema:
+    """One schema that holds the records of all; fields in the order first seen."""
+    fields: dict[str, pa.Field] = {}
+    for schema in schemas:
+        for field in schema:
+            known = fields.get(field.name)
+            fields[field.name] = field if known is None else unite_fields(known, field)
+    return pa.schema([field.with_nullable(True) for field in fields.values()])
+
+
+def unite_fields(a: pa.Field, b: pa.Field) -> pa.Field:
+    """The narrowest field that holds the values of both; JSON where there is none."""
+    if is_json(a) or is_json(b):
+        return json_field(a.name)
+    nested = _unite_nested(a, b)
+    if nested is not None:
+        return nested
+    if a.type == b.type:
+        return b if is_wide(b) else a
+    if pa.types.is_null(a.type):
+        return b.with_name(a.name)
+    if pa.types.is_null(b.type):
+        return a
+    if _is_number(a.type) and _is_number(b.type):
+        return _unite_numbers(a, b)
+    if pa.types.is_timestamp(a.type) and pa.types.is_timestamp(b.type):
+        if bool(a.type.tz) == bool(b.type.tz):
+            unit = max(a.type.unit, b.type.unit, key=["s", "ms", "us", "ns"].index)
+            return a.with_type(pa.timestamp(unit, "UTC" if a.type.tz else None))
+    elif pa.types.is_decimal(a.type) and pa.types.is_decimal(b.type):
+        whole = max(a.type.precision - a.type.scale, b.type.precision - b.type.scale)
+        scale = max(a.type.scale, b.type.scale)
+        if whole + scale <= 38:
+            return a.with_type(pa.decimal128(whole + scale, scale))
+    return json_field(a.name)
+
+
+def _unite_numbers(a: pa.Field, b: pa.Field) -> pa.Field:
+    if pa.types.is_integer(a.type) and pa.types.is_integer(b.type):
+        low = min(_integer_range(a.type)[0], _integer_range(b.type)[0])
+        high = max(_integer_range(a.type)[1], _integer_range(b.type)[1])
+        for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint64()):
+            if _integer_range(kind)[0] <= low and high <= _integer_range(kind)[1]:
+                return pa.field(a.name, kind, metadata=WIDE_MARK if is_wide(a) or is_wide(b) else None)
+        return json_field(a.name)
+    if is_wide(a) or is_wide(b):  # a double would not give the integers back
+        return json_field(a.name)
+    return pa.field(a.name, pa.float64())
+
+
+def _integer_range(kind: pa.DataType) -> tuple[int, int]:
+    bits = kind.bit_width
+    return (
+        (0, 2**bits - 1) if pa.types.is_unsigned_integer(kind) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    )
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind)
+
+
+def _unite_nested(a: pa.Field, b: pa.Field) -> pa.Field | None:
+    """Records field by field, lists by their elements; marks inside are united too."""
+    if pa.types.is_struct(a.type) and pa.types.is_struct(b.type):
+        return a.with_type(pa.struct(unite_schemas([pa.schema(list(a.type)), pa.schema(list(b.type))])))
+    if pa.types.is_list(a.type) and pa.types.is_list(b.type):
+        return a.with_type(pa.list_(unite_fields(a.type.value_field, b.type.value_field)))
+    return None
+
+
+def normalized(table: pa.Table) -> pa.Table:
+    """The records in the types that objects store, fields that need it marked, foreign metadata left out."""
+    arrays, fields = [], []
+    for field, column in zip(table.schema, table.columns, strict=True):
+        target = _stored(pa.field(field.name, field.type, metadata=_own_mark(field)))
+        if pa.types.is_integer(target.type) and target.type.bit_width == 64 and _beyond_double(column):
+            target = target.with_metadata(WIDE_MARK)
+        arrays.append(cast_column(column, field, target))
+        fields.append(target)
+    return pa.table(arrays, schema=pa.schema(fields))
+
+
+def _own_mark(field: pa.Field) -> dict[bytes, bytes] | None:
+    if is_json(field):
+        return dict(json_field("").metadata)
+    return None
+
+
+def _beyond_double(column: pa.ChunkedArray) -> bool:
+    bounds = pc.min_max(column).as_py()
+    return bounds["min"] is not None and (bounds["min"] < -EXACT_IN_DOUBLE or bounds["max"] > EXACT_IN_DOUBLE)
+
+
+def _stored(field: pa.Field) -> pa.Field:
+    """The stored form of an incoming field."""
+    kind = field.type
+    if is_json(field):
+        return field
+    if isinstance(kind, pa.BaseExtensionType):
+        if getattr(kind, "extension_name", "") == "arrow.json":
+            return json_field(field.name)
+        return _stored(field.with_type(kind.storage_type))
+    if pa.types.is_dictionary(kind):
+        return _stored(field.with_type(kind.value_type))
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return field.with_type(pa.string())
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
+        return field.with_type(pa.binary())
+    if pa.types.is_float16(kind):
+        return field.with_type(pa.float32())
+    if pa.types.is_date64(kind):
+        return field.with_type(pa.date32())
+    if pa.types.is_timestamp(kind) and kind.tz:
+        return field.with_type(pa.timestamp("ms" if kind.unit == "s" else kind.unit, "UTC"))
+    if pa.types.is_timestamp(kind) and kind.unit == "s":  # Parquet has no seconds
+        return field.with_type(pa.timestamp("ms"))
+    if pa.types.is_decimal(kind) and kind.bit_width > 128:
+        return json_field(field.name)
+    if pa.types.is_struct(kind):
+        if kind.num_fields == 0:  # Parquet has no empty records
+            return json_field(field.name)
+        return field.with_type(pa.struct([_stored(f) for f in kind]))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return field.with_type(pa.list_(_stored(kind.value_field)))
+    return field
+
+
+def cast_table(table: pa.Table, schema: pa.Schema, *, what: str) -> pa.Table:
+    """The records in a united schema: fields by name, absent ones null.
+
+    `what` names the object for the message.  Raises Corrupt where a value does not fit, which a united
+    schema rules out.
+    """
+    columns = []
+    for target in schema:
+        index = table.schema.get_field_index(target.name)
+        if index < 0:
+            columns.append(pa.nulls(table.num_rows, target.type))
+            continue
+        field = table.schema.field(index)
+        try:
+            columns.append(cast_column(table.column(index), field, target))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise Corrupt(
+                f"{what}: field {target.name!r} of type {show_type(field)} cannot be read as "
+                f"{show_type(target)}: {error}"
+            ) from error
+    return pa.table(columns, schema=schema) if columns else table.select([])
+
+
+def cast_column(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.ChunkedArray:
+    """One column in another field's type."""
+    if is_json(target):
+        return column.cast(pa.string()) if is_json(field) else json_text(column, field)
+    if field.type == target.type and not _has_marks(target.type):
+        return column
+    if not _is_nested(target.type):
+        return column.cast(target.type)
+    chunks = [_cast_nested(chunk, field, target) for chunk in column.chunks]
+    return pa.chunked_array(chunks, target.type)
+
+
+def _is_nested(kind: pa.DataType) -> bool:
+    return pa.types.is_struct(kind) or pa.types.is_list(kind)
+
+
+def _has_marks(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return any(f.metadata or _has_marks(f.type) for f in kind)
+    return pa.types.is_list(kind) and bool(kind.value_field.metadata or _has_marks(kind.value_field.type))
+
+
+def _cast_nested(array: pa.Array, field: pa.Field, target: pa.Field) -> pa.Array:
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), target.type)
+    if is_json(target):
+        return json_text(pa.chunked_array([array]), field).combine_chunks()
+    if pa.types.is_struct(target.type):
+        children = []
+        for child in target.type:
+            index = array.type.get_field_index(child.name)
+            values = pa.nulls(len(array), child.type) if index < 0 else array.field(index)
+            source = child if index < 0 else array.type.field(index)
+            if index >= 0 and array.offset:
+                values = values.slice(array.offset, len(array)) if len(values) != len(array) else values
+            children.append(_cast_nested(values, source, child))
+        mask = pc.invert(array.is_valid()) if array.null_count else None
+        return pa.StructArray.from_arrays(children, fields=list(target.type), mask=mask)
+    if pa.types.is_list(target.type):
+        values = _cast_nested(array.flatten(), array.type.value_field, target.type.value_field)
+        lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int32())
+        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+        mask = pc.invert(array.is_valid()) if array.null_count else None
+        return pa.ListArray.from_arrays(offsets, values, type=target.type, mask=mask)
+    return array if array.type == target.type else array.cast(target.type)

@@ -1,0 +1,43 @@
+"""What the catalog learns of an object's columns: nulls and bounds, for pruning.
+
+Bounds are in the encoding of keys (ascending), so that every type compares the same way.  Long ones are
+cut: a low bound stays below, a high bound above all values.  NaN has no place in a bound, nor have records
+and lists.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.errors import InvalidInput
+from lake_core.keys.encoding import AFTER, encode_value, from_scalar, key_class
+from lake_core.objects.types import is_json
+from lake_core.records import Column
+
+LONGEST_BOUND = 64
+
+
+def column_statistics(table: pa.Table) -> tuple[Column, ...]:
+    """One Column a field."""
+    return tuple(_column(field, column) for field, column in zip(table.schema, table.columns, strict=True))
+
+
+def _column(field: pa.Field, column: pa.ChunkedArray) -> Column:
+    nulls = column.null_count
+    if is_json(field) or not _is_ordered(field.type) or nulls == len(column):
+        return Column(field.name, nulls)
+    bounds = pc.min_max(column)
+    low, high = encode_value(from_scalar(bounds["min"])), encode_value(from_scalar(bounds["max"]))
+    if len(low) > LONGEST_BOUND:
+        low = low[:LONGEST_BOUND]
+    if len(high) > LONGEST_BOUND:
+        high = high[:LONGEST_BOUND] + AFTER
+    return Column(field.name, nulls, low, high)
+
+
+def _is_ordered(kind: pa.DataType) -> bool:
+    try:
+        return key_class(kind) not in ("null", "duration", "time")
+    except InvalidInput:
+        return False

@@ -1,0 +1,65 @@
+"""Which landed files are taken in together: pure.
+
+A batch is full at `most_files` files or `most_bytes` bytes; a file larger than that is a batch alone.  A
+batch that is not full waits until its oldest file is `age` seconds old, so that small files are gathered; a
+run that somebody asked for waits for nothing (`age` 0).  Files keep the order of their names.  The same
+files, policy and time give the same batches with the same tokens: a token is the hash of what the batch
+holds, so a batch that is run twice is committed once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from lake_core.records.landed import LandedFile
+
+
+@dataclass(frozen=True)
+class BatchPolicy:
+    """When a batch is full, and how long one that is not may wait."""
+
+    most_files: int
+    most_bytes: int
+    age: float
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Files to be committed together."""
+
+    files: tuple[LandedFile, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Their sizes, summed."""
+        return sum(f.size for f in self.files)
+
+    def token(self, branch: str) -> str:
+        """The name under which the batch is committed once."""
+        digest = hashlib.sha256(msgspec.msgpack.encode([(f.uri, f.size, f.etag) for f in self.files]))
+        return f"ingest:{branch}:{digest.hexdigest()[:32]}"
+
+
+def plan_batches(files: Iterable[LandedFile], policy: BatchPolicy, *, now: float) -> list[Batch]:
+    """Batches of the files that were not taken yet; what must still wait is left out."""
+    batches: list[Batch] = []
+    gathered: list[LandedFile] = []
+    size = 0
+    for file in sorted(files, key=lambda f: f.uri):
+        if gathered and (len(gathered) >= policy.most_files or size + file.size > policy.most_bytes):
+            batches.append(Batch(tuple(gathered)))
+            gathered, size = [], 0
+        gathered.append(file)
+        size += file.size
+    if gathered and _may_go(gathered, size, policy, now):
+        batches.append(Batch(tuple(gathered)))
+    return batches
+
+
+def _may_go(files: list[LandedFile], size: int, policy: BatchPolicy, now: float) -> bool:
+    full = len(files) >= policy.most_files or size >= policy.most_bytes
+    return full or now - min(f.modified for f in files) >= policy.age

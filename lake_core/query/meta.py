@@ -1,0 +1,132 @@
+"""The lake's own tables: `lake:pools`, `POOL:branches`, `POOL:log`, `POOL:objects`, `POOL:references`.
+
+Each is an Arrow table made from a state, so that what the lake knows of itself is queried like any other
+data.  Bounds are shown decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+import pyarrow as pa
+
+from lake_core.commits import PoolState
+from lake_core.commits.snapshot import Reference
+from lake_core.keys import PoolKey
+from lake_core.keys.encoding import show_key
+from lake_core.keys.spec import ARRIVAL
+from lake_core.records import Transaction
+from lake_core.records.pools import PoolConfig
+
+_TIME = pa.timestamp("us", "UTC")
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def pools_table(pools: Iterable[PoolConfig]) -> pa.Table:
+    """`lake:pools`: a row a pool."""
+    rows = [
+        {"name": p.name, "id": p.id, "key": str(p.key), "kind": p.kind, "settings": _json(p.settings)}
+        for p in pools
+    ]
+    names = ("name", "id", "key", "kind", "settings")
+    return pa.Table.from_pylist(rows, schema=pa.schema([(n, pa.string()) for n in names]))
+
+
+def branches_table(state: PoolState) -> pa.Table:
+    """`POOL:branches`: a row a branch."""
+    rows = [
+        {"name": name, "tip": b.tip, "references": len(b.snapshot), "records": b.snapshot.records}
+        for name, b in sorted(state.branches.items())
+    ]
+    schema = pa.schema(
+        [("name", pa.string()), ("tip", pa.int64()), ("references", pa.int64()), ("records", pa.int64())]
+    )
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def log_table(transactions: Iterable[tuple[int, Transaction]]) -> pa.Table:
+    """`POOL:log`: a row a transaction, newest first."""
+    rows = [
+        {
+            "n": n,
+            "id": t.id,
+            "branch": t.branch,
+            "parent": t.parent,
+            "base": t.base,
+            "time": t.time,
+            "author": t.author,
+            "message": t.message,
+            "token": t.token,
+            "actions": len(t.actions),
+        }
+        for n, t in transactions
+    ]
+    schema = pa.schema(
+        [
+            ("n", pa.int64()),
+            ("id", pa.string()),
+            ("branch", pa.string()),
+            ("parent", pa.int64()),
+            ("base", pa.int64()),
+            ("time", _TIME),
+            ("author", pa.string()),
+            ("message", pa.string()),
+            ("token", pa.string()),
+            ("actions", pa.int64()),
+        ]
+    )
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+_REFERENCE = pa.schema(
+    [
+        ("object", pa.string()),
+        ("sub", pa.string()),
+        ("low", pa.string()),
+        ("high", pa.string()),
+        ("transaction", pa.int64()),
+        ("seq", pa.int64()),
+        ("place", pa.int64()),
+        ("records", pa.int64()),
+        ("size", pa.int64()),
+        ("schema", pa.string()),
+    ]
+)
+
+
+def references_table(
+    references: Iterable[Reference], key: PoolKey, transaction_of: Callable[[int], int]
+) -> pa.Table:
+    """`POOL:references`: a row a reference, by low bound; bounds as JSON."""
+    rows = []
+    for r in references:
+        shown = ARRIVAL if r.sub else key
+        rows.append(
+            {
+                "object": r.object,
+                "sub": r.sub,
+                "low": _json(show_key(r.low, shown)),
+                "high": _json(show_key(r.high, shown)),
+                "transaction": transaction_of(r.seq),
+                "seq": r.seq,
+                "place": r.place,
+                "records": r.records,
+                "size": r.size,
+                "schema": r.schema,
+            }
+        )
+    return pa.Table.from_pylist(rows, schema=_REFERENCE)
+
+
+def objects_table(references: pa.Table) -> pa.Table:
+    """`POOL:objects`: a row a data object, by id."""
+    if not references.num_rows:
+        return references.select(["object", "sub", "records", "size", "schema"])
+    first = references.group_by("object", use_threads=False).aggregate(
+        [("sub", "first"), ("records", "max"), ("size", "max"), ("schema", "first")]
+    )
+    return first.rename_columns(["object", "sub", "records", "size", "schema"]).sort_by("object")

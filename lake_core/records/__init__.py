@@ -1,0 +1,37 @@
+"""What is written into journals: typed, frozen, tagged records, and their bytes.
+
+`transactions` are the actions on a pool's data, `pools` the actions on the list of pools, `codec` turns
+both into MessagePack and back.  A record states its guarantees and checks them when it is made.  An unknown
+action is an error ("written by a newer version"), an unknown optional field is ignored.
+"""
+
+from lake_core.records.pools import ConfigurePool, CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool
+from lake_core.records.transactions import (
+    Action,
+    AddObject,
+    Column,
+    Consume,
+    Entry,
+    RemoveReference,
+    SetSchema,
+    Source,
+    Transaction,
+)
+
+__all__ = [
+    "Action",
+    "AddObject",
+    "Column",
+    "ConfigurePool",
+    "Consume",
+    "CreatePool",
+    "DropPool",
+    "Entry",
+    "PoolAction",
+    "PoolsEntry",
+    "RemoveReference",
+    "RenamePool",
+    "SetSchema",
+    "Source",
+    "Transaction",
+]

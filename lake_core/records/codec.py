@@ -1,0 +1,49 @@
+"""The bytes of a journal entry: four magic bytes, a format version, MessagePack.
+
+    "LKJ" 0x01 | MessagePack of the entry
+
+The fourth byte is the version of the framing and of the records; a reader that meets a higher one stops.
+Encoding is deterministic (fields in declared order, defaults left out), so the same entry is the same
+bytes: golden tests hold them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from lake_core.errors import Corrupt
+
+MAGIC = b"LKJ"
+VERSION = 1
+
+T = TypeVar("T")
+
+
+class Codec(Generic[T]):
+    """Encodes and decodes one kind of entry."""
+
+    def __init__(self, kind: type[T]) -> None:
+        self._encoder = msgspec.msgpack.Encoder()
+        self._decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(kind)
+
+    def encode(self, entry: T) -> bytes:
+        """The stored bytes."""
+        return MAGIC + bytes((VERSION,)) + self._encoder.encode(entry)
+
+    def decode(self, data: bytes, *, name: str) -> T:
+        """The entry; `name` is for the message.  Raises Corrupt."""
+        if data[:3] != MAGIC:
+            raise Corrupt(f"{name}: not a journal entry: begins with {data[:8]!r}")
+        if data[3] > VERSION:
+            raise Corrupt(f"{name}: written by a newer version (format {data[3]}); upgrade this program")
+        try:
+            entry: T = self._decoder.decode(memoryview(data)[4:])
+        except msgspec.ValidationError as error:
+            if "Invalid value" in str(error) and "type" in str(error):
+                raise Corrupt(f"{name}: written by a newer version (unknown action: {error})") from error
+            raise Corrupt(f"{name}: {error}") from error
+        except msgspec.DecodeError as error:
+            raise Corrupt(f"{name}: {error} (read {len(data)} bytes)") from error
+        return entry

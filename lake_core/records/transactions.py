@@ -1,0 +1,120 @@
+"""Transactions of a pool: the actions of one atomic change to one branch.
+
+An `Entry` is one journal object; it holds one transaction, or several that were committed together.  The
+number of the entry is its name and is not repeated inside.  A record's sequence is the entry's number times
+65,536 plus the transaction's place in the entry (`sequence`).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from lake_core.errors import Corrupt
+from lake_core.naming import is_id
+
+PLACES = 65_536
+"""How many transactions one entry can hold."""
+
+
+def sequence(n: int, place: int = 0) -> int:
+    """When the records of transaction `place` of entry `n` count as written."""
+    return n * PLACES + place
+
+
+class Column(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is known of one field of one object: bounds in the encoding of keys (ascending), and nulls.
+
+    `low` is at or below every value, `high` at or above; both are cut when long, None where unknown.
+    """
+
+    name: str
+    nulls: int = 0
+    low: bytes | None = None
+    high: bytes | None = None
+
+
+class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=True):
+    """A new data object, held by the branch in its whole range [low, high).
+
+    `place` is the object's place in the order of arrival within the transaction; `sub` the sub-pool, ""
+    for the pool itself.  Guarantees: has records, a size in bytes, and low < high.
+    """
+
+    object: str
+    records: int
+    size: int
+    schema: str
+    low: bytes
+    high: bytes
+    place: int = 0
+    sub: str = ""
+    columns: tuple[Column, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not (is_id(self.object) and self.records > 0 and self.size > 0 and self.low < self.high):
+            raise Corrupt(f"add_object {self.object!r}: needs an id, records, a size, and low < high")
+
+
+class RemoveReference(msgspec.Struct, frozen=True, tag="remove_reference"):
+    """The branch lets go of an object's range that begins at `low`."""
+
+    object: str
+    low: bytes
+
+
+class SetSchema(msgspec.Struct, frozen=True, tag="set_schema"):
+    """Makes a schema known: its id is the hash of its content, an Arrow schema in IPC form."""
+
+    schema: str
+    arrow: bytes
+
+
+class Source(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A landed file that was taken in; equal name, size and etag are the same file."""
+
+    uri: str
+    size: int
+    etag: str = ""
+    records: int = 0
+
+
+class Consume(msgspec.Struct, frozen=True, tag="consume"):
+    """The landed files whose records this transaction holds."""
+
+    sources: tuple[Source, ...]
+
+
+Action = AddObject | RemoveReference | SetSchema | Consume
+
+
+class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One atomic change to one branch.
+
+    `parent` is the entry of the branch's tip when this landed (0: none), `base` the entry at which the work
+    began, `time` microseconds since 1970 by the writer's clock, `token` makes a repeated commit the same one.
+    """
+
+    id: str
+    branch: str
+    parent: int
+    base: int
+    time: int
+    author: str
+    actions: tuple[Action, ...]
+    message: str = ""
+    token: str = ""
+
+    def __post_init__(self) -> None:
+        if not (is_id(self.id) and self.branch and self.base >= 0 and self.parent >= 0 and self.actions):
+            raise Corrupt(f"transaction {self.id!r}: needs an id, a branch, a parent, a base and actions")
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One object of a pool's journal; `id` is the writer's, by which it knows its own entry again."""
+
+    id: str
+    transactions: tuple[Transaction, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.transactions) < PLACES:
+            raise Corrupt(f"entry {self.id!r}: holds 1 to {PLACES - 1} transactions")

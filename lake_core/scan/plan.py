@@ -1,0 +1,92 @@
+"""Which references a scan must open, and what shape its records have: pure.
+
+References are clipped to the range asked for.  The united schema is that of all schemas of the (sub-)pool in
+the snapshot, not only of the references left, so that a narrow scan has the same columns as a wide one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lake_core.commits import PoolState, Reference
+from lake_core.errors import InvalidInput
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.objects.schema import unite_schemas
+
+LARGEST_BATCH = 65_536
+SMALLEST_BATCH = 1_024
+BUFFERED_ROWS = 524_288
+"""How many records all open streams together may hold decoded."""
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """References in order of their low bound; `columns` in the order asked for; `depth` bounds the merge."""
+
+    references: tuple[Reference, ...]
+    span: KeyRange
+    key: PoolKey
+    schema: pa.Schema
+    columns: tuple[str, ...]
+    depth: int
+    batch_rows: int
+
+    @property
+    def records(self) -> int:
+        """Records in the references chosen: an upper bound of what the scan gives."""
+        return sum(r.records for r in self.references)
+
+
+def plan_scan(
+    state: PoolState,
+    *,
+    branch: str,
+    key: PoolKey,
+    span: KeyRange = EVERYTHING,
+    sub: str = "",
+    columns: list[str] | None = None,
+) -> ScanPlan:
+    """Raises InvalidInput for an unknown column or an empty range."""
+    if span.empty:
+        raise InvalidInput("the key range is empty: its end does not come after its beginning")
+    snapshot = state.branches[branch].snapshot
+    schema = united_schema(state, branch=branch, sub=sub)
+    if columns is None:
+        columns = schema.names
+    unknown = [c for c in columns if c not in schema.names]
+    if unknown:
+        raise InvalidInput(
+            f"column {unknown[0]!r} does not exist; there are: {', '.join(schema.names) or 'none'}"
+        )
+    references = tuple(snapshot.find(span, sub=sub))
+    depth = overlap_depth(references)
+    return ScanPlan(
+        references=references,
+        span=span,
+        key=key,
+        schema=schema,
+        columns=tuple(columns),
+        depth=depth,
+        batch_rows=max(SMALLEST_BATCH, min(LARGEST_BATCH, BUFFERED_ROWS // max(1, depth))),
+    )
+
+
+def united_schema(state: PoolState, *, branch: str, sub: str) -> pa.Schema:
+    """The schema of all records that the branch's (sub-)pool holds, in the order the schemas came."""
+    seen: dict[str, int] = {}
+    for reference in state.branches[branch].snapshot.find(sub=sub):
+        seen[reference.schema] = min(reference.seq, seen.get(reference.schema, reference.seq))
+    return unite_schemas(state.schema(id) for id in sorted(seen, key=lambda id: (seen[id], id)))
+
+
+def overlap_depth(references: tuple[Reference, ...]) -> int:
+    """The most references that hold one key."""
+    edges = sorted(edge for r in references for edge in ((r.low, 1), (r.high, -1)))
+    depth = deepest = 0
+    for _, step in edges:  # at equal bounds the end (-1) comes first: ranges are half-open
+        depth += step
+        deepest = max(deepest, depth)
+    return deepest

@@ -1,0 +1,124 @@
+"""Stores on S3 and Google Cloud Storage, over fsspec (s3fs, gcsfs).
+
+`create` sends the precondition that the object does not exist (`If-None-Match: *`, `ifGenerationMatch=0`).
+What the libraries make of the answers differs, so each is classified here: "exists" (412 in its several
+forms), "try again" (409, and everything whose outcome cannot be known) or "never arrived" (no such bucket,
+no permission).  The libraries repeat lost requests by themselves and may then report "exists" for their own
+write: the journal reads back every "exists".  Listings are never cached.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
+
+import fsspec
+import pyarrow as pa
+
+from lake_core.errors import Unavailable
+from lake_core.store.port import Created, ObjectInfo
+
+_PROTOCOLS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
+_REFUSED = (400, 401, 403, 404)
+
+
+class CloudStore:
+    """Objects below `<protocol>://<bucket>/<prefix>`; credentials as the library finds them."""
+
+    def __init__(self, uri: str, options: Mapping[str, Any] | None = None) -> None:
+        protocol, _, root = uri.partition("://")
+        self._uri = uri.rstrip("/")
+        self._root = root.strip("/")
+        self._protocol = _PROTOCOLS[protocol]
+        self._fs = fsspec.filesystem(self._protocol, use_listings_cache=False, **(options or {}))
+
+    @property
+    def uri(self) -> str:
+        return self._uri
+
+    def get(self, name: str) -> bytes | None:
+        try:
+            return bytes(self._fs.cat_file(self._path(name)))
+        except FileNotFoundError:
+            return None
+        except Exception as error:  # the libraries raise their own, unrelated classes
+            raise self._unavailable(name, error) from error
+
+    def create(self, name: str, data: bytes) -> Created:
+        try:
+            self._fs.pipe_file(self._path(name), data, mode="create")
+        except FileExistsError:
+            return Created.EXISTS
+        except Exception as error:  # classified by its HTTP status
+            status = _status(error)
+            if status == 412:
+                return Created.EXISTS
+            if status in _REFUSED:
+                raise self._unavailable(name, error) from error
+            return Created.UNKNOWN
+        return Created.YES
+
+    def put(self, name: str, data: bytes) -> None:
+        try:
+            self._fs.pipe_file(self._path(name), data)
+        except Exception as error:  # as in get
+            raise self._unavailable(name, error) from error
+
+    def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
+        folder = f"{self._root}/{prefix.strip('/')}".rstrip("/")
+        try:
+            found = self._fs.find(folder, detail=True)
+        except FileNotFoundError:
+            return
+        except Exception as error:  # as in get
+            raise self._unavailable(prefix, error) from error
+        for path in sorted(found):
+            name = path[len(self._root) + 1 :]
+            if name > after:
+                yield ObjectInfo(name, int(found[path]["size"]))
+
+    def delete(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._fs.rm_file(self._path(name))
+
+    def open_input(self, name: str) -> pa.NativeFile:
+        file = self._fs.open(self._path(name), "rb", cache_type="readahead", block_size=1 << 20)
+        return pa.PythonFile(file, mode="r")
+
+    @contextlib.contextmanager
+    def open_output(self, name: str) -> Iterator[BinaryIO]:
+        file = self._fs.open(self._path(name), "wb")
+        try:
+            yield file
+        except BaseException:
+            with contextlib.suppress(Exception):  # the caller's error is the one to report
+                file.discard()
+            raise
+        try:
+            file.close()
+        except Exception as error:  # as in get
+            raise self._unavailable(name, error) from error
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+    def _unavailable(self, name: str, error: Exception) -> Unavailable:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        return Unavailable(f"{self._uri}/{name}: {reason}")
+
+
+def _status(error: BaseException) -> int | None:
+    """The HTTP status behind an error of s3fs or gcsfs, None where there was no answer."""
+    cause: BaseException | None = error
+    for _ in range(5):  # chains are short; bounded against loops
+        if cause is None:
+            return None
+        response = getattr(cause, "response", None)
+        if isinstance(response, dict):
+            return int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) or None
+        code = getattr(cause, "code", None) or getattr(cause, "status", None)
+        if str(code or "").isdigit():
+            return int(str(code))
+        cause = cause.__cause__ or cause.__context__
+    return None

@@ -1,0 +1,79 @@
+"""A store in this process's memory, for tests, notebooks and simulations.
+
+`memory://NAME` is one store a name; it is gone with the process.  One lock makes each call atomic (fsspec's
+own memory file system is not safe between threads).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import threading
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from lake_core.store.port import Created, ObjectInfo
+
+
+class MemoryStore:
+    """Objects in a dictionary."""
+
+    def __init__(self, uri: str = "memory://") -> None:
+        self._uri = uri
+        self._objects: dict[str, bytes] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def uri(self) -> str:
+        return self._uri
+
+    def get(self, name: str) -> bytes | None:
+        with self._lock:
+            return self._objects.get(name)
+
+    def create(self, name: str, data: bytes) -> Created:
+        with self._lock:
+            if name in self._objects:
+                return Created.EXISTS
+            self._objects[name] = bytes(data)
+            return Created.YES
+
+    def put(self, name: str, data: bytes) -> None:
+        with self._lock:
+            self._objects[name] = bytes(data)
+
+    def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
+        folder = prefix.rstrip("/") + "/" if prefix else ""
+        with self._lock:
+            found = [
+                ObjectInfo(n, len(d)) for n, d in self._objects.items() if n.startswith(folder) and n > after
+            ]
+        yield from sorted(found)
+
+    def delete(self, name: str) -> None:
+        with self._lock:
+            self._objects.pop(name, None)
+
+    def open_input(self, name: str) -> pa.NativeFile:
+        data = self.get(name)
+        if data is None:
+            raise FileNotFoundError(name)
+        return pa.BufferReader(data)
+
+    @contextlib.contextmanager
+    def open_output(self, name: str) -> Iterator[BinaryIO]:
+        buffer = io.BytesIO()
+        yield buffer
+        self.create(name, buffer.getvalue())
+
+
+_NAMED: dict[str, MemoryStore] = {}
+_NAMED_LOCK = threading.Lock()
+
+
+def named(uri: str) -> MemoryStore:
+    """The process's store of this URI."""
+    with _NAMED_LOCK:
+        return _NAMED.setdefault(uri, MemoryStore(uri))

@@ -1,0 +1,160 @@
+"""A pool at one revision, to be read: `pool.at("main")`, `pool.at("17")`.
+
+A view is a state and a branch; it never changes, whatever is committed meanwhile.  Everything that reads goes
+through here: the command, SQL, PySpark.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from lake_core import naming
+from lake_core.commits import PoolState, Reference
+from lake_core.commits.landing import key_classes
+from lake_core.errors import InvalidInput
+from lake_core.ingest.declared import parse_timestamp
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.encoding import AFTER, Value, encode_key, from_scalar
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.keys.spec import ARRIVAL
+from lake_core.records.pools import PoolConfig
+from lake_core.scan.plan import ScanPlan, overlap_depth, plan_scan, united_schema
+from lake_core.scan.scan import result_schema, scan
+from lake_core.store import Store
+
+
+@dataclass(frozen=True)
+class View:
+    """`n` is the newest entry the view knows; `sub` the sub-pool it reads, "" for the pool itself."""
+
+    store: Store
+    pool: PoolConfig
+    n: int
+    branch: str
+    state: PoolState
+    sub: str = ""
+
+    @property
+    def key(self) -> PoolKey:
+        """The order of the records; the sub-pools keep the order of arrival."""
+        return ARRIVAL if self.sub else self.pool.key
+
+    @property
+    def references(self) -> list[Reference]:
+        """What the view reads, by low bound, then by arrival."""
+        return self.state.branches[self.branch].snapshot.find(sub=self.sub)
+
+    @property
+    def records(self) -> int:
+        """How many records the objects hold."""
+        return sum(r.records for r in self.references)
+
+    @property
+    def depth(self) -> int:
+        """The most objects that overlap at one key."""
+        return overlap_depth(tuple(self.references))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The united schema of all records."""
+        return united_schema(self.state, branch=self.branch, sub=self.sub)
+
+    def plan(self, *, span: KeyRange = EVERYTHING, columns: list[str] | None = None) -> ScanPlan:
+        """What a scan would open; raises InvalidInput (unknown column, empty range)."""
+        return plan_scan(
+            self.state, branch=self.branch, key=self.key, span=span, sub=self.sub, columns=columns
+        )
+
+    def scan(
+        self, *, span: KeyRange = EVERYTHING, columns: list[str] | None = None, limit: int | None = None
+    ) -> Iterator[pa.Table]:
+        """Records in key order, a table at a time, in bounded memory.
+
+        Raises InvalidInput, ObjectMissing, Corrupt, Unavailable.
+        """
+        return self.run(self.plan(span=span, columns=columns), limit=limit)
+
+    def run(self, plan: ScanPlan, *, limit: int | None = None) -> Iterator[pa.Table]:
+        """The records of a plan of this view."""
+        left = limit
+        for table in scan(plan, self.store, pool=self.pool.id):
+            if left is None:
+                yield table
+                continue
+            yield table.slice(0, left)
+            left -= table.num_rows
+            if left <= 0:
+                return
+
+    def to_table(self, *, span: KeyRange = EVERYTHING, columns: list[str] | None = None) -> pa.Table:
+        """All records at once; for results that fit in memory."""
+        plan = self.plan(span=span, columns=columns)
+        return pa.concat_tables([result_schema(plan).empty_table(), *self.run(plan)])
+
+    def get(self, values: Value | list[Value]) -> pa.Table:
+        """The records of one key, or of all keys that begin with the values given."""
+        prefix = self.bound(values)
+        return self.to_table(span=KeyRange(prefix, prefix + AFTER))
+
+    def span(self, *, low: Any = None, high: Any = None) -> KeyRange:
+        """The range [low, high) from values in the order of the key; None is an open end."""
+        return KeyRange(b"" if low is None else self.bound(low), None if high is None else self.bound(high))
+
+    def bound(self, values: Any) -> bytes:
+        """Key values, or a prefix of them, as an encoded bound.
+
+        A scalar is the first field.  Texts are read as the type that the key field has in the pool.
+        Raises InvalidInput.
+        """
+        parts = values if isinstance(values, list) else [values]
+        classes = key_classes(self.state, self.key)
+        return encode_key(
+            [_as_class(v, classes.get(name), name) for v, name in zip(parts, self.key.names, strict=False)]
+            + parts[len(self.key.names) :],
+            self.key,
+        )
+
+    def object_name(self, reference: Reference) -> str:
+        """Where the reference's data object is."""
+        return naming.data_object(self.pool.id, reference.object)
+
+
+def _as_class(value: Any, key_class: str | None, name: str) -> Value:
+    if isinstance(value, str) and key_class not in (None, "string"):
+        try:
+            return _from_text(value, key_class)
+        except (ValueError, decimal.InvalidOperation) as error:
+            raise InvalidInput(f"key {name}={value!r}: the pool's key is a {key_class}") from error
+    if key_class == "string" and not isinstance(value, str | None):
+        return str(value)
+    if isinstance(value, dt.datetime):
+        return from_scalar(pa.scalar(value, pa.timestamp("us", "UTC" if value.tzinfo else None)))
+    if isinstance(value, dict | list):
+        raise InvalidInput(f"key {name}={value!r}: write a scalar, or one list of the key's fields")
+    return value
+
+
+def _from_text(text: str, key_class: str | None) -> Value:
+    if key_class == "number":
+        try:
+            return int(text)
+        except ValueError:
+            return float(text)
+    if key_class in ("timestamp", "timestamp with zone"):
+        kind = pa.timestamp("us", "UTC" if "zone" in key_class else None)
+        return from_scalar(pa.scalar(parse_timestamp(text, kind), kind))
+    if key_class == "date":
+        return dt.date.fromisoformat(text)
+    if key_class == "decimal":
+        return decimal.Decimal(text)
+    if key_class == "bytes":
+        return bytes.fromhex(text)
+    if key_class == "boolean" and text in ("true", "false"):
+        return text == "true"
+    raise ValueError(text)
