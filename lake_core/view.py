@@ -134,7 +134,9 @@ def _as_class(value: Any, key_class: str | None, name: str) -> Value:
     if key_class == "string" and not isinstance(value, str | None):
         return str(value)
     if isinstance(value, dt.datetime):
-        return from_scalar(pa.scalar(value, pa.timestamp("us", "UTC" if value.tzinfo else None)))
+        zoned = value if value.tzinfo else value.replace(tzinfo=dt.UTC)
+        kind = pa.timestamp("us", None if key_class == "timestamp" else "UTC")
+        return from_scalar(pa.scalar(zoned if kind.tz else zoned.astimezone(dt.UTC).replace(tzinfo=None), kind))
     if isinstance(value, dict | list):
         raise InvalidInput(f"key {name}={value!r}: write a scalar, or one list of the key's fields")
     return value

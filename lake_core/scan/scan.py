@@ -21,6 +21,8 @@ from lake_core.store import Store
 
 def scan(plan: ScanPlan, store: Store, *, pool: str) -> Iterator[pa.Table]:
     """The records of the plan, in key order.  Raises ObjectMissing, Corrupt, Unavailable."""
+    if not plan.references:
+        return
     read = _read_columns(plan)
     streams = [
         Stream(r.low, (r.seq, r.place), partial(_stream, plan, r, store, pool, read)) for r in plan.references

@@ -1,0 +1,70 @@
+"""The ingest agent's eyes: which landed files of which pools were not taken in yet.
+
+One listing of the landing place and one look at the journal a pool.  A pool takes part when its setting
+`ingest.source` names a place.  The agent asks here before it starts Spark, and asks again nothing: a batch
+that somebody else commits meanwhile is recognised by its token or refused by its sources.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lake_core.catalog import Settings
+from lake_core.commits.state import MAIN
+from lake_core.errors import InvalidInput
+from lake_core.ingest.sources import find_files
+from lake_core.lake import Lake
+from lake_core.planning.batches import Batch, BatchPolicy, plan_batches
+from lake_core.records.landed import LandedFile
+
+
+@dataclass(frozen=True)
+class PoolBatch:
+    """A batch that a pool should take in."""
+
+    pool: str
+    branch: str
+    batch: Batch
+
+    @property
+    def token(self) -> str:
+        """Under which the batch is committed once."""
+        return self.batch.token(self.branch)
+
+
+def pools_that_ingest(lake: Lake, only: list[str] | None = None) -> list[str]:
+    """Names of the pools with a landing place; of `only`, if any are named.
+
+    Raises NotFound for an unknown pool, InvalidInput for a named pool without a landing place.
+    """
+    if only:
+        for name in only:
+            if not lake.pool(name).settings["ingest.source"]:
+                raise InvalidInput(f"pool {name!r}: no landing place; lake set {name} ingest.source=PLACE")
+        return sorted(set(only))
+    return [p.name for p in lake.pools() if Settings(p.settings)["ingest.source"]]
+
+
+def waiting_files(lake: Lake, pool_name: str, *, branch: str = MAIN) -> list[LandedFile]:
+    """Landed files that the branch has not taken in, or not in this form; files of no bytes hold nothing."""
+    pool = lake.pool(pool_name)
+    sources = pool.at(branch).state.sources
+    files = find_files([pool.settings["ingest.source"]])
+    return [f for f in files if f.size and sources.get((branch, f.uri)) != f.source]
+
+
+def find_batches(
+    lake: Lake, *, pools: list[str] | None = None, branch: str = MAIN, wait: bool = True, now: float
+) -> list[PoolBatch]:
+    """What there is to take in, pool by pool; with `wait` a batch that is not full waits for its age."""
+    found: list[PoolBatch] = []
+    for name in pools_that_ingest(lake, pools):
+        settings = lake.pool(name).settings
+        policy = BatchPolicy(
+            most_files=settings["ingest.batch_files"],
+            most_bytes=settings["ingest.batch_bytes"],
+            age=settings["ingest.batch_age"] if wait else 0.0,
+        )
+        batches = plan_batches(waiting_files(lake, name, branch=branch), policy, now=now)
+        found += [PoolBatch(name, branch, batch) for batch in batches]
+    return found

@@ -1,0 +1,222 @@
+"""Taking landed files into a pool, spread over Spark tasks: the ingest agent's application.
+
+    spark-submit spark_apps/ingest.py --lake URI --pool POOL [--token T] FILE...
+
+The driver cuts the batch into units; each unit is one task, in which a Python worker reads its files, sorts
+them within bounded memory and writes finished objects straight to their final names.  What comes back to
+the driver are only descriptions of objects.  The driver commits once, under a token: run again after a crash
+at any point, the batch is committed exactly once, and what a dead run had written is left to the vacuum.
+
+A bad record is an ordinary answer of a task, not a task failure that Spark would repeat.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from lake_core import errors
+from lake_core.branch import Branch, Job, LoadResult
+from lake_core.ingest.block import Reading
+from lake_core.ingest.formats import format_of, read_blocks
+from lake_core.ingest.load import ObjectBuilder
+from lake_core.ingest.parquetfile import read_parquet, row_group_sizes
+from lake_core.ingest.sources import find_files
+from lake_core.lake import Lake
+from lake_core.naming import IdSource
+from lake_core.planning.units import Part, Unit, plan_units, split_row_groups
+from lake_core.records import AddObject
+from lake_core.records.landed import LandedFile
+from lake_core.records.pools import PoolConfig
+from lake_core.store import open_store
+from spark_apps.session import spark_session
+
+SMALLEST_UNIT = 8 << 20
+PLACES_A_UNIT = 100_000
+_ANSWER = "unit long, kind string, body binary, schema binary"
+
+
+@dataclass(frozen=True)
+class Work:
+    """All that a task needs; plain values, so that it can be shipped to any worker."""
+
+    store: str
+    pool: PoolConfig
+    job: Job
+    format: str
+    null: str
+    readings: dict[str, Reading]
+    units: tuple[Unit, ...]
+
+
+def ingest(
+    spark: Any,
+    lake: Lake,
+    *,
+    pool: str,
+    files: list[LandedFile],
+    branch: str = "main",
+    format: str = "auto",
+    token: str = "",
+    message: str = "",
+    consume: bool = True,
+    parallelism: int = 0,
+) -> LoadResult:
+    """Take in the files as one transaction; `consume` records them as taken.
+
+    `parallelism` is the number of tasks aimed at (0: twice the session's default).  Raises what
+    `Branch.commit` raises, and InvalidInput for bad records.
+    """
+    target = lake.pool(pool).branch(branch)
+    job = target.job(token=token, message=message)
+    if isinstance(job, LoadResult):
+        return job
+    units = _units(files, format, parallelism or 2 * _default_parallelism(spark))
+    written = _run(spark, _work(lake, target, job, units, format)) if units else []
+    schemas = {action.schema: schema for action, schema in written}
+    return target.commit(
+        job,
+        objects=[action for action, _ in written],
+        schemas=list(schemas.values()),
+        sources=[f.source for f in files] if consume else None,
+    )
+
+
+def _default_parallelism(spark: Any) -> int:
+    """Cores of the session; Spark Connect does not tell, so its configuration is asked."""
+    master = spark.conf.get("spark.master", "local[2]")
+    digits = "".join(c for c in master.partition("[")[2].partition(",")[0] if c.isdigit())
+    return int(digits) if digits else 2
+
+
+def _units(files: list[LandedFile], format: str, parallelism: int) -> list[Unit]:
+    parts: list[Part] = []
+    total = sum(f.size for f in files)
+    for file in files:
+        if file.size > max(SMALLEST_UNIT, total // parallelism) and format_of(file.uri, format) == "parquet":
+            sizes = row_group_sizes(file.uri)
+            parts += split_row_groups(file.uri, sizes, target=max(SMALLEST_UNIT, sum(sizes) // parallelism))
+        elif file.size:
+            parts.append(Part(file.uri, file.size))
+    return plan_units(parts, parallelism=parallelism, smallest=SMALLEST_UNIT)
+
+
+def _work(lake: Lake, branch: Branch, job: Job, units: list[Unit], format: str) -> Work:
+    names = {part.file for unit in units for part in unit.parts}
+    return Work(
+        store=lake.store.uri,
+        pool=branch.pool,
+        job=job,
+        format=format,
+        null=branch.settings["csv.null"],
+        readings={name: branch.reading(name) for name in names},
+        units=tuple(units),
+    )
+
+
+def _run(spark: Any, work: Work) -> list[tuple[AddObject, pa.Schema]]:
+    """All units as tasks; what they wrote, in the order of arrival."""
+    count = len(work.units)
+    answers = spark.range(0, count, 1, count).mapInArrow(_task(work), _ANSWER).collect()
+    failures = sorted((row for row in answers if row.kind != "object"), key=lambda row: row.unit)
+    if failures:
+        kind = getattr(errors, failures[0].kind)
+        raise kind(bytes(failures[0].body).decode())
+    objects = [
+        (msgspec.msgpack.decode(row.body, type=AddObject), pa.ipc.read_schema(pa.py_buffer(bytes(row.schema))))
+        for row in answers
+    ]
+    return sorted(objects, key=lambda pair: pair[0].place)
+
+
+def _task(work: Work) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield build_unit(work, work.units[number])
+
+    return run
+
+
+def build_unit(work: Work, unit: Unit) -> pa.RecordBatch:
+    """In a worker: read, sort, write; a row for each object, or one for the error."""
+    rows: list[tuple[int, str, bytes, bytes | None]]
+    try:
+        builder = ObjectBuilder(
+            open_store(work.store),
+            work.pool.key,
+            work.job.origin,
+            work.job.memory,
+            IdSource().new,
+            unit.number * PLACES_A_UNIT,
+        )
+        for part in unit.parts:
+            reading = work.readings[part.file]
+            if part.row_groups is None:
+                blocks = read_blocks(reading, format=work.format, null=work.null)
+            else:
+                blocks = read_parquet(reading, list(range(*part.row_groups)))
+            for block in blocks:
+                builder.add(block)
+        rows = [
+            (unit.number, "object", msgspec.msgpack.encode(w.action), w.schema.serialize().to_pybytes())
+            for w in builder.finish()
+        ]
+    except (errors.InvalidInput, errors.NotFound, errors.Corrupt) as error:
+        rows = [(unit.number, type(error).__name__, str(error).encode(), None)]
+    return pa.record_batch(
+        [
+            pa.array([r[0] for r in rows], pa.int64()),
+            pa.array([r[1] for r in rows], pa.string()),
+            pa.array([r[2] for r in rows], pa.binary()),
+            pa.array([r[3] for r in rows], pa.binary()),
+        ],
+        names=["unit", "kind", "body", "schema"],
+    )
+
+
+def main(argv: list[str] | None = None) -> int:
+    """As a submitted application: one JSON line on standard output, an exit status as `lake load` has."""
+    from lake_core.cli.data import report_load
+
+    parser = argparse.ArgumentParser(description="Take landed files into a pool, on Spark.")
+    parser.add_argument("--lake", required=True, metavar="URI")
+    parser.add_argument("--pool", required=True)
+    parser.add_argument("--branch", default="main")
+    parser.add_argument("--format", default="auto")
+    parser.add_argument("--token", default="", help="the same token loads once, however often it is run")
+    parser.add_argument("--message", default="")
+    parser.add_argument("--remote", default=None, metavar="sc://HOST:PORT", help="a Spark Connect server")
+    parser.add_argument("files", nargs="+", metavar="FILE")
+    args = parser.parse_args(argv)
+    try:
+        lake = Lake.open(args.lake)
+        lake.pool(args.pool).branch(args.branch)
+        files = find_files(args.files)
+        with spark_session("lake ingest", remote=args.remote) as spark:
+            result = ingest(
+                spark,
+                lake,
+                pool=args.pool,
+                files=files,
+                branch=args.branch,
+                format=args.format,
+                token=args.token,
+                message=args.message,
+                consume=False,
+            )
+    except errors.LakeError as error:
+        sys.stderr.write(f"ingest: {error}\n")
+        return error.exit_status
+    report_load(result, pool=args.pool, as_json=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+"""Lake records as Spark's: types, and batches of them.
+
+Spark has no unsigned 64-bit integers (decimal(20,0)), no nanoseconds (microseconds) and no fields of type
+null (string).  A field whose values have several types is JSON in the lake and VARIANT in Spark: its values
+come back as they were.  `spark_schema` gives the schema, `to_batch` the records in it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import types as T
+
+from lake_core.objects.types import is_json
+
+_VARIANT = pa.struct(
+    [
+        pa.field("value", pa.binary(), nullable=False),
+        pa.field("metadata", pa.binary(), nullable=False, metadata={b"variant": b"true"}),
+    ]
+)
+
+
+def spark_schema(schema: pa.Schema) -> T.StructType:
+    """The schema as Spark sees it."""
+    return T.StructType([T.StructField(f.name, _spark_type(f), True) for f in schema])
+
+
+def _spark_type(field: pa.Field) -> T.DataType:
+    kind = field.type
+    if is_json(field):
+        return T.VariantType()
+    if pa.types.is_struct(kind):
+        return T.StructType([T.StructField(f.name, _spark_type(f), True) for f in kind])
+    if pa.types.is_list(kind):
+        return T.ArrayType(_spark_type(kind.value_field), True)
+    if pa.types.is_map(kind):
+        return T.MapType(_spark_type(kind.key_field), _spark_type(kind.item_field), True)
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    return from_arrow_type(_carried(kind))
+
+
+def _carried(kind: pa.DataType) -> pa.DataType:
+    """The Arrow type in which Spark takes a plain type."""
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", "UTC" if kind.tz else None)
+    if pa.types.is_uint64(kind):
+        return pa.decimal128(20, 0)
+    if pa.types.is_unsigned_integer(kind):
+        return pa.int64() if kind.bit_width == 32 else pa.int32()
+    if pa.types.is_time(kind):
+        return pa.int64()
+    if pa.types.is_null(kind):
+        return pa.string()
+    return kind
+
+
+def to_batch(table: pa.Table, target: pa.Schema) -> list[pa.RecordBatch]:
+    """Records in Spark's Arrow schema `target` (fields by name), as batches."""
+    columns = []
+    for field in target:
+        index = table.schema.get_field_index(field.name)
+        if index < 0:
+            columns.append(pa.nulls(table.num_rows, field.type))
+        else:
+            source = table.schema.field(index)
+            columns.append(
+                pa.chunked_array(
+                    [_convert(chunk, source, field.type) for chunk in table.column(index).chunks], field.type
+                )
+            )
+    return pa.table(columns, schema=target).to_batches()
+
+
+def _convert(array: pa.Array, source: pa.Field, target: pa.DataType) -> pa.Array:
+    if is_json(source):
+        return _variants(array, target)
+    if pa.types.is_struct(target):
+        children = [
+            _convert(child, source.type.field(child_field.name), child_field.type)
+            for child_field, child in zip(target, _children(array), strict=True)
+        ]
+        mask = pc.invert(array.is_valid()) if array.null_count else None
+        return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
+    if pa.types.is_list(target):
+        values = _convert(array.flatten(), source.type.value_field, target.value_type)
+        lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int32())
+        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+        mask = pc.invert(array.is_valid()) if array.null_count else None
+        return pa.ListArray.from_arrays(offsets, values, type=target, mask=mask)
+    if pa.types.is_timestamp(target) and source.type.unit == "ns":
+        return array.cast(target, safe=False)  # Spark has no nanoseconds
+    return array if array.type == target else array.cast(target)
+
+
+def _children(array: pa.Array) -> list[pa.Array]:
+    return list(array.flatten()) if array.null_count == 0 else [
+        array.field(i).slice(array.offset, len(array)) if len(array.field(i)) != len(array) else array.field(i)
+        for i in range(array.type.num_fields)
+    ]
+
+
+def _variants(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """JSON text as Spark's binary variants; each distinct text is encoded once."""
+    encoded = array.dictionary_encode()
+    values = [_variant(text) for text in encoded.dictionary.to_pylist()]
+    dictionary = pa.array(values, _VARIANT)
+    taken = dictionary.take(encoded.indices)
+    return pa.StructArray.from_arrays(
+        [pc.fill_null(taken.field(0), b""), pc.fill_null(taken.field(1), b"")],
+        fields=list(target),
+        mask=pc.is_null(encoded.indices),
+    )
+
+
+@lru_cache(maxsize=65_536)
+def _variant(text: str) -> dict[str, Any]:
+    value = T.VariantVal.parseJson(text)
+    return {"value": value.value, "metadata": value.metadata}
