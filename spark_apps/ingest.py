@@ -181,6 +181,27 @@ def build_unit(work: Work, unit: Unit) -> pa.RecordBatch:
     )
 
 
+def take_in_batch(batch: dict[str, Any]) -> dict[str, Any]:
+    """The agent's mapped task: one batch as `maintenance.ingest.find` gave it, committed exactly once.
+
+    A batch whose files somebody else has taken in meanwhile is a Conflict: the next run plans anew.
+    """
+    lake = Lake.open(batch["lake"])
+    pool = lake.pool(batch["pool"])
+    with spark_session(f"lake ingest {batch['pool']}") as spark:
+        result = ingest(
+            spark,
+            lake,
+            pool=batch["pool"],
+            files=msgspec.convert(batch["files"], list[LandedFile]),
+            branch=batch["branch"],
+            format=pool.settings["ingest.format"],
+            token=batch["token"],
+            message=f"ingest of {len(batch['files'])} files",
+        )
+    return {"pool": batch["pool"]} | vars(result)
+
+
 def main(argv: list[str] | None = None) -> int:
     """As a submitted application: one JSON line on standard output, an exit status as `lake load` has."""
     from lake_core.cli.data import report_load

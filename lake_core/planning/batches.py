@@ -34,8 +34,8 @@ class Batch:
     files: tuple[LandedFile, ...]
 
     @property
-    def bytes(self) -> int:
-        """Their sizes, summed."""
+    def size(self) -> int:
+        """Bytes of its files."""
         return sum(f.size for f in self.files)
 
     def token(self, branch: str) -> str:

@@ -1,4 +1,4 @@
-"""The ingest agent's eyes: which landed files of which pools were not taken in yet.
+"""The ingest agent without Spark: which landed files of which pools were not taken in yet, and the report.
 
 One listing of the landing place and one look at the journal a pool.  A pool takes part when its setting
 `ingest.source` names a place.  The agent asks here before it starts Spark, and asks again nothing: a batch
@@ -7,7 +7,12 @@ that somebody else commits meanwhile is recognised by its token or refused by it
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import msgspec
 
 from lake_core.catalog import Settings
 from lake_core.commits.state import MAIN
@@ -68,3 +73,45 @@ def find_batches(
         batches = plan_batches(waiting_files(lake, name, branch=branch), policy, now=now)
         found += [PoolBatch(name, branch, batch) for batch in batches]
     return found
+
+
+def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The agent's first task: batches as plain values, for one mapped task each.
+
+    `params`: lake, pools (none named: all), wait, dry_run.  A dry run prints the plan and gives no batch.
+    """
+    lake = Lake.open(params["lake"])
+    batches = find_batches(
+        lake, pools=list(params.get("pools") or []), wait=bool(params.get("wait", True)), now=time.time()
+    )
+    for found in batches:
+        print(f"{found.pool}: {len(found.batch.files)} files, {found.batch.size:,} bytes, token {found.token}")
+    if not batches:
+        print("nothing has landed that was not taken in")
+    if params.get("dry_run"):
+        print("dry run: nothing is taken in")
+        return []
+    return [
+        {
+            "lake": params["lake"],
+            "pool": found.pool,
+            "branch": found.branch,
+            "token": found.token,
+            "files": msgspec.to_builtins(found.batch.files),
+        }
+        for found in batches
+    ]
+
+
+def report(results: list[dict[str, Any]]) -> dict[str, int]:
+    """The agent's last task: a line a batch, and the totals."""
+    for result in results:
+        print(
+            f"{result['pool']}: transaction {result['transaction']}, {result['records']:,} records in "
+            f"{result['objects']} objects, {result['nokey']:,} without the key, {result['rejected']:,} rejected"
+            + (" (had been committed before)" if result["repeated"] else "")
+        )
+    counted = ("records", "objects", "nokey", "rejected")
+    totals = {"batches": len(results)} | {name: sum(int(r[name]) for r in results) for name in counted}
+    print(", ".join(f"{count:,} {name}" for name, count in totals.items()))
+    return totals

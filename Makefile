@@ -1,0 +1,49 @@
+# Everything is run from here.  The first target that needs it makes .venv; nothing is installed elsewhere.
+#
+#   make demo  [DATA=file] [KEY=field]   a lake kept by agents, on your file or on one that is made
+#   make test                            every check and every test
+#   make up / make status / make down    Airflow and Spark Connect on this machine, left running
+#   make check                           lint, types, layers and the fast tests
+#   make bench                           the benchmarks
+#   make env                             only the environment
+
+PY := .venv/bin/python
+TEST_SECONDS ?= 1800
+export PYTHON
+
+# Says nothing when the command succeeds, everything when it fails.
+quietly = @said=$$($(1) 2>&1) || { status=$$?; printf '%s\n' "$$said" >&2; exit $$status; }
+# Spark needs a Java: the machine's, or one put into .venv.
+with_java = JAVA_HOME=$$($(PY) -m local.java) || exit 1; export JAVA_HOME;
+
+.DEFAULT_GOAL := help
+.PHONY: help env demo test up down status check lint bench
+
+help:
+	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
+
+env:
+	@sh local/env.sh
+
+demo: env
+	@$(PY) -m local.demo $(if $(DATA),--data '$(DATA)') $(if $(KEY),--key '$(KEY)')
+
+up down status: env
+	@$(PY) -m local $@
+
+lint: env
+	$(call quietly,$(PY) -m ruff check .)
+	$(call quietly,$(PY) -m ruff format --check .)
+	$(call quietly,$(PY) -m mypy)
+	$(call quietly,.venv/bin/lint-imports)
+
+check: lint
+	@$(PY) -m pytest tests -q -m "not spark and not airflow and not slow"
+
+test: lint
+	@$(with_java) timeout --kill-after=60 $(TEST_SECONDS) $(PY) -m pytest tests -q || { status=$$?; \
+	  [ $$status -ne 124 ] || echo "make test: stopped after $(TEST_SECONDS) s (TEST_SECONDS sets the bound)" >&2; \
+	  exit $$status; }
+
+bench: env
+	@$(with_java) $(PY) -m tests.benchmarks

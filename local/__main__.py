@@ -1,0 +1,105 @@
+"""`python -m local up | status | down`: the services left running on this machine (make up, make down).
+
+Where they are and how to come in goes to standard output, progress to standard error.  Exit status: 0 done
+(for `status`: all up), 1 not."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from local import airflow_service, credentials, services, spark_service
+from local.errors import LocalError
+from local.record import Started
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m local", description="Airflow and Spark on this machine.")
+    parser.add_argument(
+        "--run-dir", type=Path, default=services.RUN_DIR, help="where state and logs are kept"
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    up = commands.add_parser("up", help="start both, wait until they are healthy, and leave them running")
+    up.add_argument("--only", choices=services.NAMES, help="start only this one")
+    up.add_argument(
+        "--lake", default=os.environ.get("LAKE"), help="the lake (default: $LAKE, else RUN_DIR/lake)"
+    )
+    commands.add_parser("status", help="what is up")
+    commands.add_parser("down", help="stop all that is up")
+    args = parser.parse_args()
+    try:
+        if args.command == "up":
+            return bring_up(args.run_dir, only=args.only, lake=args.lake)
+        if args.command == "status":
+            return show_status(args.run_dir)
+        return bring_down(args.run_dir)
+    except LocalError as problem:
+        print(f"{args.command}: {problem}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"{args.command}: interrupted", file=sys.stderr)
+        return 130
+
+
+def bring_up(run_dir: Path, *, only: str | None, lake: str | None) -> int:
+    wanted = services.Services(
+        run_dir=run_dir,
+        lake=lake,
+        airflow=only in {None, airflow_service.NAME},
+        spark=only in {None, spark_service.NAME},
+        detached=True,
+    )
+    if not wanted.start():
+        print("It is up already.")
+    show(run_dir.resolve())
+    print("Stop:     make down")
+    return 0
+
+
+def show_status(run_dir: Path) -> int:
+    up = show(run_dir.resolve())
+    return 0 if up == len(services.NAMES) else 1
+
+
+def bring_down(run_dir: Path) -> int:
+    stopped = services.stop_all(run_dir)
+    print(f"Stopped: {', '.join(stopped)}." if stopped else "Nothing was running.")
+    return 0
+
+
+def show(run_dir: Path) -> int:
+    """Prints what is up, where, and how to come in; how many are healthy."""
+    healthy = 0
+    for name in services.NAMES:
+        started = services.running(run_dir, name)
+        if started is None:
+            print(f"{name.capitalize() + ':':9} not running")
+            continue
+        is_well = services.is_healthy(started)
+        healthy += is_well
+        for line in describe(started, credentials.load_or_make(run_dir / "credentials")):
+            print(line)
+        if not is_well:
+            print(f"          not healthy; see {started.log}")
+    return healthy
+
+
+def describe(started: Started, known: credentials.Credentials) -> list[str]:
+    if started.service == airflow_service.NAME:
+        return [
+            f"Airflow:  {airflow_service.url(started.ports['api'])}",
+            f"          user {known.user}, password {known.password}",
+            f"          lake {started.lake}",
+            f"          log {started.log}",
+        ]
+    return [
+        f"Spark:    {spark_service.remote(started.ports['connect'], token=known.spark_token)}",
+        f"          jobs {spark_service.url(started.ports['ui'])}",
+        f"          log {started.log}",
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

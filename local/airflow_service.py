@@ -1,0 +1,60 @@
+"""Airflow on this machine: its settings, its command, its health.
+
+Everything is set through the environment, so that no file of a person's own Airflow is read or changed.  It
+keeps its database (SQLite), its logs and its generated configuration in one folder and listens on loopback
+only."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from local.api import AirflowApi, ApiError
+from local.credentials import Credentials
+from local.ports import LOOPBACK
+
+NAME = "airflow"
+USUAL_PORT = 18080
+HEALTHY_WITHIN = 240.0
+"""Seconds; a first start, which makes the database, takes about half a minute on two cores."""
+COMMAND = (sys.executable, "-m", "local.airflow_standalone")
+COMPONENTS = ("metadatabase", "scheduler", "triggerer", "dag_processor")
+
+
+def url(port: int) -> str:
+    return f"http://{LOOPBACK}:{port}"
+
+
+def settings(
+    *, home: Path, dags: Path, plugins: Path, port: int, credentials: Credentials
+) -> Mapping[str, str]:
+    """The environment that makes an `airflow` command, or standalone, this Airflow."""
+    api = url(port)
+    return {
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(plugins),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+        "AIRFLOW__CORE__PARALLELISM": "4",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{api}/execution/",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{credentials.user}:admin",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(credentials.password_file),
+        "AIRFLOW__API__HOST": LOOPBACK,
+        "AIRFLOW__API__PORT": str(port),
+        "AIRFLOW__API__BASE_URL": api,
+        "AIRFLOW__API__WORKERS": "1",
+        "AIRFLOW__API_AUTH__JWT_SECRET": credentials.jwt_secret,
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
+        "AIRFLOW__DATABASE__LOAD_DEFAULT_CONNECTIONS": "False",
+    }
+
+
+def is_healthy(api: AirflowApi) -> bool:
+    """Whether every component has been seen alive a moment ago."""
+    try:
+        health = api.health()
+    except ApiError:
+        return False
+    return all((health.get(name) or {}).get("status") == "healthy" for name in COMPONENTS)

@@ -1,0 +1,84 @@
+#!/bin/sh
+# Makes the project's environment: .venv, with what requirements.txt pins and the project itself (editable).
+#
+# Called by every make target, so it is quick when there is nothing to do: the environment carries a stamp,
+# the hash of requirements.txt, pyproject.toml and the place of the project.  Nothing is installed outside
+# .venv: where uv is not on the machine, it is put into .venv first.  The stamp is written last, so that an
+# interrupted run is done again.
+set -eu
+cd "$(dirname "$0")/.."
+
+fail() {
+    printf 'env: %s\n' "$*" >&2
+    exit 1
+}
+
+is_new_enough() {
+    "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
+}
+
+hash=$({ cat requirements.txt pyproject.toml local/env.sh; pwd -P; } | sha256sum)
+stamp=.venv/.stamp
+if [ -x .venv/bin/python ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$hash" ]; then
+    exit 0
+fi
+
+# --- a Python
+python=
+for candidate in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
+    if is_new_enough "$candidate"; then
+        python=$("$candidate" -c 'import sys; print(sys.executable)')
+        break
+    fi
+done
+if [ -z "$python" ]; then
+    found=$("${PYTHON:-python3}" -V 2>&1) || found="no ${PYTHON:-python3}"
+    fail "Python 3.11 or newer is needed, and here is $found: install the package python3.11 (or newer), or name one: make PYTHON=/path/to/python"
+fi
+
+# --- an empty .venv, and uv
+uv=
+if uv --version >/dev/null 2>&1; then
+    uv=uv
+fi
+export UV_PYTHON_DOWNLOADS=never
+# Only two kinds of .venv are made again: one whose Python is gone, and one that says it was made elsewhere (the
+# project was moved or copied).  Any other that works may be in use: it is kept and completed.
+place=$(cat .venv/.place 2>/dev/null || pwd -P)
+if ! is_new_enough .venv/bin/python || [ "$place" != "$(pwd -P)" ]; then
+    if [ -e .venv ] && [ ! -f .venv/pyvenv.cfg ]; then
+        fail ".venv is in the way: it is not a Python environment; move it away"
+    fi
+    rm -rf .venv
+    printf 'env: making .venv for %s (about 1 GB; a minute or two)\n' "$("$python" -V)" >&2
+    if [ -n "$uv" ]; then
+        uv venv --quiet --python "$python" .venv || fail "uv could not make .venv"
+    elif ! said=$("$python" -m venv .venv 2>&1); then
+        rm -rf .venv
+        printf '%s\n' "$said" >&2
+        fail "$python cannot make an environment: install the package python3-venv (or uv)"
+    fi
+fi
+pwd -P >.venv/.place
+if [ -z "$uv" ]; then
+    uv=.venv/bin/uv
+    if ! "$uv" --version >/dev/null 2>&1; then
+        .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null 2>&1 || true
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.8 ||
+            fail "uv could not be fetched: is a package registry in reach?"
+    fi
+    # uv does not read pip's settings; where only those are there, they are handed on.
+    index=${PIP_INDEX_URL:-$(.venv/bin/python -m pip config get global.index-url 2>/dev/null || true)}
+    if [ -n "$index" ] && [ -z "${UV_DEFAULT_INDEX:-}${UV_INDEX_URL:-}" ]; then
+        export UV_DEFAULT_INDEX="$index"
+    fi
+    if [ -n "${PIP_CERT:-}" ] && [ -z "${SSL_CERT_FILE:-}" ]; then
+        export SSL_CERT_FILE="$PIP_CERT"
+    fi
+fi
+
+# --- what requirements.txt pins, and the project
+rm -f "$stamp"
+"$uv" pip install --quiet --python .venv/bin/python -r requirements.txt --editable . ||
+    fail "the packages of requirements.txt could not be installed (see above); run make again to go on"
+printf '%s\n' "$hash" >"$stamp"

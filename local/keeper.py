@@ -1,0 +1,143 @@
+"""One process that owns a service: it starts the command, adopts every orphan of it, and ends them all.
+
+Airflow's `standalone` and Spark leave children behind at times, and their children forget their names and
+environments, so a tree of processes cannot be known again by looking.  The keeper makes that needless: it
+is the "child subreaper" of what it starts (Linux), so whatever loses its parent becomes the keeper's own
+child, and the keeper's descendants are the service, exactly.
+
+It ends the service when it is told to (SIGTERM or SIGINT), when the command ends by itself, or, with
+`--parent PID`, when that process is no longer its parent.  Ending is SIGINT to the command, SIGTERM to all,
+SIGKILL to all, each with a bounded wait; then the keeper ends with the command's status.
+
+Run by `processes.launch` as `python -m local.keeper [--parent PID] -- COMMAND...`, in a session of its own,
+its output being the service's log."""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from types import FrameType
+
+import psutil
+
+TICK = 0.1
+INTERRUPT_SECONDS = 15.0
+TERMINATE_SECONDS = 6.0
+KILL_SECONDS = 10.0
+LONGEST_STOP = INTERRUPT_SECONDS + TERMINATE_SECONDS + KILL_SECONDS
+PR_SET_CHILD_SUBREAPER = 36
+
+
+@dataclass
+class Ending:
+    """Set by a signal: the service is to be ended."""
+
+    asked: bool = False
+
+    def ask(self, _signal: int, _frame: FrameType | None) -> None:
+        self.asked = True
+
+
+def become_subreaper() -> None:
+    """Orphans of this process's descendants become its children, from now on."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+
+
+def descendants() -> list[psutil.Process]:
+    """All living processes below this one."""
+    living = []
+    for process in psutil.Process().children(recursive=True):
+        try:
+            if process.status() != psutil.STATUS_ZOMBIE:
+                living.append(process)
+        except psutil.NoSuchProcess:
+            continue
+    return living
+
+
+def reap(command: int) -> int | None:
+    """Collects all children that have ended; the command's status if it is among them."""
+    status = None
+    while True:  # ends when no ended child is left
+        try:
+            pid, raw = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return status
+        if pid == 0:
+            return status
+        if pid == command:
+            status = os.waitstatus_to_exitcode(raw)
+
+
+def _signal(processes: list[psutil.Process], number: signal.Signals) -> None:
+    for process in processes:
+        try:
+            process.send_signal(number)
+        except psutil.Error:
+            continue  # it ended meanwhile
+
+
+def end(command: int, status: int | None) -> int | None:
+    """Ends the whole tree; the command's status, if it could be collected."""
+    if status is None:
+        os.kill(command, signal.SIGINT)
+        deadline = time.monotonic() + INTERRUPT_SECONDS
+        while status is None and time.monotonic() < deadline:
+            time.sleep(TICK)
+            status = reap(command)
+    for number, seconds in ((signal.SIGTERM, TERMINATE_SECONDS), (signal.SIGKILL, KILL_SECONDS)):
+        deadline = time.monotonic() + seconds
+        signalled: set[int] = set()
+        while (left := descendants()) and time.monotonic() < deadline:
+            # Once to each, those born meanwhile included: a second would cut short what the first began.
+            _signal([process for process in left if process.pid not in signalled], number)
+            signalled |= {process.pid for process in left}
+            time.sleep(TICK)
+            found = reap(command)
+            status = status if found is None else found
+        found = reap(command)
+        status = status if found is None else found
+    return status
+
+
+def keep(argv: list[str], *, parent: int | None) -> int:
+    """Runs the command to its end or until told to end it; its exit status, as a shell would give it."""
+    become_subreaper()
+    ending = Ending()
+    # Handlers, not "ignore": the command then starts with the usual ones, even below a shell's `&`.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, ending.ask)
+    try:
+        command = subprocess.Popen(argv, stdin=subprocess.DEVNULL).pid
+    except OSError as problem:
+        print(f"keeper: {argv[0]} could not be started: {problem}", flush=True)
+        return 127
+    status = None
+    while status is None and not ending.asked and (parent is None or os.getppid() == parent):
+        time.sleep(TICK)
+        status = reap(command)
+    by_itself = status is not None
+    status = end(command, status)
+    if by_itself and status is not None:
+        return status if status >= 0 else 128 - status
+    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="local.keeper")
+    parser.add_argument("--parent", type=int, default=None)
+    parser.add_argument("command", nargs="+")
+    args = parser.parse_args()
+    return keep(args.command, parent=args.parent)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""Launching keepers, knowing again what is ours, and stopping it.
+
+A process is known by its id, the tick of its start and the boot of the machine: an id alone is given again to
+others.  What is not known this way is never signalled.
+
+A keeper (local/keeper.py) ends its own service.  Only where a keeper was killed are its survivors looked
+for: the processes of this user that carry the service's mark in their environment, or that are in the
+keeper's session and are younger than it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from local import keeper
+from local.errors import LocalError
+
+MARK = "LAKE_LOCAL_SERVICE"
+"""The environment variable by which a service's processes can be known."""
+TICK = 0.1
+LAST_RESORT_SECONDS = 5.0
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """A process that cannot be mistaken for a later one with the same id."""
+
+    pid: int
+    started: int
+    boot: str
+
+
+def identify(pid: int, *, proc: Path = Path("/proc")) -> Identity | None:
+    """The identity of a living process; None if there is none, or only its remains (a zombie)."""
+    try:
+        stat = (proc / str(pid) / "stat").read_text()
+        boot = (proc / "sys" / "kernel" / "random" / "boot_id").read_text().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # "pid (name) state ...": the name may hold anything, so fields are counted after its last parenthesis.
+    fields = stat.rpartition(")")[2].split()
+    state, started = fields[0], int(fields[19])
+    return None if state in {"Z", "X"} else Identity(pid=pid, started=started, boot=boot)
+
+
+def is_alive(identity: Identity) -> bool:
+    """Whether exactly this process still runs."""
+    return identify(identity.pid) == identity
+
+
+def launch(
+    command: Sequence[str], *, environ: Mapping[str, str], mark: str, log: Path, folder: Path, detached: bool
+) -> tuple[subprocess.Popen[bytes], Identity]:
+    """Starts the command below a keeper, in a session of its own, writing to `log`.
+
+    Unless `detached`, the service ends when the calling process does, however that ends.
+    """
+    parent = [] if detached else ["--parent", str(os.getpid())]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", keeper.__name__, *parent, "--", *command],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**environ, MARK: mark},
+            cwd=folder,
+            start_new_session=True,
+        )
+    identity = identify(process.pid)
+    if identity is None:
+        raise LocalError(f"the keeper of {command[0]} ended at once; see {log}")
+    return process, identity
+
+
+def find(mark: str) -> Identity | None:
+    """The keeper of this mark, where its record was lost."""
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(MARK) == mark and keeper.__name__ in process.cmdline():
+                return identify(process.pid)
+        except psutil.Error:
+            continue  # it ended while it was looked at, or is not ours to look at
+    return None
+
+
+def survivors(identity: Identity, *, mark: str) -> list[psutil.Process]:
+    """What a killed keeper left behind."""
+    if (now := identify(identity.pid)) is not None and now != identity:
+        session = None  # the id is somebody else's now, and so may be a session of that number
+    else:
+        session = identity.pid
+    found = []
+    for process in psutil.process_iter():
+        try:
+            known = identify(process.pid)
+            if known is None or known.pid == os.getpid() or process.uids().effective != os.geteuid():
+                continue
+            in_session = session is not None and os.getsid(process.pid) == session
+            is_younger = known.boot == identity.boot and known.started >= identity.started
+            if (in_session and is_younger) or process.environ().get(MARK) == mark:
+                found.append(process)
+        except (psutil.Error, OSError):
+            continue  # it ended while it was looked at, or is not ours to look at
+    return found
+
+
+def stop(identity: Identity, *, mark: str, child: subprocess.Popen[bytes] | None = None) -> None:
+    """Ends a service and everything below it; returns when nothing of it is left."""
+    if is_alive(identity):
+        os.kill(identity.pid, signal.SIGTERM)
+        _await_end(identity, child, keeper.LONGEST_STOP + LAST_RESORT_SECONDS)
+    if is_alive(identity):  # a keeper that is stopped or stuck: its tree is ended without it
+        os.kill(identity.pid, signal.SIGKILL)
+        _await_end(identity, child, LAST_RESORT_SECONDS)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        left = survivors(identity, mark=mark)
+        for process in left:
+            try:
+                process.send_signal(number)
+            except psutil.Error:
+                continue  # it ended meanwhile
+        psutil.wait_procs(left, timeout=LAST_RESORT_SECONDS)
+    left = survivors(identity, mark=mark)
+    if left:
+        raise LocalError(f"processes {', '.join(str(p.pid) for p in left)} of {mark} do not end")
+
+
+def _await_end(identity: Identity, child: subprocess.Popen[bytes] | None, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while is_alive(identity) and time.monotonic() < deadline:
+        time.sleep(TICK)
+    if child is not None:
+        child.poll()

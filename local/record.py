@@ -1,0 +1,36 @@
+"""What a run directory remembers of a service that was started: one JSON file each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from local.processes import Identity
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True):
+    """A service: its keeper, where it listens, and what it was started with."""
+
+    service: str
+    keeper: Identity
+    mark: str
+    log: str
+    ports: dict[str, int]
+    lake: str
+    settings: str
+    """A hash of everything else it was started with: another call may use it only if that is the same."""
+
+
+def write(path: Path, started: Started) -> None:
+    draft = path.with_name(f"{path.name}.new")
+    draft.write_bytes(msgspec.json.format(msgspec.json.encode(started)))
+    draft.replace(path)
+
+
+def read(path: Path) -> Started | None:
+    """The record; None if there is none or it cannot be read (the keeper is then found by its mark)."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Started)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None

@@ -1,0 +1,402 @@
+"""Airflow and Spark Connect on this machine, as one thing to start, use and stop.
+
+    with Services(run_dir=..., lake=...) as s:
+        s.api.trigger("compact", conf={...})
+        SparkSession.builder.remote(s.spark_remote)
+
+Leaving the block, however that happens, stops what it started; a service that was up already in this run
+directory is used, if it was started with the same settings, and left running.  With `detached=True` and
+`start()` the services stay (`make up`), until `stop_all(run_dir)` (`make down`).
+
+What Airflow's tasks find in their environment: LAKE (the lake), LAKE_SPARK_REMOTE (the address of Spark
+Connect) and whatever `env` adds."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from local import airflow_service, credentials, java, ports, processes, record, spark_service
+from local.api import AirflowApi
+from local.environ import inherited
+from local.errors import LocalError
+from local.progress import Display, display
+from local.record import Started
+
+ROOT = Path(__file__).resolve().parents[1]
+RUN_DIR = ROOT / ".run"
+NAMES = (airflow_service.NAME, spark_service.NAME)
+POLL_SECONDS = 0.25
+LOCK_SECONDS = 300.0
+AIRFLOW_COMMAND_SECONDS = 120.0
+TAIL_LINES = 25
+
+
+class Services:
+    """The services of one run directory, as this caller wants them."""
+
+    def __init__(
+        self,
+        *,
+        run_dir: Path = RUN_DIR,
+        lake: str | None = None,
+        env: Mapping[str, str] | None = None,
+        airflow: bool = True,
+        spark: bool = True,
+        dags: Path = ROOT / "dags",
+        plugins: Path = ROOT / "plugins",
+        spark_conf: Mapping[str, str] | None = None,
+        detached: bool = False,
+        silent: bool = False,
+    ) -> None:
+        if not (airflow or spark):
+            raise ValueError("neither Airflow nor Spark is wanted")
+        self.run_dir = run_dir.resolve()
+        self.lake = absolute(lake) if lake else str(self.run_dir / "lake")
+        self._env = dict(env or {})
+        self._wanted = [name for name, wanted in zip(NAMES, (airflow, spark), strict=True) if wanted]
+        self._dags = dags.resolve()
+        self._plugins = plugins.resolve()
+        self._spark_conf = dict(spark_conf or {})
+        self._detached = detached
+        self._silent = silent
+        self._up: dict[str, Started] = {}
+        self._ours: dict[str, subprocess.Popen[bytes]] = {}
+        self._credentials: credentials.Credentials | None = None
+        self._java: java.Java | None = None
+
+    # --- life
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> list[str]:
+        """Brings up what is wanted and not up yet, all of it healthy; the names of those started."""
+        self.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._credentials = credentials.load_or_make(self.run_dir / "credentials")
+        with display(silent=self._silent) as shown, _only_one(self.run_dir / "lock"):
+            try:
+                self._launch(shown)
+                self._await_health(shown)
+            except BaseException:  # Ctrl-C included: nothing that was started is left
+                self._stop(shown)
+                raise
+        return list(self._ours)
+
+    def stop(self) -> None:
+        """Ends what this object started, and nothing else."""
+        if self._ours:
+            with display(silent=self._silent) as shown:
+                self._stop(shown)
+
+    def _stop(self, shown: Display) -> None:
+        # Airflow first: its tasks use Spark.
+        for name in [name for name in NAMES if name in self._ours]:
+            shown.begin(name, "stopping")
+            started, child = self._up[name], self._ours[name]
+            processes.stop(started.keeper, mark=started.mark, child=child)
+            record_path(self.run_dir, name).unlink(missing_ok=True)
+            del self._ours[name], self._up[name]
+            shown.end(name, "stopped")
+
+    # --- what is up
+
+    @property
+    def password(self) -> str:
+        """The password of `user`."""
+        return self._secrets.password
+
+    @property
+    def user(self) -> str:
+        return self._secrets.user
+
+    @property
+    def airflow_url(self) -> str:
+        return airflow_service.url(self._started(airflow_service.NAME).ports["api"])
+
+    @property
+    def spark_remote(self) -> str:
+        """What SparkSession.builder.remote takes, token included."""
+        port = self._started(spark_service.NAME).ports["connect"]
+        return spark_service.remote(port, token=self._secrets.spark_token)
+
+    @property
+    def spark_url(self) -> str:
+        return spark_service.url(self._started(spark_service.NAME).ports["ui"])
+
+    @property
+    def api(self) -> AirflowApi:
+        """A client of Airflow's REST API, as the administrator."""
+        return AirflowApi(self.airflow_url, user=self.user, password=self.password)
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The environment of Airflow's tasks; an `airflow` command run in it is a command of this Airflow."""
+        ports_used = {name: started.ports for name, started in self._up.items()}
+        return self._airflow_environ(ports_used)
+
+    def airflow(self, args: Sequence[str], *, seconds: float = AIRFLOW_COMMAND_SECONDS) -> str:
+        """Runs an `airflow` command (about five seconds each); its standard output."""
+        self._started(airflow_service.NAME)
+        command = [sys.executable, "-m", "airflow", *args]
+        try:
+            done = subprocess.run(
+                command, env=self.environ, capture_output=True, text=True, timeout=seconds, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise LocalError(f"airflow {' '.join(args)}: not done after {seconds:.0f} s") from None
+        if done.returncode != 0:
+            said = "\n".join((done.stdout + done.stderr).splitlines()[-TAIL_LINES:])
+            raise LocalError(f"airflow {' '.join(args)}: status {done.returncode}\n{said}")
+        return done.stdout
+
+    def _started(self, name: str) -> Started:
+        if name not in self._up:
+            raise LocalError(f"{name} is not up")
+        return self._up[name]
+
+    @property
+    def _secrets(self) -> credentials.Credentials:
+        if self._credentials is None:
+            raise LocalError("the services are not up")
+        return self._credentials
+
+    # --- starting
+
+    def _launch(self, shown: Display) -> None:
+        found: dict[str, Started] = {}
+        for name in NAMES:
+            known = running(self.run_dir, name)
+            if known is not None and name in self._wanted and known.settings != self._settings(name):
+                raise LocalError(
+                    f"{name} is up in {self.run_dir} with other settings (its lake is {known.lake}): "
+                    "stop it first (`make down`)"
+                )
+            if known is not None:
+                found[name] = known
+            elif (left := record.read(record_path(self.run_dir, name))) is not None:
+                processes.stop(left.keeper, mark=left.mark)  # what a killed keeper left
+        missing = [name for name in self._wanted if name not in found]
+        if spark_service.NAME in self._wanted:
+            self._java = java.provide(os.environ, say=shown.note)
+        else:  # a DAG may want one; Airflow itself does not
+            self._java = java.find(os.environ)
+        chosen = {name: dict(started.ports) for name, started in found.items()}
+        for name in missing:
+            chosen[name] = self._choose_ports(
+                name, shown, taken=[p for s in chosen.values() for p in s.values()]
+            )
+        if airflow_service.NAME in found and spark_service.NAME in missing:
+            told = found[airflow_service.NAME].ports.get("spark")
+            if told != chosen[spark_service.NAME]["connect"]:
+                raise LocalError(
+                    f"airflow is up and looks for Spark on port {told}: stop it first (`make down`)"
+                )
+        for name in self._wanted:
+            if name in found:
+                self._up[name] = found[name]
+                shown.begin(name, "up already")
+            else:
+                self._launch_one(name, chosen)
+                shown.begin(name, f"starting; log: {self._up[name].log}")
+
+    def _choose_ports(self, name: str, shown: Display, *, taken: Sequence[int]) -> dict[str, int]:
+        if name == airflow_service.NAME:
+            usual = {"api": airflow_service.USUAL_PORT}
+        else:
+            usual = {"connect": spark_service.USUAL_PORT, "ui": spark_service.USUAL_UI_PORT}
+        chosen: dict[str, int] = {}
+        for use, port in usual.items():
+            chosen[use] = ports.choose(port, what=name, taken=[*taken, *chosen.values()])
+            if chosen[use] != port:
+                shown.note(f"{name}: port {port} is taken; its {use} port is {chosen[use]}")
+        return chosen
+
+    def _launch_one(self, name: str, chosen: Mapping[str, Mapping[str, int]]) -> None:
+        folder = self.run_dir / name
+        folder.mkdir(mode=0o700, exist_ok=True)
+        log = self.run_dir / f"{name}.log"
+        used = dict(chosen[name])
+        if name == airflow_service.NAME:
+            command: Sequence[str] = airflow_service.COMMAND
+            environ = self._airflow_environ(chosen)
+            if spark_service.NAME in chosen:
+                used["spark"] = chosen[spark_service.NAME]["connect"]
+        else:
+            command = spark_service.command(
+                port=used["connect"], ui_port=used["ui"], folder=folder, conf=self._spark_conf
+            )
+            environ = self._spark_environ()
+        mark = mark_of(self.run_dir, name)
+        child, keeper = processes.launch(
+            command, environ=environ, mark=mark, log=log, folder=folder, detached=self._detached
+        )
+        started = Started(
+            service=name,
+            keeper=keeper,
+            mark=mark,
+            log=str(log),
+            ports=used,
+            lake=self.lake,
+            settings=self._settings(name),
+        )
+        self._ours[name] = child
+        self._up[name] = started
+        record.write(record_path(self.run_dir, name), started)
+
+    def _airflow_environ(self, chosen: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
+        settings = airflow_service.settings(
+            home=self.run_dir / airflow_service.NAME,
+            dags=self._dags,
+            plugins=self._plugins,
+            port=chosen[airflow_service.NAME]["api"],
+            credentials=self._secrets,
+        )
+        spark = {}
+        if spark_service.NAME in chosen:
+            port = chosen[spark_service.NAME]["connect"]
+            spark["LAKE_SPARK_REMOTE"] = spark_service.remote(port, token=self._secrets.spark_token)
+        if self._java is not None:
+            spark["JAVA_HOME"] = str(self._java.home)
+        return {
+            **inherited(os.environ, prefix=Path(sys.prefix)),
+            **settings,
+            **spark,
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": ports.LOOPBACK,
+            "LAKE": self.lake,
+            **self._env,
+        }
+
+    def _spark_environ(self) -> dict[str, str]:
+        if self._java is None:
+            raise LocalError("Spark needs a Java, and none was looked for")
+        return {
+            **inherited(os.environ, prefix=Path(sys.prefix)),
+            **spark_service.settings(token=self._secrets.spark_token, java=self._java),
+            "LAKE": self.lake,
+            **self._env,
+        }
+
+    def _settings(self, name: str) -> str:
+        parts = {
+            "lake": self.lake,
+            "env": self._env,
+            "folders": [str(self._dags), str(self._plugins)] if name == airflow_service.NAME else [],
+            "conf": self._spark_conf if name == spark_service.NAME else {},
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def _await_health(self, shown: Display) -> None:
+        within = {
+            airflow_service.NAME: airflow_service.HEALTHY_WITHIN,
+            spark_service.NAME: spark_service.HEALTHY_WITHIN,
+        }
+        begun = time.monotonic()
+        waiting = list(self._wanted)
+        while waiting:
+            for name in list(waiting):
+                started = self._up[name]
+                if not processes.is_alive(started.keeper):
+                    raise LocalError(f"{name} ended while it was starting; {end_of_log(started)}")
+                if is_healthy(started):
+                    shown.end(name, "healthy")
+                    waiting.remove(name)
+                elif time.monotonic() - begun > within[name]:
+                    raise LocalError(
+                        f"{name} is not healthy after {within[name]:.0f} s; {end_of_log(started)}"
+                    )
+            if waiting:
+                time.sleep(POLL_SECONDS)
+
+
+# --- a run directory, whoever started what is in it
+
+
+def record_path(run_dir: Path, name: str) -> Path:
+    return run_dir / f"{name}.json"
+
+
+def mark_of(run_dir: Path, name: str) -> str:
+    return f"{run_dir}:{name}"
+
+
+def running(run_dir: Path, name: str) -> Started | None:
+    """The service of this run directory, if its keeper is alive."""
+    started = record.read(record_path(run_dir, name))
+    return started if started is not None and processes.is_alive(started.keeper) else None
+
+
+def is_healthy(started: Started) -> bool:
+    if started.service == airflow_service.NAME:
+        api = AirflowApi(airflow_service.url(started.ports["api"]), user="", password="")
+        return airflow_service.is_healthy(api)
+    return spark_service.is_healthy(started.ports["connect"])
+
+
+def stop_all(run_dir: Path, *, silent: bool = False) -> list[str]:
+    """Ends all services of the run directory, whoever started them; the names of those that were up."""
+    run_dir = run_dir.resolve()
+    ended = []
+    with display(silent=silent) as shown:
+        for name in NAMES:
+            mark = mark_of(run_dir, name)
+            started = record.read(record_path(run_dir, name))
+            keeper = processes.find(mark) if started is None else started.keeper
+            if keeper is None:
+                continue
+            if processes.is_alive(keeper) or processes.survivors(keeper, mark=mark):
+                shown.begin(name, "stopping")
+                processes.stop(keeper, mark=mark)
+                shown.end(name, "stopped")
+                ended.append(name)
+            record_path(run_dir, name).unlink(missing_ok=True)
+    return ended
+
+
+def end_of_log(started: Started) -> str:
+    """The last lines of the service's log, and where it is."""
+    try:
+        lines = Path(started.log).read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        return f"{started.log} is gone"
+    return "\n    ".join([f"the end of {started.log}:", *lines[-TAIL_LINES:]])
+
+
+def absolute(lake: str) -> str:
+    """The lake's URI, a local path made absolute: the services run in folders of their own."""
+    return lake if "://" in lake else str(Path(lake).resolve())
+
+
+@contextmanager
+def _only_one(path: Path, *, clock: Callable[[], float] = time.monotonic) -> Iterator[None]:
+    """Two callers do not start the same run directory at once: the second waits, then finds it up."""
+    with path.open("w") as file:
+        deadline = clock() + LOCK_SECONDS
+        while True:  # until the lock is had or the deadline is over
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if clock() > deadline:
+                    raise LocalError(
+                        f"somebody else has been starting the services for long ({path})"
+                    ) from None
+                time.sleep(POLL_SECONDS)
+        yield

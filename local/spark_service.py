@@ -1,0 +1,75 @@
+"""A Spark Connect server on this machine, out of the wheel: its command, its settings, its health.
+
+It runs `local[2,4]`: two cores, and a task is tried four times, as on a cluster (plain `local[2]` tries
+once).  It listens on loopback only and asks for a token.  The address names `localhost`: for any other
+name, 127.0.0.1 included, Spark's client insists on TLS where there is a token."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from importlib import util
+from pathlib import Path
+
+from local.errors import LocalError
+from local.java import Java
+from local.ports import LOOPBACK, is_answered
+
+NAME = "spark"
+USUAL_PORT = 15002
+USUAL_UI_PORT = 4040
+HEALTHY_WITHIN = 120.0
+"""Seconds; it takes about six on two cores."""
+SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
+
+
+def remote(port: int, *, token: str) -> str:
+    """The address that clients connect to, token included."""
+    return f"sc://localhost:{port}/;token={token}"
+
+
+def url(port: int) -> str:
+    """Where Spark shows its jobs."""
+    return f"http://{LOOPBACK}:{port}"
+
+
+def home() -> Path:
+    """SPARK_HOME: the folder of the installed package."""
+    spec = util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise LocalError("pyspark is not installed here: run `make env`")
+    return Path(spec.origin).parent
+
+
+def settings(*, token: str, java: Java) -> Mapping[str, str]:
+    return {
+        "JAVA_HOME": str(java.home),
+        "SPARK_HOME": str(home()),
+        "SPARK_LOCAL_IP": LOOPBACK,
+        "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
+        # Without it the workers run the system's python3.
+        "PYSPARK_PYTHON": sys.executable,
+    }
+
+
+def command(*, port: int, ui_port: int, folder: Path, conf: Mapping[str, str]) -> tuple[str, ...]:
+    """The server's command line; `conf` is added to, and wins over, what is set here."""
+    options = {
+        "spark.connect.grpc.binding.address": LOOPBACK,
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.driver.host": LOOPBACK,
+        "spark.driver.bindAddress": LOOPBACK,
+        "spark.driver.memory": "2g",
+        "spark.local.dir": str(folder / "scratch"),
+        "spark.log.level": "WARN",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.ui.port": str(ui_port),
+        **conf,
+    }
+    flags = [part for key, value in options.items() for part in ("--conf", f"{key}={value}")]
+    submit = str(home() / "bin" / "spark-submit")
+    return (submit, "--master", "local[2,4]", "--class", SERVER, *flags, "spark-internal")
+
+
+def is_healthy(port: int) -> bool:
+    return is_answered(port)
