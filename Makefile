@@ -46,4 +46,4 @@ test: lint
 	  exit $$status; }
 
 bench: env
-	@$(with_java) $(PY) -m tests.benchmarks
+	@$(with_java) $(PY) -m tests.benchmarks $(BENCH)

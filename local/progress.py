@@ -22,6 +22,7 @@ class Display(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
     def begin(self, name: str, doing: str) -> None: ...
+    def tell(self, name: str, doing: str) -> None: ...
     def end(self, name: str, done: str) -> None: ...
     def note(self, text: str) -> None: ...
 
@@ -44,6 +45,9 @@ class Lines:
     def begin(self, name: str, doing: str) -> None:
         self._begun[name] = time.monotonic()
         self.note(f"{name}: {doing}")
+
+    def tell(self, name: str, doing: str) -> None:
+        """How far it is: worth a line that moves, not one of a log."""
 
     def end(self, name: str, done: str) -> None:
         gone = time.monotonic() - self._begun.get(name, time.monotonic())
@@ -75,6 +79,9 @@ class Live:
 
     def begin(self, name: str, doing: str) -> None:
         self._tasks[name] = self._progress.add_task(f"{name}: {doing}", total=1)
+
+    def tell(self, name: str, doing: str) -> None:
+        self._progress.update(self._tasks[name], description=f"{name}: {doing}")
 
     def end(self, name: str, done: str) -> None:
         self._progress.update(self._tasks[name], description=f"{name}: {done}", completed=1)

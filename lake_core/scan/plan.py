@@ -90,3 +90,16 @@ def overlap_depth(references: tuple[Reference, ...]) -> int:
         depth += step
         deepest = max(deepest, depth)
     return deepest
+
+
+def overlapping(references: tuple[Reference, ...]) -> int:
+    """How many references share a key with another."""
+    ordered = sorted(references, key=lambda r: r.low)
+    shared: set[int] = set()
+    reach, reaching = b"", -1  # the furthest end so far, and whose it is
+    for i, reference in enumerate(ordered):
+        if reaching >= 0 and reference.low < reach:
+            shared |= {reaching, i}
+        if reference.high > reach:
+            reach, reaching = reference.high, i
+    return len(shared)

@@ -1,0 +1,229 @@
+"""`make demo`: real records in through Airflow and Spark, sorted, committed, readable.
+
+Starts Airflow and Spark Connect, makes a lake and a pool, lands files, lets the ingest agent take them in over
+several runs, asks a question, and shows the pool's layout and what each step took; then stops what it
+started.  The data are the flights of `local.flights`, or one's own files (`--data`, `--key`).  Everything is
+kept below .run/demo, made anew each time; progress goes to standard error, the result to standard output."""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+
+from lake_core.cli.output import human_size, print_table, write_records
+from lake_core.errors import LakeError
+from lake_core.lake import Lake
+from lake_core.pool import Pool
+from lake_core.query import query
+from lake_core.scan.plan import overlapping
+from local import flights
+from local.errors import LocalError
+from local.progress import Display, display
+from local.services import RUN_DIR, Services
+
+DAG = "lake_ingest"
+RUN_SECONDS = 600.0
+PARTS = 4
+FLIGHTS_QUESTION = """
+SELECT carrier, count(*) AS flights, count(*) FILTER (dep_time IS NULL) AS cancelled,
+       round(avg(dep_delay), 1) AS mean_delay_min, max(dep_delay) AS longest_delay_min
+FROM "flights" GROUP BY carrier ORDER BY flights DESC, carrier LIMIT 8
+"""
+
+
+@dataclass
+class Steps:
+    """What was done, how long each took (seconds)."""
+
+    shown: Display
+    taken: list[tuple[str, float]] = field(default_factory=list)
+
+    @contextmanager
+    def step(self, name: str, doing: str) -> Iterator[Callable[[str], None]]:
+        """Times the block; it gets a function that tells how far it is."""
+        begun = time.monotonic()
+        self.shown.begin(name, doing)
+        said = doing
+
+        def tell(text: str) -> None:
+            nonlocal said
+            said = text
+            self.shown.tell(name, text)
+
+        yield tell
+        self.shown.end(name, said)
+        self.taken.append((name, time.monotonic() - begun))
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What lands: the pool it is for, its settings, the parts in which it lands, the question asked of it."""
+
+    pool: str
+    key: str
+    settings: dict[str, str]
+    parts: list[Callable[[], str]]
+    question: str
+    records: int | None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make demo", description="The main job on real data.")
+    parser.add_argument(
+        "--data", metavar="FILE", help="files, a glob or a folder; default: the flights of 2013"
+    )
+    parser.add_argument("--key", metavar="FIELD,...", help="the fields that the records are sorted by")
+    parser.add_argument("--run-dir", type=Path, default=RUN_DIR / "demo")
+    args = parser.parse_args()
+    if bool(args.data) != bool(args.key):
+        print("demo: DATA and KEY go together: make demo DATA='path/*.ndjson.gz' KEY=ts", file=sys.stderr)
+        return 2
+    try:
+        return demonstrate(args.run_dir.resolve(), data=args.data, key=args.key)
+    except (LocalError, LakeError) as problem:
+        print(f"demo: {problem}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("demo: interrupted; what it started is stopped", file=sys.stderr)
+        return 130
+
+
+def demonstrate(run_dir: Path, *, data: str | None, key: str | None) -> int:
+    """The whole demo; 0, or 1 where records are missing."""
+    kept = run_dir / "kept"
+    shutil.rmtree(kept, ignore_errors=True)
+    kept.mkdir(parents=True)
+    lake = Lake.create(str(kept / "lake"))
+    dataset = own_files(data, key) if data and key else year_of_flights(kept / "landing")
+    pool = lake.create_pool(dataset.pool, key=dataset.key, settings=dataset.settings)
+    steps = Steps(display())
+    services = Services(run_dir=run_dir, lake=str(kept / "lake"), env={"LAKE_INGEST_SCHEDULE": ""})
+    begun = time.monotonic()
+    try:
+        services.start()
+        services.api.wait_for_dag(DAG)
+        services.api.set_paused(DAG, False)
+        steps.taken.append(("start Airflow and Spark", time.monotonic() - begun))
+        with steps.shown:
+            for number, land in enumerate(dataset.parts, 1):
+                with steps.step(f"run {number}", "landing files") as tell:
+                    landed = land()
+                    take_in(services, pool.name, tell, landed)
+            with steps.step("query", "asking"):
+                reader = query(lake, dataset.question)
+                answer = list(pa.Table.from_batches([batch]) for batch in reader)
+        schema = reader.schema
+    finally:
+        begun = time.monotonic()
+        services.stop()
+        steps.taken.append(("stop them", time.monotonic() - begun))
+    show(lake.pool(pool.name), dataset, answer, schema, steps)
+    records = lake.pool(pool.name).at().records
+    if dataset.records is not None and records != dataset.records:
+        print(f"demo: {records:,} records are in the pool, {dataset.records:,} have landed", file=sys.stderr)
+        return 1
+    return 0
+
+
+def year_of_flights(landing: Path) -> Dataset:
+    """A file a day, in four parts."""
+    landing.mkdir(parents=True)
+    days = flights.by_day(flights.read_flights())
+
+    def land(dates: list[str]) -> str:
+        for date in dates:
+            path = landing / f"flights-{date}.csv"
+            path.with_suffix(".tmp").write_bytes(days[date])
+            path.with_suffix(".tmp").rename(path)  # a file that is there is whole
+        return f"{len(dates)} days landed"
+
+    parts = flights.landings(list(days), parts=PARTS)
+    return Dataset(
+        pool="flights",
+        key=flights.KEY,
+        settings={"ingest.source": str(landing), "csv.null": flights.NULL, "ingest.batch_files": "50"},
+        parts=[partial(land, dates) for dates in parts],
+        question=FLIGHTS_QUESTION,
+        records=flights.RECORDS,
+    )
+
+
+def own_files(data: str, key: str) -> Dataset:
+    """The files where they are, taken in by one run."""
+    source = data if "://" in data else os.path.abspath(data)
+    if "://" not in data and not os.path.isdir(source) and not glob.glob(source, recursive=True):
+        raise LocalError(f"no file {data}")
+    leading = key.split(",", maxsplit=1)[0].partition(":")[0].replace('"', '""')
+    question = f'SELECT count(*) AS records, min("{leading}") AS first, max("{leading}") AS last FROM "demo"'
+    return Dataset("demo", key, {"ingest.source": source}, [lambda: data], question, None)
+
+
+def take_in(services: Services, pool: str, tell: Callable[[str], None], landed: str) -> None:
+    """One run of the ingest agent, waited for; raises LocalError where it fails."""
+    run_id = services.api.trigger(DAG, conf={"pools": [pool], "wait": False})
+    deadline = time.monotonic() + RUN_SECONDS
+    while (state := services.api.run(DAG, run_id)["state"]) not in ("success", "failed"):
+        batches = [t for t in services.api.tasks(DAG, run_id) if t["task_id"] == "take_in"]
+        done = sum(t["state"] == "success" for t in batches)
+        tell(
+            f"{landed}; "
+            + (f"{done} of {len(batches)} batches committed" if done else "the agent is at work")
+        )
+        if time.monotonic() > deadline:
+            raise LocalError(f"the run {run_id} is {state} after {RUN_SECONDS:.0f} s")
+        time.sleep(0.5)
+    if state == "failed":
+        failed = next((t for t in services.api.tasks(DAG, run_id) if t["state"] == "failed"), None)
+        if failed is None:
+            raise LocalError(f"the run {run_id} failed before its first task")
+        log = services.api.log(
+            DAG, run_id, failed["task_id"], attempt=failed["try_number"], map_index=failed["map_index"]
+        )
+        raise LocalError(
+            f"the run {run_id} failed in {failed['task_id']}; the end of its log:\n{log[-2000:]}"
+        )
+    totals = services.api.xcom(DAG, run_id, "report")
+    tell(
+        f"{landed}; {totals['batches']} batches, {totals['records']:,} records in {totals['objects']} objects"
+    )
+
+
+def show(pool: Pool, dataset: Dataset, answer: list[pa.Table], schema: pa.Schema, steps: Steps) -> None:
+    """The answer, the layout, the times."""
+    view = pool.at()
+    print(f"\nThe question\n{dataset.question.strip()}\n\nThe answer")
+    sys.stdout.flush()
+    write_records(answer, schema, format="table", path=None)
+    references = tuple(view.references)
+    print("\nThe pool")
+    layout = {
+        "pool": pool.name,
+        "sorted by": str(view.key),
+        "transactions": f"{view.n:,}",
+        "records": f"{view.records:,}",
+        "objects": f"{len(references):,}",
+        "overlapping": f"{overlapping(references):,} (at most {view.depth} at one key)",
+        "size": human_size(sum(r.size for r in references)),
+    }
+    for name, value in layout.items():
+        print(f"{name:12}  {value}")
+    print("\nThe steps")
+    total = [("all", sum(seconds for _, seconds in steps.taken))]
+    print_table([{"step": n, "seconds": f"{s:8.1f}"} for n, s in [*steps.taken, *total]], empty="")
+    print(f"\nThe lake is kept in {os.path.relpath(pool.store.uri)}; look at it with")
+    print(f"    .venv/bin/lake show {pool.name} --lake {os.path.relpath(pool.store.uri)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

