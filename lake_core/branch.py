@@ -29,8 +29,8 @@ from lake_core.store import Store
 class LoadResult:
     """What a load did: `transaction` is None where there was nothing to load.
 
-    `records` counts those of the pool itself, `size` the bytes of all objects; `nokey`
-    and `rejected` those of the sub-pools.  `repeated` says that the token had been used and the first outcome stands.
+    `records` counts those of the pool itself, `size` the bytes of all objects; `nokey` and `rejected` those of
+    the sub-pools.  `repeated` says that the token had been used and the first outcome stands.
     """
 
     transaction: int | None

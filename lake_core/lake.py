@@ -20,7 +20,7 @@ from typing import Any
 from lake_core import naming
 from lake_core.catalog import Catalog
 from lake_core.commits import History
-from lake_core.errors import AlreadyExists, Conflict, Corrupt, InvalidInput, NotFound
+from lake_core.errors import AlreadyExists, Conflict, Corrupt, InvalidInput, NotFound, Unavailable
 from lake_core.keys import PoolKey
 from lake_core.naming import IdSource
 from lake_core.pool import Pool
@@ -53,7 +53,8 @@ class Lake:
         ids: IdSource | None = None,
         author: str = "",
     ) -> Lake:
-        """Make a lake at `uri`; raises AlreadyExists, InvalidInput (a store that overwrites), Unavailable."""
+        """Make a lake at `uri`; raises AlreadyExists, InvalidInput (a store that overwrites), Conflict,
+        Unavailable."""
         return cls.create_on(open_store(uri, options), ids=ids, author=author)
 
     @classmethod
@@ -65,7 +66,11 @@ class Lake:
         lake_id = ids.new()
         probe_create(store, name=f"probe-{lake_id}")
         head = {"magic": _MAGIC, "version": FORMAT_VERSION, "id": lake_id}
-        if store.create(naming.LAKE_FILE, json.dumps(head, indent=1).encode() + b"\n") is not Created.YES:
+        data = json.dumps(head, indent=1).encode() + b"\n"
+        created = store.create(naming.LAKE_FILE, data)
+        if created is not Created.YES and (there := store.get(naming.LAKE_FILE)) != data:
+            if there is None:
+                raise Unavailable(f"{store.uri}: the store does not say whether the lake was made; try again")
             raise Conflict(f"{store.uri}: somebody else made a lake here just now; open it instead")
         return cls(store, lake_id, ids=ids, author=author)
 

@@ -62,7 +62,8 @@ def entry(journal: str, n: int) -> str:
 def entry_number(name: str) -> int | None:
     """The number of a journal entry's name, None where the name is not one."""
     stem, dot, suffix = name.rpartition("/")[2].partition(".")
-    return int(stem) if dot and suffix == "txn" and len(stem) == 20 and stem.isdigit() else None
+    spelled = dot and suffix == "txn" and len(stem) == 20 and stem.isascii() and stem.isdigit()
+    return int(stem) if spelled else None
 
 
 def head(journal: str) -> str:

@@ -20,7 +20,7 @@ from lake_core.commits.landing import key_classes
 from lake_core.errors import InvalidInput
 from lake_core.ingest.declared import parse_timestamp
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.encoding import AFTER, Value, encode_key, from_scalar
+from lake_core.keys.encoding import AFTER, Value, class_of, encode_key, from_scalar
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.keys.spec import ARRIVAL
 from lake_core.records.pools import PoolConfig
@@ -95,7 +95,10 @@ class View:
     def to_table(self, *, span: KeyRange = EVERYTHING, columns: list[str] | None = None) -> pa.Table:
         """All records at once; for results that fit in memory."""
         plan = self.plan(span=span, columns=columns)
-        return pa.concat_tables([result_schema(plan).empty_table(), *self.run(plan)])
+        tables = list(self.run(plan))
+        if not plan.columns:  # Arrow forgets how many records there are when it joins tables of no columns
+            return pa.table({"": pa.nulls(sum(t.num_rows for t in tables))}).select([])
+        return pa.concat_tables([result_schema(plan).empty_table(), *tables])
 
     def get(self, values: Value | list[Value]) -> pa.Table:
         """The records of one key, or of all keys that begin with the values given."""
@@ -113,12 +116,12 @@ class View:
         Raises InvalidInput.
         """
         parts = values if isinstance(values, list) else [values]
+        names = self.key.names
+        if len(parts) > len(names):
+            raise InvalidInput(f"key {parts!r}: the pool key {self.key} has {len(names)} fields")
         classes = key_classes(self.state, self.key)
-        return encode_key(
-            [_as_class(v, classes.get(name), name) for v, name in zip(parts, self.key.names, strict=False)]
-            + parts[len(self.key.names) :],
-            self.key,
-        )
+        typed = [_as_class(v, classes.get(name), name) for v, name in zip(parts, names, strict=False)]
+        return encode_key(typed, self.key)
 
     def object_name(self, reference: Reference) -> str:
         """Where the reference's data object is."""
@@ -126,6 +129,8 @@ class View:
 
 
 def _as_class(value: Any, key_class: str | None, name: str) -> Value:
+    if isinstance(value, dict | list):
+        raise InvalidInput(f"key {name}={value!r}: write a scalar, or one list of the key's fields")
     if isinstance(value, str) and key_class not in (None, "string"):
         try:
             return _from_text(value, key_class)
@@ -136,10 +141,15 @@ def _as_class(value: Any, key_class: str | None, name: str) -> Value:
     if isinstance(value, dt.datetime):
         zoned = value if value.tzinfo else value.replace(tzinfo=dt.UTC)
         kind = pa.timestamp("us", None if key_class == "timestamp" else "UTC")
-        return from_scalar(pa.scalar(zoned if kind.tz else zoned.astimezone(dt.UTC).replace(tzinfo=None), kind))
-    if isinstance(value, dict | list):
-        raise InvalidInput(f"key {name}={value!r}: write a scalar, or one list of the key's fields")
-    return value
+        moment = zoned if kind.tz else zoned.astimezone(dt.UTC).replace(tzinfo=None)
+        typed = from_scalar(pa.scalar(moment, kind))
+    elif key_class == "decimal" and type(value) in (int, float):
+        typed = decimal.Decimal(str(value))
+    else:
+        typed = value
+    if typed is not None and key_class not in (None, class_of(typed)):
+        raise InvalidInput(f"key {name}={value!r}: the pool's key is a {key_class}")
+    return typed
 
 
 def _from_text(text: str, key_class: str | None) -> Value:

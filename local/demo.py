@@ -122,7 +122,7 @@ def demonstrate(run_dir: Path, *, data: str | None, key: str | None) -> int:
                     take_in(services, pool.name, tell, landed)
             with steps.step("query", "asking"):
                 reader = query(lake, dataset.question)
-                answer = list(pa.Table.from_batches([batch]) for batch in reader)
+                answer = [pa.Table.from_batches([batch]) for batch in reader]
         schema = reader.schema
     finally:
         begun = time.monotonic()

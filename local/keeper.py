@@ -116,10 +116,12 @@ def keep(argv: list[str], *, parent: int | None) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, ending.ask)
     try:
-        command = subprocess.Popen(argv, stdin=subprocess.DEVNULL).pid
+        # Held on to: a Popen that is let go of collects a command that has ended already, and its status.
+        started = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
     except OSError as problem:
         print(f"keeper: {argv[0]} could not be started: {problem}", flush=True)
         return 127
+    command = started.pid
     status = None
     while status is None and not ending.asked and (parent is None or os.getppid() == parent):
         time.sleep(TICK)

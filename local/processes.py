@@ -111,6 +111,22 @@ def survivors(identity: Identity, *, mark: str) -> list[psutil.Process]:
     return found
 
 
+def listens(identity: Identity, port: int) -> bool:
+    """Whether one of the service's own processes listens on the port."""
+    try:
+        below = psutil.Process(identity.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return False
+    for process in below:
+        try:
+            connections = process.net_connections("tcp")
+        except psutil.Error:
+            continue  # it ended while it was looked at
+        if any(c.status == psutil.CONN_LISTEN and c.laddr.port == port for c in connections):
+            return True
+    return False
+
+
 def stop(identity: Identity, *, mark: str, child: subprocess.Popen[bytes] | None = None) -> None:
     """Ends a service and everything below it; returns when nothing of it is left."""
     if is_alive(identity):

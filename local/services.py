@@ -9,7 +9,7 @@ directory is used, if it was started with the same settings, and left running.  
 `start()` the services stay (`make up`), until `stop_all(run_dir)` (`make down`).
 
 What Airflow's tasks find in their environment: LAKE (the lake), LAKE_SPARK_REMOTE (the address of Spark
-Connect) and whatever `env` adds."""
+Connect, and of the one session that they share) and whatever `env` adds."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ import os
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -271,7 +272,10 @@ class Services:
         spark = {}
         if spark_service.NAME in chosen:
             port = chosen[spark_service.NAME]["connect"]
-            spark["LAKE_SPARK_REMOTE"] = spark_service.remote(port, token=self._secrets.spark_token)
+            shared = uuid.uuid5(uuid.NAMESPACE_URL, mark_of(self.run_dir, spark_service.NAME))
+            spark["LAKE_SPARK_REMOTE"] = spark_service.remote(
+                port, token=self._secrets.spark_token, session=str(shared)
+            )
         if self._java is not None:
             spark["JAVA_HOME"] = str(self._java.home)
         return {
@@ -344,6 +348,10 @@ def running(run_dir: Path, name: str) -> Started | None:
 
 
 def is_healthy(started: Started) -> bool:
+    """Whether the service answers, itself: a stranger may have been quicker to take its port."""
+    port = started.ports["api" if started.service == airflow_service.NAME else "connect"]
+    if not processes.listens(started.keeper, port):
+        return False
     if started.service == airflow_service.NAME:
         api = AirflowApi(airflow_service.url(started.ports["api"]), user="", password="")
         return airflow_service.is_healthy(api)

@@ -23,9 +23,9 @@ HEALTHY_WITHIN = 120.0
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
-def remote(port: int, *, token: str) -> str:
-    """The address that clients connect to, token included."""
-    return f"sc://localhost:{port}/;token={token}"
+def remote(port: int, *, token: str, session: str = "") -> str:
+    """The address that clients connect to, token included; those that name a `session` (a UUID) share it."""
+    return f"sc://localhost:{port}/;token={token}" + (f";session_id={session}" if session else "")
 
 
 def url(port: int) -> str:
@@ -57,6 +57,9 @@ def command(*, port: int, ui_port: int, folder: Path, conf: Mapping[str, str]) -
     options = {
         "spark.connect.grpc.binding.address": LOOPBACK,
         "spark.connect.grpc.binding.port": str(port),
+        # A session that ended leaves its Python processes behind, and its id is never taken again: the one
+        # that Airflow's tasks share does not end.
+        "spark.connect.session.manager.defaultSessionTimeout": "-1",
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
         "spark.driver.memory": "2g",

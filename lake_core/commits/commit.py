@@ -102,7 +102,7 @@ class History:
         newest = self.load()
         if at in newest.state.branches:
             return newest, at
-        if at.isdigit():
+        if at.isascii() and at.isdigit():
             n = int(at)
             return self.at(n), self._branch_of(n)
         branch, sign, time = at.rpartition("@")

@@ -19,7 +19,8 @@ from lake_core.commits.state import PoolState, Remembered
 from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import key_class
-from lake_core.objects.schema import schema_id
+from lake_core.objects.schema import schema_id, unite_fields
+from lake_core.objects.types import is_json, show_type
 from lake_core.records import Action, AddObject, Consume, SetSchema, Transaction
 
 
@@ -50,7 +51,7 @@ def land(state: PoolState, draft: Draft, *, key: PoolKey, time: int) -> Transact
     """The transaction that puts the draft onto the branch's tip, or the one that did so before.
 
     `time` is microseconds since 1970.  Raises NotFound (branch), Conflict (a source was taken meanwhile),
-    InvalidInput (a key field of a class that the pool's other objects do not have).
+    InvalidInput (a key field that cannot be ordered with the pool's other objects).
     """
     branch = state.branches.get(draft.branch)
     if branch is None:
@@ -92,10 +93,11 @@ def _check_key(state: PoolState, draft: Draft, key: PoolKey) -> None:
     """All objects of the pool must order their keys alike; only schemas that are new have to be looked at."""
     incoming = {schema_id(schema): schema for schema in draft.schemas}
     objects = [a for a in draft.actions if isinstance(a, AddObject) and not a.sub and a.schema in incoming]
-    new = {a.schema: incoming[a.schema] for a in objects if a.schema not in state.schemas}
+    new = {a.schema: incoming[a.schema] for a in objects if a.schema not in state.own_schemas}
     if not new:
         return
     known = key_classes(state, key)
+    fields = {name: [s.field(name) for s in _own_schemas(state)] for name in key.names}
     for schema in new.values():
         for name in key.names:
             ours = key_class(schema.field(name).type)
@@ -104,17 +106,27 @@ def _check_key(state: PoolState, draft: Draft, key: PoolKey) -> None:
                     f"key field {name!r}: a {ours} here, a {known[name]} in the pool's other records; "
                     f"declare it (lake set POOL type.{name}=TYPE) or load these records into another pool"
                 )
+            for other in fields[name]:  # every two must unite: a scan may meet any of them in any order
+                if is_json(unite_fields(other, schema.field(name))):
+                    here, there = show_type(schema.field(name)), show_type(other)
+                    raise InvalidInput(
+                        f"key field {name!r}: {here} here, {there} in the pool's other records, and no type "
+                        f"holds both exactly; declare it (lake set POOL type.{name}=TYPE)"
+                    )
+            fields[name].append(schema.field(name))
 
 
 def key_classes(state: PoolState, key: PoolKey) -> dict[str, str]:
     """The class of each key field that the pool's schemas agree on; fields only ever null are left out."""
     classes: dict[str, str] = {}
-    for id in state.schemas:
-        schema = state.schema(id)
-        if not all(name in schema.names for name in key.names):
-            continue  # a schema of a sub-pool
+    for schema in _own_schemas(state):
         for name in key.names:
             found = key_class(schema.field(name).type)
             if found != "null":
                 classes[name] = found
     return classes
+
+
+def _own_schemas(state: PoolState) -> list[pa.Schema]:
+    """The schemas of the pool's own objects, which all have the key."""
+    return [state.schema(id) for id in state.own_schemas]

@@ -3,7 +3,7 @@
 `fold_entry` is pure and total: an entry that does not fit the state is Corrupt.  The state knows
 
 - branches, by name: the entry of the tip and the snapshot there,
-- schemas, by id,
+- schemas, by id, and which of them objects of the pool itself have (the others are those of its sub-pools),
 - tokens: which transaction a token stands for, so that a repeated commit changes nothing,
 - sources: which landed files were taken in, so that none is taken twice,
 - the key's classes, so that all objects of a pool can be ordered together.
@@ -15,7 +15,7 @@ import functools
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
-from rpds import HashTrieMap
+from rpds import HashTrieMap, HashTrieSet
 
 from lake_core.commits.snapshot import Reference, Snapshot
 from lake_core.errors import Corrupt
@@ -49,6 +49,7 @@ class PoolState:
         default_factory=lambda: HashTrieMap({MAIN: BranchState()})
     )
     schemas: HashTrieMap[str, bytes] = field(default_factory=HashTrieMap)
+    own_schemas: HashTrieSet[str] = field(default_factory=HashTrieSet)
     tokens: HashTrieMap[str, Remembered] = field(default_factory=HashTrieMap)
     sources: HashTrieMap[tuple[str, str], Source] = field(default_factory=HashTrieMap)
 
@@ -84,6 +85,7 @@ def _fold_transaction(state: PoolState, n: int, place: int, transaction: Transac
     if transaction.token and transaction.token in state.tokens:
         raise Corrupt(f"token {transaction.token!r} was used before")
     snapshot, schemas, sources = branch.snapshot, state.schemas, state.sources
+    own_schemas = state.own_schemas
     seq = sequence(n, place)
     for action in transaction.actions:
         match action:
@@ -91,6 +93,8 @@ def _fold_transaction(state: PoolState, n: int, place: int, transaction: Transac
                 if action.schema not in schemas:
                     raise Corrupt(f"object {action.object}: schema {action.schema} is not known")
                 snapshot = snapshot.add(_reference(action, seq))
+                if not action.sub and action.schema not in own_schemas:
+                    own_schemas = own_schemas.insert(action.schema)
             case RemoveReference():
                 snapshot = snapshot.remove(action.object, action.low)
             case SetSchema():
@@ -106,7 +110,9 @@ def _fold_transaction(state: PoolState, n: int, place: int, transaction: Transac
     if transaction.token:
         tokens = tokens.insert(transaction.token, Remembered(n, transaction.id))
     branches = state.branches.insert(transaction.branch, BranchState(n, snapshot))
-    return replace(state, branches=branches, schemas=schemas, sources=sources, tokens=tokens)
+    return replace(
+        state, branches=branches, schemas=schemas, own_schemas=own_schemas, sources=sources, tokens=tokens
+    )
 
 
 def _reference(action: AddObject, seq: int) -> Reference:

@@ -2,7 +2,8 @@
 
 The rules (docs/protocol.md proves them; the tests hold them):
 
-1. Entry n is written only by a create-only put, only by a writer that has folded entries 1 to n - 1.
+1. Entry n is written only by a create-only put, only by a writer that has folded entries 1 to n - 1, and
+   only if it folds too.
 2. A put whose answer is lost is repeated with the same bytes under the same number until the store says
    what is there.  Only then may the writer go on to n + 1: else it could win twice.
 3. "Exists" with our own id inside means that an earlier try of ours won.
@@ -26,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from lake_core import naming
-from lake_core.errors import Conflict, Corrupt, LakeError, OutcomeUnknown
+from lake_core.errors import Conflict, Corrupt, LakeError, OutcomeUnknown, Unavailable
 from lake_core.journal import hints
 from lake_core.records.codec import Codec
 from lake_core.store import Created, Store
@@ -124,13 +125,16 @@ class Journal(Generic[E, S]):
     def append(self, propose: Callable[[Head[S]], E | None]) -> Appended[S] | None:
         """Commit what `propose` makes of the newest state; None where it makes nothing.
 
-        Raises what `propose` raises, Conflict after `retry.races` lost races, OutcomeUnknown where the store
-        did not say what became of the put.
+        Raises what `propose` raises (and the fold, for a proposal that does not fit), Conflict after
+        `retry.races` lost races, OutcomeUnknown where the store did not say what became of the put.
         """
         head = self._head or self.load()
         for attempt in range(self.retry.races):
+            n, state = head.n + 1, head.state
             try:
                 entry, refusal = propose(head), None
+                if entry is not None:  # what does not fit must never be written: nobody could fold past it
+                    state = self.fold(state, n, entry)
             except LakeError as error:
                 entry, refusal = None, error
             if entry is None:  # a decision to do nothing, or to refuse, must rest on the newest state
@@ -141,9 +145,7 @@ class Journal(Generic[E, S]):
                 if refusal is not None:
                     raise refusal
                 return None
-            n = head.n + 1
             if self._put(n, entry):
-                state = self.fold(head.state, n, entry)
                 self._remember(Head(n, state))
                 hints.write_head(self.store, self.name, n)
                 return Appended(n, state, attempt + 1)
@@ -154,15 +156,22 @@ class Journal(Generic[E, S]):
     def _put(self, n: int, entry: E) -> bool:
         """Whether entry `n` is ours.  Asks until the answer is known, within bounds."""
         name, data = naming.entry(self.name, n), self.codec.encode(entry)
+        sent = False
         for attempt in range(self.retry.repeats):
-            created = self.store.create(name, data)
-            if created is Created.YES:
-                return True
-            there = self.read(n)
-            if there is not None:
-                return there.id == entry.id
-            if created is Created.EXISTS:
-                raise Corrupt(f"{name}: the store says that it exists, and does not give it")
+            try:
+                created = self.store.create(name, data)
+                if created is Created.YES:
+                    return True
+                sent = True  # even what exists may be ours: a store's client repeats lost requests itself
+                there = self.read(n)
+            except Unavailable:
+                if not sent:  # refused before anything was written
+                    raise
+            else:
+                if there is not None:
+                    return there.id == entry.id
+                if created is Created.EXISTS:
+                    raise Corrupt(f"{name}: the store says that it exists, and does not give it")
             self.retry.pause(attempt)
         raise OutcomeUnknown(
             f"{name}: the store gave no answer in {self.retry.repeats} tries; the entry {entry.id} may be "

@@ -170,5 +170,5 @@ def _contiguous(array: pa.Array) -> bytes | memoryview:
 
 def _ranks(array: pa.Array) -> Bytes:
     """Dense ranks: exact for any ordered type, comparable within this array only."""
-    ranks = pc.rank(array, sort_keys="ascending", null_placement="at_start", tiebreaker="dense")
+    ranks = pc.rank(array, sort_keys="ascending", tiebreaker="dense")  # nulls are placed by their flag
     return _big_endian(ranks.to_numpy(zero_copy_only=False).astype(np.uint32))

@@ -40,6 +40,7 @@ _INVERT = bytes(255 - i for i in range(256))
 _DECIMAL_BYTES = 48
 _DECIMAL_OFFSET = 1 << (8 * _DECIMAL_BYTES - 1)
 _DECIMAL_SCALE = 38
+_DECIMAL_LARGEST = 75
 _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
 
@@ -91,17 +92,22 @@ def _tag_and_payload(value: Value) -> tuple[int, bytes]:
     if isinstance(value, float):
         return 0x03, _number(value)
     if isinstance(value, decimal.Decimal):
+        if not value.is_finite() or value.adjusted() > _DECIMAL_LARGEST:
+            raise InvalidInput(f"key value {value}: not a decimal of at most {_DECIMAL_LARGEST + 1} digits")
         with decimal.localcontext(prec=120):
             scaled = int(value.scaleb(_DECIMAL_SCALE).to_integral_value())
         return 0x04, (scaled + _DECIMAL_OFFSET).to_bytes(_DECIMAL_BYTES, "big")
     if isinstance(value, bytes):
         return 0x05, _escaped(value)
     if isinstance(value, str):
-        return 0x06, _escaped(value.encode())
+        try:
+            return 0x06, _escaped(value.encode())
+        except UnicodeEncodeError as error:
+            raise InvalidInput(f"key value {value!r}: not UTF-8") from error
     if isinstance(value, Instant):
         tag, seconds, nanos = value
         return tag, struct.pack(">QI", seconds + 2**63, nanos)
-    if isinstance(value, dt.date):
+    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         return 0x07, struct.pack(">I", value.toordinal() - _EPOCH_DAY + 2**31)
     raise InvalidInput(f"a {type(value).__name__} cannot be a key value: {value!r}")
 
@@ -157,6 +163,26 @@ def key_class(kind: pa.DataType) -> str:
     if pa.types.is_null(kind):
         return "null"
     raise InvalidInput(f"a field of type {kind} cannot be ordered")
+
+
+_CLASS_OF_TAG = {
+    0x00: "null",
+    0x02: "boolean",
+    0x03: "number",
+    0x04: "decimal",
+    0x05: "bytes",
+    0x06: "string",
+    0x07: "date",
+    0x08: "timestamp",
+    0x09: "timestamp with zone",
+    0x0A: "time",
+    0x0B: "duration",
+}
+
+
+def class_of(value: Value) -> str:
+    """The class of a key value, as `key_class` names it; raises InvalidInput where it cannot be one."""
+    return _CLASS_OF_TAG[_tag_and_payload(value)[0]]
 
 
 def decode_key(data: bytes, key: PoolKey) -> tuple[Value, ...]:

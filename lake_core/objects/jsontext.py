@@ -60,7 +60,11 @@ def json_lines(table: pa.Table) -> pa.ChunkedArray:
         pc.binary_join_element_wise(dumps(field.name) + ":", json_text(column, field), "")
         for field, column in zip(table.schema, table.columns, strict=True)
     ]
-    body = pc.binary_join_element_wise(*members, ",", null_handling="skip")
+    if all(member.null_count for member in members):  # Arrow drops a row of which it skips every part
+        parts = [pc.fill_null(pc.binary_join_element_wise(",", member, ""), "") for member in members]
+        body = pc.utf8_slice_codeunits(pc.binary_join_element_wise(*parts, ""), 1)
+    else:
+        body = pc.binary_join_element_wise(*members, ",", null_handling="skip")
     return pc.binary_join_element_wise("{", body, "}", "")
 
 

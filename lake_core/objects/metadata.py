@@ -59,9 +59,12 @@ def decode(data: bytes | None, *, name: str) -> ObjectMetadata:
     if data is None:
         raise Corrupt(f"{name}: a Parquet file without the metadata of a data object")
     try:
-        return _DECODER.decode(data)
+        found = _DECODER.decode(data)
     except msgspec.DecodeError as error:
         raise Corrupt(f"{name}: metadata of the data object cannot be read: {error}") from error
+    if found.version > VERSION:
+        raise Corrupt(f"{name}: written by a newer version (format {found.version}); upgrade this program")
+    return found
 
 
 def sample_ranks(records: int) -> list[int]:

@@ -69,7 +69,8 @@ def _unite_numbers(a: pa.Field, b: pa.Field) -> pa.Field:
     if pa.types.is_integer(a.type) and pa.types.is_integer(b.type):
         low = min(_integer_range(a.type)[0], _integer_range(b.type)[0])
         high = max(_integer_range(a.type)[1], _integer_range(b.type)[1])
-        for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint64()):
+        kinds = (pa.uint8(), pa.uint16(), pa.uint32()) if low == 0 else (pa.int8(), pa.int16(), pa.int32())
+        for kind in (*kinds, pa.uint64() if low == 0 else pa.int64()):
             if _integer_range(kind)[0] <= low and high <= _integer_range(kind)[1]:
                 return pa.field(a.name, kind, metadata=WIDE_MARK if is_wide(a) or is_wide(b) else None)
         return json_field(a.name)

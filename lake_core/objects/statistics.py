@@ -7,11 +7,13 @@ and lists.
 
 from __future__ import annotations
 
+import math
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
-from lake_core.keys.encoding import AFTER, encode_value, from_scalar, key_class
+from lake_core.keys.encoding import encode_value, from_scalar, key_class
 from lake_core.objects.types import is_json
 from lake_core.records import Column
 
@@ -28,12 +30,20 @@ def _column(field: pa.Field, column: pa.ChunkedArray) -> Column:
     if is_json(field) or not _is_ordered(field.type) or nulls == len(column):
         return Column(field.name, nulls)
     bounds = pc.min_max(column)
+    if pa.types.is_floating(field.type) and math.isnan(bounds["min"].as_py()):  # nothing but NaN
+        return Column(field.name, nulls)
     low, high = encode_value(from_scalar(bounds["min"])), encode_value(from_scalar(bounds["max"]))
     if len(low) > LONGEST_BOUND:
         low = low[:LONGEST_BOUND]
     if len(high) > LONGEST_BOUND:
-        high = high[:LONGEST_BOUND] + AFTER
+        high = _above(high[:LONGEST_BOUND])
     return Column(field.name, nulls, low, high)
+
+
+def _above(cut: bytes) -> bytes:
+    """The smallest bytes above everything that begins with `cut`; there are, since a tag is never 0xff."""
+    kept = cut.rstrip(b"\xff")
+    return kept[:-1] + bytes((kept[-1] + 1,))
 
 
 def _is_ordered(kind: pa.DataType) -> bool:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lake_core import naming
+from lake_core.errors import Unavailable
 from lake_core.keys import PoolKey
 from lake_core.keys.columns import key_at, sort_order
 from lake_core.keys.encoding import key_class
@@ -78,8 +79,11 @@ def write_object(
         sample=tuple((rank, key_at(table, rank, key)) for rank in metadata.sample_ranks(table.num_rows)),
     )
     name = naming.data_object(origin.pool, object_id)
-    with store.open_output(name) as file:
-        size = write_parquet(file, table, key=key, described=described)
+    try:
+        with store.open_output(name) as file:
+            size = write_parquet(file, table, key=key, described=described)
+    except OSError as error:
+        raise Unavailable(f"{store.uri}/{name}: cannot be written: {error}") from error
     action = AddObject(
         object=object_id,
         records=table.num_rows,

@@ -29,6 +29,4 @@ def split_range(references: Sequence[Reference], span: KeyRange, *, pieces: int)
         if weight >= total * (len(cuts) + 1) / pieces and len(cuts) < pieces - 1:
             cuts.append(low)
     bounds = [span.low, *cuts]
-    return [
-        KeyRange(low, high) for low, high in zip(bounds, [*cuts, span.high], strict=True)
-    ]
+    return [KeyRange(low, high) for low, high in zip(bounds, [*cuts, span.high], strict=True)]

@@ -35,15 +35,17 @@ class Unit:
 
 def plan_units(parts: Sequence[Part], *, parallelism: int, smallest: int) -> list[Unit]:
     """At most `parallelism` units of about equal size, of neighbouring parts."""
-    total = sum(p.size for p in parts)
-    target = max(smallest, -(-total // max(1, parallelism)))
+    left = sum(p.size for p in parts)
     units: list[Unit] = []
     gathered: list[Part] = []
     size = 0
     for part in parts:
-        # a part goes where more than half of it fits
-        if gathered and size + part.size / 2 > target:
+        # a part goes where more than half of it fits; `left` is what no finished unit holds, all of it the last's
+        target = left / max(1, parallelism - len(units))
+        may_end = size >= smallest and left - size >= smallest
+        if gathered and may_end and size + part.size / 2 > target:
             units.append(Unit(len(units), tuple(gathered)))
+            left -= size
             gathered, size = [], 0
         gathered.append(part)
         size += part.size

@@ -3,8 +3,8 @@
     "LKJ" 0x01 | MessagePack of the entry
 
 The fourth byte is the version of the framing and of the records; a reader that meets a higher one stops.
-Encoding is deterministic (fields in declared order, defaults left out), so the same entry is the same
-bytes: golden tests hold them.
+Encoding is deterministic (fields in declared order, maps sorted, defaults left out), so the same entry is
+the same bytes: golden tests hold them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from lake_core.errors import Corrupt
+from lake_core.errors import Corrupt, LakeError
 
 MAGIC = b"LKJ"
 VERSION = 1
@@ -25,7 +25,7 @@ class Codec(Generic[T]):
     """Encodes and decodes one kind of entry."""
 
     def __init__(self, kind: type[T]) -> None:
-        self._encoder = msgspec.msgpack.Encoder()
+        self._encoder = msgspec.msgpack.Encoder(order="deterministic")
         self._decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(kind)
 
     def encode(self, entry: T) -> bytes:
@@ -34,7 +34,7 @@ class Codec(Generic[T]):
 
     def decode(self, data: bytes, *, name: str) -> T:
         """The entry; `name` is for the message.  Raises Corrupt."""
-        if data[:3] != MAGIC:
+        if data[:3] != MAGIC or len(data) < 4:
             raise Corrupt(f"{name}: not a journal entry: begins with {data[:8]!r}")
         if data[3] > VERSION:
             raise Corrupt(f"{name}: written by a newer version (format {data[3]}); upgrade this program")
@@ -43,6 +43,8 @@ class Codec(Generic[T]):
         except msgspec.ValidationError as error:
             if "Invalid value" in str(error) and "type" in str(error):
                 raise Corrupt(f"{name}: written by a newer version (unknown action: {error})") from error
+            raise Corrupt(f"{name}: {error}") from error
+        except LakeError as error:  # a record that does not hold what it guarantees
             raise Corrupt(f"{name}: {error}") from error
         except msgspec.DecodeError as error:
             raise Corrupt(f"{name}: {error} (read {len(data)} bytes)") from error

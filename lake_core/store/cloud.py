@@ -75,15 +75,24 @@ class CloudStore:
             raise self._unavailable(prefix, error) from error
         for path in sorted(found):
             name = path[len(self._root) + 1 :]
-            if name > after:
+            if name > after and path != folder:  # fsspec lists a plain object as if it were in itself
                 yield ObjectInfo(name, int(found[path]["size"]))
 
     def delete(self, name: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
+        try:
             self._fs.rm_file(self._path(name))
+        except FileNotFoundError:
+            return
+        except Exception as error:  # as in get
+            raise self._unavailable(name, error) from error
 
     def open_input(self, name: str) -> pa.NativeFile:
-        file = self._fs.open(self._path(name), "rb", cache_type="readahead", block_size=1 << 20)
+        try:
+            file = self._fs.open(self._path(name), "rb", cache_type="readahead", block_size=1 << 20)
+        except FileNotFoundError:
+            raise
+        except Exception as error:  # as in get
+            raise self._unavailable(name, error) from error
         return pa.PythonFile(file, mode="r")
 
     @contextlib.contextmanager
@@ -94,6 +103,7 @@ class CloudStore:
         except BaseException:
             with contextlib.suppress(Exception):  # the caller's error is the one to report
                 file.discard()
+            file.closed = True  # else fsspec would try to finish the upload when the file is collected
             raise
         try:
             file.close()

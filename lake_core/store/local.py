@@ -58,6 +58,8 @@ class LocalStore:
         except FileExistsError:
             return Created.EXISTS
         except OSError as error:
+            if os.path.lexists(path):  # linked, and then its folder could not be made durable
+                return Created.UNKNOWN
             raise Unavailable(f"{path}: {error.strerror}") from error
         return Created.YES
 

@@ -11,11 +11,15 @@ from lake_core.store.port import Created, Store
 
 
 def probe_create(store: Store, *, name: str) -> None:
-    """Raises InvalidInput where a second create of one name does not fail, Unavailable where none works."""
+    """Raises InvalidInput where a second create of one name does not fail, Unavailable where none works
+    or the answer is lost."""
     if store.create(name, b"probe") is Created.UNKNOWN and store.get(name) is None:
         raise Unavailable(f"{store.uri}: cannot write {name}")
     try:
-        if store.create(name, b"again") is not Created.EXISTS or store.get(name) != b"probe":
+        second = store.create(name, b"again")
+        if second is Created.UNKNOWN:
+            raise Unavailable(f"{store.uri}: the store does not say what became of {name}; try again")
+        if second is Created.YES or store.get(name) != b"probe":
             raise InvalidInput(
                 f"{store.uri}: this store overwrites an object although asked to create it only if missing; "
                 "a lake here would lose commits"

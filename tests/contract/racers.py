@@ -1,0 +1,73 @@
+"""Writers that race for the same names, in threads of one process or of several.
+
+In a module of its own because a spawned process imports it by name.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Barrier
+from typing import Any
+
+from lake_core.store import Created, Store, open_store
+
+PATIENCE = 60.0
+
+Won = dict[str, list[str]]
+"""Name -> the racers that were told that they created it."""
+
+
+def race_threads(
+    store: Store, names: list[str], *, racers: list[str], start: Barrier | threading.Barrier
+) -> Won:
+    """Every racer tries to create every name with its own name as content; all begin at the barrier."""
+    together = threading.Barrier(len(racers))
+
+    def run(racer: str) -> list[str]:
+        if together.wait(PATIENCE) == 0:
+            start.wait(PATIENCE)
+        together.wait(PATIENCE)
+        return [name for name in names if store.create(name, racer.encode()) is Created.YES]
+
+    with ThreadPoolExecutor(len(racers)) as pool:
+        won = dict(zip(racers, pool.map(run, racers), strict=True))
+    return {name: [racer for racer in racers if name in won[racer]] for name in names}
+
+
+def race_processes(
+    uri: str, options: Mapping[str, Any], names: list[str], *, processes: int, threads: int
+) -> Won:
+    """The same with some threads in each of some processes, which share nothing but the store."""
+    context = multiprocessing.get_context("spawn")
+    barrier, answers = context.Barrier(processes), context.Queue()
+    started = [
+        context.Process(target=_race, args=(uri, options, names, f"process {p}", threads, barrier, answers))
+        for p in range(processes)
+    ]
+    for process in started:
+        process.start()
+    try:
+        won = [answers.get(timeout=PATIENCE) for _ in started]
+    finally:
+        for process in started:
+            process.join(PATIENCE)
+            if process.is_alive():
+                process.kill()
+    return {name: [racer for one in won for racer in one[name]] for name in names}
+
+
+def _race(
+    uri: str,
+    options: Mapping[str, Any],
+    names: list[str],
+    process: str,
+    threads: int,
+    barrier: Barrier,
+    answers: Queue[Won],
+) -> None:
+    racers = [f"{process}, thread {t}" for t in range(threads)]
+    answers.put(race_threads(open_store(uri, options), names, racers=racers, start=barrier))

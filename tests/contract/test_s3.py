@@ -1,0 +1,50 @@
+"""What only S3 can answer: refusals, and a server that is not there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lake_core.errors import Unavailable
+from lake_core.lake import Lake
+from lake_core.store import Created, Store, open_store
+from tests.contract.conftest import BUCKET
+
+
+def test_a_bucket_that_does_not_exist_refuses_and_nothing_is_unknown(s3_options: dict[str, Any]) -> None:
+    store = open_store("s3://no-such-bucket/lake", s3_options)
+    with pytest.raises(Unavailable, match=r"s3://no-such-bucket/lake/a: .*bucket does not exist"):
+        store.create("a", b"x")
+    with pytest.raises(Unavailable):
+        store.put("a", b"x")
+    with pytest.raises(Unavailable):
+        Lake.create_on(store)
+
+
+@pytest.fixture
+def absent(s3_options: dict[str, Any]) -> Store:
+    """A store whose server does not answer: nothing listens on the discard port of loopback."""
+    client = {**s3_options["client_kwargs"], "endpoint_url": "http://127.0.0.1:9"}
+    config = {"retries": {"max_attempts": 0}, "connect_timeout": 2}
+    store = open_store(
+        f"s3://{BUCKET}/lake", {**s3_options, "client_kwargs": client, "config_kwargs": config}
+    )
+    store._fs.retries = 1  # type: ignore[attr-defined]  # s3fs repeats on top of the client
+    return store
+
+
+def test_a_create_that_nobody_answers_is_unknown(absent: Store) -> None:
+    assert absent.create("a", b"x") is Created.UNKNOWN
+
+
+def test_every_other_request_that_nobody_answers_is_unavailable(absent: Store) -> None:
+    for ask in (
+        lambda: absent.get("a"),
+        lambda: absent.put("a", b"x"),
+        lambda: list(absent.list("a")),
+        lambda: absent.delete("a"),
+        lambda: absent.open_input("a"),
+    ):
+        with pytest.raises(Unavailable):
+            ask()

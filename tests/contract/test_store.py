@@ -1,0 +1,221 @@
+"""What every store promises (lake_core.store.port), held against each of them alike."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+
+import pytest
+
+from lake_core.errors import InvalidInput, NotFound
+from lake_core.lake import Lake
+from lake_core.store import Created, ObjectInfo, Store, open_store
+from lake_core.store.probe import probe_create
+from tests.contract.conftest import Place
+from tests.contract.racers import race_processes, race_threads
+
+NAMES = ["a/1", "a/2", "a/10", "a/b/1", "ab/1", "b.c/$d/\u00e9 e"]
+
+
+def listed(store: Store, prefix: str, *, after: str = "") -> list[str]:
+    return [found.name for found in store.list(prefix, after=after)]
+
+
+# ---------------------------------------------------------------- create-only
+
+
+def test_a_name_is_created_once_and_keeps_what_was_first_there(store: Store) -> None:
+    assert store.create("j/1", b"first") is Created.YES
+    assert store.create("j/1", b"second") is Created.EXISTS
+    assert store.get("j/1") == b"first"
+
+
+def test_what_is_created_is_seen_by_every_other_client(store: Store, place: Place) -> None:
+    other = place.open()
+    assert other.get("j/1") is None
+    assert listed(other, "j") == []
+    store.create("j/1", b"x")
+    assert other.get("j/1") == b"x"
+    assert listed(other, "j") == ["j/1"]
+    assert other.create("j/1", b"y") is Created.EXISTS
+
+
+def test_a_name_that_was_deleted_can_be_created_again(store: Store) -> None:
+    store.create("j/1", b"x")
+    store.delete("j/1")
+    assert store.get("j/1") is None
+    assert store.create("j/1", b"y") is Created.YES
+
+
+def test_bytes_come_back_as_they_went_in(store: Store) -> None:
+    for name, data in [("zeros", b"\0" * 10), ("all", bytes(range(256))), ("large", b"0123456789" * 300_000)]:
+        assert store.create(name, data) is Created.YES
+        assert store.get(name) == data
+
+
+def test_a_create_does_not_overwrite_what_was_put_or_streamed(store: Store) -> None:
+    store.put("hint", b"put")
+    with store.open_output("data/1") as file:
+        file.write(b"streamed")
+    assert store.create("hint", b"x") is Created.EXISTS
+    assert store.create("data/1", b"x") is Created.EXISTS
+
+
+def test_of_16_threads_that_race_for_a_name_one_wins(store: Store) -> None:
+    names = [f"race/{n:03d}" for n in range(25)]
+    racers = [f"thread {t}" for t in range(16)]
+    won = race_threads(store, names, racers=racers, start=threading.Barrier(1))
+    assert {name: len(winners) for name, winners in won.items()} == dict.fromkeys(names, 1)
+    assert {name: store.get(name) for name in names} == {name: won[name][0].encode() for name in names}
+
+
+def test_of_16_racers_in_2_processes_one_wins(place: Place) -> None:
+    if place.uri.startswith("memory:"):
+        pytest.skip("memory is one process's own")
+    names = [f"race/{n:03d}" for n in range(25)]
+    won = race_processes(place.uri, place.options, names, processes=2, threads=8)
+    assert {name: len(winners) for name, winners in won.items()} == dict.fromkeys(names, 1)
+    store = place.open()
+    assert {name: store.get(name) for name in names} == {name: won[name][0].encode() for name in names}
+
+
+def test_a_store_that_keeps_the_promise_may_hold_a_lake(place: Place) -> None:
+    lake = Lake.create(place.uri, options=place.options)
+    assert Lake.open(place.uri, options=place.options).id == lake.id
+    assert listed(place.open(), "") == ["lake.json"]
+
+
+def test_the_probe_leaves_nothing_behind(store: Store) -> None:
+    probe_create(store, name="probe")
+    assert store.get("probe") is None
+
+
+def test_where_nothing_was_made_there_is_no_lake(place: Place) -> None:
+    with pytest.raises(NotFound):
+        Lake.open(place.uri, options=place.options)
+
+
+# ---------------------------------------------------------------- hints
+
+
+def test_a_hint_is_overwritten(store: Store) -> None:
+    for text in (b"1", b"22", b"3"):
+        store.put("j/HEAD", text)
+        assert store.get("j/HEAD") == text
+
+
+# ---------------------------------------------------------------- listing
+
+
+def test_a_folder_is_listed_by_name_with_sizes_and_all_that_is_below(store: Store) -> None:
+    for size, name in enumerate(NAMES, start=1):
+        store.create(name, b"x" * size)
+    assert list(store.list("a")) == [
+        ObjectInfo("a/1", 1),
+        ObjectInfo("a/10", 3),
+        ObjectInfo("a/2", 2),
+        ObjectInfo("a/b/1", 4),
+    ]
+    assert list(store.list("a/")) == list(store.list("a"))
+    assert listed(store, "") == sorted(NAMES)
+    assert listed(store, "b.c") == [NAMES[-1]]
+
+
+def test_a_listing_begins_after_a_name_which_need_not_be_there(store: Store) -> None:
+    for n in (1, 2, 3, 5):
+        store.create(f"j/{n}", b"x")
+    assert listed(store, "j", after="j/2") == ["j/3", "j/5"]
+    assert listed(store, "j", after="j/4") == ["j/5"]
+    assert listed(store, "j", after="j/5") == []
+    assert listed(store, "j", after="a") == ["j/1", "j/2", "j/3", "j/5"]
+
+
+def test_a_folder_of_nothing_lists_nothing(store: Store) -> None:
+    store.create("a/1", b"x")
+    assert listed(store, "b") == []
+    assert listed(store, "a/1") == []
+    assert listed(store, "a/1/2") == []
+
+
+def test_a_listing_sees_what_was_created_and_deleted_since_the_last(store: Store) -> None:
+    for n in range(3):
+        store.create(f"j/{n}", b"x")
+        assert listed(store, "j") == [f"j/{i}" for i in range(n + 1)]
+    store.delete("j/1")
+    assert listed(store, "j") == ["j/0", "j/2"]
+
+
+# ---------------------------------------------------------------- missing objects
+
+
+def test_what_is_missing_is_none_and_to_delete_it_is_nothing(store: Store) -> None:
+    assert store.get("nothing") is None
+    assert store.get("no/such/folder/nothing") is None
+    store.delete("nothing")
+    store.delete("no/such/folder/nothing")
+
+
+def test_a_folder_is_not_an_object(store: Store) -> None:
+    store.create("a/b", b"x")
+    assert store.get("a") is None
+
+
+def test_to_open_what_is_missing_is_file_not_found(store: Store) -> None:
+    with pytest.raises(FileNotFoundError):
+        store.open_input("data/nothing")
+
+
+# ---------------------------------------------------------------- streams
+
+
+def test_an_object_is_read_at_any_position(store: Store) -> None:
+    data = bytes(range(256)) * 20_000
+    store.create("data/1", data)
+    with store.open_input("data/1") as file:
+        assert file.size() == len(data)
+        for position, length in [
+            (0, 4),
+            (len(data) - 8, 8),
+            (3_000_001, 70_000),
+            (5, 0),
+            (len(data) - 2, 100),
+        ]:
+            file.seek(position)
+            assert file.read(length) == data[position : position + length]
+
+
+def test_a_written_object_appears_whole_when_its_block_ends(store: Store, place: Place) -> None:
+    with store.open_output("data/1") as file:
+        for _ in range(7):
+            file.write(b"0123456789" * 100_000)
+        assert place.open().get("data/1") is None
+        assert listed(place.open(), "data") == []
+    assert store.get("data/1") == b"0123456789" * 700_000
+    assert listed(place.open(), "data") == ["data/1"]
+
+
+@pytest.mark.parametrize("size", [10, 60 << 20], ids=["small", "of several parts"])
+def test_an_object_whose_block_raised_never_appears(
+    store: Store, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complaints: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+
+    def write() -> None:
+        with store.open_output("data/1") as file:
+            file.write(b"x" * size)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write()
+    gc.collect()  # what a collected file may still do to finish itself
+    assert complaints == []
+    assert store.get("data/1") is None
+    assert listed(store, "") == []
+
+
+def test_a_uri_that_names_no_store_is_refused() -> None:
+    for uri in ("", "ftp://host/lake", "s3:///lake"):
+        with pytest.raises(InvalidInput):
+            open_store(uri)

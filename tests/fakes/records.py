@@ -1,0 +1,61 @@
+"""Small records with plausible values, where a test cares for one or two of their fields only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from lake_core.commits import Draft
+from lake_core.keys.encoding import encode_value
+from lake_core.naming import IdSource
+from lake_core.objects.metadata import Origin
+from lake_core.objects.schema import schema_id
+from lake_core.records import Action, AddObject, Entry, SetSchema, Transaction
+
+SCHEMA = pa.schema([("k", pa.int64())])
+SCHEMA_ID = schema_id(SCHEMA)
+KNOWN = SetSchema(SCHEMA_ID, SCHEMA.serialize().to_pybytes())
+"""The action that makes the schema of `add` known."""
+
+ORIGIN = Origin("lake", "pool", "transaction", "writer")
+
+
+def an_id(n: int) -> str:
+    """An id that shows its number."""
+    return f"{n:027d}"
+
+
+def fixed_ids(second: float = 1_700_000_000.0) -> IdSource:
+    """Ids of one second that count up."""
+    counter = iter(range(1, 1 << 30))
+    return IdSource(clock=lambda: second, entropy=lambda size: next(counter).to_bytes(size, "big"))
+
+
+def add(n: int, low: int = 0, high: int = 10, **fields: Any) -> AddObject:
+    """An object with the keys [low, high)."""
+    given: dict[str, Any] = {"records": 1, "size": 100, "schema": SCHEMA_ID} | fields
+    return AddObject(object=an_id(n), low=encode_value(low), high=encode_value(high), **given)
+
+
+def transaction(*actions: Action, **fields: Any) -> Transaction:
+    """A transaction on main, the first unless `parent` says otherwise."""
+    given: dict[str, Any] = {
+        "id": an_id(900),
+        "branch": "main",
+        "parent": 0,
+        "base": 0,
+        "time": 1,
+        "author": "test",
+    }
+    return Transaction(actions=actions, **(given | fields))
+
+
+def entry(*transactions: Transaction, n: int = 900) -> Entry:
+    return Entry(an_id(n), transactions)
+
+
+def draft(n: int, *actions: Action, **fields: Any) -> Draft:
+    """Work to be committed under the id of number `n`; its objects have the schema of `add`."""
+    given: dict[str, Any] = {"branch": "main", "base": 0, "author": "test", "schemas": (SCHEMA,)} | fields
+    return Draft(id=an_id(n), actions=actions, **given)

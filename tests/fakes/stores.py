@@ -1,0 +1,107 @@
+"""A store whose requests can be scripted, so that a race or a lost answer happens exactly where a test says.
+
+    store.on("create", entry, before=other_writer)          somebody is faster by one request
+    store.on("create", entry, answer=lost)                  the write happens, its answer does not arrive
+    store.on("create", entry, instead=lost)                 the request itself does not arrive
+    store.on("get", entry, instead=unavailable, times=3)    the next three reads fail
+
+A rule holds for one request unless `times` says more; what no rule names goes to the store behind.
+`requests` is the log of all that was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from lake_core.errors import Unavailable
+from lake_core.store import Created, ObjectInfo, Store
+from lake_core.store.memory import MemoryStore
+
+ALWAYS = 1_000_000
+
+
+def lost(*_: Any) -> Created:
+    """The answer of a create that never came."""
+    return Created.UNKNOWN
+
+
+def unavailable(*_: Any) -> Any:
+    """A store that refuses."""
+    raise Unavailable("the store refuses for now")
+
+
+@dataclass
+class _Rule:
+    request: str
+    name: str
+    before: Callable[[], object] | None
+    instead: Callable[[], Any] | None
+    answer: Callable[[Any], Any] | None
+    times: int
+
+
+class ScriptedStore:
+    """A store in front of another that does what its rules say."""
+
+    def __init__(self, behind: Store | None = None) -> None:
+        self.behind: Store = behind or MemoryStore("memory://scripted")
+        self.requests: list[tuple[str, str]] = []
+        self._rules: list[_Rule] = []
+
+    def on(
+        self,
+        request: str,
+        name: str,
+        *,
+        before: Callable[[], object] | None = None,
+        instead: Callable[[], Any] | None = None,
+        answer: Callable[[Any], Any] | None = None,
+        times: int = 1,
+    ) -> None:
+        """What happens at the next `times` requests of this kind for names that end so."""
+        self._rules.append(_Rule(request, name, before, instead, answer, times))
+
+    def asked(self, request: str, name: str = "") -> int:
+        """How often the request was made for names that end so."""
+        return sum(1 for r, n in self.requests if r == request and n.endswith(name))
+
+    def _ask(self, request: str, name: str, call: Callable[[], Any]) -> Any:
+        self.requests.append((request, name))
+        for rule in self._rules:
+            if rule.times and rule.request == request and name.endswith(rule.name):
+                rule.times -= 1
+                if rule.before is not None:
+                    rule.before()
+                result = call() if rule.instead is None else rule.instead()
+                return result if rule.answer is None else rule.answer(result)
+        return call()
+
+    @property
+    def uri(self) -> str:
+        return self.behind.uri
+
+    def get(self, name: str) -> bytes | None:
+        return self._ask("get", name, lambda: self.behind.get(name))
+
+    def create(self, name: str, data: bytes) -> Created:
+        return self._ask("create", name, lambda: self.behind.create(name, data))
+
+    def put(self, name: str, data: bytes) -> None:
+        self._ask("put", name, lambda: self.behind.put(name, data))
+
+    def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
+        return self._ask("list", prefix, lambda: self.behind.list(prefix, after=after))
+
+    def delete(self, name: str) -> None:
+        self._ask("delete", name, lambda: self.behind.delete(name))
+
+    def open_input(self, name: str) -> pa.NativeFile:
+        return self._ask("open_input", name, lambda: self.behind.open_input(name))
+
+    def open_output(self, name: str) -> AbstractContextManager[BinaryIO]:
+        return self._ask("open_output", name, lambda: self.behind.open_output(name))

@@ -1,0 +1,228 @@
+"""What is stored, byte by byte: each record of format version 1 against the bytes in `version1/`.
+
+Somewhere a lake holds such bytes, and every later program must read them.  So a failure here means that the
+code is wrong.  These files change only together with a format version: a new version gets a folder of its own
+and its own tests of writing, and of this folder the tests of reading stay.  A new optional field with a default
+adds a file and changes none.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lake_core.keys import PoolKey
+from lake_core.keys.encoding import Instant, decode_key, encode_key
+from lake_core.lake import Lake
+from lake_core.objects import metadata
+from lake_core.objects.metadata import ObjectMetadata, Origin
+from lake_core.objects.schema import schema_id
+from lake_core.objects.types import JSON_MARK, WIDE_MARK
+from lake_core.objects.write import write_object
+from lake_core.records import (
+    AddObject,
+    Column,
+    ConfigurePool,
+    Consume,
+    CreatePool,
+    DropPool,
+    Entry,
+    PoolsEntry,
+    RemoveReference,
+    RenamePool,
+    SetSchema,
+    Source,
+    Transaction,
+)
+from lake_core.records.codec import Codec
+from lake_core.records.pools import PoolConfig
+from lake_core.store.memory import MemoryStore
+from tests.fakes.records import ORIGIN, an_id, fixed_ids
+
+FOLDER = Path(__file__).parent / "version1"
+KEY = PoolKey.parse("ts,id.orig_h:desc")
+
+
+def golden(name: str) -> bytes:
+    """The bytes of a file: hex text, in lines of any length."""
+    return bytes.fromhex((FOLDER / name).read_text())
+
+
+ENTRY = Entry(
+    an_id(1),
+    (
+        Transaction(
+            id=an_id(2),
+            branch="main",
+            parent=6,
+            base=5,
+            time=1_700_000_000_123_456,
+            author="vera",
+            message="first light",
+            token="ingest:main:0123",
+            actions=(
+                Consume((Source("s3://landing/a.ndjson.gz", 1234, "etag", 3), Source("/landing/b", 0))),
+                SetSchema("0123456789abcdef0123", b"arrow"),
+                AddObject(
+                    object=an_id(3),
+                    records=3,
+                    size=4567,
+                    schema="0123456789abcdef0123",
+                    low=b"\x03\x01",
+                    high=b"\x03\x02\x00",
+                    place=1,
+                    sub="$nokey",
+                    columns=(Column("ts", 0, b"\x03\x01", b"\x03\x02"), Column("note", 3)),
+                ),
+                RemoveReference(an_id(4), b"\x00"),
+            ),
+        ),
+        Transaction(an_id(5), "dev", 7, 0, -1, "", (RemoveReference(an_id(6), b""),)),
+    ),
+)
+
+POOLS_ENTRY = PoolsEntry(
+    an_id(1),
+    1_700_000_000_123_456,
+    "vera",
+    (
+        CreatePool(
+            PoolConfig(an_id(2), "fl\u00fcge", KEY, "append", {"type.ts": "double", "description": "x"})
+        ),
+        CreatePool(PoolConfig(an_id(3), "plain", PoolKey.parse("k"))),
+        ConfigurePool(an_id(2), {"bad_records": "quarantine", "description": ""}),
+        RenamePool(an_id(2), "flights"),
+        DropPool(an_id(3)),
+    ),
+)
+
+
+def test_a_journal_entry() -> None:
+    codec = Codec(Entry)
+    assert codec.decode(golden("entry.hex"), name="entry") == ENTRY
+    assert codec.encode(ENTRY).hex() == golden("entry.hex").hex()
+
+
+def test_an_entry_of_the_journal_of_pools() -> None:
+    codec = Codec(PoolsEntry)
+    assert codec.decode(golden("pools_entry.hex"), name="entry") == POOLS_ENTRY
+    assert codec.encode(POOLS_ENTRY).hex() == golden("pools_entry.hex").hex()
+
+
+def test_the_head_of_a_lake() -> None:
+    store = MemoryStore()
+    made = Lake.create_on(store, ids=fixed_ids())
+    stored = (FOLDER / "lake.json").read_bytes()
+    assert store.get("lake.json") == stored
+    store.put("lake.json", stored)
+    assert Lake.open_on(store).id == made.id == json.loads(stored)["id"]
+
+
+KEYS: dict[str, Any] = {
+    "null": None,
+    "false": False,
+    "true": True,
+    "0": 0,
+    "-1": -1,
+    "1.5": 1.5,
+    "2^53 + 1": 2**53 + 1,
+    "2^64 - 1": 2**64 - 1,
+    "-2^63": -(2**63),
+    "-infinity": float("-inf"),
+    "nan": float("nan"),
+    "decimal -12.50": decimal.Decimal("-12.50"),
+    "empty bytes": b"",
+    "bytes 00 ff 61": b"\x00\xffa",
+    "empty string": "",
+    "string a 00 e-acute": "a\0\u00e9",
+    "date 2013-01-02": dt.date(2013, 1, 2),
+    "timestamp 1969-12-31T23:59:59.5": Instant((0x08, -1, 500_000_000)),
+    "timestamp 2013-01-02T03:04:05.000000006Z": Instant((0x09, 1_357_095_845, 6)),
+    "time 00:01:01": Instant((0x0A, 61, 0)),
+    "duration -1s": Instant((0x0B, -1, 0)),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize("direction", ["asc", "desc"])
+def test_an_encoded_key(name: str, direction: str) -> None:
+    key = PoolKey.parse(f"k:{direction}")
+    stored = json.loads((FOLDER / "keys.json").read_text())[name][direction]
+    assert encode_key([KEYS[name]], key).hex() == stored
+    assert repr(decode_key(bytes.fromhex(stored), key)[0]) in (
+        repr(KEYS[name]),
+        repr(plain_decimal(KEYS[name])),
+    )
+
+
+def plain_decimal(value: Any) -> Any:
+    return value.normalize() if isinstance(value, decimal.Decimal) else value
+
+
+def test_every_golden_key_is_tested() -> None:
+    assert set(json.loads((FOLDER / "keys.json").read_text())) == set(KEYS)
+
+
+METADATA = ObjectMetadata(
+    version=1,
+    object=an_id(3),
+    origin=Origin("lake", "pool", an_id(2), "vera", job="job", inputs=(an_id(8), an_id(9))),
+    key="ts,id.orig_h:desc",
+    sub="$nokey",
+    schema="0123456789abcdef0123",
+    records=3,
+    low=b"\x03\x01",
+    high=b"\x03\x02\x00",
+    groups=(b"\x03\x01",),
+    sample=((0, b"\x03\x01"), (2, b"\x03\x02")),
+    partition=(b"\x00", b"\xff"),
+    first_seq=65_536,
+    last_seq=131_073,
+)
+
+
+def test_the_metadata_of_a_data_object() -> None:
+    stored = (FOLDER / "object_metadata.json").read_bytes().rstrip(b"\n")
+    assert metadata.decode(stored, name="object") == METADATA
+    assert metadata.encode(METADATA) == stored
+
+
+def test_the_metadata_that_a_load_writes_has_these_keys() -> None:
+    store = MemoryStore()
+    made = write_object(
+        store, pa.table({"k": [1]}), key=PoolKey.parse("k"), object_id=an_id(1), origin=ORIGIN
+    )
+    assert made.action.object == an_id(1)
+    with store.open_input(f"pool/data/{an_id(1)}.parquet") as file:
+        footer = pq.ParquetFile(file).metadata.metadata
+    assert sorted(footer) == [b"ARROW:schema", b"lake"]
+    written = msgspec.json.decode(footer[b"lake"])
+    optional = {"partition", "first_seq", "last_seq"}
+    stored = json.loads((FOLDER / "object_metadata.json").read_text())
+    assert list(written) == [name for name in stored if name not in optional]
+    assert list(written["origin"]) == [name for name in stored["origin"] if name not in ("job", "inputs")]
+
+
+SCHEMA = pa.schema(
+    [
+        pa.field("ts", pa.timestamp("us", "UTC")),
+        pa.field("n", pa.int64(), metadata=WIDE_MARK),
+        pa.field("v", pa.string(), metadata=JSON_MARK),
+        pa.field("r", pa.struct([("l", pa.list_(pa.float64()))])),
+    ]
+)
+
+
+def test_a_schema_and_its_id() -> None:
+    stored = golden("schema.hex")
+    assert pa.ipc.read_schema(pa.py_buffer(stored)).equals(SCHEMA, check_metadata=True)
+    assert SCHEMA.serialize().to_pybytes().hex() == stored.hex()
+    assert schema_id(SCHEMA) == json.loads((FOLDER / "schema_id.json").read_text())

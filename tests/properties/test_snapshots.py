@@ -1,0 +1,95 @@
+"""The fold: whatever happens to a pool, its snapshot is what a plain dictionary says."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lake_core.commits import PoolState, Reference, snapshot
+from lake_core.commits.state import fold_entry
+from lake_core.errors import Corrupt
+from lake_core.keys import KeyRange
+from lake_core.keys.encoding import encode_value
+from lake_core.records import Action, AddObject, Column, RemoveReference
+from lake_core.records.transactions import sequence
+from tests.fakes.records import KNOWN, add, entry, transaction
+
+KEYS = st.integers(0, 3)
+SPANS = st.tuples(KEYS, KEYS).filter(lambda s: s[0] < s[1])
+SUBS = st.sampled_from(["", "$nokey"])
+COLUMN = Column("k", 1, b"\x01", None)
+
+
+@st.composite
+def actions(draw: st.DrawFn) -> Action:
+    number, (low, high) = draw(st.integers(1, 4)), draw(SPANS)
+    if draw(st.booleans()):
+        return RemoveReference(add(number).object, encode_value(low))
+    sub, place = draw(SUBS), draw(st.integers(0, 3))
+    return add(number, low, high, sub=sub, place=place, records=number, size=low + 1, columns=(COLUMN,))
+
+
+HISTORIES = st.lists(st.lists(actions(), min_size=1, max_size=2), max_size=25)
+FIRST: list[Action] = [add(number, low, 4) for number in (1, 2, 3, 4) for low in (0, 1)]
+Model = dict[tuple[str, bytes], Reference]
+
+
+def apply(model: Model, done: list[Action], n: int) -> Model | None:
+    """The dictionary after one transaction, None where some action does not fit."""
+    model = dict(model)
+    for action in done:
+        if isinstance(action, AddObject):
+            identity = (action.object, action.low)
+            if identity in model:
+                return None
+            fields: dict[str, Any] = {f: getattr(action, f) for f in AddObject.__struct_fields__}
+            model[identity] = Reference(seq=sequence(n), **fields)
+        else:
+            assert isinstance(action, RemoveReference)
+            if (action.object, action.low) not in model:
+                return None
+            del model[action.object, action.low]
+    return model
+
+
+@pytest.mark.parametrize("smallest_overlay", [0, 3, 1024])
+@given(HISTORIES, SPANS)
+def test_a_snapshot_is_what_a_dictionary_holds(
+    smallest_overlay: int, history: list[list[Action]], asked: tuple[int, int]
+) -> None:
+    with patch.object(snapshot, "_SMALLEST_OVERLAY", smallest_overlay):
+        state, n = fold_entry(PoolState(), 1, entry(transaction(KNOWN, *FIRST))), 1
+        model = apply({}, FIRST, n)
+        assert model is not None
+        for done in history:
+            step = entry(transaction(*done, parent=n))
+            expected = apply(model, done, n + 1)
+            if expected is None:
+                with pytest.raises(Corrupt):
+                    fold_entry(state, n + 1, step)
+                continue
+            n, model = n + 1, expected
+            state = fold_entry(state, n, step)
+        found = state.branches["main"].snapshot
+        assert (len(found), found.records, found.size) == (
+            len(model),
+            sum(r.records for r in model.values()),
+            sum(r.size for r in model.values()),
+        )
+        span = KeyRange(encode_value(asked[0]), encode_value(asked[1]))
+        for sub in ("", "$nokey"):
+            held = [r for r in model.values() if r.sub == sub]
+            by_order = sorted(held, key=lambda r: r.order)
+            assert sorted_alike(found.find(sub=sub), by_order)
+            assert sorted_alike(found.find(span, sub=sub), [r for r in by_order if r.span.overlaps(span)])
+        assert found.sub_pools() == sorted({r.sub for r in model.values()} - {""})
+
+
+def sorted_alike(found: list[Reference], expected: list[Reference]) -> bool:
+    """The same references in the same order; those of equal order may change places."""
+    assert [r.order for r in found] == [r.order for r in expected]
+    return sorted(found, key=repr) == sorted(expected, key=repr)

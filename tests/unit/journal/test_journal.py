@@ -1,0 +1,384 @@
+"""The journal: what an acknowledged append means, whatever the store and other writers do in between.
+
+The journal here holds notes and folds them into the tuple of their texts; the text `misfit` does not fold.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from lake_core import naming
+from lake_core.errors import AlreadyExists, Conflict, Corrupt, OutcomeUnknown, Unavailable
+from lake_core.journal import Appended, Head, Journal
+from lake_core.journal.journal import Retry
+from lake_core.records.codec import Codec
+from lake_core.store import Created, Store
+from lake_core.store.memory import MemoryStore
+from tests.fakes.stores import ALWAYS, ScriptedStore, lost, unavailable
+
+State = tuple[str, ...]
+
+FIRST, SECOND = naming.entry("j", 1), naming.entry("j", 2)
+
+
+class Note(msgspec.Struct, frozen=True):
+    id: str
+    text: str
+
+
+CODEC = Codec(Note)
+
+
+def fold(state: State, n: int, note: Note) -> State:
+    assert n == len(state) + 1, "entries are folded in order, each once"
+    if note.text == "misfit":
+        raise Corrupt("a misfit")
+    return (*state, note.text)
+
+
+def journal(store: Store, *, races: int = 50, repeats: int = 4) -> Journal[Note, State]:
+    return Journal(
+        store, "j", CODEC, (), fold, Retry(races=races, repeats=repeats, sleep=lambda seconds: None)
+    )
+
+
+def write(to: Journal[Note, State], text: str, id: str = "") -> Appended[State]:
+    appended = to.append(lambda head: Note(id or f"id of {text}", text))
+    assert appended is not None
+    return appended
+
+
+def texts(store: Store) -> State:
+    """The history as a reader that knows nothing finds it."""
+    return journal(store).load().state
+
+
+@pytest.fixture
+def store() -> ScriptedStore:
+    return ScriptedStore()
+
+
+# ---------------------------------------------------------------- entries and states
+
+
+def test_an_empty_journal_is_in_its_initial_state_at_number_0(store: ScriptedStore) -> None:
+    assert journal(store).load() == Head(0, ())
+
+
+def test_entries_are_numbered_from_1_without_a_gap(store: ScriptedStore) -> None:
+    ours = journal(store)
+    assert [write(ours, text).n for text in "abc"] == [1, 2, 3]
+    assert [o.name for o in store.list("j") if o.name.endswith(".txn")] == [
+        naming.entry("j", n) for n in (1, 2, 3)
+    ]
+
+
+def test_an_append_answers_with_the_state_that_it_made(store: ScriptedStore) -> None:
+    write(journal(store), "a")
+    assert write(journal(store), "b") == Appended(2, ("a", "b"), tries=1)
+
+
+def test_a_load_sees_what_others_appended_before_it_began(store: ScriptedStore) -> None:
+    reader = journal(store)
+    reader.load()
+    write(journal(store), "a")
+    assert reader.load() == Head(1, ("a",))
+
+
+def test_a_load_without_news_is_one_request(store: ScriptedStore) -> None:
+    reader = journal(store)
+    for text in "abc":
+        write(reader, text)
+    reader.load()
+    before = len(store.requests)
+    reader.load()
+    assert store.requests[before:] == [("get", naming.entry("j", 4))]
+
+
+def test_every_earlier_state_can_be_had(store: ScriptedStore) -> None:
+    ours = journal(store)
+    for text in "abc":
+        write(ours, text)
+    for reader in (ours, journal(store)):
+        assert [reader.at(n) for n in (0, 2, 1, 3)] == [
+            Head(0, ()),
+            Head(2, ("a", "b")),
+            Head(1, ("a",)),
+            Head(3, ("a", "b", "c")),
+        ]
+        assert reader.at(4) is None
+
+
+def test_the_journal_ends_at_the_first_missing_entry(store: ScriptedStore) -> None:
+    write(journal(store), "a")
+    store.create(naming.entry("j", 3), CODEC.encode(Note("x", "beyond the hole")))
+    store.put("j/HEAD", b"3")
+    assert journal(store).load() == Head(1, ("a",))
+
+
+def test_a_journal_longer_than_the_widest_window_is_read_whole(store: ScriptedStore) -> None:
+    for n in range(1, 201):
+        store.create(naming.entry("j", n), CODEC.encode(Note(str(n), str(n))))
+    assert texts(store) == tuple(str(n) for n in range(1, 201))
+
+
+# ---------------------------------------------------------------- hints
+
+
+HINTS = {
+    "missing": None,
+    "stale": b"2",
+    "far too high": b"99999999999999999999",
+    "longer than any number": b"1" * 500,
+    "negative": b"-3",
+    "empty": b"",
+    "garbage": b"\x00\xff garbage",
+    "digits that are not ASCII": "\u0663".encode(),
+}
+
+
+@pytest.mark.parametrize("hint", HINTS.values(), ids=HINTS.keys())
+def test_no_hint_changes_what_is_read_and_written(store: ScriptedStore, hint: bytes | None) -> None:
+    for text in "abcde":
+        write(journal(store), text)
+    for name in ("j/HEAD", "j/TAIL"):
+        store.delete(name)
+        if hint is not None:
+            store.put(name, hint)
+    assert texts(store) == tuple("abcde")
+    assert write(journal(store), "f").n == 6
+
+
+def test_hints_that_can_neither_be_read_nor_written_cost_nothing_but_speed(store: ScriptedStore) -> None:
+    for request in ("get", "put"):
+        store.on(request, "HEAD", instead=unavailable, times=ALWAYS)
+        store.on(request, "TAIL", instead=unavailable, times=ALWAYS)
+    assert write(journal(store), "a").n == 1
+    assert texts(store) == ("a",)
+
+
+def test_head_is_left_behind_so_that_a_reader_asks_for_many_entries_at_once(store: ScriptedStore) -> None:
+    for text in "abc":
+        write(journal(store), text)
+    assert store.get("j/HEAD") == b"3"
+
+
+# ---------------------------------------------------------------- races
+
+
+def test_who_loses_a_race_proposes_again_on_what_won(store: ScriptedStore) -> None:
+    store.on("create", FIRST, before=lambda: write(journal(store.behind), "theirs"))
+    proposed_on: list[State] = []
+
+    def propose(head: Head[State]) -> Note:
+        proposed_on.append(head.state)
+        return Note("our id", "ours")
+
+    assert journal(store).append(propose) == Appended(2, ("theirs", "ours"), tries=2)
+    assert proposed_on == [(), ("theirs",)]
+    assert texts(store) == ("theirs", "ours")
+
+
+def test_races_are_bounded_and_end_in_conflict(store: ScriptedStore) -> None:
+    other = journal(store.behind)
+    store.on("create", ".txn", before=lambda: write(other, "theirs"), times=ALWAYS)
+    with pytest.raises(Conflict, match="lost 3 races"):
+        write(journal(store, races=3), "ours")
+    assert texts(store.behind) == ("theirs",) * 3
+    assert store.asked("delete") == 0
+
+
+def test_a_writer_pauses_between_races_longer_and_longer_up_to_a_bound() -> None:
+    slept: list[float] = []
+    retry = Retry(first_pause=0.002, longest_pause=0.25, sleep=slept.append, jitter=lambda: 1.0)
+    for attempt in range(12):
+        retry.pause(attempt)
+    assert slept[:3] == [0.002, 0.004, 0.008]
+    assert slept[-1] == 0.25
+    replace(retry, jitter=lambda: 0.5).pause(0)
+    assert slept[-1] == 0.001
+
+
+def test_a_refusal_on_an_old_state_is_asked_again_on_the_newest(store: ScriptedStore) -> None:
+    ours = journal(store)
+    ours.load()
+    write(journal(store), "a")
+
+    def only_after_a(head: Head[State]) -> Note:
+        if "a" not in head.state:
+            raise AlreadyExists("too early")
+        return Note("our id", "b")
+
+    appended = ours.append(only_after_a)
+    assert appended is not None
+    assert appended.n == 2
+
+
+def test_a_refusal_on_the_newest_state_is_raised_and_writes_nothing(store: ScriptedStore) -> None:
+    ours = journal(store)
+    ours.load()
+    write(journal(store), "a")
+
+    def refuse(head: Head[State]) -> Note:
+        raise AlreadyExists(f"after {head.n}")
+
+    with pytest.raises(AlreadyExists, match="after 1"):
+        ours.append(refuse)
+    assert texts(store) == ("a",)
+
+
+def test_a_proposal_of_nothing_rests_on_the_newest_state_and_writes_nothing(store: ScriptedStore) -> None:
+    ours = journal(store)
+    ours.load()
+    write(journal(store), "a")
+    seen: list[int] = []
+    assert ours.append(lambda head: seen.append(head.n)) is None
+    assert seen[-1] == 1
+    assert texts(store) == ("a",)
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["one journal object", "one each"])
+def test_16_threads_get_16_numbers(shared: bool) -> None:
+    store = MemoryStore()
+    one = journal(store, races=1000)
+    with ThreadPoolExecutor(16) as pool:
+        appended = list(
+            pool.map(lambda i: write(one if shared else journal(store, races=1000), str(i)), range(16))
+        )
+    assert sorted(a.n for a in appended) == list(range(1, 17))
+    history = texts(store)
+    assert all(history[a.n - 1] == str(i) and a.state == history[: a.n] for i, a in enumerate(appended))
+
+
+# ---------------------------------------------------------------- lost answers
+
+
+def test_a_write_whose_answer_is_lost_is_known_again_by_its_id(store: ScriptedStore) -> None:
+    store.on("create", FIRST, answer=lost)
+    assert write(journal(store), "a") == Appended(1, ("a",), tries=1)
+    assert texts(store) == ("a",)
+
+
+def test_a_write_that_the_client_repeated_by_itself_exists_and_is_ours(store: ScriptedStore) -> None:
+    store.on("create", FIRST, answer=lambda _: Created.EXISTS)
+    assert write(journal(store), "a").n == 1
+    assert texts(store) == ("a",)
+
+
+def test_a_request_that_never_arrived_is_repeated_under_the_same_number(store: ScriptedStore) -> None:
+    store.on("create", FIRST, instead=lost, times=3)
+    assert write(journal(store), "a").n == 1
+    assert store.asked("create") == 4
+    assert texts(store) == ("a",)
+
+
+def test_an_answer_lost_in_a_lost_race_sends_the_writer_to_the_next_number(store: ScriptedStore) -> None:
+    store.on("create", FIRST, before=lambda: write(journal(store.behind), "theirs"), answer=lost)
+    assert write(journal(store), "ours").n == 2
+    assert texts(store) == ("theirs", "ours")
+
+
+def test_a_write_that_arrives_late_is_not_made_twice(store: ScriptedStore) -> None:
+    ours, late = journal(store), CODEC.encode(Note("our id", "ours"))
+    ours.load()
+    store.on("create", FIRST, instead=lost)
+    store.on("create", FIRST, before=lambda: store.behind.create(FIRST, late))
+    assert write(ours, "ours", "our id").n == 1
+    assert texts(store) == ("ours",)
+
+
+def test_an_outcome_that_stays_unknown_is_said_and_no_other_number_is_tried(store: ScriptedStore) -> None:
+    store.on("create", "", instead=lost, times=ALWAYS)
+    with pytest.raises(OutcomeUnknown) as caught:
+        write(journal(store, repeats=4), "a", "our id")
+    assert (caught.value.n, caught.value.entry_id) == (1, "our id")
+    assert [name for request, name in store.requests if request == "create"] == [FIRST] * 4
+    assert store.asked("delete") == 0
+
+
+def test_a_write_that_cannot_be_read_back_has_an_unknown_outcome(store: ScriptedStore) -> None:
+    ours = journal(store)
+    ours.load()
+    store.on("create", FIRST, answer=lost, times=ALWAYS)
+    store.on("get", FIRST, instead=unavailable, times=ALWAYS)
+    with pytest.raises(OutcomeUnknown):
+        write(ours, "a")
+    assert texts(store.behind) == ("a",)
+
+
+def test_a_refusal_after_an_unanswered_try_does_not_make_the_outcome_known(store: ScriptedStore) -> None:
+    store.on("create", FIRST, instead=lost)
+    store.on("create", FIRST, instead=unavailable, times=ALWAYS)
+    with pytest.raises(OutcomeUnknown):
+        write(journal(store), "a")
+
+
+def test_a_store_that_refuses_the_first_try_is_unavailable_and_nothing_was_written(
+    store: ScriptedStore,
+) -> None:
+    store.on("create", FIRST, instead=unavailable)
+    with pytest.raises(Unavailable):
+        write(journal(store), "a")
+    assert texts(store) == ()
+
+
+def test_the_same_entry_tried_again_after_an_unknown_outcome_is_in_the_history_once(
+    store: ScriptedStore,
+) -> None:
+    ours = journal(store)
+    ours.load()
+    store.on("create", FIRST, answer=lost, times=4)
+    store.on("get", FIRST, instead=unavailable, times=4)
+    with pytest.raises(OutcomeUnknown):
+        write(ours, "a", "our id")
+    write(journal(store), "b")
+    assert write(ours, "a", "our id").n == 1
+    assert texts(store) == ("a", "b")
+
+
+def test_after_the_faults_a_new_writer_commits_at_once(store: ScriptedStore) -> None:
+    ours = journal(store)
+    ours.load()
+    store.on("create", FIRST, answer=lost, times=ALWAYS)
+    store.on("get", FIRST, instead=unavailable, times=ALWAYS)
+    with pytest.raises(OutcomeUnknown):
+        write(ours, "a")
+    assert write(journal(store.behind), "b", "another id").tries == 1
+    assert texts(store.behind) == ("a", "b")
+
+
+def test_an_entry_that_exists_and_cannot_be_had_is_corrupt(store: ScriptedStore) -> None:
+    store.on("create", FIRST, instead=lambda: Created.EXISTS)
+    with pytest.raises(Corrupt, match="exists"):
+        write(journal(store), "a")
+
+
+# ---------------------------------------------------------------- what does not fold
+
+
+def test_what_does_not_fit_the_state_is_refused_before_it_is_written(store: ScriptedStore) -> None:
+    with pytest.raises(Corrupt, match="misfit"):
+        write(journal(store), "misfit")
+    assert store.asked("create") == 0
+    assert write(journal(store), "a").n == 1
+
+
+def test_a_stored_entry_that_does_not_fit_is_an_error_and_never_skipped(store: ScriptedStore) -> None:
+    store.create(FIRST, CODEC.encode(Note("x", "misfit")))
+    store.create(SECOND, CODEC.encode(Note("y", "b")))
+    for _ in range(2):
+        with pytest.raises(Corrupt, match="misfit"):
+            journal(store).load()
+    with pytest.raises(Corrupt, match="misfit"):
+        write(journal(store), "c")
+
+
+@pytest.mark.parametrize("data", [b"", b"LKJ", b"garbage", CODEC.encode(Note("x", "a"))[:-1]])
+def test_a_damaged_entry_is_corrupt_and_named(store: ScriptedStore, data: bytes) -> None:
+    store.create(FIRST, data)
+    with pytest.raises(Corrupt, match=FIRST):
+        journal(store).load()

@@ -1,0 +1,275 @@
+"""Data objects: written sorted and described, read back by key range, and refused when they are not ours."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lake_core.errors import Corrupt, InvalidInput, ObjectMissing, Unavailable
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.encoding import AFTER, encode_key, encode_value
+from lake_core.keys.spec import ARRIVAL
+from lake_core.objects import metadata, read, write
+from lake_core.objects.metadata import ObjectMetadata, sample_ranks
+from lake_core.objects.read import DataObject
+from lake_core.objects.schema import schema_id
+from lake_core.objects.statistics import LONGEST_BOUND, column_statistics
+from lake_core.objects.write import WrittenObject, write_object
+from lake_core.records import Column
+from lake_core.store import Store
+from lake_core.store.memory import MemoryStore
+from tests.fakes.records import ORIGIN, an_id
+from tests.fakes.stores import ScriptedStore
+
+KEY = PoolKey.parse("k")
+NAME = f"pool/data/{an_id(1)}.parquet"
+
+
+def written(store: Store, table: pa.Table, key: PoolKey = KEY, **fields: Any) -> WrittenObject:
+    return write_object(store, table, key=key, object_id=an_id(1), origin=ORIGIN, **fields)
+
+
+def opened(store: Store) -> DataObject:
+    return DataObject(store, pool="pool", object_id=an_id(1))
+
+
+def rows(
+    store: Store,
+    span: KeyRange | None = None,
+    *,
+    key: PoolKey = KEY,
+    columns: list[str] | None = None,
+    batch_rows: int = 1000,
+) -> list[dict[str, Any]]:
+    with opened(store) as data:
+        batches = data.batches(span or KeyRange(), key=key, columns=columns, batch_rows=batch_rows)
+        return [row for batch in batches for row in batch.to_pylist()]
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+# ---------------------------------------------------------------- writing
+
+
+def test_records_are_sorted_and_equal_keys_keep_their_order(store: MemoryStore) -> None:
+    written(store, pa.table({"k": [2, 1, 2, None, 1], "v": [0, 1, 2, 3, 4]}))
+    assert [(r["k"], r["v"]) for r in rows(store)] == [(None, 3), (1, 1), (1, 4), (2, 0), (2, 2)]
+
+
+def test_descending_fields_are_sorted_so(store: MemoryStore) -> None:
+    key = PoolKey.parse("a,b:desc")
+    written(store, pa.table({"b": [1, 2, 3], "a": ["x", "x", "w"]}), key)
+    assert [(r["a"], r["b"]) for r in rows(store, key=key)] == [("w", 3), ("x", 2), ("x", 1)]
+
+
+def test_without_key_fields_records_stay_in_order_of_arrival(store: MemoryStore) -> None:
+    action = written(store, pa.table({"v": [3, 1, 2]}), ARRIVAL, sub="$nokey").action
+    assert [r["v"] for r in rows(store, key=ARRIVAL)] == [3, 1, 2]
+    assert (action.low, action.high, action.sub) == (b"", b"\0", "$nokey")
+
+
+def test_the_action_says_what_the_object_holds(store: MemoryStore) -> None:
+    made = written(store, pa.table({"k": [5, 3, 4], "v": ["x", None, "y"]}), place=7)
+    action = made.action
+    assert (action.object, action.records, action.place, action.sub) == (an_id(1), 3, 7, "")
+    assert action.size == len(store.get(NAME) or b"")
+    assert (action.low, action.high) == (encode_value(3), encode_value(5) + b"\0")
+    assert action.schema == schema_id(made.schema)
+    assert action.columns == (
+        Column("k", 0, encode_value(3), encode_value(5)),
+        Column("v", 1, encode_value("x"), encode_value("y")),
+    )
+
+
+def test_the_file_describes_itself(store: MemoryStore) -> None:
+    action = written(store, pa.table({"k": list(range(100, 0, -1))})).action
+    with opened(store) as data:
+        assert data.metadata == ObjectMetadata(
+            version=1,
+            object=an_id(1),
+            origin=ORIGIN,
+            key="k",
+            sub="",
+            schema=action.schema,
+            records=100,
+            low=action.low,
+            high=action.high,
+            groups=(encode_value(1),),
+            sample=tuple((rank, encode_value(rank + 1)) for rank in sample_ranks(100)),
+        )
+
+
+def test_the_file_is_zstd_with_a_page_index_and_says_how_it_is_sorted(store: MemoryStore) -> None:
+    written(store, pa.table({"v": [1], "k": [1]}), PoolKey.parse("k:desc"))
+    described = pq.ParquetFile(io.BytesIO(store.get(NAME) or b"")).metadata
+    group = described.row_group(0)
+    assert {group.column(c).compression for c in range(2)} == {"ZSTD"}
+    assert group.column(0).has_offset_index
+    assert group.sorting_columns == (pq.SortingColumn(1, descending=True, nulls_first=True),)
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.struct([("a", pa.int64())])], ids=str)
+def test_a_key_without_order_is_refused_before_anything_is_written(
+    store: MemoryStore, kind: pa.DataType
+) -> None:
+    with pytest.raises(InvalidInput):
+        written(store, pa.table({"k": pa.nulls(1, kind)}))
+    assert list(store.list("")) == []
+
+
+def test_a_store_that_fails_while_it_is_written_is_unavailable() -> None:
+    store = ScriptedStore()
+
+    def fail() -> Any:
+        raise OSError(28, "no space left on device")
+
+    store.on("open_output", NAME, instead=fail)
+    with pytest.raises(Unavailable, match="no space left"):
+        written(store, pa.table({"k": [1]}))
+
+
+@pytest.mark.parametrize(("records", "ranks"), [(0, []), (1, [0]), (2, [0, 1]), (3, [0, 1, 2])])
+def test_few_records_are_all_sampled(records: int, ranks: list[int]) -> None:
+    assert sample_ranks(records) == ranks
+
+
+@pytest.mark.parametrize("records", [64, 65, 1000, 12_345_678])
+def test_many_records_are_sampled_evenly_from_first_to_last(records: int) -> None:
+    ranks = sample_ranks(records)
+    gaps = {b - a for a, b in itertools.pairwise(ranks)}
+    assert (len(ranks), ranks[0], ranks[-1]) == (64, 0, records - 1)
+    assert max(gaps) - min(gaps) <= 1
+
+
+# ---------------------------------------------------------------- statistics
+
+
+def column(values: pa.Array) -> Column:
+    (found,) = column_statistics(pa.table({"f": values}))
+    return found
+
+
+def test_nothing_but_nulls_and_what_has_no_order_have_no_bounds() -> None:
+    assert column(pa.array([None, None], pa.int64())) == Column("f", 2)
+    assert column(pa.array([[1]])) == Column("f", 0)
+    assert column(pa.array([{"a": 1}, None])) == Column("f", 1)
+
+
+def test_nan_has_no_place_in_a_bound() -> None:
+    nan = float("nan")
+    assert column(pa.array([nan, 1.0, None, 2.0])) == Column("f", 1, encode_value(1.0), encode_value(2.0))
+    assert column(pa.array([nan, nan])) == Column("f", 0)
+
+
+@pytest.mark.parametrize("text", ["x" * 1000, "\u00e9" * 500, "\0" * 200, "\0" * 31 + "\u00ff" * 9])
+def test_long_bounds_are_cut_and_stay_on_their_side(text: str) -> None:
+    found = column(pa.array([text + "a", text + "b"]))
+    assert found.low is not None
+    assert found.high is not None
+    assert len(found.low) <= LONGEST_BOUND
+    assert len(found.high) <= LONGEST_BOUND
+    assert found.low <= encode_value(text + "a") <= encode_value(text + "b") <= found.high
+
+
+# ---------------------------------------------------------------- reading a range
+
+
+@pytest.fixture
+def evens(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
+    """The even numbers below 100, each three times, in row groups of 7."""
+    monkeypatch.setattr(write, "ROW_GROUP", 7)
+    written(store, pa.table({"k": [k for k in range(0, 100, 2) for _ in range(3)], "v": list(range(150))}))
+    return store
+
+
+@pytest.mark.parametrize("batch_rows", [1, 5, 7, 1000])
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(None, None), (10, 20), (11, 19), (0, 1), (98, 200), (-5, 0), (12, 12), (50, None), (None, 3)],
+)
+def test_a_range_gives_its_records_and_no_others(
+    evens: MemoryStore, low: int | None, high: int | None, batch_rows: int
+) -> None:
+    span = KeyRange(b"" if low is None else encode_value(low), None if high is None else encode_value(high))
+    expected = [
+        i for i in range(150) if (low is None or i // 3 * 2 >= low) and (high is None or i // 3 * 2 < high)
+    ]
+    assert [r["v"] for r in rows(evens, span, batch_rows=batch_rows)] == expected
+
+
+def test_a_range_opens_only_the_row_groups_that_it_can_touch(evens: MemoryStore) -> None:
+    with opened(evens) as data:
+        assert len(data._groups(KeyRange())) == 22
+        assert data._groups(KeyRange(encode_value(50), encode_value(51))) == [10, 11]
+        assert data._groups(KeyRange(encode_value(200), None)) == [21]
+
+
+def test_a_prefix_of_the_key_is_a_range(store: MemoryStore) -> None:
+    key = PoolKey.parse("a,b")
+    written(store, pa.table({"a": ["x", "x", "x\0", "y"], "b": [1, 2, 3, 4]}), key)
+    prefix = encode_key(["x"], key)
+    assert [r["b"] for r in rows(store, KeyRange(prefix, prefix + AFTER), key=key)] == [1, 2]
+
+
+def test_columns_are_chosen_by_exact_name_dots_and_all(store: MemoryStore) -> None:
+    table = pa.table({"k": [1], "id": ["a"], "id.orig_h": ["b"], "r": [{"x": 1}], "r.x": [2]})
+    written(store, table)
+    assert rows(store, columns=["id"]) == [{"id": "a"}]
+    assert rows(store, columns=["id.orig_h", "r"]) == [{"id.orig_h": "b", "r": {"x": 1}}]
+    assert rows(store, columns=["r.x", "not there"]) == [{"r.x": 2}]
+
+
+# ---------------------------------------------------------------- what is not ours
+
+
+def test_a_missing_object_is_said_by_name(store: MemoryStore) -> None:
+    with pytest.raises(ObjectMissing, match=NAME):
+        opened(store)
+
+
+def test_bytes_that_are_no_parquet_are_corrupt(store: MemoryStore) -> None:
+    written(store, pa.table({"k": [1]}))
+    whole = store.get(NAME) or b""
+    for damaged in (b"garbage", whole[:-20], whole[: len(whole) // 2]):
+        store.put(NAME, damaged)
+        with pytest.raises(Corrupt, match=NAME):
+            opened(store)
+
+
+def test_damage_inside_is_corrupt_when_it_is_read(store: MemoryStore) -> None:
+    written(store, pa.table({"k": list(range(1000))}))
+    whole = store.get(NAME) or b""
+    store.put(NAME, whole[:4] + b"\xff" * 1000 + whole[1004:])
+    with pytest.raises(Corrupt, match=NAME):
+        rows(store)
+
+
+@pytest.mark.parametrize("about", [None, b"garbage", b"{}", b'{"version": 2}'], ids=repr)
+def test_a_parquet_file_of_somebody_else_is_corrupt(store: MemoryStore, about: bytes | None) -> None:
+    buffer = io.BytesIO()
+    table = pa.table({"k": [1]})
+    pq.write_table(table if about is None else table.replace_schema_metadata({metadata.KEY: about}), buffer)
+    store.put(NAME, buffer.getvalue())
+    with pytest.raises(Corrupt, match=NAME):
+        opened(store)
+
+
+def test_an_object_of_a_newer_format_is_refused() -> None:
+    described = ObjectMetadata(2, an_id(1), ORIGIN, "k", "", "s", 1, b"a", b"b", (b"a",), ())
+    with pytest.raises(Corrupt, match=r"newer version \(format 2\)"):
+        metadata.decode(metadata.encode(described), name=NAME)
+
+
+def test_leading_records_are_counted_by_bisection() -> None:
+    table = pa.table({"k": [1, 1, 3, 5]})
+    bounds = [encode_value(n) for n in (0, 1, 2, 5, 6)]
+    assert [read.rows_below(table, b, KEY) for b in bounds] == [0, 0, 2, 3, 4]
+    assert [read.rows_up_to(table, b, KEY) for b in bounds] == [0, 2, 2, 4, 4]
