@@ -5,6 +5,7 @@
 #   make up / make status / make down    Airflow and Spark Connect on this machine, left running
 #   make check                           lint, types, layers and the fast tests
 #   make bench                           the benchmarks
+#   make sim [SEEDS=n] [FROM=m]          the journal under every fault
 #   make env                             only the environment
 
 PY := .venv/bin/python
@@ -17,7 +18,7 @@ quietly = @said=$$($(1) 2>&1) || { status=$$?; printf '%s\n' "$$said" >&2; exit 
 with_java = JAVA_HOME=$$($(PY) -m local.java) || exit 1; export JAVA_HOME;
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test up down status check lint bench
+.PHONY: help env demo test up down status check lint bench sim
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -47,3 +48,6 @@ test: lint
 
 bench: env
 	@$(with_java) $(PY) -m tests.benchmarks $(BENCH)
+
+sim: env
+	@$(PY) -m tests.simulation $(or $(SEEDS),1000) $(if $(FROM),--first $(FROM))

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from lake_core.catalog import Settings
 from lake_core.commits import Draft, History, Landed
+from lake_core.commits.state import Remembered
 from lake_core.errors import InvalidInput
 from lake_core.ingest.block import Block, Reading
 from lake_core.ingest.formats import read_blocks
@@ -110,8 +111,8 @@ class Branch:
     def job(self, *, token: str = "", message: str = "") -> Job | LoadResult:
         """Begin a load whose objects are built elsewhere, or give the outcome that the token stands for."""
         head = self.history.load()
-        if token and (done := self.history.remembered(token)) is not None:
-            return self._outcome(done)
+        if token and (done := head.state.tokens.get(token)) is not None:
+            return _repeated(done)
         return Job(
             origin=Origin(self.lake_id, self.pool.id, self.ids.new(), self.author),
             branch=self.name,
@@ -151,7 +152,7 @@ class Branch:
             token=job.token,
         )
         landed = self.history.commit(draft)
-        return self._outcome(landed) if landed.repeated else _result(landed, objects)
+        return _repeated(landed.repeated) if landed.repeated else _result(landed, objects)
 
     def _load(self, blocks: Iterable[Block], *, token: str, message: str) -> LoadResult:
         job = self.job(token=token, message=message)
@@ -163,9 +164,19 @@ class Branch:
         written = builder.finish()
         return self.commit(job, objects=[w.action for w in written], schemas=[w.schema for w in written])
 
-    def _outcome(self, landed: Landed) -> LoadResult:
-        transaction = self.history.transaction(landed.n, landed.id)
-        return _result(landed, [a for a in transaction.actions if isinstance(a, AddObject)])
+
+def _repeated(first: Remembered) -> LoadResult:
+    """The outcome of the commit that used the token first."""
+    return LoadResult(
+        first.n,
+        first.id,
+        first.records,
+        first.objects,
+        first.size,
+        first.nokey,
+        first.rejected,
+        repeated=True,
+    )
 
 
 def _result(landed: Landed, objects: list[AddObject]) -> LoadResult:
@@ -180,7 +191,6 @@ def _result(landed: Landed, objects: list[AddObject]) -> LoadResult:
         size=sum(o.size for o in objects),
         nokey=count(NOKEY),
         rejected=count(REJECTED),
-        repeated=landed.repeated,
     )
 
 

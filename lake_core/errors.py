@@ -5,6 +5,7 @@
       NotFound                name something that exists
       AlreadyExists           take another name, or use what is there
       Conflict                load again, decide again, try again
+        CheckpointGone        the state rests on a checkpoint that was purged meanwhile: load again
       OutcomeUnknown          the commit may have happened: resolve it by its id before anything else
       Unavailable             back off and call again
       Corrupt                 stop: an object of the lake is not what it must be; says which and what was read
@@ -47,6 +48,10 @@ class Conflict(LakeError):
     """Somebody else's change got in between; the same call may succeed on the new state."""
 
     exit_status = 5
+
+
+class CheckpointGone(Conflict):
+    """The checkpoint that a state rests on was purged while it was in use."""
 
 
 class OutcomeUnknown(LakeError):

@@ -62,8 +62,7 @@ def entry(journal: str, n: int) -> str:
 def entry_number(name: str) -> int | None:
     """The number of a journal entry's name, None where the name is not one."""
     stem, dot, suffix = name.rpartition("/")[2].partition(".")
-    spelled = dot and suffix == "txn" and len(stem) == 20 and stem.isascii() and stem.isdigit()
-    return int(stem) if spelled else None
+    return int(stem) if dot and suffix == "txn" and _is_number(stem) else None
 
 
 def head(journal: str) -> str:
@@ -74,6 +73,48 @@ def head(journal: str) -> str:
 def tail(journal: str) -> str:
     """The hint that says where the journal began when it was written."""
     return f"{journal}/TAIL"
+
+
+def marks(journal: str) -> str:
+    """The folder of a journal's checkpoints and fences."""
+    return f"{journal}/marks"
+
+
+def checkpoint(journal: str, n: int, id: str) -> str:
+    """A checkpoint of the state after entry `n`; `id` tells apart those who write the same one."""
+    return f"{journal}/marks/{n:020d}.{id[-8:]}.checkpoint"
+
+
+def fence(journal: str, n: int) -> str:
+    """The fence below which entries are purged."""
+    return f"{journal}/marks/{n:020d}.fence"
+
+
+def request(journal: str, id: str) -> str:
+    """A transaction that asks to be committed by whoever writes the next entry."""
+    return f"{journal}/requests/{id}.txn"
+
+
+def requests(journal: str) -> str:
+    """The folder of requests."""
+    return f"{journal}/requests"
+
+
+def checkpoint_number(name: str) -> int | None:
+    """The entry of a checkpoint's name, None where the name is not one."""
+    stem, dot, suffix = name.rpartition("/")[2].partition(".")
+    id8, _, kind = suffix.partition(".")
+    return int(stem) if dot and kind == "checkpoint" and len(id8) == 8 and _is_number(stem) else None
+
+
+def fence_number(name: str) -> int | None:
+    """The entry of a fence's name, None where the name is not one."""
+    stem, dot, suffix = name.rpartition("/")[2].partition(".")
+    return int(stem) if dot and suffix == "fence" and _is_number(stem) else None
+
+
+def _is_number(stem: str) -> bool:
+    return len(stem) == 20 and stem.isascii() and stem.isdigit()
 
 
 def pool_journal(pool_id: str) -> str:

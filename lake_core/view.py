@@ -53,7 +53,7 @@ class View:
     @property
     def records(self) -> int:
         """How many records the objects hold."""
-        return sum(r.records for r in self.references)
+        return self.state.branches[self.branch].snapshot.totals(self.sub).records
 
     @property
     def depth(self) -> int:

@@ -1,9 +1,11 @@
 """The list of pools: a journal of its own, folded into names, keys and settings.
 
-`pools` is the fold and what lands on it; `settings` the policies that a pool may carry.
+`state` is the fold, `checkpoint` how it is kept, `pools` what lands on it; `settings` are the policies that a
+pool may carry.
 """
 
-from lake_core.catalog.pools import Catalog, PoolsState
+from lake_core.catalog.pools import Catalog
 from lake_core.catalog.settings import Settings
+from lake_core.catalog.state import PoolsState
 
 __all__ = ["Catalog", "PoolsState", "Settings"]

@@ -6,7 +6,8 @@ decides, purely, what becomes of a piece of work that meets a newer tip than it 
 
 from lake_core.commits.commit import History
 from lake_core.commits.landing import Draft, Landed
-from lake_core.commits.snapshot import Reference, Snapshot
+from lake_core.commits.reference import Reference
+from lake_core.commits.snapshot import Snapshot
 from lake_core.commits.state import PoolState
 
 __all__ = ["Draft", "History", "Landed", "PoolState", "Reference", "Snapshot"]

@@ -40,11 +40,11 @@ class Draft:
 
 @dataclass(frozen=True)
 class Landed:
-    """The outcome: transaction `id` is entry `n`; `repeated` where the token had been used before."""
+    """The outcome: transaction `id` is in entry `n`; `repeated` is what the first commit under the token was."""
 
     n: int
     id: str
-    repeated: bool = False
+    repeated: Remembered | None = None
 
 
 def land(state: PoolState, draft: Draft, *, key: PoolKey, time: int) -> Transaction | Remembered:

@@ -1,167 +1,154 @@
-"""A snapshot: the references that a branch holds at a transaction, as columns.
+"""A snapshot: the references that a branch holds at a transaction.
 
-A pool may have a million references, so they are an Arrow table (sorted by low bound) and a small overlay of
-what came since: `added` and `removed`, persistent maps that make a new snapshot in constant time and leave
-the old one as it was.  When the overlay has grown to an eighth of the table, the two become a new table.
+A pool may have a million references, so most of them are columns: in a checkpoint that is read where it is
+needed (`checkpoint`), and in memory what was folded since (`folded`).  What was taken out of the two is in
+`removed` and `dropped`, what came last in `added`: persistent maps, which make a new snapshot in constant time and
+leave the old one as it was.  When they have grown to an eighth of `folded`, they become part of it.
+
+`shapes` counts references, records and bytes by sub-pool and schema, so that totals and the united schema are
+known without looking at a reference.
 
 The fold is total: adding what is there or removing what is not is Corrupt, never skipped.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
-import pyarrow as pa
-import pyarrow.compute as pc
 from rpds import HashTrieMap, HashTrieSet
 
+from lake_core.commits.bases import Base, TableBase
+from lake_core.commits.reference import Reference, in_order
 from lake_core.errors import Corrupt
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.records import Column
 
-
-class Reference(msgspec.Struct, frozen=True):
-    """A data object clipped to [low, high), as the branch holds it.
-
-    Records count as written at `seq`; `place` orders the objects of one transaction by arrival.
-    """
-
-    object: str
-    low: bytes
-    high: bytes
-    seq: int
-    place: int
-    records: int
-    size: int
-    schema: str
-    sub: str = ""
-    columns: tuple[Column, ...] = ()
-
-    @property
-    def span(self) -> KeyRange:
-        """The range that the reference answers for."""
-        return KeyRange(self.low, self.high)
-
-    @property
-    def order(self) -> tuple[bytes, int, int]:
-        """By low bound, then by arrival."""
-        return self.low, self.seq, self.place
-
-
-_SCHEMA = pa.schema(
-    [
-        ("object", pa.string()),
-        ("low", pa.binary()),
-        ("high", pa.binary()),
-        ("seq", pa.int64()),
-        ("place", pa.int32()),
-        ("records", pa.int64()),
-        ("size", pa.int64()),
-        ("schema", pa.string()),
-        ("sub", pa.string()),
-        ("columns", pa.binary()),
-    ]
-)
-_COLUMNS = msgspec.msgpack.Decoder(tuple[Column, ...])
 _SMALLEST_OVERLAY = 1024
+_EMPTY = TableBase({})
 
 Identity = tuple[str, bytes]
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """Totals of the references of one sub-pool and schema; `first` is the seq of the first one ever."""
+
+    first: int
+    references: int = 0
+    records: int = 0
+    size: int = 0
+
+    def plus(self, reference: Reference, times: int) -> Shape:
+        """With the reference `times` more."""
+        return Shape(
+            self.first,
+            self.references + times,
+            self.records + times * reference.records,
+            self.size + times * reference.size,
+        )
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """References of one branch; make it with `Snapshot()` and `add` / `remove`."""
 
-    table: pa.Table = field(default_factory=_SCHEMA.empty_table)
+    checkpoint: Base = _EMPTY
+    folded: TableBase = _EMPTY
     added: HashTrieMap[Identity, Reference] = field(default_factory=HashTrieMap)
     removed: HashTrieSet[Identity] = field(default_factory=HashTrieSet)
-    records: int = 0
-    size: int = 0
+    dropped: HashTrieSet[Identity] = field(default_factory=HashTrieSet)
+    shapes: HashTrieMap[tuple[str, str], Shape] = field(default_factory=HashTrieMap)
 
     def __len__(self) -> int:
-        return self.table.num_rows + len(self.added) - len(self.removed)
+        return sum(s.references for s in self.shapes.values())
+
+    @property
+    def records(self) -> int:
+        """Records of the pool and its sub-pools."""
+        return sum(s.records for s in self.shapes.values())
+
+    @property
+    def size(self) -> int:
+        """Bytes of the pool and its sub-pools."""
+        return sum(s.size for s in self.shapes.values())
+
+    def totals(self, sub: str = "") -> Shape:
+        """References, records and bytes of one (sub-)pool."""
+        shapes = [s for (of, _), s in self.shapes.items() if of == sub]
+        return Shape(
+            min((s.first for s in shapes), default=0),
+            sum(s.references for s in shapes),
+            sum(s.records for s in shapes),
+            sum(s.size for s in shapes),
+        )
+
+    def schemas(self, sub: str = "") -> list[str]:
+        """Ids of the schemas that references of the (sub-)pool have, in the order in which they came."""
+        used = [(s.first, schema) for (of, schema), s in self.shapes.items() if of == sub and s.references]
+        return [schema for _, schema in sorted(used)]
+
+    def sub_pools(self) -> list[str]:
+        """Names of the sub-pools that hold references."""
+        return sorted({sub for (sub, _), s in self.shapes.items() if sub and s.references})
 
     def add(self, reference: Reference) -> Snapshot:
         """The snapshot with one reference more; raises Corrupt where it is there."""
         identity = (reference.object, reference.low)
-        if self._holds(identity):
+        if self._find(identity) is not None:
             raise Corrupt(f"reference to {reference.object}: added although it is there")
-        return Snapshot(
-            self.table,
-            self.added.insert(identity, reference),
-            self.removed,
-            self.records + reference.records,
-            self.size + reference.size,
-        )._settled()
+        changed = replace(
+            self, added=self.added.insert(identity, reference), shapes=self._counted(reference, 1)
+        )
+        return changed._settled()
 
     def remove(self, object_id: str, low: bytes) -> Snapshot:
         """The snapshot without one reference; raises Corrupt where it is not there."""
         identity = (object_id, low)
-        reference = self.added.get(identity)
-        if reference is not None:
-            added, removed = self.added.remove(identity), self.removed
-        else:
-            reference = self._in_table(identity)
-            if reference is None or identity in self.removed:
-                raise Corrupt(f"reference to {object_id}: removed although it is not there")
-            added, removed = self.added, self.removed.insert(identity)
-        return Snapshot(
-            self.table, added, removed, self.records - reference.records, self.size - reference.size
-        )._settled()
+        reference = self._find(identity)
+        if reference is None:
+            raise Corrupt(f"reference to {object_id}: removed although it is not there")
+        shapes = self._counted(reference, -1)
+        if identity in self.added:
+            return replace(self, added=self.added.remove(identity), shapes=shapes)
+        if self._in_folded(identity) is not None:
+            return replace(self, dropped=self.dropped.insert(identity), shapes=shapes)._settled()
+        return replace(self, removed=self.removed.insert(identity), shapes=shapes)
 
     def find(self, span: KeyRange = EVERYTHING, *, sub: str = "") -> list[Reference]:
         """References of the (sub-)pool that overlap the range, by low bound, then by arrival."""
         found = [r for r in self.added.values() if r.sub == sub and r.span.overlaps(span)]
-        if self.table.num_rows:
-            hit = pc.and_(pc.equal(self.table["sub"], sub), pc.greater(self.table["high"], span.low))
-            if span.high is not None:
-                hit = pc.and_(hit, pc.less(self.table["low"], span.high))
-            found += [r for r in _from_table(self.table.filter(hit)) if (r.object, r.low) not in self.removed]
-        return sorted(found, key=lambda r: r.order)
+        found += self._held(self.checkpoint, self.removed, span, sub=sub)
+        found += self._held(self.folded, self.dropped, span, sub=sub)
+        return in_order(found)
 
-    def sub_pools(self) -> list[str]:
-        """Names of the sub-pools that hold references."""
-        names = {r.sub for r in self.added.values()} | set(self.table["sub"].unique().to_pylist())
-        return sorted(name for name in names if name and self.find(sub=name))
+    def since_checkpoint(self, *, sub: str) -> list[Reference]:
+        """References of the (sub-)pool that the checkpoint does not hold."""
+        held = self._held(self.folded, self.dropped, EVERYTHING, sub=sub)
+        return in_order([*held, *(r for r in self.added.values() if r.sub == sub)])
 
-    def _holds(self, identity: Identity) -> bool:
-        if identity in self.added:
-            return True
-        return identity not in self.removed and self._in_table(identity) is not None
+    @staticmethod
+    def _held(base: Base, gone: HashTrieSet[Identity], span: KeyRange, *, sub: str) -> list[Reference]:
+        return [r for r in base.overlapping(span, sub=sub) if (r.object, r.low) not in gone]
 
-    def _in_table(self, identity: Identity) -> Reference | None:
-        if not self.table.num_rows:
+    def _find(self, identity: Identity) -> Reference | None:
+        found = self.added.get(identity) or self._in_folded(identity)
+        if found is None and identity not in self.removed and identity[0] <= self.checkpoint.newest:
+            return self.checkpoint.get(*identity)
+        return found
+
+    def _in_folded(self, identity: Identity) -> Reference | None:
+        if identity in self.dropped or identity[0] > self.folded.newest:
             return None
-        object_id, low = identity
-        hits = self.table.filter(pc.equal(self.table["object"], object_id))
-        return next((r for r in _from_table(hits) if r.low == low), None)
+        return self.folded.get(*identity)
+
+    def _counted(self, reference: Reference, times: int) -> HashTrieMap[tuple[str, str], Shape]:
+        place = (reference.sub, reference.schema)
+        known = self.shapes.get(place) or Shape(reference.seq)
+        return self.shapes.insert(place, known.plus(reference, times))
 
     def _settled(self) -> Snapshot:
-        """Itself, or the same content with the overlay taken into the table."""
-        overlay = len(self.added) + len(self.removed)
-        if overlay <= max(_SMALLEST_OVERLAY, self.table.num_rows // 8):
+        """Itself, or the same content with the overlay taken into `folded`."""
+        if len(self.added) + len(self.dropped) <= max(_SMALLEST_OVERLAY, len(self.folded) // 8):
             return self
-        kept = [r for r in _from_table(self.table) if (r.object, r.low) not in self.removed]
-        everything = sorted([*kept, *self.added.values()], key=lambda r: r.order)
-        return Snapshot(_to_table(everything), records=self.records, size=self.size)
-
-
-def _to_table(references: list[Reference]) -> pa.Table:
-    columns = {
-        name: pa.array(
-            [
-                msgspec.msgpack.encode(r.columns) if name == "columns" else getattr(r, name)
-                for r in references
-            ],
-            _SCHEMA.field(name).type,
-        )
-        for name in _SCHEMA.names
-    }
-    return pa.table(columns, schema=_SCHEMA)
-
-
-def _from_table(table: pa.Table) -> list[Reference]:
-    rows = zip(*(table[name].to_pylist() for name in _SCHEMA.names), strict=True)
-    return [Reference(*row[:-1], columns=_COLUMNS.decode(row[-1])) for row in rows]  # type: ignore[misc]
+        folded = self.folded.changed(gone=self.dropped, added=self.added.values())
+        return replace(self, folded=folded, added=HashTrieMap(), dropped=HashTrieSet())

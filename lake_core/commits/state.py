@@ -5,8 +5,9 @@
 - branches, by name: the entry of the tip and the snapshot there,
 - schemas, by id, and which of them objects of the pool itself have (the others are those of its sub-pools),
 - tokens: which transaction a token stands for, so that a repeated commit changes nothing,
-- sources: which landed files were taken in, so that none is taken twice,
-- the key's classes, so that all objects of a pool can be ordered together.
+- sources: which landed files were taken in, so that none is taken twice.
+
+Large parts of it may rest on a checkpoint, which is read where it is needed (`LayeredMap`, `Snapshot`).
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, field, replace
 
+import msgspec
 import pyarrow as pa
 from rpds import HashTrieMap, HashTrieSet
 
-from lake_core.commits.snapshot import Reference, Snapshot
+from lake_core.commits.layered import LayeredMap
+from lake_core.commits.reference import Reference
+from lake_core.commits.snapshot import Snapshot
 from lake_core.errors import Corrupt
+from lake_core.naming import NOKEY, REJECTED
 from lake_core.records import AddObject, Consume, Entry, RemoveReference, SetSchema, Source, Transaction
 from lake_core.records.transactions import sequence
 
@@ -33,12 +38,31 @@ class BranchState:
     snapshot: Snapshot = field(default_factory=Snapshot)
 
 
-@dataclass(frozen=True)
-class Remembered:
-    """The transaction that a token stands for."""
+class Remembered(msgspec.Struct, frozen=True, array_like=True):
+    """The transaction that a token stands for, and what it brought: so that a repeated commit can be answered
+    when the entry itself is purged.  `time` in microseconds since 1970; records of the pool and its sub-pools."""
 
     n: int
     id: str
+    time: int
+    objects: int
+    size: int
+    records: int
+    nokey: int
+    rejected: int
+
+
+def remembered(n: int, transaction: Transaction) -> Remembered:
+    """What to remember of transaction n."""
+    added = [a for a in transaction.actions if isinstance(a, AddObject)]
+
+    def records(sub: str) -> int:
+        return sum(a.records for a in added if a.sub == sub)
+
+    size = sum(a.size for a in added)
+    return Remembered(
+        n, transaction.id, transaction.time, len(added), size, records(""), records(NOKEY), records(REJECTED)
+    )
 
 
 @dataclass(frozen=True)
@@ -50,8 +74,8 @@ class PoolState:
     )
     schemas: HashTrieMap[str, bytes] = field(default_factory=HashTrieMap)
     own_schemas: HashTrieSet[str] = field(default_factory=HashTrieSet)
-    tokens: HashTrieMap[str, Remembered] = field(default_factory=HashTrieMap)
-    sources: HashTrieMap[tuple[str, str], Source] = field(default_factory=HashTrieMap)
+    tokens: LayeredMap[str, Remembered] = field(default_factory=LayeredMap)
+    sources: LayeredMap[tuple[str, str], Source] = field(default_factory=LayeredMap)
 
     def schema(self, schema_id: str) -> pa.Schema:
         """A schema by id; raises Corrupt where the history never made it known."""
@@ -70,13 +94,14 @@ def fold_entry(state: PoolState, n: int, entry: Entry) -> PoolState:
     """The state after entry `n`; raises Corrupt where an action does not fit."""
     for place, transaction in enumerate(entry.transactions):
         try:
-            state = _fold_transaction(state, n, place, transaction)
+            state = fold_transaction(state, n, place, transaction)
         except Corrupt as error:
             raise Corrupt(f"entry {n}, transaction {transaction.id}: {error}") from error
     return state
 
 
-def _fold_transaction(state: PoolState, n: int, place: int, transaction: Transaction) -> PoolState:
+def fold_transaction(state: PoolState, n: int, place: int, transaction: Transaction) -> PoolState:
+    """The state after transaction `place` of entry `n`; raises Corrupt where an action does not fit."""
     branch = state.branches.get(transaction.branch)
     if branch is None:
         raise Corrupt(f"branch {transaction.branch!r} does not exist")
@@ -108,7 +133,7 @@ def _fold_transaction(state: PoolState, n: int, place: int, transaction: Transac
                     sources = sources.insert((transaction.branch, source.uri), source)
     tokens = state.tokens
     if transaction.token:
-        tokens = tokens.insert(transaction.token, Remembered(n, transaction.id))
+        tokens = tokens.insert(transaction.token, remembered(n, transaction))
     branches = state.branches.insert(transaction.branch, BranchState(n, snapshot))
     return replace(
         state, branches=branches, schemas=schemas, own_schemas=own_schemas, sources=sources, tokens=tokens

@@ -1,10 +1,13 @@
 """The generic journal: numbered immutable entries on a store, folded into a state.
 
-`journal` appends and loads; `hints` keeps HEAD and TAIL, which may be anything at all without changing a
-result.  One journal lists the pools of a lake, one more for each pool holds its history.  See
-docs/protocol.md for the rules and why they hold.
+`journal` appends and loads; `recent` are the ids committed lately; `marks` are checkpoints and fences; `purge`
+writes them and moves the tail; `hints` keeps HEAD and TAIL, which may be anything at all without changing a
+result; `retry` is a writer's patience.  One journal lists the pools of a lake, one more for each pool holds its
+history.  See docs/protocol.md for the rules and why they hold.
 """
 
-from lake_core.journal.journal import Appended, Head, Journal, Proposal
+from lake_core.journal.journal import Appended, Head, Journal, StateFormat
+from lake_core.journal.purge import Purged, purge, write_state
+from lake_core.journal.retry import Retry
 
-__all__ = ["Appended", "Head", "Journal", "Proposal"]
+__all__ = ["Appended", "Head", "Journal", "Purged", "Retry", "StateFormat", "purge", "write_state"]

@@ -1,8 +1,8 @@
 """Appending to a journal and loading it, with nothing but put-if-missing.
 
-The rules (docs/protocol.md proves them; the tests hold them):
+The rules (docs/protocol.md says why they suffice; the simulation holds them under every fault):
 
-1. Entry n is written only by a create-only put, only by a writer that has folded entries 1 to n - 1, and
+1. Entry n is written only by a create-only put, only by a writer that has folded the history up to n - 1, and
    only if it folds too.
 2. A put whose answer is lost is repeated with the same bytes under the same number until the store says
    what is there.  Only then may the writer go on to n + 1: else it could win twice.
@@ -10,7 +10,11 @@ The rules (docs/protocol.md proves them; the tests hold them):
 4. After a lost race the writer folds what won and proposes again on the new state: a proposal is a pure
    function of the state, and may find that there is nothing left to do, or that it conflicts.
 5. The end of the journal is the first number that has no entry.  Hints only say how many to ask for at once.
-6. Nothing here deletes.
+6. Entries may be purged up to a fence.  So whoever read looks for a fence afterwards: if there is one above the
+   state it began with, what it read may be anything, and it begins again from a checkpoint.  And whoever wrote
+   looks for a fence at or above its entry: if there is one, its number was free only because it had been purged,
+   or was purged since; the ids in the newest state tell which.
+7. Nothing here deletes; `purge` does.
 
 Callers: `catalog.pools` (the list of pools) and `commits.commit` (a pool's history).  State is whatever the
 fold makes; the journal keeps the newest one it has folded, so that a look for news is one request.
@@ -18,19 +22,33 @@ fold makes; the journal keeps the newest one it has folded, so that a look for n
 
 from __future__ import annotations
 
-import random
+import enum
+import logging
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from lake_core import naming
-from lake_core.errors import Conflict, Corrupt, LakeError, OutcomeUnknown, Unavailable
+from lake_core.checkpoints import CheckpointFile, Part
+from lake_core.errors import (
+    CheckpointGone,
+    Conflict,
+    Corrupt,
+    LakeError,
+    NotFound,
+    OutcomeUnknown,
+    Unavailable,
+)
 from lake_core.journal import hints
+from lake_core.journal.marks import Mark, Marks, marks_of, read_marks
+from lake_core.journal.recent import Recent
+from lake_core.journal.retry import Retry
 from lake_core.records.codec import Codec
 from lake_core.store import Created, Store
+
+log = logging.getLogger(__name__)
 
 
 class HasId(Protocol):
@@ -46,49 +64,70 @@ S = TypeVar("S")
 LARGEST_WINDOW = 64
 """How many entries are asked for at once."""
 
+HINT_EVERY = 16
+"""HEAD is left at every so many entries: it is only a hint."""
+
+RESTARTS = 16
+"""How often a reader begins again because it was purged past."""
+
+RECENT = "recent"
+"""The section of a checkpoint that holds the recent ids."""
+
 
 @dataclass(frozen=True)
 class Head(Generic[S]):
-    """The state after entry `n`."""
+    """The state after entry `n`, and the ids that were committed lately."""
 
     n: int
     state: S
+    recent: Recent = field(default_factory=Recent, compare=False)
 
 
 @dataclass(frozen=True)
 class Appended(Generic[S]):
-    """The entry stands in the history as number `n`; `tries` counts the numbers raced for."""
+    """The change stands in the history, in entry `n`; `tries` counts the numbers raced for."""
 
     n: int
     state: S
     tries: int
 
 
-Proposal = Callable[[Head[S]], E | None]
-"""From a head to the entry that should come next, None where there is nothing to do.  Pure.  Keeps one id."""
+class StateFormat(Protocol[S]):
+    """How a state is kept in a checkpoint."""
+
+    def parts(self, state: S) -> Iterable[Part]:
+        """The state as rows."""
+
+    def restore(self, file: CheckpointFile) -> S:
+        """The state again; it may go on reading from the file.  Raises Corrupt."""
 
 
-@dataclass(frozen=True)
-class Retry:
-    """How often and how patiently a writer tries.  The pauses are jittered to part the racers."""
+class _Placed(enum.Enum):
+    OURS = "ours"
+    OTHERS = "others"
+    GONE = "gone"
 
-    races: int = 1000
-    repeats: int = 8
-    first_pause: float = 0.002
-    longest_pause: float = 0.25
-    sleep: Callable[[float], None] = time.sleep
-    jitter: Callable[[], float] = random.random
 
-    def pause(self, attempt: int) -> None:
-        """Wait before attempt `attempt` + 1."""
-        self.sleep(min(self.longest_pause, self.first_pause * 2 ** min(attempt, 10)) * self.jitter())
+def _only_id(entry: HasId) -> tuple[str, ...]:
+    return (entry.id,)
+
+
+def _in_threads(read: Callable[[int], Any], numbers: range) -> list[Any]:
+    """Several entries at once."""
+    with ThreadPoolExecutor(min(len(numbers), 16)) as pool:
+        return list(pool.map(read, numbers))
+
+
+def _nothing(attempt: int, head: object) -> None:
+    return None
 
 
 @dataclass
 class Journal(Generic[E, S]):
     """One journal.  Safe for use from several threads; each gets states in order.
 
-    `fold(state, n, entry)` must be pure; it may raise Corrupt.
+    `fold(state, n, entry)` must be pure; it may raise Corrupt.  `ids(entry)` are the changes that an entry
+    holds, each of which comes once.
     """
 
     store: Store
@@ -97,81 +136,244 @@ class Journal(Generic[E, S]):
     initial: S
     fold: Callable[[S, int, E], S]
     retry: Retry = field(default_factory=Retry)
+    ids: Callable[[E], tuple[str, ...]] = _only_id
+    format: StateFormat[S] | None = None
+    fetch: Callable[[Callable[[int], E | None], range], list[E | None]] = _in_threads
     _head: Head[S] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    # --- reading
+
     def load(self) -> Head[S]:
-        """The newest state, no older than the moment of the call.  One request where there is no news."""
+        """The newest state, no older than the moment of the call.
+
+        One request where there is no news, on a store that lists from a name on.  Raises Corrupt, Unavailable.
+        """
         head = self._head
         if head is None:
-            head = Head(0, self.initial)
-            return self._advance(head, window=min(LARGEST_WINDOW, hints.read_head(self.store, self.name) + 1))
-        return self._advance(head, window=1)
+            head = self._start()
+            hint = hints.read_head(self.store, self.name)
+            return self._follow(head, window=max(1, min(LARGEST_WINDOW, hint - head.n + 1)))
+        if self.store.lists_from_name and self._is_unchanged(head):
+            return head
+        return self._follow(head, window=1)
 
     def at(self, n: int) -> Head[S] | None:
-        """The state after entry `n`, None where the journal is shorter."""
+        """The state after entry `n`, None where the journal is shorter.  Raises NotFound where it is purged."""
         head = self._head
         if head is not None and head.n == n:
             return head
-        start = Head(0, self.initial) if head is None or head.n > n else head
-        return self._walk(start, window=LARGEST_WINDOW, until=n, keep=head is None or head.n <= n)
+        for _ in range(RESTARTS):
+            if head is None or head.n > n:
+                head = self._start(until=n)
+            try:
+                found = self._walk(head, window=LARGEST_WINDOW, until=n)
+            except CheckpointGone:
+                pass
+            except Corrupt:
+                if not self._is_behind(head):
+                    raise
+            else:
+                if not self._is_behind(head):
+                    return found
+            head = None
+        raise self._purged_too_fast()
 
     def read(self, n: int) -> E | None:
-        """Entry `n`, None where there is none."""
+        """Entry `n`, None where there is none (any more)."""
         name = naming.entry(self.name, n)
         data = self.store.get(name)
         return None if data is None else self.codec.decode(data, name=name)
 
-    def append(self, propose: Callable[[Head[S]], E | None]) -> Appended[S] | None:
+    def marks(self) -> Marks:
+        """Checkpoints and the newest fence."""
+        return read_marks(self.store, self.name)
+
+    def restore(self, mark: Mark) -> Head[S]:
+        """The state that a checkpoint holds.  Raises Corrupt, CheckpointGone, Unavailable."""
+        if self.format is None:
+            raise Corrupt(f"{mark.name}: this journal has no checkpoints")
+        file = CheckpointFile(self.store, mark.name)
+        if file.head.n != mark.n or file.head.journal != self.name:
+            raise Corrupt(f"{mark.name}: holds {file.head.journal} at {file.head.n}")
+        ids = [
+            (key.as_py().decode(), n.as_py())
+            for table in file.scan(RECENT)
+            for key, n in zip(table["key"], table["seq"], strict=True)
+        ]
+        return Head(mark.n, self.format.restore(file), Recent.of(mark.n, ids))
+
+    def _is_behind(self, head: Head[S]) -> bool:
+        """After reading on from `head`: whether entries above it may have been purged on the way."""
+        return self.marks().fence > head.n
+
+    def _is_purged(self, n: int) -> bool:
+        """After writing entry `n`: whether its number may have been free only because it was purged."""
+        return self.marks().fence >= n
+
+    def _is_unchanged(self, head: Head[S]) -> bool:
+        """Whether nothing came after `head`, by one listing: entries come before marks in it, and whoever
+        deletes an entry has put a fence before, so what is missing here was never there."""
+        names = []
+        for info in self.store.list(self.name, after=naming.entry(self.name, head.n)):
+            if naming.entry_number(info.name) is not None:
+                return False
+            names.append(info.name)
+        return marks_of(names).fence <= head.n
+
+    def _start(self, *, until: int | None = None) -> Head[S]:
+        """The newest state that can be had without folding: of a checkpoint, or the initial one."""
+        for _ in range(RESTARTS):
+            marks = self.marks()
+            if until is not None and until < marks.fence:
+                raise NotFound(
+                    f"{self.name}: the history up to {marks.fence} is purged; {until} cannot be read"
+                )
+            problem: LakeError | None = None
+            for mark in marks.usable(until=until) if self.format else []:
+                try:
+                    return self.restore(mark)
+                except (Corrupt, CheckpointGone) as error:  # an older one, or all entries, do as well
+                    log.warning("%s is passed over: %s", mark.name, error)
+                    problem = error
+            if not marks.fence:
+                return Head(0, self.initial)
+            if not isinstance(problem, CheckpointGone) and self.marks() == marks:
+                raise Corrupt(
+                    f"{self.name}: purged up to {marks.fence}, and no checkpoint from there on can be read"
+                ) from problem
+        raise self._purged_too_fast()
+
+    def _follow(self, head: Head[S], *, window: int) -> Head[S]:
+        """The newest state from `head` on; from a checkpoint where entries after `head` were purged."""
+        for _ in range(RESTARTS):
+            try:
+                newest = self._walk(head, window=window, until=None)
+            except CheckpointGone:  # what `head` rests on was purged
+                pass
+            except Corrupt:  # what was written below a fence need not fold
+                if not self._is_behind(head):
+                    raise
+            else:
+                if not self._is_behind(head):
+                    assert newest is not None  # without a bound the walk ends at a state
+                    self._remember(newest)
+                    return newest
+            head, window = self._start(), LARGEST_WINDOW
+        raise self._purged_too_fast()
+
+    def _purged_too_fast(self) -> Unavailable:
+        return Unavailable(f"{self.name}: purged faster than it can be read; try again")
+
+    def _walk(self, head: Head[S], *, window: int, until: int | None) -> Head[S] | None:
+        """Fold entries after `head`, up to `until` or the end; asks for growing windows of them at once."""
+        while until is None or head.n < until:  # bounded by the length of the journal
+            ask = window if until is None else min(window, until - head.n)
+            entries = self._read_window(head.n + 1, ask)
+            for entry in entries:
+                head = self._folded(head, entry)
+            if len(entries) < ask:
+                break
+            window = min(LARGEST_WINDOW, window * 2)
+        return head if until is None or head.n == until else None
+
+    def _folded(self, head: Head[S], entry: E) -> Head[S]:
+        n = head.n + 1
+        return Head(n, self.fold(head.state, n, entry), head.recent.after(n, self.ids(entry)))
+
+    def _read_window(self, first: int, count: int) -> list[E]:
+        """Entries from `first` on, at most `count`, up to the first that is missing."""
+        if count == 1:
+            entry = self.read(first)
+            return [] if entry is None else [entry]
+        found = self.fetch(self.read, range(first, first + count))
+        return found[: found.index(None)] if None in found else found  # type: ignore[return-value]
+
+    def _remember(self, head: Head[S]) -> None:
+        with self._lock:
+            if self._head is None or head.n >= self._head.n:
+                self._head = head
+
+    # --- writing
+
+    def append(
+        self,
+        propose: Callable[[Head[S]], E | None],
+        *,
+        id: str,
+        lost: Callable[[int, Head[S]], None] = _nothing,
+    ) -> Appended[S] | None:
         """Commit what `propose` makes of the newest state; None where it makes nothing.
 
-        Raises what `propose` raises (and the fold, for a proposal that does not fit), Conflict after
-        `retry.races` lost races, OutcomeUnknown where the store did not say what became of the put.
+        `id` is the change's own: once it is in the history, by whomever, it is done.  `lost(times, head)` hears
+        of lost races.  Raises what `propose` raises (and the fold, for a proposal that does not fit), Conflict
+        after `retry.races` lost races, OutcomeUnknown where it cannot be told what became of the change.
         """
         head = self._head or self.load()
         for attempt in range(self.retry.races):
-            n, state = head.n + 1, head.state
+            done = head.recent.find(id)
+            if done is not None:
+                return Appended(done, head.state, attempt)
+            n = head.n + 1
             try:
                 entry, refusal = propose(head), None
-                if entry is not None:  # what does not fit must never be written: nobody could fold past it
-                    state = self.fold(state, n, entry)
+                # what does not fit must never be written: nobody could fold past it
+                after = None if entry is None else self._folded(head, entry)
+            except CheckpointGone:
+                self._head = None
+                head = self._follow(self._start(), window=LARGEST_WINDOW)
+                continue
             except LakeError as error:
-                entry, refusal = None, error
-            if entry is None:  # a decision to do nothing, or to refuse, must rest on the newest state
-                newest = self._advance(head, window=1)
+                entry, refusal, after = None, error, None
+            if entry is None or after is None:  # to do nothing, or to refuse, must rest on the newest state
+                newest = self._follow(head, window=1)
                 if newest.n > head.n:
                     head = newest
                     continue
                 if refusal is not None:
                     raise refusal
                 return None
-            if self._put(n, entry):
-                self._remember(Head(n, state))
-                hints.write_head(self.store, self.name, n)
-                return Appended(n, state, attempt + 1)
-            self.retry.pause(attempt)
-            head = self._advance(head, window=min(LARGEST_WINDOW, 2 + attempt))
+            placed = self._put(n, entry)
+            if placed is _Placed.OURS and not self._is_purged(n):
+                self._remember(after)
+                if n % HINT_EVERY == 0:
+                    hints.write_head(self.store, self.name, n)
+                return Appended(n, after.state, attempt + 1)
+            if placed is _Placed.OTHERS:
+                lost(attempt + 1, head)
+                self.retry.pause(attempt)
+                head = self._follow(head, window=min(LARGEST_WINDOW, 2 + attempt))
+                continue
+            head = self._follow(self._start(), window=LARGEST_WINDOW)
+            if head.recent.find(id) is None and not head.recent.reaches(n):
+                raise OutcomeUnknown(
+                    f"{naming.entry(self.name, n)}: purged long since; whether {id} was committed as {n} cannot "
+                    "be told. Look for it in what the log still holds",
+                    entry_id=id,
+                    n=n,
+                )
         raise Conflict(f"{self.name}: lost {self.retry.races} races for the next entry; try again later")
 
-    def _put(self, n: int, entry: E) -> bool:
-        """Whether entry `n` is ours.  Asks until the answer is known, within bounds."""
+    def _put(self, n: int, entry: E) -> _Placed:
+        """Whose entry `n` is.  Asks until the answer is known, within bounds."""
         name, data = naming.entry(self.name, n), self.codec.encode(entry)
         sent = False
         for attempt in range(self.retry.repeats):
             try:
                 created = self.store.create(name, data)
                 if created is Created.YES:
-                    return True
+                    return _Placed.OURS
                 sent = True  # even what exists may be ours: a store's client repeats lost requests itself
                 there = self.read(n)
+                if there is not None:
+                    return _Placed.OURS if there.id == entry.id else _Placed.OTHERS
+                if created is Created.EXISTS:
+                    if self._is_purged(n):
+                        return _Placed.GONE
+                    raise Corrupt(f"{name}: the store says that it exists, and does not give it")
             except Unavailable:
                 if not sent:  # refused before anything was written
                     raise
-            else:
-                if there is not None:
-                    return there.id == entry.id
-                if created is Created.EXISTS:
-                    raise Corrupt(f"{name}: the store says that it exists, and does not give it")
             self.retry.pause(attempt)
         raise OutcomeUnknown(
             f"{name}: the store gave no answer in {self.retry.repeats} tries; the entry {entry.id} may be "
@@ -179,39 +381,3 @@ class Journal(Generic[E, S]):
             entry_id=entry.id,
             n=n,
         )
-
-    def _advance(self, head: Head[S], *, window: int) -> Head[S]:
-        newest = self._walk(head, window=window, until=None, keep=True)
-        assert newest is not None  # without a bound the walk always ends at a state
-        return newest
-
-    def _walk(self, head: Head[S], *, window: int, until: int | None, keep: bool) -> Head[S] | None:
-        """Fold entries after `head`, up to `until` or the end; asks for growing windows of them at once."""
-        n, state = head.n, head.state
-        while until is None or n < until:  # bounded by the length of the journal
-            ask = window if until is None else min(window, until - n)
-            entries = self._read_window(n + 1, ask)
-            for entry in entries:
-                state = self.fold(state, n + 1, entry)
-                n += 1
-            if len(entries) < ask:
-                break
-            window = min(LARGEST_WINDOW, window * 2)
-        found = Head(n, state)
-        if keep:
-            self._remember(found)
-        return found if until is None or n == until else None
-
-    def _read_window(self, first: int, count: int) -> list[E]:
-        """Entries from `first` on, at most `count`, up to the first that is missing."""
-        if count == 1:
-            entry = self.read(first)
-            return [] if entry is None else [entry]
-        with ThreadPoolExecutor(min(count, 16)) as pool:
-            found = list(pool.map(self.read, range(first, first + count)))
-        return found[: found.index(None)] if None in found else found  # type: ignore[return-value]
-
-    def _remember(self, head: Head[S]) -> None:
-        with self._lock:
-            if self._head is None or head.n >= self._head.n:
-                self._head = head

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 import pyarrow as pa
 
-from lake_core.commits import PoolState
-from lake_core.commits.snapshot import Reference
+from lake_core.commits import PoolState, Reference
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import show_key
 from lake_core.keys.spec import ARRIVAL

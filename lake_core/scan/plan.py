@@ -76,10 +76,7 @@ def plan_scan(
 
 def united_schema(state: PoolState, *, branch: str, sub: str) -> pa.Schema:
     """The schema of all records that the branch's (sub-)pool holds, in the order the schemas came."""
-    seen: dict[str, int] = {}
-    for reference in state.branches[branch].snapshot.find(sub=sub):
-        seen[reference.schema] = min(reference.seq, seen.get(reference.schema, reference.seq))
-    return unite_schemas(state.schema(id) for id in sorted(seen, key=lambda id: (seen[id], id)))
+    return unite_schemas(state.schema(id) for id in state.branches[branch].snapshot.schemas(sub))
 
 
 def overlap_depth(references: tuple[Reference, ...]) -> int:

@@ -37,6 +37,10 @@ class CloudStore:
     def uri(self) -> str:
         return self._uri
 
+    @property
+    def lists_from_name(self) -> bool:
+        return True
+
     def get(self, name: str) -> bytes | None:
         try:
             return bytes(self._fs.cat_file(self._path(name)))

@@ -38,6 +38,10 @@ class LocalStore:
         """The file of an object."""
         return f"{self._root}/{name}"
 
+    @property
+    def lists_from_name(self) -> bool:
+        return False  # a folder is read whole
+
     def get(self, name: str) -> bytes | None:
         try:
             with open(self.path(name), "rb") as file:

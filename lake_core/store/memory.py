@@ -29,6 +29,10 @@ class MemoryStore:
     def uri(self) -> str:
         return self._uri
 
+    @property
+    def lists_from_name(self) -> bool:
+        return True
+
     def get(self, name: str) -> bytes | None:
         with self._lock:
             return self._objects.get(name)

@@ -41,6 +41,10 @@ class Store(Protocol):
     def uri(self) -> str:
         """The root, as a user would write it."""
 
+    @property
+    def lists_from_name(self) -> bool:
+        """Whether `list` with `after` is one cheap request, however many objects come before that name."""
+
     def get(self, name: str) -> bytes | None:
         """All bytes of the object, None where there is none."""
 

@@ -85,6 +85,10 @@ class ScriptedStore:
     def uri(self) -> str:
         return self.behind.uri
 
+    @property
+    def lists_from_name(self) -> bool:
+        return self.behind.lists_from_name
+
     def get(self, name: str) -> bytes | None:
         return self._ask("get", name, lambda: self.behind.get(name))
 

@@ -52,7 +52,7 @@ def test_pools_are_found_by_name(store: ScriptedStore) -> None:
 def test_a_name_is_taken_once(store: ScriptedStore) -> None:
     catalog(store).create(pool(1, "a"))
     with pytest.raises(AlreadyExists, match="'a'"):
-        catalog(store).create(pool(2, "a"))
+        catalog(store, 1_800_000_000.0).create(pool(2, "a"))
     assert names(store) == {"a": an_id(1)}
 
 

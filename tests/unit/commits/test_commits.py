@@ -34,6 +34,17 @@ def history(store: Store, *, clock: float = 1.0, key: PoolKey = KEY) -> History:
     )
 
 
+def committed(store: Store, n: int) -> Transaction:
+    """The transaction of entry `n`."""
+    return next(t for at, t in history(store).transactions() if at == n)
+
+
+def repeated(n: int, transaction: int) -> Landed:
+    """The answer to a token that `transaction` used first, in entry `n`; it brought one object of `add`."""
+    first = Remembered(n, an_id(transaction), 1_000_000, 1, 100, 1, 0, 0)
+    return Landed(n, an_id(transaction), repeated=first)
+
+
 def ids(store: Store) -> list[str]:
     """Transactions of the pool, oldest first."""
     return [t.id for _, t in history(store).transactions()][::-1]
@@ -51,7 +62,7 @@ def test_a_load_that_began_on_an_older_state_is_rebased_as_it_is() -> None:
     store = MemoryStore()
     history(store).commit(draft(1, add(1)))
     assert history(store).commit(draft(2, add(2), base=0)) == Landed(2, an_id(2))
-    landed = history(store).transaction(2, an_id(2))
+    landed = committed(store, 2)
     assert (landed.parent, landed.base, landed.actions) == (1, 0, (add(2),))
 
 
@@ -59,13 +70,13 @@ def test_who_loses_a_race_lands_behind_the_winner(store: ScriptedStore) -> None:
     store.on("create", FIRST, before=lambda: history(store.behind).commit(draft(2, add(2))))
     assert history(store).commit(draft(1, add(1))) == Landed(2, an_id(1))
     assert ids(store) == [an_id(2), an_id(1)]
-    actions = [type(a) for a in history(store).transaction(2, an_id(1)).actions]
+    actions = [type(a) for a in committed(store, 2).actions]
     assert SetSchema not in actions, "the winner has announced the schema"
 
 
 def test_the_time_of_a_transaction_is_the_writers_clock_in_microseconds(store: ScriptedStore) -> None:
     history(store, clock=1_700_000_000.25).commit(draft(1, add(1)))
-    assert history(store).transaction(1, an_id(1)).time == 1_700_000_000_250_000
+    assert committed(store, 1).time == 1_700_000_000_250_000
 
 
 def test_work_for_a_branch_that_does_not_exist_is_not_found(store: ScriptedStore) -> None:
@@ -90,15 +101,15 @@ def test_work_that_does_not_fit_is_refused_and_the_history_stays_usable(store: S
 def test_a_token_that_was_used_gives_the_first_outcome_and_writes_nothing(store: ScriptedStore) -> None:
     history(store).commit(draft(1, add(1), token="t"))
     for other in (history(store), history(store)):
-        assert other.commit(draft(2, add(2), token="t")) == Landed(1, an_id(1), repeated=True)
+        assert other.commit(draft(2, add(2), token="t")) == repeated(1, 1)
     assert ids(store) == [an_id(1)]
-    assert history(store).remembered("t") == Landed(1, an_id(1), repeated=True)
+    assert history(store).remembered("t") == repeated(1, 1)
     assert history(store).remembered("u") is None
 
 
 def test_of_two_with_one_token_at_once_one_lands_and_both_hear_of_it(store: ScriptedStore) -> None:
     store.on("create", FIRST, before=lambda: history(store.behind).commit(draft(2, add(2), token="t")))
-    assert history(store).commit(draft(1, add(1), token="t")) == Landed(1, an_id(2), repeated=True)
+    assert history(store).commit(draft(1, add(1), token="t")) == repeated(1, 2)
     assert ids(store) == [an_id(2)]
 
 
@@ -109,7 +120,7 @@ def test_a_repeat_after_an_unknown_outcome_changes_nothing(store: ScriptedStore)
     store.on("get", FIRST, instead=unavailable, times=4)
     with pytest.raises(OutcomeUnknown):
         ours.commit(draft(1, add(1), token="t"))
-    assert history(store).commit(draft(2, add(2), token="t")) == Landed(1, an_id(1), repeated=True)
+    assert history(store).commit(draft(2, add(2), token="t")) == repeated(1, 1)
     assert ids(store) == [an_id(1)]
 
 
@@ -120,7 +131,7 @@ def test_a_token_used_meanwhile_is_seen_though_the_work_would_conflict(store: Sc
     stale = history(store)
     stale.load()
     history(store).commit(batch(1))
-    assert stale.commit(batch(2)) == Landed(1, an_id(1), repeated=True)
+    assert stale.commit(batch(2)) == repeated(1, 1)
 
 
 # ---------------------------------------------------------------- sources
@@ -142,8 +153,9 @@ def test_16_threads_commit_16_transactions(store: ScriptedStore) -> None:
     shared = history(store.behind)
     with ThreadPoolExecutor(16) as pool:
         landed = list(pool.map(lambda n: shared.commit(draft(n, add(n))), range(1, 17)))
-    assert sorted(one.n for one in landed) == list(range(1, 17))
-    assert ids(store) == [one.id for one in sorted(landed, key=lambda one: one.n)]
+    assert sorted(ids(store)) == [an_id(n) for n in range(1, 17)]
+    found = {t.id: n for n, t in history(store).transactions()}
+    assert found == {one.id: one.n for one in landed}
     assert shared.load().state.branches["main"].snapshot.records == 16
 
 
@@ -273,10 +285,3 @@ def test_the_history_is_told_newest_first_and_by_branch(three: History) -> None:
     assert [n for n, _ in three.transactions()] == [3, 2, 1]
     assert [n for n, _ in three.transactions(branch="main")] == [3, 2, 1]
     assert list(three.transactions(branch="dev")) == []
-
-
-def test_a_transaction_is_found_by_number_and_id(three: History) -> None:
-    assert three.transaction(2, an_id(2)).actions == (add(2),)
-    for n, id in [(2, an_id(3)), (9, an_id(2))]:
-        with pytest.raises(NotFound):
-            three.transaction(n, id)

@@ -77,13 +77,13 @@ def test_sub_pools_are_apart() -> None:
 
 
 def test_a_token_is_remembered_with_its_transaction() -> None:
-    assert dict(folded(BEFORE).tokens.items()) == {"used": Remembered(1, an_id(900))}
+    assert dict(folded(BEFORE).tokens.items()) == {"used": Remembered(1, an_id(900), 1, 1, 100, 1, 0, 0)}
 
 
 def test_a_source_is_remembered_in_the_form_last_taken() -> None:
     changed = Source(FILE.uri, 8, "other")
     state = folded(BEFORE, entry(transaction(Consume((changed,)), parent=1)))
-    assert state.sources["main", FILE.uri] == changed
+    assert state.sources.get(("main", FILE.uri)) == changed
 
 
 def test_a_state_is_not_changed_by_what_is_folded_onto_it() -> None:

@@ -1,0 +1,69 @@
+"""The list of pools after some entry of its journal: a pure fold.
+
+A pool is its id; the name is a label that can move.  Names are unique among the pools that are not dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+from rpds import HashTrieMap
+
+from lake_core.errors import Corrupt, NotFound
+from lake_core.records import CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool
+from lake_core.records.pools import PoolConfig
+
+
+@dataclass(frozen=True)
+class PoolsState:
+    """The pools of a lake after some entry: by id, and the ids by name."""
+
+    pools: HashTrieMap[str, PoolConfig] = field(default_factory=HashTrieMap)
+    names: HashTrieMap[str, str] = field(default_factory=HashTrieMap)
+
+    def named(self, name: str) -> PoolConfig:
+        """The pool of this name; raises NotFound."""
+        id = self.names.get(name)
+        if id is None:
+            known = (
+                ", ".join(sorted(self.names)[:10]) or "none yet; make one with: lake create POOL --key FIELD"
+            )
+            raise NotFound(f"pool {name!r} does not exist; there are: {known}")
+        return self.pools[id]
+
+
+def fold_pools(state: PoolsState, n: int, entry: PoolsEntry) -> PoolsState:
+    """The list after entry `n`; raises Corrupt where an action does not fit."""
+    for action in entry.actions:
+        try:
+            state = _fold_action(state, action)
+        except LookupError as error:
+            raise Corrupt(f"journal of pools, entry {n}: {error}") from error
+    return state
+
+
+def _fold_action(state: PoolsState, action: PoolAction) -> PoolsState:
+    if isinstance(action, CreatePool):
+        if action.pool.name in state.names or action.pool.id in state.pools:
+            raise LookupError(f"pool {action.pool.name!r} exists")
+        return PoolsState(
+            state.pools.insert(action.pool.id, action.pool),
+            state.names.insert(action.pool.name, action.pool.id),
+        )
+    pool = state.pools.get(action.pool)
+    if pool is None:
+        raise LookupError(f"pool {action.pool} does not exist")
+    if isinstance(action, DropPool):
+        return PoolsState(state.pools.remove(pool.id), state.names.remove(pool.name))
+    if isinstance(action, RenamePool):
+        if action.name in state.names:
+            raise LookupError(f"pool {action.name!r} exists")
+        renamed = msgspec.structs.replace(pool, name=action.name)
+        return PoolsState(
+            state.pools.insert(pool.id, renamed), state.names.remove(pool.name).insert(action.name, pool.id)
+        )
+    settings = {k: v for k, v in {**pool.settings, **action.settings}.items() if v != ""}
+    return PoolsState(
+        state.pools.insert(pool.id, msgspec.structs.replace(pool, settings=settings)), state.names
+    )

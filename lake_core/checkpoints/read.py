@@ -1,0 +1,119 @@
+"""Reading a checkpoint: the footer first, then only the row groups that can hold what is asked for.
+
+A file is open as long as somebody uses it.  A few decoded groups are kept, since questions come in key order.
+Page checksums are verified, so that damage is seen and not folded.  A checkpoint that was purged meanwhile is a
+`CheckpointGone`: load the journal again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lake_core.checkpoints.layout import FOOTER, ROW, CheckpointHead, Group, decode_head
+from lake_core.errors import CheckpointGone, Corrupt, Unavailable
+from lake_core.keys import KeyRange
+from lake_core.store import Store
+
+_KEPT_GROUPS = 4
+
+
+class CheckpointFile:
+    """One checkpoint, open.  Safe to use from several threads."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        """Raises CheckpointGone, Corrupt, Unavailable."""
+        self.name = name
+        self._lock = threading.Lock()
+        self._decoded: OrderedDict[int, pa.Table] = OrderedDict()
+        self.groups_read = 0
+        try:
+            self._file = pq.ParquetFile(store.open_input(name), page_checksum_verification=True)
+        except FileNotFoundError as error:
+            raise CheckpointGone(f"{store.uri}/{name}: this checkpoint is gone; load again") from error
+        except (pa.ArrowException, ValueError) as error:
+            raise Corrupt(f"{store.uri}/{name}: not a readable checkpoint: {error}") from error
+        except OSError as error:
+            raise _unreadable(name, error) from error
+        metadata = self._file.metadata
+        self.head: CheckpointHead = decode_head((metadata.metadata or {}).get(FOOTER), name=name)
+        if self._file.schema_arrow.names != ROW.names or metadata.num_row_groups != len(self.head.groups):
+            raise Corrupt(f"{store.uri}/{name}: the checkpoint does not have the groups that it lists")
+
+    def count(self, section: str, *, branch: str = "", sub: str = "") -> int:
+        """Rows of a part; reads nothing."""
+        return sum(g.rows for _, g in self._groups(section, branch, sub))
+
+    def branches(self, section: str) -> list[tuple[str, str]]:
+        """The (branch, sub-pool) pairs that have rows in the section; reads nothing."""
+        return sorted({(g.branch, g.sub) for g in self.head.groups if g.section == section})
+
+    def scan(self, section: str, *, branch: str = "", sub: str = "") -> Iterator[pa.Table]:
+        """All rows of a part, a row group at a time, in key order."""
+        for number, _ in self._groups(section, branch, sub):
+            yield self._read(number, keep=False)
+
+    def overlapping(self, span: KeyRange, *, branch: str, sub: str) -> pa.Table:
+        """References of which [key, high) overlaps the range."""
+        found = [ROW.empty_table()]
+        for number, group in self._groups("reference", branch, sub):
+            if group.reach > span.low and (span.high is None or group.first < span.high):
+                table = self._read(number)
+                hit = pc.greater(table["high"], pa.scalar(span.low, pa.binary()))
+                if span.high is not None:
+                    hit = pc.and_(hit, pc.less(table["key"], pa.scalar(span.high, pa.binary())))
+                found.append(table.filter(hit))
+        return pa.concat_tables(found)
+
+    def at_key(self, section: str, key: bytes, *, branch: str = "", sub: str = "") -> pa.Table:
+        """Rows of exactly this key."""
+        found = [ROW.empty_table()]
+        for number, group in self._groups(section, branch, sub):
+            if group.first <= key <= group.last:
+                table = self._read(number)
+                found.append(table.filter(pc.equal(table["key"], pa.scalar(key, pa.binary()))))
+        return pa.concat_tables(found)
+
+    def verify(self) -> None:
+        """Read everything; raises Corrupt where anything is damaged."""
+        for number, group in enumerate(self.head.groups):
+            table = self._read(number, keep=False)
+            if table.num_rows != group.rows:
+                raise Corrupt(f"{self.name}: row group {number} has {table.num_rows} rows, not {group.rows}")
+
+    def _groups(self, section: str, branch: str, sub: str) -> Iterator[tuple[int, Group]]:
+        for number, group in enumerate(self.head.groups):
+            if group.section == section and group.branch == branch and group.sub == sub:
+                yield number, group
+
+    def _read(self, number: int, *, keep: bool = True) -> pa.Table:
+        with self._lock:
+            if number in self._decoded:
+                self._decoded.move_to_end(number)
+                return self._decoded[number]
+            self.groups_read += 1
+            try:
+                table = self._file.read_row_group(number)
+            except FileNotFoundError as error:
+                raise CheckpointGone(f"{self.name}: this checkpoint was purged meanwhile; load again") from error
+            except OSError as error:
+                raise _unreadable(self.name, error) from error
+            except (pa.ArrowException, ValueError) as error:
+                raise Corrupt(f"{self.name}: row group {number} is damaged: {error}") from error
+            if keep:
+                self._decoded[number] = table
+                if len(self._decoded) > _KEPT_GROUPS:
+                    self._decoded.popitem(last=False)
+            return table
+
+
+def _unreadable(name: str, error: OSError) -> Corrupt | Unavailable:
+    """Parquet's own errors are OSErrors too: those without an errno tell of the content."""
+    if error.errno is None:
+        return Corrupt(f"{name}: not a readable checkpoint: {error}")
+    return Unavailable(f"{name}: {error}")

@@ -1,0 +1,133 @@
+"""What a snapshot rests on: references as columns, in memory or in a checkpoint.
+
+Both answer the same few questions without making an object of every reference.  `newest` is the greatest id
+among them: since ids sort by time, a reference to a newer object cannot be there, and nothing has to be read to
+know it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.checkpoints import CheckpointFile
+from lake_core.commits.reference import Reference, from_rows, to_rows
+from lake_core.keys import KeyRange
+
+REFERENCE = "reference"
+
+
+class Base(Protocol):
+    """Fixed references of one branch."""
+
+    @property
+    def newest(self) -> str:
+        """The greatest object id, "" where there is none."""
+
+    def __len__(self) -> int: ...
+
+    def get(self, object_id: str, low: bytes) -> Reference | None:
+        """The reference to the object that begins at `low`."""
+
+    def overlapping(self, span: KeyRange, *, sub: str) -> Iterable[Reference]:
+        """References of the (sub-)pool that overlap the range."""
+
+    def tables(self, *, sub: str) -> Iterator[pa.Table]:
+        """Rows of the (sub-)pool by low bound, a part at a time."""
+
+
+@dataclass(frozen=True)
+class TableBase:
+    """In memory: one table of rows for each (sub-)pool."""
+
+    by_sub: dict[str, pa.Table]
+    newest: str = ""
+
+    def changed(self, *, gone: Collection[tuple[str, bytes]], added: Iterable[Reference]) -> TableBase:
+        """Without some references (by object and low bound), with others."""
+        new: dict[str, list[Reference]] = {}
+        newest = self.newest
+        for reference in added:
+            new.setdefault(reference.sub, []).append(reference)
+            newest = max(newest, reference.object)
+        changed = {}
+        for sub in {*self.by_sub, *new}:
+            parts = [without(self.by_sub[sub], gone)] if sub in self.by_sub else []
+            table = pa.concat_tables([*parts, to_rows(new.get(sub, []))])
+            changed[sub] = by_key(table)
+        return TableBase(changed, newest)
+
+    def __len__(self) -> int:
+        return sum(t.num_rows for t in self.by_sub.values())
+
+    def get(self, object_id: str, low: bytes) -> Reference | None:
+        for sub, table in self.by_sub.items():
+            hits = table.filter(pc.equal(table["object"], object_id))
+            for reference in from_rows(hits, sub=sub):
+                if reference.low == low:
+                    return reference
+        return None
+
+    def overlapping(self, span: KeyRange, *, sub: str) -> Iterable[Reference]:
+        table = self.by_sub.get(sub)
+        if table is None:
+            return []
+        hit = pc.greater(table["high"], pa.scalar(span.low, pa.binary()))
+        if span.high is not None:
+            hit = pc.and_(hit, pc.less(table["key"], pa.scalar(span.high, pa.binary())))
+        return from_rows(table.filter(hit), sub=sub)
+
+    def tables(self, *, sub: str) -> Iterator[pa.Table]:
+        if sub in self.by_sub:
+            yield self.by_sub[sub]
+
+
+def by_key(table: pa.Table) -> pa.Table:
+    """Rows by low bound, then by arrival."""
+    return table.take(pc.sort_indices(table, [(name, "ascending") for name in ("key", "seq", "place")]))
+
+
+def without(table: pa.Table, gone: Collection[tuple[str, bytes]]) -> pa.Table:
+    """The rows that are not of these (object, low bound)."""
+    if not gone:
+        return table
+    suspects = pc.is_in(table["object"], pa.array(sorted({id for id, _ in gone})))
+    held = [
+        not suspect or (object.as_py(), low.as_py()) not in gone
+        for suspect, object, low in zip(suspects.to_pylist(), table["object"], table["key"], strict=True)
+    ]
+    return table.filter(pa.array(held))
+
+
+@dataclass(frozen=True)
+class CheckpointBase:
+    """In a checkpoint: only the row groups that a question needs are read."""
+
+    file: CheckpointFile
+    branch: str
+    newest: str
+
+    def _subs(self) -> list[str]:
+        return [sub for branch, sub in self.file.branches(REFERENCE) if branch == self.branch]
+
+    def __len__(self) -> int:
+        return sum(self.file.count(REFERENCE, branch=self.branch, sub=sub) for sub in self._subs())
+
+    def get(self, object_id: str, low: bytes) -> Reference | None:
+        for sub in self._subs():
+            for reference in from_rows(
+                self.file.at_key(REFERENCE, low, branch=self.branch, sub=sub), sub=sub
+            ):
+                if reference.object == object_id:
+                    return reference
+        return None
+
+    def overlapping(self, span: KeyRange, *, sub: str) -> Iterable[Reference]:
+        return from_rows(self.file.overlapping(span, branch=self.branch, sub=sub), sub=sub)
+
+    def tables(self, *, sub: str) -> Iterator[pa.Table]:
+        yield from self.file.scan(REFERENCE, branch=self.branch, sub=sub)

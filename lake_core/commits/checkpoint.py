@@ -1,0 +1,202 @@
+"""The state of a pool as a checkpoint holds it.
+
+    section      branch   key              what else
+    branch       ""       the name         value: tip and totals (`BranchRow`)
+    schema       ""       the id           value: the Arrow schema; seq: 1 where the pool itself has it
+    token        ""       the token        value: `Remembered`
+    source       yes      the URI          value: `Source`
+    reference    yes      the low bound    a column each; value: the fields' statistics
+
+Written as a merge of the checkpoint below and of what was folded since, row group by row group.  Read lazily:
+opening reads branches, schemas and recent ids; a token, a source or a reference is looked up where it is asked
+for.  Tokens older than `forget_before` (microseconds since 1970) are left out: that is how they are forgotten.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from rpds import HashTrieMap, HashTrieSet
+
+from lake_core.checkpoints import CheckpointFile, Part
+from lake_core.checkpoints.layout import GROUP_ROWS, rows
+from lake_core.commits.bases import REFERENCE, CheckpointBase, by_key, without
+from lake_core.commits.layered import LayeredMap
+from lake_core.commits.reference import to_rows
+from lake_core.commits.snapshot import Shape, Snapshot
+from lake_core.commits.state import BranchState, PoolState, Remembered
+from lake_core.errors import Corrupt
+from lake_core.records import Source
+
+K = TypeVar("K")
+V = TypeVar("V")
+T = TypeVar("T")
+
+BRANCH, SCHEMA, TOKEN, SOURCE = "branch", "schema", "token", "source"
+
+
+class BranchRow(msgspec.Struct, frozen=True):
+    """A branch's tip, the newest object it refers to, and its totals by sub-pool and schema."""
+
+    tip: int
+    newest: str
+    shapes: list[tuple[str, str, Shape]]
+
+
+@dataclass(frozen=True)
+class PoolStateFormat:
+    """How a pool's history keeps its state (`journal.StateFormat`)."""
+
+    forget_before: int = 0
+
+    def parts(self, state: PoolState) -> Iterator[Part]:
+        """The state as rows, in the order of sections."""
+        branches = sorted(state.branches.items())
+        yield _values(BRANCH, ((name, _branch_row(b)) for name, b in branches))
+        for name, branch in branches:
+            subs = sorted({sub for (sub, _), shape in branch.snapshot.shapes.items() if shape.references})
+            for sub in subs:
+                yield Part(REFERENCE, name, sub, _references(branch.snapshot, sub))
+        yield Part(SCHEMA, "", "", _schemas(state))
+        for name, _ in branches:
+            sources = ((uri, s) for (branch, uri), s in _sorted_items(state.sources) if branch == name)
+            yield _values(SOURCE, ((uri, msgspec.msgpack.encode(s)) for uri, s in sources), branch=name)
+        yield _values(
+            TOKEN,
+            (
+                (token, msgspec.msgpack.encode(r))
+                for token, r in _sorted_items(state.tokens)
+                if r.time >= self.forget_before
+            ),
+        )
+
+    def restore(self, file: CheckpointFile) -> PoolState:
+        """The state, resting on the file.  Raises Corrupt."""
+        try:
+            branches = {
+                name: _branch_state(file, name, msgspec.msgpack.decode(value, type=BranchRow))
+                for name, value in _all_values(file, BRANCH)
+            }
+        except msgspec.DecodeError as error:
+            raise Corrupt(f"{file.name}: a branch cannot be read: {error}") from error
+        return PoolState(
+            branches=HashTrieMap(branches),
+            schemas=HashTrieMap(dict(_all_values(file, SCHEMA))),
+            own_schemas=HashTrieSet(_own_schemas(file)),
+            tokens=LayeredMap(_Tokens(file)),
+            sources=LayeredMap(_Sources(file)),
+        )
+
+
+def _schemas(state: PoolState) -> Iterator[pa.Table]:
+    for batch in _batches(sorted(state.schemas.items())):
+        own = [int(id in state.own_schemas) for id, _ in batch]
+        yield rows(key=[id.encode() for id, _ in batch], value=[arrow for _, arrow in batch], seq=own)
+
+
+def _own_schemas(file: CheckpointFile) -> Iterator[str]:
+    for table in file.scan(SCHEMA):
+        own = table.filter(pc.equal(table["seq"], 1))
+        yield from (key.decode() for key in own["key"].to_pylist())
+
+
+def _branch_row(branch: BranchState) -> bytes:
+    snapshot = branch.snapshot
+    newest = max([snapshot.checkpoint.newest, snapshot.folded.newest, *(id for id, _ in snapshot.added)])
+    shapes = sorted((sub, schema, shape) for (sub, schema), shape in snapshot.shapes.items())
+    return msgspec.msgpack.encode(BranchRow(branch.tip, newest, shapes))
+
+
+def _branch_state(file: CheckpointFile, name: str, row: BranchRow) -> BranchState:
+    shapes: HashTrieMap[tuple[str, str], Shape] = HashTrieMap(
+        {(sub, schema): shape for sub, schema, shape in row.shapes}
+    )
+    return BranchState(row.tip, Snapshot(CheckpointBase(file, name, row.newest), shapes=shapes))
+
+
+def _references(snapshot: Snapshot, sub: str) -> Iterator[pa.Table]:
+    """All references of the (sub-)pool by low bound: what the checkpoint holds, merged with what came since."""
+    since = snapshot.since_checkpoint(sub=sub)
+    lows = [r.low for r in since]
+    done = 0
+    for table in snapshot.checkpoint.tables(sub=sub):
+        upto = bisect_right(lows, table["key"][-1].as_py(), lo=done)
+        kept = without(table.drop_columns(["section", "branch", "sub"]), snapshot.removed)
+        yield by_key(pa.concat_tables([kept, to_rows(since[done:upto])])) if upto > done else kept
+        done = upto
+    for batch in _batches(since[done:]):
+        yield to_rows(batch)
+
+
+def _values(section: str, pairs: Iterable[tuple[str, bytes]], *, branch: str = "") -> Part:
+    def tables() -> Iterator[pa.Table]:
+        for batch in _batches(pairs):
+            yield rows(key=[k.encode() for k, _ in batch], value=[v for _, v in batch])
+
+    return Part(section, branch, "", tables())
+
+
+def _batches(items: Iterable[T]) -> Iterator[list[T]]:
+    held: list[T] = []
+    for item in items:
+        held.append(item)
+        if len(held) == GROUP_ROWS:
+            yield held
+            held = []
+    if held:
+        yield held
+
+
+def _all_values(file: CheckpointFile, section: str, branch: str = "") -> Iterator[tuple[str, bytes]]:
+    for table in file.scan(section, branch=branch):
+        for key, value in zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True):
+            yield key.decode(), value
+
+
+def _sorted_items(layered: LayeredMap[K, V]) -> Iterator[tuple[K, V]]:
+    """All items by key: the base is in order, what came since is sorted here."""
+    below = ((k, v) for k, v in layered.base.items() if k not in layered.added)
+
+    def key(item: tuple[K, V]) -> Any:
+        return item[0]
+
+    return heapq.merge(below, sorted(layered.added.items(), key=key), key=key)
+
+
+@dataclass(frozen=True)
+class _Tokens:
+    file: CheckpointFile
+
+    def get(self, key: str) -> Remembered | None:
+        found = self.file.at_key(TOKEN, key.encode())
+        return _remembered(found["value"][0].as_py()) if found.num_rows else None
+
+    def items(self) -> Iterator[tuple[str, Remembered]]:
+        for token, value in _all_values(self.file, TOKEN):
+            yield token, _remembered(value)
+
+
+def _remembered(value: bytes) -> Remembered:
+    return msgspec.msgpack.decode(value, type=Remembered)
+
+
+@dataclass(frozen=True)
+class _Sources:
+    file: CheckpointFile
+
+    def get(self, key: tuple[str, str]) -> Source | None:
+        branch, uri = key
+        found = self.file.at_key(SOURCE, uri.encode(), branch=branch)
+        return msgspec.msgpack.decode(found["value"][0].as_py(), type=Source) if found.num_rows else None
+
+    def items(self) -> Iterator[tuple[tuple[str, str], Source]]:
+        for branch in sorted({branch for branch, _ in self.file.branches(SOURCE)}):
+            for uri, value in _all_values(self.file, SOURCE, branch):
+                yield (branch, uri), msgspec.msgpack.decode(value, type=Source)

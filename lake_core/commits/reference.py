@@ -1,0 +1,75 @@
+"""A reference: a data object clipped to a key range, as a branch holds it; and tables of references."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+import pyarrow as pa
+
+from lake_core.checkpoints.layout import rows
+from lake_core.keys import KeyRange
+from lake_core.records import Column
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """A data object clipped to [low, high).
+
+    Records count as written at `seq`; `place` orders the objects of one transaction by arrival.
+    """
+
+    object: str
+    low: bytes
+    high: bytes
+    seq: int
+    place: int
+    records: int
+    size: int
+    schema: str
+    sub: str = ""
+    columns: tuple[Column, ...] = ()
+
+    @property
+    def span(self) -> KeyRange:
+        """The range that the reference answers for."""
+        return KeyRange(self.low, self.high)
+
+    @property
+    def order(self) -> tuple[bytes, int, int]:
+        """By low bound, then by arrival."""
+        return self.low, self.seq, self.place
+
+
+_COLUMNS = msgspec.msgpack.Decoder(tuple[Column, ...])
+_NO_COLUMNS = msgspec.msgpack.encode(())
+
+
+def to_rows(references: Sequence[Reference]) -> pa.Table:
+    """References as rows of a checkpoint; all of one sub-pool."""
+    return rows(
+        key=[r.low for r in references],
+        high=[r.high for r in references],
+        object=[r.object for r in references],
+        seq=[r.seq for r in references],
+        place=[r.place for r in references],
+        records=[r.records for r in references],
+        size=[r.size for r in references],
+        schema=[r.schema for r in references],
+        value=[msgspec.msgpack.encode(r.columns) if r.columns else _NO_COLUMNS for r in references],
+    )
+
+
+_NAMES = ("object", "key", "high", "seq", "place", "records", "size", "schema", "value")
+
+
+def from_rows(table: pa.Table, *, sub: str) -> Iterator[Reference]:
+    """The references of the rows."""
+    columns = (table[name].to_pylist() for name in _NAMES)
+    for object, low, high, seq, place, records, size, schema, value in zip(*columns, strict=True):
+        known = _COLUMNS.decode(value)
+        yield Reference(object, low, high, seq, place, records, size, schema, sub, known)
+
+
+def in_order(references: Iterable[Reference]) -> list[Reference]:
+    """By low bound, then by arrival."""
+    return sorted(references, key=lambda r: r.order)

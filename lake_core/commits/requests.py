@@ -1,0 +1,112 @@
+"""Requests: transactions that ask to be committed by whoever writes the next entry (group commit).
+
+A writer that has lost two races leaves its draft as an object of its own; the winner of a number takes all the
+requests that it sees into its entry.  Why each is committed once, whoever dies where:
+
+- a request names the entry that its writer had `seen`; it may be committed while the ids of all entries since
+  are among the recent ones (`journal.recent`), so every combiner knows whether it was;
+- its writer folds every entry before it tries the next number, and finds its id there if somebody was faster;
+- a draft that is refused once is refused for ever after (`landing`), so a writer that reports a refusal need
+  not fear that somebody commits it yet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+
+import msgspec
+import pyarrow as pa
+
+from lake_core import naming
+from lake_core.commits.landing import Draft
+from lake_core.errors import Corrupt, Unavailable
+from lake_core.journal.recent import generation
+from lake_core.records import Action
+from lake_core.records.codec import Codec
+from lake_core.store import Store
+
+MOST = 256
+"""How many requests one entry takes in."""
+
+MOST_BYTES = 4_000_000
+"""An entry stays below the size from which object stores write in parts, without a condition."""
+
+
+class Request(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A draft as it waits to be committed."""
+
+    id: str
+    seen: int
+    branch: str
+    base: int
+    author: str
+    actions: tuple[Action, ...]
+    schemas: tuple[bytes, ...] = ()
+    message: str = ""
+    token: str = ""
+
+    @property
+    def draft(self) -> Draft:
+        """The draft again."""
+        schemas = tuple(pa.ipc.read_schema(pa.py_buffer(s)) for s in self.schemas)
+        return Draft(
+            self.id, self.branch, self.base, self.author, self.actions, schemas, self.message, self.token
+        )
+
+    def may_be_committed_at(self, n: int) -> bool:
+        """Whether an entry `n` may hold it: later ones could not know whether an earlier one does."""
+        return generation(n) <= generation(self.seen) + 1
+
+
+_CODEC = Codec(Request)
+
+
+def request_of(draft: Draft, *, seen: int) -> Request:
+    """The draft as a request."""
+    schemas = tuple(s.serialize().to_pybytes() for s in draft.schemas)
+    return Request(
+        draft.id,
+        seen,
+        draft.branch,
+        draft.base,
+        draft.author,
+        draft.actions,
+        schemas,
+        draft.message,
+        draft.token,
+    )
+
+
+@dataclass(frozen=True)
+class Requests:
+    """The requests of one journal."""
+
+    store: Store
+    journal: str
+
+    def post(self, draft: Draft, *, seen: int) -> None:
+        """Leave the draft for others to commit.  Whether it arrives is of no consequence."""
+        with contextlib.suppress(Unavailable):
+            self.store.create(
+                naming.request(self.journal, draft.id), _CODEC.encode(request_of(draft, seen=seen))
+            )
+
+    def withdraw(self, id: str) -> None:
+        """Take a request away whose outcome is known."""
+        with contextlib.suppress(Unavailable):
+            self.store.delete(naming.request(self.journal, id))
+
+    def waiting(self) -> list[Request]:
+        """What waits, oldest first, as much as one entry can take.  Those that cannot be read are passed by."""
+        found: list[Request] = []
+        size = 0
+        for info in self.store.list(naming.requests(self.journal)):
+            size += info.size
+            if len(found) >= MOST or size > MOST_BYTES:
+                break
+            data = self.store.get(info.name)
+            if data is not None:  # else its outcome was known in the meantime
+                with contextlib.suppress(Corrupt):
+                    found.append(_CODEC.decode(data, name=info.name))
+        return found
