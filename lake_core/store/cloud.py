@@ -10,13 +10,14 @@ write: the journal reads back every "exists".  Listings are never cached.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 import fsspec
 import pyarrow as pa
 
 from lake_core.errors import Unavailable
+from lake_core.store.listing import PAGES
 from lake_core.store.port import Created, ObjectInfo
 
 _PROTOCOLS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
@@ -70,17 +71,16 @@ class CloudStore:
             raise self._unavailable(name, error) from error
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
-        folder = f"{self._root}/{prefix.strip('/')}".rstrip("/")
+        bucket, _, base = self._root.partition("/")
+        base = f"{base}/" if base else ""
+        folder = f"{base}{prefix.strip('/')}/" if prefix else base
         try:
-            found = self._fs.find(folder, detail=True)
+            for key, size in PAGES[self._protocol](self._fs, bucket, folder, base + after if after else ""):
+                yield ObjectInfo(key[len(base) :], size)
         except FileNotFoundError:
             return
         except Exception as error:  # as in get
             raise self._unavailable(prefix, error) from error
-        for path in sorted(found):
-            name = path[len(self._root) + 1 :]
-            if name > after and path != folder:  # fsspec lists a plain object as if it were in itself
-                yield ObjectInfo(name, int(found[path]["size"]))
 
     def delete(self, name: str) -> None:
         try:
@@ -97,7 +97,7 @@ class CloudStore:
             raise
         except Exception as error:  # as in get
             raise self._unavailable(name, error) from error
-        return pa.PythonFile(file, mode="r")
+        return pa.PythonFile(_Reader(file, self._unavailable, name), mode="r")
 
     @contextlib.contextmanager
     def open_output(self, name: str) -> Iterator[BinaryIO]:
@@ -120,6 +120,34 @@ class CloudStore:
     def _unavailable(self, name: str, error: Exception) -> Unavailable:
         reason = " ".join(str(error).split()) or type(error).__name__
         return Unavailable(f"{self._uri}/{name}: {reason}")
+
+
+class _Reader:
+    """A file whose reads fail as Unavailable: the store may only be gone for a moment."""
+
+    def __init__(self, file: Any, unavailable: Callable[[str, Exception], Unavailable], name: str) -> None:
+        self._file, self._unavailable, self._name = file, unavailable, name
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            return bytes(self._file.read(size))
+        except FileNotFoundError:
+            raise
+        except Exception as error:  # the libraries raise their own, unrelated classes
+            raise self._unavailable(self._name, error) from error
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return int(self._file.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._file.tell())
+
+    def close(self) -> None:
+        self._file.close()
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._file.closed)
 
 
 def _status(error: BaseException) -> int | None:
