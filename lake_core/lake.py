@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lake_core import naming
-from lake_core.catalog import Catalog
+from lake_core.catalog import Catalog, Settings
 from lake_core.commits import History
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, InvalidInput, NotFound, Unavailable
 from lake_core.keys import PoolKey
@@ -129,7 +129,13 @@ class Lake:
     def _pool(self, config: PoolConfig, sub: str) -> Pool:
         history = self._histories.get(config.id)
         if history is None:
-            history = History(self.store, pool_id=config.id, key=config.key, clock=self.ids.clock)
+            history = History(
+                self.store,
+                pool_id=config.id,
+                key=config.key,
+                clock=self.ids.clock,
+                token_keep=Settings(config.settings)["token.keep"],
+            )
             self._histories[config.id] = history
         return Pool(self.store, config, history, self.ids, self.author, self.id, sub)
 

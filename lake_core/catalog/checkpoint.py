@@ -19,7 +19,7 @@ POOL = "pool"
 class PoolsFormat:
     """How the list of pools is kept (`journal.StateFormat`); it is small, and read whole."""
 
-    def parts(self, state: PoolsState) -> Iterator[Part]:
+    def parts(self, state: PoolsState, *, now: float) -> Iterator[Part]:
         """The list as rows."""
         pools = sorted(state.pools.items())
         if pools:

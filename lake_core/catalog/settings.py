@@ -46,7 +46,8 @@ def _size(text: str) -> int:
     return int(match[1]) * _SIZES[match[2] or ""]
 
 
-def _span(text: str) -> float:
+def span(text: str) -> float:
+    """Seconds; raises ValueError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd])", text.strip().lower())
     if not match:
         raise ValueError("use a span of time such as 30s, 10m, 6h, 7d")
@@ -73,6 +74,12 @@ KNOWN: dict[str, Setting] = {
     "load.memory": Setting(
         _size, "256MiB", "how much is sorted at once; a larger load makes several objects"
     ),
+    "checkpoint.entries": Setting(_count, "500", "a checkpoint is due after so many transactions"),
+    "checkpoint.age": Setting(span, "1d", "or when the oldest transaction since the last is this old"),
+    "history.keep": Setting(
+        span, "30d", "states this old can be read; transactions older than that are purged"
+    ),
+    "token.keep": Setting(span, "30d", "a token is remembered at least this long"),
     "ingest.source": Setting(
         str, "", "where files land: a folder or a glob; empty: the ingest agent passes by"
     ),
@@ -80,7 +87,7 @@ KNOWN: dict[str, Setting] = {
     "ingest.batch_files": Setting(_count, "1000", "most files in one batch"),
     "ingest.batch_bytes": Setting(_size, "1GiB", "most bytes in one batch (a larger file is one alone)"),
     "ingest.batch_age": Setting(
-        _span, "0s", "a batch that is not full waits until its oldest file is this old"
+        span, "0s", "a batch that is not full waits until its oldest file is this old"
     ),
 }
 

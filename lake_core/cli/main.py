@@ -10,7 +10,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from lake_core.cli import data, history, pools
+from lake_core.catalog.settings import span
+from lake_core.cli import data, history, pools, upkeep
 from lake_core.cli.output import RECORD_FORMATS
 from lake_core.errors import LakeError
 from lake_core.ingest.formats import FORMATS
@@ -36,12 +37,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """All commands and their arguments."""
-    common = argparse.ArgumentParser(add_help=False)
-    common.add_argument(
-        "--lake", default=os.environ.get("LAKE", ""), metavar="URI", help="the lake (or set LAKE)"
-    )
-    common.add_argument("--json", action="store_true", help="print JSON")
     parser = argparse.ArgumentParser(prog="lake", description="A log-structured lake on an object store.")
+    # before the command or behind it: there the defaults must not undo what was said before
+    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    for place in (parser, common):
+        place.add_argument("--lake", metavar="URI", help="the lake (or set LAKE)")
+        place.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(lake=os.environ.get("LAKE", ""))
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name: str, run: object, help: str) -> argparse.ArgumentParser:
@@ -126,6 +128,19 @@ def build_parser() -> argparse.ArgumentParser:
 
     sub = command("inspect", history.inspect, "any object of the lake as JSON")
     sub.add_argument("name", metavar="NAME")
+
+    sub = command(
+        "checkpoint", upkeep.checkpoint, "keep the state of a pool's history: opening it is quick then"
+    )
+    sub.add_argument("pool", metavar="POOL", help="a pool, or lake:pools")
+    sub.add_argument("--dry-run", action="store_true", help="say whether one is due")
+
+    sub = command("purge", upkeep.purge, "delete old journal entries that a checkpoint covers")
+    sub.add_argument("pool", metavar="POOL", help="a pool, or lake:pools")
+    sub.add_argument(
+        "--keep", type=_span, metavar="SPAN", help="keep so much: 0s, 6h, 30d (default: history.keep)"
+    )
+    sub.add_argument("--dry-run", action="store_true", help="say how much would go")
     return parser
 
 
@@ -138,6 +153,13 @@ def _add_at(parser: argparse.ArgumentParser) -> None:
 def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=RECORD_FORMATS, help="default: json, or table on a terminal")
     parser.add_argument("-o", dest="output", metavar="FILE", help="write to a file")
+
+
+def _span(text: str) -> float:
+    try:
+        return span(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from error
 
 
 def _count(text: str) -> int:

@@ -9,7 +9,7 @@
 
 Written as a merge of the checkpoint below and of what was folded since, row group by row group.  Read lazily:
 opening reads branches, schemas and recent ids; a token, a source or a reference is looked up where it is asked
-for.  Tokens older than `forget_before` (microseconds since 1970) are left out: that is how they are forgotten.
+for.  Tokens older than `token_keep` seconds are left out: that is how they are forgotten.
 """
 
 from __future__ import annotations
@@ -54,10 +54,11 @@ class BranchRow(msgspec.Struct, frozen=True):
 class PoolStateFormat:
     """How a pool's history keeps its state (`journal.StateFormat`)."""
 
-    forget_before: int = 0
+    token_keep: float = 30 * 86400
 
-    def parts(self, state: PoolState) -> Iterator[Part]:
-        """The state as rows, in the order of sections."""
+    def parts(self, state: PoolState, *, now: float) -> Iterator[Part]:
+        """The state as rows, a part a section and branch."""
+        forget_before = int((now - self.token_keep) * 1_000_000)
         branches = sorted(state.branches.items())
         yield _values(BRANCH, ((name, _branch_row(b)) for name, b in branches))
         for name, branch in branches:
@@ -73,7 +74,7 @@ class PoolStateFormat:
             (
                 (token, msgspec.msgpack.encode(r))
                 for token, r in _sorted_items(state.tokens)
-                if r.time >= self.forget_before
+                if r.time >= forget_before
             ),
         )
 

@@ -36,6 +36,7 @@ class History:
         key: PoolKey,
         clock: Callable[[], float],
         retry: Retry | None = None,
+        token_keep: float = 30 * 86400,
     ) -> None:
         self._key = key
         self._clock = clock
@@ -50,7 +51,7 @@ class History:
             fold_entry,
             retry or Retry(),
             ids=lambda entry: tuple(t.id for t in entry.transactions),
-            format=PoolStateFormat(),
+            format=PoolStateFormat(token_keep),
         )
 
     def load(self) -> Head[PoolState]:

@@ -95,8 +95,8 @@ class Appended(Generic[S]):
 class StateFormat(Protocol[S]):
     """How a state is kept in a checkpoint."""
 
-    def parts(self, state: S) -> Iterable[Part]:
-        """The state as rows."""
+    def parts(self, state: S, *, now: float) -> Iterable[Part]:
+        """The state as rows; what may be forgotten at `now` (seconds since 1970) is left out."""
 
     def restore(self, file: CheckpointFile) -> S:
         """The state again; it may go on reading from the file.  Raises Corrupt."""
@@ -226,9 +226,7 @@ class Journal(Generic[E, S]):
         for _ in range(RESTARTS):
             marks = self.marks()
             if until is not None and until < marks.fence:
-                raise NotFound(
-                    f"{self.name}: the history up to {marks.fence} is purged; {until} cannot be read"
-                )
+                raise NotFound(f"transaction {until} is purged: the history begins after {marks.fence}")
             problem: LakeError | None = None
             for mark in marks.usable(until=until) if self.format else []:
                 try:

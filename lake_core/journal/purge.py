@@ -31,15 +31,14 @@ class Purged:
     checkpoints: int = 0
 
 
-def write_state(journal: Journal[Any, Any], head: Head[Any], *, id: str) -> Mark:
-    """Keep the state in a checkpoint; where one of that entry can be read, it does.  Raises Unavailable."""
+def write_state(journal: Journal[Any, Any], head: Head[Any], *, id: str, now: float) -> Mark:
+    """Keep the state in a checkpoint of its own; `now` decides what is forgotten.  Raises Unavailable."""
     if journal.format is None:
         raise InvalidInput(f"{journal.name}: this journal has no checkpoints")
     name = naming.checkpoint(journal.name, head.n, id)
     described = CheckpointHead(VERSION, journal.name, head.n, id)
-    write_checkpoint(
-        journal.store, name, described, [_recent(head.recent), *journal.format.parts(head.state)]
-    )
+    parts = [_recent(head.recent), *journal.format.parts(head.state, now=now)]
+    write_checkpoint(journal.store, name, described, parts)
     return Mark(head.n, name)
 
 

@@ -119,7 +119,7 @@ class World:
             self.scheduler.pause()
             with contextlib.suppress(Unavailable, OutcomeUnknown):
                 head = history.load()
-                mark = write_state(history.journal, head, id=an_id(self.chance.randrange(10**8)))
+                mark = write_state(history.journal, head, id=an_id(self.chance.randrange(10**8)), now=0.0)
                 self.truth.is_state(mark.n, history.journal.restore(mark).state)
                 keep = self.chance.choice((0, 0, 1, 4))
                 purge(history.journal, until=head.n - keep)

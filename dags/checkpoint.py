@@ -1,0 +1,75 @@
+"""The checkpoint agent: journals that have grown get a checkpoint, and what is older than policy says is purged.
+
+    find (no Spark) -> keep (one Spark job for all journals that want it) -> report
+
+Policy is the pool's: `checkpoint.entries`, `checkpoint.age`, `history.keep`.  It may be stopped and run again at
+any point.  Runs by schedule (LAKE_CHECKPOINT_SCHEDULE, default hourly), from the trigger form and from the
+command line:
+
+    airflow dags trigger lake_checkpoint --conf '{"pools": ["flights"], "dry_run": true}'
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime, timedelta
+from typing import Any
+
+from airflow.sdk import Param, dag, task
+
+PARAMS = {
+    "lake": Param(
+        os.environ.get("LAKE", ""), type="string", title="Lake", description="URI of the lake; default: LAKE"
+    ),
+    "pools": Param(
+        [],
+        type="array",
+        items={"type": "string"},
+        title="Pools",
+        description="None named: those that want it",
+    ),
+    "dry_run": Param(False, type="boolean", title="Dry run", description="Print the plan, change nothing"),
+}
+
+
+@dag(
+    dag_id="lake_checkpoint",
+    schedule=os.environ.get("LAKE_CHECKPOINT_SCHEDULE", "@hourly") or None,
+    start_date=datetime(2026, 1, 1),
+    catchup=False,
+    max_active_runs=1,
+    default_args={"retries": 3, "retry_delay": timedelta(seconds=10)},
+    params=PARAMS,
+    tags=["lake"],
+    doc_md=__doc__,
+)
+def lake_checkpoint() -> None:
+    @task
+    def find(params: dict[str, Any]) -> list[str]:
+        from lake_core.maintenance import checkpoint
+
+        return checkpoint.find(params)
+
+    @task.short_circuit
+    def has_work(pools: list[str]) -> bool:
+        return bool(pools)
+
+    @task
+    def keep(pools: list[str], params: dict[str, Any]) -> list[dict[str, Any]]:
+        from spark_apps.checkpoint import keep_named
+
+        return keep_named(params, pools)
+
+    @task
+    def report(results: list[dict[str, Any]]) -> dict[str, int]:
+        from lake_core.maintenance import checkpoint
+
+        return checkpoint.report(results)
+
+    pools = find()
+    kept = keep(pools)
+    has_work(pools) >> kept
+    report(kept)
+
+
+lake_checkpoint()

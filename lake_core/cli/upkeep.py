@@ -1,0 +1,54 @@
+"""Commands that keep a lake in order: checkpoint, purge."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+
+from lake_core.cli.output import print_json, say
+from lake_core.lake import Lake
+from lake_core.maintenance.checkpoint import find_due, journal_of, purge_pool, purge_until, write_checkpoint
+
+
+def checkpoint(args: Namespace) -> None:
+    """Write a checkpoint of the pool's history (`lake:pools`: of the list of pools)."""
+    lake = Lake.open(args.lake)
+    now = time.time()
+    if args.dry_run:
+        due = find_due(lake, pools=[args.pool], now=now)
+        why = due[0].why if due else None
+        if args.json:
+            print_json({"pool": args.pool, "due": why})
+        else:
+            say(f"{args.pool}: a checkpoint is due: {why}" if why else f"{args.pool}: no checkpoint is due")
+        return
+    written, n = write_checkpoint(lake, args.pool, now=now)
+    if args.json:
+        print_json({"pool": args.pool, "checkpoint": n or None, "written": written})
+    elif written:
+        say(f"{args.pool}: wrote the checkpoint of transaction {n:,}")
+    else:
+        say(f"{args.pool}: " + (f"there is a checkpoint of transaction {n:,} already" if n else "is empty"))
+
+
+def purge(args: Namespace) -> None:
+    """Delete old journal entries that a checkpoint covers."""
+    lake = Lake.open(args.lake)
+    now = time.time()
+    if args.dry_run:
+        until = purge_until(lake, args.pool, keep=args.keep, now=now)
+        marks = journal_of(lake, args.pool).marks()
+        fence = max([marks.fence, *(c.n for c in marks.checkpoints if c.n <= until)])
+        if args.json:
+            print_json({"pool": args.pool, "fence": fence, "entries": fence - marks.fence})
+        else:
+            say(f"{args.pool}: would purge {fence - marks.fence:,} entries, up to {fence:,}")
+        return
+    purged = purge_pool(lake, args.pool, keep=args.keep, now=now)
+    if args.json:
+        print_json({"pool": args.pool} | vars(purged))
+    else:
+        say(
+            f"{args.pool}: purged {purged.entries:,} entries and {purged.checkpoints:,} checkpoints; "
+            f"the history begins after {purged.fence:,}"
+        )

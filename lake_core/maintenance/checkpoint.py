@@ -1,0 +1,143 @@
+"""The checkpoint agent without Spark: which journals want a checkpoint, and the work itself.
+
+Looking at a journal that wants nothing costs one listing and one read.  The journal of pools is looked after too,
+under the name `lake:pools`.  Callers: the DAG, the Spark application, `lake checkpoint` and `lake purge`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lake_core.catalog import Settings
+from lake_core.journal import Journal, Purged, purge, write_state
+from lake_core.journal.marks import Marks
+from lake_core.lake import Lake
+from lake_core.planning.checkpoints import CheckpointPolicy, Since, last_older, why_due
+
+POOLS = "lake:pools"
+
+
+@dataclass(frozen=True)
+class Due:
+    """A journal that wants a checkpoint, and why."""
+
+    pool: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What was done: `checkpoint` is the entry of the newest one; `written` whether it is new."""
+
+    pool: str
+    checkpoint: int
+    written: bool
+    fence: int
+    entries: int
+    checkpoints: int
+
+
+def policy_of(lake: Lake, pool: str) -> CheckpointPolicy:
+    """The pool's policy; the journal of pools has the defaults.  Raises NotFound."""
+    settings = Settings({}) if pool == POOLS else lake.pool(pool).settings
+    return CheckpointPolicy(
+        settings["checkpoint.entries"], settings["checkpoint.age"], settings["history.keep"]
+    )
+
+
+def journal_of(lake: Lake, pool: str) -> Journal[Any, Any]:
+    """The pool's journal, as one that forgets tokens by the pool's policy.  Raises NotFound."""
+    if pool == POOLS:
+        return lake.catalog.journal
+    return lake.pool(pool).history.journal
+
+
+def find_due(lake: Lake, *, pools: list[str] | None = None, now: float) -> list[Due]:
+    """Journals that want a checkpoint; of `pools`, if any are named.  Raises NotFound."""
+    names = pools or [POOLS, *(p.name for p in lake.pools())]
+    found = []
+    for name in names:
+        policy = policy_of(lake, name)
+        journal = journal_of(lake, name)
+        why = why_due(_since(journal, journal.marks(), policy), policy, now=now)
+        if why is not None:
+            found.append(Due(name, why))
+    return found
+
+
+def _since(journal: Journal[Any, Any], marks: Marks, policy: CheckpointPolicy) -> Since:
+    last = marks.checkpoints[0].n if marks.checkpoints else 0
+    first = journal.read(last + 1)
+    if first is None:
+        return Since(None, is_full=False)
+    # entries have no holes: where this one is, so are all before it
+    return Since(_time(first), is_full=journal.read(last + policy.entries) is not None)
+
+
+def _time(entry: Any) -> float:
+    """Seconds since 1970, by the writer's clock."""
+    microseconds = entry.time if hasattr(entry, "time") else entry.transactions[0].time
+    return float(microseconds) / 1e6
+
+
+def keep(lake: Lake, pool: str, *, now: float, purging: bool = True) -> Kept:
+    """Write a checkpoint where there is something new, and purge by the pool's policy."""
+    written, at = write_checkpoint(lake, pool, now=now)
+    purged = purge_pool(lake, pool, now=now) if purging else Purged(0)
+    return Kept(pool, at, written, purged.fence, purged.entries, purged.checkpoints)
+
+
+def write_checkpoint(lake: Lake, pool: str, *, now: float) -> tuple[bool, int]:
+    """Whether a checkpoint was written, and the entry of the newest one.  Raises Unavailable."""
+    journal = journal_of(lake, pool)
+    head = journal.load()
+    marks = journal.marks()
+    if not head.n or any(c.n == head.n for c in marks.checkpoints):
+        return False, head.n
+    write_state(journal, head, id=lake.ids.new(), now=now)
+    return True, head.n
+
+
+def purge_until(lake: Lake, pool: str, *, keep: float | None = None, now: float) -> int:
+    """The newest entry that may go by the policy, or that is older than `keep` seconds; 0 where none is."""
+    journal = journal_of(lake, pool)
+    span = policy_of(lake, pool).keep if keep is None else keep
+    fence, n = journal.marks().fence, journal.load().n
+
+    def time_of(at: int) -> float:
+        entry = journal.read(at)
+        return float("-inf") if entry is None else _time(entry)  # purged meanwhile
+
+    return last_older(fence + 1, n, time_of=time_of, moment=now - span)
+
+
+def purge_pool(lake: Lake, pool: str, *, keep: float | None = None, now: float) -> Purged:
+    """Purge by the policy, or what is older than `keep` seconds.  Raises Unavailable."""
+    return purge(journal_of(lake, pool), until=purge_until(lake, pool, keep=keep, now=now))
+
+
+def find(params: Mapping[str, Any]) -> list[str]:
+    """The agent's first task: names of pools with work.  A dry run prints them and gives none."""
+    lake = Lake.open(params["lake"])
+    due = find_due(lake, pools=list(params.get("pools") or []), now=time.time())
+    for one in due:
+        print(f"{one.pool}: {one.why}")
+    if not due:
+        print("no journal wants a checkpoint")
+    if params.get("dry_run"):
+        print("dry run: nothing is written")
+        return []
+    return [one.pool for one in due]
+
+
+def report(results: list[dict[str, Any]]) -> dict[str, int]:
+    """The agent's last task: a line a journal, and the totals."""
+    for r in results:
+        done = f"checkpoint {r['checkpoint']:,}" + ("" if r["written"] else " (there already)")
+        print(f"{r['pool']}: {done}; purged {r['entries']:,} entries, {r['checkpoints']:,} checkpoints")
+    totals = {"journals": len(results), "entries": sum(int(r["entries"]) for r in results)}
+    print(", ".join(f"{count:,} {name}" for name, count in totals.items()))
+    return totals

@@ -1,0 +1,91 @@
+"""Checkpoints and purges, pools spread over Spark tasks: the checkpoint agent's application.
+
+    spark-submit spark_apps/checkpoint.py --lake URI [POOL...]
+
+A task takes one journal: it writes a checkpoint where there is something new, and purges by the pool's policy.
+Each is done on its own: one that fails leaves the others standing, and is said at the end.  Run again at any
+point, nothing is done twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from lake_core import errors
+from lake_core.lake import Lake
+from lake_core.maintenance.checkpoint import find_due, keep
+from spark_apps.session import spark_session
+
+_ANSWER = "pool string, done string, failed string"
+
+
+def keep_pools(spark: Any, lake: Lake, pools: list[str]) -> list[dict[str, Any]]:
+    """What was done, a dictionary of `Kept` each.  Raises the first failure after all have been tried."""
+    names = spark.range(0, len(pools), 1, len(pools)) if pools else None
+    rows = names.mapInArrow(_task(lake.store.uri, pools), _ANSWER).collect() if names is not None else []
+    failures = [f"{row.pool}: {row.failed}" for row in rows if row.failed]
+    if failures:
+        raise errors.Unavailable("; ".join(sorted(failures)))
+    return sorted((json.loads(row.done) for row in rows), key=lambda done: str(done["pool"]))
+
+
+def _task(uri: str, pools: list[str]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        lake = Lake.open(uri)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield _row(pools[number], lambda pool: keep(lake, pool, now=time.time()))
+
+    return run
+
+
+def _row(pool: str, work: Callable[[str], Any]) -> pa.RecordBatch:
+    done = failed = None
+    try:
+        done = json.dumps(vars(work(pool)))
+    except errors.LakeError as error:  # an answer, not a task failure that Spark would repeat
+        failed = str(error)
+    return pa.record_batch(
+        [pa.array([pool]), pa.array([done], pa.string()), pa.array([failed], pa.string())],
+        names=["pool", "done", "failed"],
+    )
+
+
+def keep_named(params: dict[str, Any], pools: list[str]) -> list[dict[str, Any]]:
+    """The agent's task: all pools that want it, in one session."""
+    lake = Lake.open(params["lake"])
+    with spark_session("lake checkpoint") as spark:
+        return keep_pools(spark, lake, pools)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """As a submitted application: a JSON line a journal on standard output."""
+    parser = argparse.ArgumentParser(description="Write checkpoints and purge journals, on Spark.")
+    parser.add_argument("--lake", required=True, metavar="URI")
+    parser.add_argument("--remote", default=None, metavar="sc://HOST:PORT", help="a Spark Connect server")
+    parser.add_argument("pools", nargs="*", metavar="POOL", help="default: those that want it")
+    args = parser.parse_args(argv)
+    try:
+        lake = Lake.open(args.lake)
+        pools = args.pools or [due.pool for due in find_due(lake, now=time.time())]
+        for pool in args.pools:
+            lake.pool(pool)
+        if pools:
+            with spark_session("lake checkpoint", remote=args.remote) as spark:
+                for done in keep_pools(spark, lake, pools):
+                    print(json.dumps(done))
+    except errors.LakeError as error:
+        sys.stderr.write(f"checkpoint: {error}\n")
+        return error.exit_status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
