@@ -12,11 +12,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from lake_core.branch import LoadResult
-from lake_core.cli.output import human_size, print_json, say, write_records
-from lake_core.errors import NotFound
+from lake_core.cli.output import (
+    counted,
+    format_of_output,
+    human_size,
+    print_json,
+    say,
+    write_records,
+)
+from lake_core.errors import InvalidInput, NotFound
 from lake_core.ingest.sources import find_files
 from lake_core.lake import Lake
-from lake_core.query import query
 from lake_core.scan.scan import result_schema
 
 
@@ -61,7 +67,10 @@ def report_load(result: LoadResult, *, pool: str, as_json: bool) -> None:
         say(f"{pool}: nothing to load; nothing was committed")
         return
     did = "had loaded" if result.repeated else "loaded"
-    line = f"{pool}: {did} {result.records:,} records in {result.objects} objects ({human_size(result.size)})"
+    line = (
+        f"{pool}: {did} {counted(result.records, 'record')} in {counted(result.objects, 'object')}"
+        f" ({human_size(result.size)})"
+    )
     if result.nokey:
         line += f", {result.nokey:,} without the key in {pool}.$nokey"
     if result.rejected:
@@ -102,13 +111,19 @@ def get(args: Namespace) -> None:
 
 def sql(args: Namespace) -> None:
     """SQL over pools."""
+    from lake_core.query import query  # DuckDB and Arrow's data sets double the start of every other command
+
     reader = query(Lake.open(args.lake), args.sql)
     tables = (pa.Table.from_batches([batch]) for batch in reader)
     write_records(tables, reader.schema, format=_format(args), path=args.output)
 
 
 def _format(args: Namespace) -> str:
-    """JSON where it is asked for or where the output is no terminal."""
-    if args.json:
-        return "json"
-    return args.format or ("table" if sys.stdout.isatty() else "json")
+    """The format asked for, by word or by the file's name; else a table on a terminal, JSON elsewhere."""
+    output = getattr(args, "output", None)
+    chosen = "json" if args.json else args.format
+    if output is not None:
+        return chosen or format_of_output(output)
+    if chosen in ("parquet", "arrow") and sys.stdout.isatty():
+        raise InvalidInput(f"--format {chosen} is not for a terminal; add -o FILE")
+    return chosen or ("table" if sys.stdout.isatty() else "json")

@@ -37,7 +37,8 @@ def log(args: Namespace) -> None:
         counts = row["actions"]
         assert isinstance(counts, dict)
         row["actions"] = " ".join(f"{kind}:{count}" for kind, count in counts.items())
-    print_table(rows, empty=f"{args.pool}: no transactions yet")
+    said = [name for name in (rows[0] if rows else {}) if any(row[name] not in ("", None) for row in rows)]
+    print_table([{n: row[n] for n in said} for row in rows], empty=f"{args.pool}: no transactions yet")
 
 
 def inspect(args: Namespace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
@@ -17,26 +19,32 @@ from lake_core.objects.jsontext import json_lines, json_text
 from lake_core.objects.types import is_json
 
 RECORD_FORMATS = ("json", "csv", "parquet", "arrow", "table")
+_BY_ENDING = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".arrows": "arrow"}
 _WIDEST = 40
 _TABLE_ROWS = 1000
 
 
-def print_json(value: Any) -> None:
+def json_of(value: Any) -> str:
     """One JSON value on one line."""
-    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+    return msgspec.json.encode(value).decode()
 
 
-def print_table(rows: list[dict[str, Any]], *, empty: str) -> None:
-    """Rows aligned under their names, numbers to the right; `empty` goes to standard error for none."""
+def print_json(value: Any) -> None:
+    """The same, printed."""
+    sys.stdout.write(json_of(value) + "\n")
+
+
+def print_table(rows: list[dict[str, Any]], *, empty: str, right: tuple[str, ...] = ()) -> None:
+    """Rows aligned under their names, numbers and `right` to the right; `empty` is said for no rows."""
     if not rows:
         say(empty)
         return
     names = list(rows[0])
     cells = [[_cell(row[name]) for name in names] for row in rows]
     widths = [max(len(name), *(len(line[i]) for line in cells)) for i, name in enumerate(names)]
-    right = [all(isinstance(row[name], int | float) for row in rows) for name in names]
+    numeric = [name in right or all(isinstance(row[name], int | float) for row in rows) for name in names]
     for line in [names, *cells]:
-        padded = [t.rjust(w) if r else t.ljust(w) for t, w, r in zip(line, widths, right, strict=True)]
+        padded = [t.rjust(w) if n else t.ljust(w) for t, w, n in zip(line, widths, numeric, strict=True)]
         sys.stdout.write("  ".join(padded).rstrip() + "\n")
 
 
@@ -56,6 +64,11 @@ def say(message: str) -> None:
     sys.stderr.write(message + "\n")
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 object`, `1,000 objects`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def human_size(size: int) -> str:
     """Bytes with a decimal unit: `4.7 MB`."""
     amount = float(size)
@@ -68,15 +81,30 @@ def human_size(size: int) -> str:
 
 @contextmanager
 def _sink(path: str | None) -> Iterator[BinaryIO]:
+    """Where results go.  A file gets its name when it is whole; until then what had the name keeps it."""
     if path is None:
         yield sys.stdout.buffer
         return
+    special = os.path.exists(path) and not os.path.isfile(path)  # a device, a pipe; a folder cannot be opened
+    begun = path if special else f"{path}.{os.getpid()}.tmp"
     try:
-        file = open(path, "wb")  # noqa: SIM115 - closed below
+        file = open(begun, "wb")  # noqa: SIM115 - closed below
     except OSError as error:
         raise InvalidInput(f"-o {path}: {error.strerror}") from error
-    with file:
-        yield file
+    try:
+        with file:
+            yield file
+        if not special:
+            os.replace(begun, path)
+    except BaseException:
+        if not special:
+            os.unlink(begun)
+        raise
+
+
+def format_of_output(path: str) -> str:
+    """The format that a file's name asks for; JSON where it asks for none."""
+    return _BY_ENDING.get(os.path.splitext(path)[1].lower(), "json")
 
 
 def write_records(tables: Iterable[pa.Table], schema: pa.Schema, *, format: str, path: str | None) -> int:
@@ -103,17 +131,29 @@ def _write_json(tables: Iterable[pa.Table], sink: BinaryIO) -> int:
 
 
 def _write_csv(tables: Iterable[pa.Table], schema: pa.Schema, sink: BinaryIO) -> int:
-    nested = [f.name for f in schema if is_json(f) or pa.types.is_nested(f.type)]
-    flat = pa.schema([pa.field(f.name, pa.string() if f.name in nested else f.type) for f in schema])
+    flat = pa.schema([pa.field(f.name, pa.string() if _is_json_in_csv(f) else f.type) for f in schema])
     count = 0
     with pcsv.CSVWriter(sink, flat) as writer:
         for table in tables:
-            columns = [
-                json_text(c, f) if f.name in nested else c for f, c in zip(schema, table.columns, strict=True)
-            ]
+            columns = [_for_csv(c, f) for f, c in zip(schema, table.columns, strict=True)]
             writer.write_table(pa.table(columns, schema=flat))
             count += table.num_rows
     return count
+
+
+def _is_json_in_csv(field: pa.Field) -> bool:
+    """Nested values have no other text; times and bytes are written as in JSON, so that one form is read."""
+    kind = field.type
+    return (
+        is_json(field) or pa.types.is_nested(kind) or pa.types.is_timestamp(kind) or pa.types.is_binary(kind)
+    )
+
+
+def _for_csv(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    if not _is_json_in_csv(field):
+        return column
+    text = json_text(column, field)
+    return text if is_json(field) or pa.types.is_nested(field.type) else pc.utf8_trim(text, '"')
 
 
 def _write_arrow(tables: Iterable[pa.Table], schema: pa.Schema, sink: BinaryIO, format: str) -> int:
@@ -131,21 +171,32 @@ def _write_arrow(tables: Iterable[pa.Table], schema: pa.Schema, sink: BinaryIO, 
 
 
 def _write_text(tables: Iterable[pa.Table], schema: pa.Schema, sink: BinaryIO) -> int:
-    """Aligned text of the first records; more are only counted."""
+    """Aligned text of the first records, for people; that there are more is said."""
     cells: list[list[str]] = []
-    count = 0
+    more = False
     for table in tables:
-        count += table.num_rows
-        if len(cells) < _TABLE_ROWS:
-            head = table.slice(0, _TABLE_ROWS - len(cells))
-            texts = [json_text(c, f).to_pylist() for f, c in zip(schema, head.columns, strict=True)]
-            cells += [[_cell((v or "").strip('"')) for v in row] for row in zip(*texts, strict=True)]
+        head = table.slice(0, _TABLE_ROWS - len(cells))
+        texts = [_for_people(c, f) for f, c in zip(schema, head.columns, strict=True)]
+        cells += [[_cell(v) for v in row] for row in zip(*texts, strict=True)]
+        more = head.num_rows < table.num_rows
+        if more:
+            break
+    if not cells:
+        say("no records")
+        return 0
     widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(schema.names)]
     numeric = [pa.types.is_integer(f.type) or pa.types.is_floating(f.type) for f in schema]
     for row in [schema.names, *cells]:
         line = [t.rjust(w) if n else t.ljust(w) for t, w, n in zip(row, widths, numeric, strict=True)]
         sink.write(("  ".join(line).rstrip() + "\n").encode())
     sink.flush()
-    if count > len(cells):
-        say(f"... and {count - len(cells):,} records more")
-    return count
+    if more:
+        say(f"these are the first {len(cells):,} records; other formats give all: --format json")
+    return len(cells)
+
+
+def _for_people(column: pa.ChunkedArray, field: pa.Field) -> list[str | None]:
+    """JSON, without the quotes of plain strings: what is not printable stays escaped."""
+    texts: list[str | None] = json_text(column, field).to_pylist()
+    bare = not (is_json(field) or pa.types.is_nested(field.type))
+    return [t[1:-1] if t and bare and t.startswith('"') else t for t in texts]

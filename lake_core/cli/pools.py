@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from lake_core.catalog.settings import KNOWN
-from lake_core.cli.output import human_size, print_json, print_table, say
+from lake_core.cli.output import counted, human_size, json_of, print_json, print_table, say
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import show_key
 from lake_core.lake import Lake
@@ -68,7 +68,8 @@ def ls(args: Namespace) -> None:
         for row in rows:
             print_json(row)
     else:
-        print_table([{**r, "size": human_size(int(str(r["size"])))} for r in rows], empty="no pools yet")
+        shown = [{**r, "size": human_size(int(str(r["size"])))} for r in rows]
+        print_table(shown, empty="no pools yet; make one with: lake create POOL --key FIELD", right=("size",))
 
 
 def show(args: Namespace) -> None:
@@ -79,7 +80,7 @@ def show(args: Namespace) -> None:
     shown = {
         "pool": pool.name,
         "id": pool.config.id,
-        "key": str(view.key),
+        "key": str(view.key) or "(arrival)",
         "kind": pool.config.kind,
         "branch": view.branch,
         "transaction": view.n,
@@ -97,20 +98,27 @@ def show(args: Namespace) -> None:
         print_json(shown)
         return
     for name in ("pool", "id", "key", "kind", "branch", "transaction", "records", "objects", "size", "depth"):
-        value = (
-            human_size(view_size)
-            if name == "size" and isinstance(view_size := shown[name], int)
-            else shown[name]
-        )
-        print(f"{name:12} {value:,}" if isinstance(value, int) else f"{name:12} {value}")
-    print(f"{'range':12} {shown['low']} to {shown['high']}")
-    for heading in ("fields", "settings"):
-        print(heading)
-        part = shown[heading]
-        assert isinstance(part, dict)
-        width = max((len(k) for k in part), default=0)
-        for key, text in part.items():
-            print(f"  {key:{width}}  {text}".rstrip())
+        value = shown[name]
+        text = f"{value:,}" if isinstance(value, int) else str(value)
+        print(f"{name:12} {human_size(value) if name == 'size' and isinstance(value, int) else text}")
+    if references:
+        print(f"{'range':12} {json_of(shown['low'])} to {json_of(shown['high'])}")
+    for sub in view.state.branches[view.branch].snapshot.sub_pools():
+        if not view.sub:
+            held = sum(r.records for r in view.state.branches[view.branch].snapshot.find(sub=sub))
+            print(f"{'beside it':12} {counted(held, 'record')} in {pool.name}.{sub}")
+    _print_part("fields", [(f.name, show_type(f), "") for f in view.schema])
+    _print_part("settings", [(n, pool.settings.text(n), setting.meaning) for n, setting in KNOWN.items()])
+    _print_part("declared", [(f.name, show_type(f), "") for f in pool.settings.declared.values()])
+
+
+def _print_part(heading: str, rows: list[tuple[str, str, str]]) -> None:
+    if not rows:
+        return
+    print(heading)
+    widths = [max(len(row[i]) for row in rows) for i in (0, 1)]
+    for name, value, meaning in rows:
+        print(f"  {name:{widths[0]}}  {value:{widths[1]}}  {meaning}".rstrip())
 
 
 def set_(args: Namespace) -> None:

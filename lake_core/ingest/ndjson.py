@@ -3,13 +3,15 @@
 Fast path: Arrow's reader, a block of lines at a time.  It turns strings that look like times into times; a
 lake gives back what it was given, so such fields are read again as strings, and remembered.  Whatever the
 fast path cannot vouch for (a malformed line, a field of several kinds, integers that a double cannot hold,
-declared types that are not met) is read line by line, exactly, and bad lines are named.
+declared types that are not met, a key of another kind than before) is read line by line, exactly, and bad
+lines are named.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -29,25 +31,47 @@ from lake_core.objects.types import is_json
 def read_ndjson(reading: Reading) -> Iterator[Block]:
     """The file's records, in blocks; raises InvalidInput."""
     learned: dict[str, pa.Field] = {}
+    kinds: dict[str, type] = {}
     with open_text(reading.file) as file:
         for first, block in line_blocks(file, reading):
-            table = _fast(block, reading, learned)
-            yield Block(table) if table is not None else _exact(block, first, reading)
+            table = _fast(block, reading, learned, kinds)
+            yield Block(table) if table is not None else _exact(block, first, reading, kinds)
 
 
-def _fast(block: bytes, reading: Reading, learned: dict[str, pa.Field]) -> pa.Table | None:
+def _fast(
+    block: bytes, reading: Reading, learned: dict[str, pa.Field], kinds: dict[str, type]
+) -> pa.Table | None:
     """The block by Arrow's reader, None where it cannot be trusted with it."""
     table = _parse(block, learned)
     if table is not None and (times := [f for f in table.schema if _has_times(f.type)]):
         learned.update((f.name, f.with_type(_as_text(f.type))) for f in times)
         table = _parse(block, learned)
-    if table is None or table.num_rows != _lines(block):
+    if table is None or not table.num_columns or table.num_rows != _lines(block):
         return None
     if any(_has_empty_record(f.type) or _has_times(f.type) for f in table.schema):
         return None
     if any(_may_have_lost_digits(c) for c in _leaves(table)):
         return None
-    return _apply_declared(table, reading)
+    table = _apply_declared(table, reading)
+    return table if table is not None and _keys_are_alike(table, reading, kinds) else None
+
+
+def _keys_are_alike(table: pa.Table, reading: Reading, kinds: dict[str, type]) -> bool:
+    """Whether the key fields are of the kinds seen in earlier blocks; remembers new ones."""
+    found: dict[str, type] = {}
+    for name in reading.key:
+        index = table.schema.get_field_index(name)
+        if index < 0 or name in reading.declared or pa.types.is_null(table.schema.field(index).type):
+            continue
+        kind = table.schema.field(index).type
+        if pa.types.is_nested(kind):
+            return False
+        if table.column(index).null_count < table.num_rows:
+            found[name] = str if pa.types.is_string(kind) else bool if pa.types.is_boolean(kind) else float
+    if any(kinds.get(name, kind) is not kind for name, kind in found.items()):
+        return False
+    kinds.update(found)
+    return True
 
 
 def _parse(block: bytes, learned: dict[str, pa.Field]) -> pa.Table | None:
@@ -67,7 +91,7 @@ def _parse(block: bytes, learned: dict[str, pa.Field]) -> pa.Table | None:
 
 
 def _lines(block: bytes) -> int:
-    return sum(1 for line in block.split(b"\n") if line.strip())
+    return sum(map(bool, map(bytes.strip, block.split(b"\n"))))
 
 
 def _has_times(kind: pa.DataType) -> bool:
@@ -107,7 +131,10 @@ def _leaves(table: pa.Table) -> Iterator[pa.Array]:
 def _may_have_lost_digits(array: pa.Array) -> bool:
     if not pa.types.is_floating(array.type):
         return False
-    largest = pc.max(pc.abs(array)).as_py()
+    sizes = pc.abs(array)
+    if pc.all(pc.is_finite(sizes)).as_py() is False:  # the reader takes NaN, which is no JSON
+        return True
+    largest = pc.max(sizes).as_py()
     return largest is not None and largest >= EXACT_IN_DOUBLE
 
 
@@ -137,11 +164,10 @@ def _converts(kind: pa.DataType, target: pa.DataType) -> bool:
     return pa.types.is_string(kind) and (pa.types.is_timestamp(target) or pa.types.is_date(target))
 
 
-def _exact(block: bytes, first: int, reading: Reading) -> Block:
-    """The block line by line."""
+def _exact(block: bytes, first: int, reading: Reading, kinds: dict[str, type]) -> Block:
+    """The block line by line; `kinds` are those of the key's values so far."""
     records: list[dict[str, Any]] = []
     rejected: list[Rejected] = []
-    kinds: dict[str, type] = {}
     for number, line in enumerate(block.split(b"\n"), first):
         if not line.strip():
             continue
@@ -149,7 +175,8 @@ def _exact(block: bytes, first: int, reading: Reading) -> Block:
             records.append(_record(line, reading, kinds))
         except _Bad as bad:
             rejected.append(reading.reject(number, str(bad), line))
-    return Block(table_from_records(records, reading.declared), tuple(rejected))
+    table = table_from_records(records, reading.declared, otherwise=reading.key)
+    return Block(table, tuple(rejected))
 
 
 class _Bad(ValueError):
@@ -159,7 +186,7 @@ class _Bad(ValueError):
 def _record(line: bytes, reading: Reading, kinds: dict[str, type]) -> dict[str, Any]:
     try:
         text = line.decode()
-        record = json.loads(text, parse_constant=_no_constant)
+        record = _DECODER.decode(text)
         text.encode() if "\\u" not in text else json.dumps(record, ensure_ascii=False).encode()
     except UnicodeDecodeError as error:
         raise _Bad(f"not UTF-8: byte {error.start + 1} is {line[error.start]:#04x}") from error
@@ -210,6 +237,25 @@ def _json_kind(value: Any) -> str:
 
 def _no_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is not JSON")
+
+
+def _double(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"the number {text} is beyond a double")
+    return value
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of an object; of two with one name neither could be left out."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"field {next(n for n in names if names.count(n) > 1)!r} is there more than once")
+    return record
+
+
+_DECODER = json.JSONDecoder(parse_float=_double, parse_constant=_no_constant, object_pairs_hook=_distinct)
 
 
 def _near(text: str, position: int) -> str:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lake_core.ingest.block import Block, Reading
-from lake_core.ingest.sources import open_source
+from lake_core.ingest.sources import open_seekable
 from lake_core.objects.jsontext import json_text
 from lake_core.objects.types import is_json, show_type
 
@@ -17,7 +17,7 @@ BATCH_ROWS = 131_072
 
 def read_parquet(reading: Reading, row_groups: list[int] | None = None) -> Iterator[Block]:
     """The file's records, or those of some row groups, in blocks; raises InvalidInput."""
-    with open_source(reading.file) as file:
+    with open_seekable(reading.file) as file:
         try:
             parquet = pq.ParquetFile(pa.PythonFile(file, mode="r"))
             for batch in parquet.iter_batches(batch_size=BATCH_ROWS, row_groups=row_groups):
@@ -28,7 +28,7 @@ def read_parquet(reading: Reading, row_groups: list[int] | None = None) -> Itera
 
 def row_group_sizes(file: str) -> list[int]:
     """Uncompressed bytes of each row group, for splitting work; raises InvalidInput."""
-    with open_source(file) as opened:
+    with open_seekable(file) as opened:
         try:
             footer = pq.ParquetFile(pa.PythonFile(opened, mode="r")).metadata
         except (pa.ArrowInvalid, OSError) as error:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import glob
 import gzip
 import os
+import shutil
+import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,11 +45,8 @@ def _find_local(pattern: str) -> Iterator[LandedFile]:
     elif os.path.exists(pattern) or not any(c in pattern for c in _GLOB):
         paths = [pattern]
     else:
-        paths = [
-            p
-            for p in glob.glob(pattern, recursive=True)
-            if os.path.isfile(p) and _is_landed(os.path.basename(p))
-        ]
+        found = [p for p in glob.glob(pattern, recursive=True) if os.path.isfile(p)]
+        paths = [p for p in found if _is_landed(p[len(_fixed_folder(pattern)) :])]
     for path in paths:
         try:
             status = os.stat(path)
@@ -63,11 +62,11 @@ def _find_remote(pattern: str) -> Iterator[LandedFile]:
     try:
         fs, path = fsspec.url_to_fs(pattern, **({"use_listings_cache": False} if scheme != "memory" else {}))
         if any(c in path for c in _GLOB):
-            infos = fs.glob(path, detail=True)
+            infos, folder = fs.glob(path, detail=True), _fixed_folder(path)
         elif fs.isdir(path):
-            infos = fs.find(path, detail=True)
+            infos, folder = fs.find(path, detail=True), path.rstrip("/") + "/"
         else:
-            infos = {path: fs.info(path)}
+            infos, folder = {path: fs.info(path)}, path  # asked for by name, whatever it is
     except FileNotFoundError as error:
         raise NotFound(f"file {pattern!r} does not exist") from error
     except (ImportError, ValueError) as error:
@@ -75,12 +74,19 @@ def _find_remote(pattern: str) -> Iterator[LandedFile]:
     except OSError as error:
         raise Unavailable(f"{pattern}: {error}") from error
     for name, info in infos.items():
-        if info.get("type") == "file" and _is_landed(name.rpartition("/")[2]):
+        if info.get("type") == "file" and _is_landed(name[len(folder) :]):
             modified = info.get("LastModified") or info.get("updated") or info.get("created")
             etag = str(info.get("ETag") or info.get("etag") or info.get("md5Hash") or modified or "").strip(
                 '"'
             )
             yield LandedFile(f"{scheme}://{name.lstrip('/')}", int(info["size"]), etag, _seconds(modified))
+
+
+def _fixed_folder(pattern: str) -> str:
+    """What comes before the first part with a sign of a glob, with its slash."""
+    parts = pattern.split("/")
+    fixed = next(i for i, part in enumerate(parts) if any(c in part for c in _GLOB))
+    return "".join(part + "/" for part in parts[:fixed])
 
 
 def _is_landed(name: str) -> bool:
@@ -116,6 +122,28 @@ def open_text(uri: str) -> Iterator[BinaryIO]:
                 yield cast(BinaryIO, unpacked)
         else:
             yield file
+
+
+@contextmanager
+def open_seekable(uri: str) -> Iterator[BinaryIO]:
+    """The bytes of a landed file, to be read in any order: where it is gzip, unpacked to a temporary file.
+
+    Raises InvalidInput where a gzip file is truncated or damaged.
+    """
+    with open_source(uri) as file:
+        packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        if not packed:
+            yield file
+            return
+        with tempfile.TemporaryFile() as unpacked:
+            try:
+                with gzip.open(file, "rb") as stream:
+                    shutil.copyfileobj(stream, unpacked, 1 << 20)
+            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+                raise InvalidInput(f"{uri}: the gzip file is damaged or truncated: {error}") from error
+            unpacked.seek(0)
+            yield cast(BinaryIO, unpacked)
 
 
 def line_blocks(file: BinaryIO, reading: Reading) -> Iterator[tuple[int, bytes]]:

@@ -15,9 +15,15 @@ from lake_core.objects.schema import EXACT_IN_DOUBLE
 from lake_core.objects.types import is_json, json_field
 
 
-def table_from_records(records: list[dict[str, Any]], declared: dict[str, pa.Field]) -> pa.Table:
-    """The records as a table; fields in the order first seen.  Declared values are converted already."""
-    names = dict.fromkeys(name for record in records for name in record)
+def table_from_records(
+    records: list[dict[str, Any]], declared: dict[str, pa.Field], *, otherwise: tuple[str, ...] = ()
+) -> pa.Table:
+    """The records as a table; fields in the order first seen.  Declared values are converted already.
+
+    A table without fields would have no records either: where no record has any, the fields `otherwise` are
+    there, all null.
+    """
+    names = dict.fromkeys(name for record in records for name in record) or dict.fromkeys(otherwise)
     fields, arrays = [], []
     for name in names:
         values = [record.get(name) for record in records]

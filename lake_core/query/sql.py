@@ -2,16 +2,24 @@
 
 Tables are named as a user writes a revision: `"flights"`, `"flights@12"`, `"flights@main"`, and the lake's
 own tables `"flights:objects"`, `"lake:pools"`.  A pool is offered as an Arrow data set whose scan is the
-pool's scan in key order; DuckDB hands down the columns and the conditions it wants applied, so only those columns
-are read.  JSON fields keep their type: they come back as the values they were.
+pool's scan in key order; DuckDB hands down the columns and the conditions it wants applied, so only those
+columns are read.  JSON fields keep their type: they come back as the values they were.
+
+SQL does not tell large letters from small ones and has no empty names: DuckDB calls a second such field `A_1`,
+one without a name `v4`, by its place.  A pool that never had a record has the fields of its key, and no rows.
+
+An answer that is not read to its end keeps DuckDB's threads and objects alive; what is still open when the
+program ends is closed then, while Python can still do it in order.
 """
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import duckdb
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -24,6 +32,7 @@ from lake_core.records.transactions import PLACES
 from lake_core.scan.scan import result_schema
 from lake_core.view import View
 
+_GIVES_ROWS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 META = ("branches", "log", "objects", "references")
 
 
@@ -32,22 +41,116 @@ def query(lake: Lake, sql: str) -> pa.RecordBatchReader:
 
     Raises InvalidInput (SQL that cannot be run), NotFound (pool, revision) and what scans raise.
     """
-    connection = duckdb.connect(
-        config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-    )
-    raised: list[LakeError] = []
+    question = _Question()
     try:
-        for name in sorted(connection.get_table_names(sql)):
-            connection.register(name, _table(lake, name, raised))
-        connection.execute("SET enable_external_access = false")
-        result = connection.sql(sql)
-        if result is None:
-            raise InvalidInput("query: the statement gives no rows; write one SELECT")
-        reader = result.to_arrow_reader(65_536)
-    except duckdb.Error as error:
-        raise raised[0] if raised else InvalidInput(f"query: {_one_line(error)}") from error
-    schema = pa.schema([_marked(f) for f in reader.schema])
-    return pa.RecordBatchReader.from_batches(schema, _batches(reader, schema, connection, raised))
+        reader, schema = question.ask(lake, sql)
+    except BaseException:
+        question.close()
+        raise
+    return pa.RecordBatchReader.from_batches(schema, question.answer(reader, schema))
+
+
+class _Question:
+    """One connection, from the SQL to the last record of the answer."""
+
+    _open: ClassVar[set[_Question]] = set()
+
+    def __init__(self) -> None:
+        self._connection: duckdb.DuckDBPyConnection | None = duckdb.connect(
+            config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+        )
+        self._raised: list[LakeError] = []
+        self._reader: pa.RecordBatchReader | None = None
+        self._open.add(self)
+
+    def ask(self, lake: Lake, sql: str) -> tuple[pa.RecordBatchReader, pa.Schema]:
+        """The answer as DuckDB streams it, and the schema with the lake's marks."""
+        connection = self._connection
+        assert connection is not None
+        try:
+            statements = connection.extract_statements(sql)
+            if len(statements) != 1 or statements[0].type not in _GIVES_ROWS:
+                raise InvalidInput("query: write one SELECT; a lake is changed by other commands")
+            names, own = _table_names(connection, sql)
+            for name in sorted(names):
+                try:
+                    connection.register(name, _table(lake, name, self._raised))
+                except NotFound:
+                    if name not in own:
+                        raise
+            connection.execute("SET TimeZone = 'UTC'")  # an answer does not depend on where it is asked
+            connection.execute("SET enable_external_access = false")
+            relation = connection.sql(sql)
+            self._reader = reader = relation.to_arrow_reader(65_536)
+            fields = zip(reader.schema, relation.types, strict=True)
+            return reader, pa.schema([_marked(field, kind) for field, kind in fields])
+        except duckdb.Error as error:
+            raise self._as_ours(error) from error
+
+    def answer(self, reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """The records of the answer."""
+        try:
+            for batch in reader:
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            raise self._as_ours(error) from error
+        finally:
+            self.close()
+
+    def _as_ours(self, error: Exception) -> LakeError:
+        return self._raised[0] if self._raised else InvalidInput(f"query: {_one_line(error)}")
+
+    def close(self) -> None:
+        """Stop, and give everything back; any number of times."""
+        connection, self._connection = self._connection, None  # whoever holds the answer holds no connection
+        if connection is None:
+            return
+        self._open.discard(self)
+        connection.interrupt()
+        if self._reader is not None:
+            self._reader.close()
+        connection.close()
+
+    @classmethod
+    def close_all(cls) -> None:
+        """At the end of the program: answers that nobody read to their end."""
+        for question in list(cls._open):
+            question.close()
+
+
+atexit.register(_Question.close_all)
+
+
+def _table_names(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[set[str], set[str]]:
+    """The tables that a statement names, and those among them that may be its own (WITH).
+
+    Taken from the parsed statement: DuckDB's own `get_table_names` binds it too, to tables without columns, and
+    fails at the first USING.  Of an EXPLAIN the parser gives no tree.
+    """
+    ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
+    tree = msgspec.json.decode(text)
+    if tree["error"]:
+        return connection.get_table_names(sql), set()
+    names: set[str] = set()
+    own: set[str] = set()
+    nodes = [tree]
+    while nodes:  # bounded by the tree
+        node = nodes.pop()
+        if isinstance(node, dict):
+            if node.get("type") == "BASE_TABLE" and not node["schema_name"]:
+                names.add(node["table_name"])
+            own |= {entry["key"] for entry in node.get("cte_map", {}).get("map", [])}
+        nodes += node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
+    _check_distinct(names)
+    return names, names & own
+
+
+def _check_distinct(names: set[str]) -> None:
+    """Raises InvalidInput where SQL cannot tell two tables apart."""
+    known: dict[str, str] = {}
+    for name in sorted(names):
+        if (other := known.setdefault(name.lower(), name)) != name:
+            raise InvalidInput(f'query: SQL does not tell "{other}" from "{name}"; ask for one at a time')
 
 
 def _one_line(error: Exception) -> str:
@@ -89,24 +192,41 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
 
     def __init__(self, view: View, raised: list[LakeError]) -> None:
         self._view, self._raised = view, raised
-        plain = result_schema(view.plan())
-        super().__init__(_offered(plain).empty_table())
+        self._stored = result_schema(view.plan())
+        if not self._stored.names:
+            self._stored = pa.schema(
+                [(name, pa.null()) for name in view.key.names] or [("record", pa.null())]
+            )
+        super().__init__(pa.Table.from_batches([], _offered(self._stored)))
 
     def scanner(
         self, columns: list[str] | None = None, filter: pc.Expression | None = None, **_: Any
     ) -> ds.Scanner:
         """The records, projected and filtered; both are DuckDB's wish and must be fulfilled exactly."""
         names = self.schema.names if columns is None else list(columns)
-        needed = list(names)
-        if filter is not None:
-            said = str(filter)
-            needed += [n for n in self.schema.names if n not in needed and n in said]
+        needed = names if filter is None else self._needed(names, filter)
         schema = pa.schema([self.schema.field(n) for n in names])
         return ds.Scanner.from_batches(self._batches(needed, names, filter, schema), schema=schema)
+
+    def _needed(self, names: list[str], filter: pc.Expression) -> list[str]:
+        """The columns to read: those wanted, and those that the filter names.
+
+        An expression does not tell its fields, only its text, so they are guessed; a guess with which the
+        filter cannot be evaluated gives way to all columns.
+        """
+        said = str(filter)
+        needed = names + [n for n in self._stored.names if n not in names and n in said]
+        try:
+            pa.schema([self._stored.field(n) for n in needed]).empty_table().filter(filter)
+        except (pa.ArrowException, KeyError):
+            return self._stored.names
+        return needed
 
     def _batches(
         self, needed: list[str], names: list[str], filter: pc.Expression | None, schema: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
+        if not self._view.references:
+            return
         try:
             for table in self._view.scan(columns=needed):
                 kept = table if filter is None else table.filter(filter)
@@ -118,27 +238,27 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
 
 
 def _offered(schema: pa.Schema) -> pa.Schema:
-    """As DuckDB is shown it: JSON as Arrow's JSON type, other marks left out."""
-    return pa.schema([pa.field(f.name, pa.json_() if is_json(f) else f.type) for f in schema])
+    """As DuckDB is shown it: JSON, at any depth, as Arrow's JSON type; other marks left out."""
+    return pa.schema([pa.field(f.name, _offered_type(f)) for f in schema])
 
 
-def _marked(field: pa.Field) -> pa.Field:
-    if getattr(field.type, "extension_name", "") == "arrow.json":
+def _offered_type(field: pa.Field) -> pa.DataType:
+    if is_json(field):
+        return pa.json_()
+    if pa.types.is_struct(field.type):
+        return pa.struct([pa.field(f.name, _offered_type(f)) for f in field.type])
+    if pa.types.is_list(field.type):
+        return pa.list_(_offered_type(field.type.value_field))
+    return field.type
+
+
+def _marked(field: pa.Field, kind: Any) -> pa.Field:
+    """A field of the answer with the lake's marks, which DuckDB's type tells; in Arrow's JSON is text."""
+    if str(kind) == "JSON":
         return json_field(field.name)
+    if kind.id == "list":
+        return field.with_type(pa.list_(_marked(field.type.value_field, kind.children[0][1])))
+    if kind.id == "struct":
+        members = zip(field.type, kind.children, strict=True)
+        return field.with_type(pa.struct([_marked(member, child) for member, (_, child) in members]))
     return field
-
-
-def _batches(
-    reader: pa.RecordBatchReader,
-    schema: pa.Schema,
-    connection: duckdb.DuckDBPyConnection,
-    raised: list[LakeError],
-) -> Iterator[pa.RecordBatch]:
-    try:
-        for batch in reader:
-            columns = [c.storage if isinstance(c, pa.ExtensionArray) else c for c in batch.columns]
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
-    except (duckdb.Error, pa.ArrowException, OSError) as error:
-        raise raised[0] if raised else InvalidInput(f"query: {_one_line(error)}") from error
-    finally:
-        connection.close()

@@ -1,7 +1,7 @@
 """The `lake` command as a test drives it: in this process, on a lake of its own.
 
-Every call is held to what all commands promise: an exit status from the table, an error of exactly one line on
-standard error that begins with `lake:`, nothing of a traceback anywhere.  An exception that escapes `main`
+Every call is held to what all commands promise: an exit status from the table, an error of exactly one line
+on standard error that begins with `lake:`, nothing of a traceback anywhere.  An exception that escapes `main`
 fails the test as it is.
 """
 
@@ -86,7 +86,9 @@ class Command:
         path.write_bytes(gzip.compress(data, mtime=0) if name.endswith(".gz") else data)
         return str(path)
 
-    def pool(self, name: str = "p", *, key: str = "k", types: dict[str, str] | None = None, **settings: str) -> str:
+    def pool(
+        self, name: str = "p", *, key: str = "k", types: dict[str, str] | None = None, **settings: str
+    ) -> str:
         """A new pool; `load_memory` stands for the setting `load.memory`."""
         declared = [word for field, kind in (types or {}).items() for word in ("--type", f"{field}={kind}")]
         chosen = [f"{n if n == 'bad_records' else n.replace('_', '.', 1)}={v}" for n, v in settings.items()]
@@ -97,7 +99,9 @@ class Command:
         """A load that is done; what it reports."""
         return self("load", pool, *files, "--json").records[0]
 
-    def load_records(self, pool: str, records: str | bytes | list[Any], name: str = "data.ndjson") -> dict[str, Any]:
+    def load_records(
+        self, pool: str, records: str | bytes | list[Any], name: str = "data.ndjson"
+    ) -> dict[str, Any]:
         """A load of one file made for it."""
         return self.load(pool, self.file(name, records))
 
