@@ -3,8 +3,9 @@
     find (no Spark) -> take in (mapped: a Spark job and a commit for each batch) -> report
 
 A pool takes part when its setting `ingest.source` names a place; how files are gathered into batches is the
-pool's policy too (`ingest.batch_*`).  It may be stopped and run again at any point: a batch is committed under
-a token made of what it holds.  Between tasks go the names of files, never their records.
+pool's policy too (`ingest.batch_*`).  It may be stopped and run again at any point: a batch is committed
+under a token made of what it holds.  Between tasks go the names of files, never their records.  A task that
+failed is tried again, unless its input is at fault.
 
 Runs by schedule (LAKE_INGEST_SCHEDULE, a cron line or a preset; default every five minutes), from the trigger
 form and from the command line:
@@ -18,7 +19,7 @@ import os
 from datetime import datetime, timedelta
 from typing import Any
 
-from airflow.sdk import Param, dag, task
+from airflow.sdk import ExceptionRetryPolicy, Param, RetryAction, RetryRule, dag, task
 
 PARAMS = {
     "lake": Param(
@@ -26,10 +27,16 @@ PARAMS = {
     ),
     "pools": Param([], type="array", items={"type": "string"}, title="Pools", description="None named: all"),
     "wait": Param(
-        True, type="boolean", title="Let small batches wait", description="as the pool's ingest.batch_age says"
+        True,
+        type="boolean",
+        title="Let small batches wait",
+        description="as the pool's ingest.batch_age says",
     ),
     "dry_run": Param(False, type="boolean", title="Dry run", description="Print the plan, change nothing"),
 }
+
+# trying again cannot help: somebody must mend the input or the lake
+FINAL = [f"lake_core.errors.{name}" for name in ("InvalidInput", "NotFound", "Corrupt")]
 
 
 @dag(
@@ -38,7 +45,11 @@ PARAMS = {
     start_date=datetime(2026, 1, 1),
     catchup=False,
     max_active_runs=1,
-    default_args={"retries": 3, "retry_delay": timedelta(seconds=10)},
+    default_args={
+        "retries": 3,
+        "retry_delay": timedelta(seconds=10),
+        "retry_policy": ExceptionRetryPolicy(rules=[RetryRule(exception=FINAL, action=RetryAction.FAIL)]),
+    },
     params=PARAMS,
     tags=["lake"],
     doc_md=__doc__,

@@ -4,11 +4,11 @@
     load("flights@12")       a revision; also a branch, BRANCH@TIME, a transaction id
     load("flights.$nokey")   a sub-pool
 
-Options: `lake` (or the variable LAKE), `columns` (A,B: only these are read), `from`, `to` (a key range, JSON),
-`at`, `tasks` (how many the read is split into; by default one for each `TASK_SIZE` bytes, at most 256).
-A schema given by the user (`.schema("a int, b string")`) chooses columns as well.  Comparisons with leading
-key fields in a `where` are used to read less, and still applied by Spark, when
-`spark.sql.python.filterPushdown.enabled` is on.
+Options: `lake` (or the variable LAKE), `columns` (A,B: only these are read), `from`, `to` (a key range,
+JSON), `at`, `tasks` (how many the read is split into; by default one for each `TASK_SIZE` bytes, at most
+256).  A schema given by the user (`.schema("a int, b string")`) chooses columns and their types as well; a
+column that no record has is null.  Comparisons with the leading key field in a `where` are used to read
+less, and still applied by Spark, when `spark.sql.python.filterPushdown.enabled` is on.
 
 The reader pins the transaction when it is planned, so all tasks read one snapshot.  A task reads a range of
 keys and merges; the ranges follow each other, so the rows of the whole read are in key order.  It runs on
@@ -17,6 +17,8 @@ Python workers, by the same scan as `lake scan`.
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
 import json
 import os
 import sys
@@ -38,6 +40,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from lake_core.commits.landing import key_classes
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER
@@ -50,6 +53,8 @@ from spark_apps.sparktypes import spark_schema, to_batch
 TASK_SIZE = 64 << 20
 MOST_TASKS = 256
 _PUSHING_WORKER = "pyspark.sql.worker.data_source_pushdown_filters"
+_NOTHING = KeyRange(b"", b"")
+_MICROSECOND = dt.timedelta(microseconds=1)
 
 
 @dataclass
@@ -103,15 +108,20 @@ class LakeReader(DataSourceReader):
         self._options["at"] = str(view.n) if view.n else view.branch
         self._options["path"] = options["path"].partition("@")[0]
         self._span = view.span(low=_key(options.get("from")), high=_key(options.get("to")))
+        if self._span.empty:
+            raise InvalidInput("the key range is empty: `to` does not come after `from`")
+        if not view.n:  # no transaction to pin: what is committed from here on is not of this read
+            self._span = _NOTHING
+        self._tasks = _count(options.get("tasks"))
 
     def partitions(self) -> Sequence[InputPartition]:
         """One key range a task, of about equal weight, in key order."""
         if self._span.empty:
-            return [KeyPartition(KeyRange(b"", b""))]
+            return [KeyPartition(_NOTHING)]
         view = open_view(self._options)
         references = view.state.branches[view.branch].snapshot.find(self._span, sub=view.sub)
         size = sum(r.size for r in references)
-        tasks = int(self._options.get("tasks") or min(MOST_TASKS, -(-size // TASK_SIZE)))
+        tasks = self._tasks or min(MOST_TASKS, -(-size // TASK_SIZE))
         return [KeyPartition(span) for span in split_range(references, self._span, pieces=max(1, tasks))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -155,18 +165,46 @@ def _key(text: str | None) -> Any:
         return text
 
 
+def _count(text: str | None) -> int:
+    if text is not None and not (text.isdigit() and int(text)):
+        raise InvalidInput(f"tasks={text}: use a whole number of at least 1")
+    return int(text or 0)
+
+
 def _range_of(wanted: Filter, view: View) -> KeyRange | None:
-    """The keys that can fulfil a comparison with the leading key field, None where it says nothing of them."""
+    """The keys that can fulfil a comparison with the leading key field; None where it says nothing."""
     if not isinstance(wanted, EqualTo | GreaterThan | GreaterThanOrEqual | LessThan | LessThanOrEqual):
         return None
     leading = view.key.fields[0] if view.key.fields else None
-    if leading is None or wanted.attribute != (leading.name,) or wanted.value is None:
+    if leading is None or wanted.attribute != (leading.name,):
         return None
-    try:
-        bound = view.bound(wanted.value)
-    except InvalidInput:  # a constant of another type: Spark will compare it
+    values = _key_values(wanted.value, key_classes(view.state, view.key).get(leading.name))
+    if not values:
         return None
+    bounds = sorted(view.bound(value) for value in values)
     if isinstance(wanted, EqualTo):
-        return KeyRange(bound, bound + AFTER)
+        return KeyRange(bounds[0], bounds[-1] + AFTER)
     upwards = isinstance(wanted, GreaterThan | GreaterThanOrEqual) != leading.descending
-    return KeyRange(bound, None) if upwards else KeyRange(b"", bound + AFTER)
+    return KeyRange(bounds[0], None) if upwards else KeyRange(b"", bounds[-1] + AFTER)
+
+
+def _key_values(value: Any, key_class: str | None) -> list[Any]:
+    """The least and the greatest key value that Spark may take for `value`; none where it is of another type.
+
+    Spark compares what it was given: unsigned integers as decimals, instants cut to microseconds.
+    """
+    match key_class, value:
+        case "number", decimal.Decimal() if value == value.to_integral_value():
+            return [int(value)] if -(2**63) <= value < 2**64 else []
+        case "number", int() | float() if not isinstance(value, bool):
+            return [value]
+        case "timestamp" | "timestamp with zone", dt.datetime():
+            try:
+                return [value - _MICROSECOND, value + _MICROSECOND]
+            except OverflowError:
+                return []
+        case "date", dt.date() if not isinstance(value, dt.datetime):
+            return [value]
+        case ("string", str()) | ("bytes", bytes()) | ("boolean", bool()) | ("decimal", decimal.Decimal()):
+            return [value]
+    return []

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from lake_core import errors
 from lake_core.branch import Branch, Job, LoadResult
+from lake_core.errors import Conflict
 from lake_core.ingest.block import Reading
 from lake_core.ingest.formats import format_of, read_blocks
 from lake_core.ingest.load import ObjectBuilder
@@ -71,7 +72,7 @@ def ingest(
     """Take in the files as one transaction; `consume` records them as taken.
 
     `parallelism` is the number of tasks aimed at (0: twice the session's default).  Raises what
-    `Branch.commit` raises, and InvalidInput for bad records.
+    `Branch.commit` raises, InvalidInput for bad records, and Conflict for a file that was changed meanwhile.
     """
     target = lake.pool(pool).branch(branch)
     job = target.job(token=token, message=message)
@@ -79,6 +80,8 @@ def ingest(
         return job
     units = _units(files, format, parallelism or 2 * _default_parallelism(spark))
     written = _run(spark, _work(lake, target, job, units, format)) if units else []
+    if consume:
+        _check_unchanged(files)
     schemas = {action.schema: schema for action, schema in written}
     return target.commit(
         job,
@@ -88,11 +91,21 @@ def ingest(
     )
 
 
+def _check_unchanged(files: list[LandedFile]) -> None:
+    """What is recorded as taken is what was read: a file that grew on the way would be taken in twice."""
+    now = {f.uri: f.source for f in find_files([f.uri for f in files])}
+    changed = [f.uri for f in files if now.get(f.uri) != f.source]
+    if changed:
+        raise Conflict(f"{changed[0]} was changed while it was read; the next run takes it in as it is then")
+
+
 def _default_parallelism(spark: Any) -> int:
-    """Cores of the session; Spark Connect does not tell, so its configuration is asked."""
-    master = spark.conf.get("spark.master", "local[2]")
-    digits = "".join(c for c in master.partition("[")[2].partition(",")[0] if c.isdigit())
-    return int(digits) if digits else 2
+    """Cores of the session; Spark Connect does not tell, but cuts a range into as many partitions."""
+    context = getattr(spark, "sparkContext", None)
+    if context is not None:
+        return int(context.defaultParallelism)
+    cut = "select spark_partition_id() as part from range(100000)"
+    return int(spark.sql(f"select max(part) + 1 as cores from ({cut})").first().cores)
 
 
 def _units(files: list[LandedFile], format: str, parallelism: int) -> list[Unit]:
@@ -129,7 +142,10 @@ def _run(spark: Any, work: Work) -> list[tuple[AddObject, pa.Schema]]:
         kind = getattr(errors, failures[0].kind)
         raise kind(bytes(failures[0].body).decode())
     objects = [
-        (msgspec.msgpack.decode(row.body, type=AddObject), pa.ipc.read_schema(pa.py_buffer(bytes(row.schema))))
+        (
+            msgspec.msgpack.decode(row.body, type=AddObject),
+            pa.ipc.read_schema(pa.py_buffer(bytes(row.schema))),
+        )
         for row in answers
     ]
     return sorted(objects, key=lambda pair: pair[0].place)
@@ -188,17 +204,19 @@ def take_in_batch(batch: dict[str, Any]) -> dict[str, Any]:
     """
     lake = Lake.open(batch["lake"])
     pool = lake.pool(batch["pool"])
-    with spark_session(f"lake ingest {batch['pool']}") as spark:
-        result = ingest(
-            spark,
-            lake,
-            pool=batch["pool"],
-            files=msgspec.convert(batch["files"], list[LandedFile]),
-            branch=batch["branch"],
-            format=pool.settings["ingest.format"],
-            token=batch["token"],
-            message=f"ingest of {len(batch['files'])} files",
-        )
+    result = pool.branch(batch["branch"]).job(token=batch["token"])
+    if not isinstance(result, LoadResult):  # not committed before: Spark is worth starting
+        with spark_session(f"lake ingest {batch['pool']}") as spark:
+            result = ingest(
+                spark,
+                lake,
+                pool=batch["pool"],
+                files=msgspec.convert(batch["files"], list[LandedFile]),
+                branch=batch["branch"],
+                format=pool.settings["ingest.format"],
+                token=batch["token"],
+                message=f"ingest of {len(batch['files'])} files",
+            )
     return {"pool": batch["pool"]} | vars(result)
 
 

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as T
 
-from lake_core.objects.types import is_json
+from lake_core.errors import InvalidInput
+from lake_core.objects.types import is_json, show_type
 
 _VARIANT = pa.struct(
     [
@@ -60,48 +61,54 @@ def _carried(kind: pa.DataType) -> pa.DataType:
 
 
 def to_batch(table: pa.Table, target: pa.Schema) -> list[pa.RecordBatch]:
-    """Records in Spark's Arrow schema `target` (fields by name), as batches."""
+    """Records in Spark's Arrow schema `target` (fields by name, absent ones null), as batches.
+
+    Raises InvalidInput where a user's schema asks for a type that the values are not.
+    """
     columns = []
     for field in target:
         index = table.schema.get_field_index(field.name)
         if index < 0:
             columns.append(pa.nulls(table.num_rows, field.type))
-        else:
-            source = table.schema.field(index)
-            columns.append(
-                pa.chunked_array(
-                    [_convert(chunk, source, field.type) for chunk in table.column(index).chunks], field.type
-                )
-            )
+            continue
+        source = table.schema.field(index)
+        try:
+            chunks = [_convert(chunk, source, field.type) for chunk in table.column(index).chunks]
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+            raise InvalidInput(
+                f"column {field.name!r}: {show_type(source)} cannot be read as {field.type}: {error}"
+            ) from error
+        columns.append(pa.chunked_array(chunks, field.type))
     return pa.table(columns, schema=target).to_batches()
 
 
 def _convert(array: pa.Array, source: pa.Field, target: pa.DataType) -> pa.Array:
-    if is_json(source):
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), target)
+    if is_json(source) and target.equals(_VARIANT, check_metadata=False):
         return _variants(array, target)
-    if pa.types.is_struct(target):
-        children = [
-            _convert(child, source.type.field(child_field.name), child_field.type)
-            for child_field, child in zip(target, _children(array), strict=True)
-        ]
+    if pa.types.is_struct(target) and pa.types.is_struct(array.type):
+        children = [_child(array, source, field) for field in target]
         mask = pc.invert(array.is_valid()) if array.null_count else None
         return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
-    if pa.types.is_list(target):
+    if pa.types.is_list(target) and pa.types.is_list(array.type):
         values = _convert(array.flatten(), source.type.value_field, target.value_type)
         lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int32())
         offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
         mask = pc.invert(array.is_valid()) if array.null_count else None
         return pa.ListArray.from_arrays(offsets, values, type=target, mask=mask)
-    if pa.types.is_timestamp(target) and source.type.unit == "ns":
+    if pa.types.is_timestamp(target) and pa.types.is_timestamp(array.type) and array.type.unit == "ns":
         return array.cast(target, safe=False)  # Spark has no nanoseconds
+    if pa.types.is_time(array.type):
+        array = array.cast(pa.int32() if pa.types.is_time32(array.type) else pa.int64())
     return array if array.type == target else array.cast(target)
 
 
-def _children(array: pa.Array) -> list[pa.Array]:
-    return list(array.flatten()) if array.null_count == 0 else [
-        array.field(i).slice(array.offset, len(array)) if len(array.field(i)) != len(array) else array.field(i)
-        for i in range(array.type.num_fields)
-    ]
+def _child(array: pa.StructArray, source: pa.Field, wanted: pa.Field) -> pa.Array:
+    index = array.type.get_field_index(wanted.name)
+    if index < 0:
+        return pa.nulls(len(array), wanted.type)
+    return _convert(array.field(index), source.type.field(index), wanted.type)
 
 
 def _variants(array: pa.Array, target: pa.DataType) -> pa.Array:

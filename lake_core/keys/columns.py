@@ -32,6 +32,15 @@ def key_at(table: pa.Table | pa.RecordBatch, row: int, key: PoolKey) -> bytes:
     )
 
 
+def keys_at(table: pa.Table, rows: list[int], key: PoolKey) -> list[bytes]:
+    """The encoded keys of some records."""
+    parts = []
+    for f in key.fields:
+        column = table.column(f.name).take(pa.array(rows, pa.int64()))
+        parts.append([encode_value(from_scalar(v), descending=f.descending) for v in column])
+    return [b"".join(values) for values in zip(*parts, strict=True)] if parts else [b""] * len(rows)
+
+
 def sort_order(
     table: pa.Table | pa.RecordBatch, key: PoolKey, *, then: tuple[npt.NDArray[np.uint64], ...] = ()
 ) -> npt.NDArray[np.int64] | None:

@@ -85,7 +85,9 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
         lake, pools=list(params.get("pools") or []), wait=bool(params.get("wait", True)), now=time.time()
     )
     for found in batches:
-        print(f"{found.pool}: {len(found.batch.files)} files, {found.batch.size:,} bytes, token {found.token}")
+        print(
+            f"{found.pool}: {len(found.batch.files)} files, {found.batch.size:,} bytes, token {found.token}"
+        )
     if not batches:
         print("nothing has landed that was not taken in")
     if params.get("dry_run"):
@@ -97,7 +99,7 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
             "pool": found.pool,
             "branch": found.branch,
             "token": found.token,
-            "files": msgspec.to_builtins(found.batch.files),
+            "files": msgspec.to_builtins(list(found.batch.files)),
         }
         for found in batches
     ]
@@ -108,7 +110,8 @@ def report(results: list[dict[str, Any]]) -> dict[str, int]:
     for result in results:
         print(
             f"{result['pool']}: transaction {result['transaction']}, {result['records']:,} records in "
-            f"{result['objects']} objects, {result['nokey']:,} without the key, {result['rejected']:,} rejected"
+            f"{result['objects']} objects, {result['nokey']:,} without the key, "
+            f"{result['rejected']:,} rejected"
             + (" (had been committed before)" if result["repeated"] else "")
         )
     counted = ("records", "objects", "nokey", "rejected")

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from lake_core import naming
 from lake_core.errors import Unavailable
 from lake_core.keys import PoolKey
-from lake_core.keys.columns import key_at, sort_order
+from lake_core.keys.columns import key_at, keys_at, sort_order
 from lake_core.keys.encoding import key_class
 from lake_core.objects import metadata
 from lake_core.objects.metadata import ObjectMetadata, Origin
@@ -65,6 +65,7 @@ def write_object(
         table = table.take(pa.array(order))
     low, last = key_at(table, 0, key), key_at(table, table.num_rows - 1, key)
     schema = table.schema
+    ranks = metadata.sample_ranks(table.num_rows)
     described = ObjectMetadata(
         version=metadata.VERSION,
         object=object_id,
@@ -75,8 +76,8 @@ def write_object(
         records=table.num_rows,
         low=low,
         high=last + _BEYOND,
-        groups=tuple(key_at(table, row, key) for row in range(0, table.num_rows, ROW_GROUP)),
-        sample=tuple((rank, key_at(table, rank, key)) for rank in metadata.sample_ranks(table.num_rows)),
+        groups=tuple(keys_at(table, list(range(0, table.num_rows, ROW_GROUP)), key)),
+        sample=tuple(zip(ranks, keys_at(table, ranks, key), strict=True)),
     )
     name = naming.data_object(origin.pool, object_id)
     try:

@@ -1,0 +1,153 @@
+"""One Airflow and one Spark Connect for all tests of this folder, beside a lake that they share.
+
+Each test has a pool and a landing place of its own.  The DAG's schedule is `@once`: there is one scheduled
+run, when the DAG is first let loose, and all others are asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from lake_core.lake import Lake
+from lake_core.records import Source, Transaction
+from lake_core.records.transactions import Consume
+from local.services import Services, running
+
+DAG = "lake_ingest"
+RUN_SECONDS = 180.0
+SCHEDULED = "scheduled"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A pool that the agent keeps, and where its files land."""
+
+    lake: Lake
+    pool: str
+    folder: Path
+
+    def land(self, name: str, records: list[dict[str, Any]] | bytes) -> str:
+        """A file that lands, whole at once; its name."""
+        data = (
+            records
+            if isinstance(records, bytes)
+            else b"".join(json.dumps(r).encode() + b"\n" for r in records)
+        )
+        path = self.folder / name
+        draft = self.folder / f".{name}"
+        draft.write_bytes(data)
+        draft.replace(path)
+        return str(path)
+
+    @property
+    def keys(self) -> list[int]:
+        """The keys of all records, in the order of the scan."""
+        table = self.lake.pool(self.pool).at().to_table()
+        return table["k"].to_pylist() if table.num_columns else []
+
+    @property
+    def log(self) -> list[Transaction]:
+        """The transactions, oldest first."""
+        return [transaction for _, transaction in self.lake.pool(self.pool).log()][::-1]
+
+    @property
+    def taken(self) -> list[list[Source]]:
+        """The files that each transaction took."""
+        return [
+            [
+                source
+                for action in transaction.actions
+                if isinstance(action, Consume)
+                for source in action.sources
+            ]
+            for transaction in self.log
+        ]
+
+    @property
+    def data(self) -> list[Path]:
+        """The data objects on the store."""
+        folder = (
+            Path(self.lake.store.uri.removeprefix("file://")) / self.lake.pool(self.pool).config.id / "data"
+        )
+        return list(folder.glob("*.parquet"))
+
+
+@dataclass(frozen=True)
+class Agent:
+    """The ingest DAG on a running Airflow."""
+
+    services: Services
+    lake: Lake
+    folder: Path
+
+    def place(self, pool: str, settings: Mapping[str, str] | None = None) -> Place:
+        """A new pool with a landing place."""
+        landing = self.folder / pool
+        landing.mkdir()
+        self.lake.create_pool(pool, key="k", settings={"ingest.source": str(landing), **(settings or {})})
+        return Place(self.lake, pool, landing)
+
+    def trigger(self, place: Place, **conf: Any) -> str:
+        """Asks for a run for one pool; its id."""
+        return self.services.api.trigger(DAG, conf={"pools": [place.pool], **conf})
+
+    def wait(self, run: str) -> str:
+        """The state in which the run ends."""
+        return self.services.api.wait(DAG, run, seconds=RUN_SECONDS)
+
+    def run(self, place: Place, **conf: Any) -> str:
+        """A run for one pool that must succeed; its id."""
+        run = self.trigger(place, **conf)
+        assert self.wait(run) == "success", self.services.api.run_url(DAG, run)
+        return run
+
+    def tasks(self, run: str, task: str) -> list[dict[str, Any]]:
+        """The instances of a task, mapped ones each."""
+        return [found for found in self.services.api.tasks(DAG, run) if found["task_id"] == task]
+
+    def result(self, run: str) -> dict[str, int]:
+        """What the run reports."""
+        return dict(self.services.api.xcom(DAG, run, "report"))
+
+    def spark_daemons(self) -> list[psutil.Process]:
+        """What the Spark server started to make Python workers."""
+        started = running(self.services.run_dir, "spark")
+        assert started is not None
+        below = psutil.Process(started.keeper.pid).children(recursive=True)
+        java = [process for process in below if process.name() == "java"]
+        return [child for process in java for child in process.children()]
+
+    def task_process(self, instance: dict[str, Any]) -> psutil.Process | None:
+        """The process in which the task's code runs, by the title that Airflow gives it."""
+        title = f"airflow worker -- {instance['id']}"
+        for process in psutil.process_iter(["cmdline"]):
+            if " ".join(process.info["cmdline"] or []).strip() == title:
+                return process
+        return None
+
+
+@pytest.fixture(scope="session")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
+    """Airflow with the project's DAGs, the scheduled run of the ingest DAG begun with a file to take."""
+    folder = tmp_path_factory.mktemp("airflow")
+    lake = Lake.create(str(folder / "lake"))
+    keepers: list[psutil.Process] = []
+    with Services(
+        run_dir=folder / "run", lake=str(folder / "lake"), env={"LAKE_INGEST_SCHEDULE": "@once"}, silent=True
+    ) as services:
+        keepers += psutil.Process().children()
+        agent = Agent(services, lake, folder)
+        agent.place(SCHEDULED).land("a.ndjson", [{"k": 2}, {"k": 1}])
+        services.api.wait_for_dag(DAG)
+        services.api.set_paused(DAG, False)
+        yield agent
+        below = [process for keeper in keepers for process in keeper.children(recursive=True)]
+    _, left = psutil.wait_procs(below, timeout=10)
+    assert not left, f"left behind: {left}"

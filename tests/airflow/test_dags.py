@@ -1,0 +1,68 @@
+"""The DAG files: they load, quickly and without errors, and are what the agents' page says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.airflow
+
+ROOT = Path(__file__).resolve().parents[2]
+LOAD = """
+import json, sys
+from airflow.dag_processing.dagbag import DagBag
+bag = DagBag(dag_folder=sys.argv[1])
+print("LOADED " + json.dumps({
+    "errors": bag.import_errors,
+    "modules": sorted(name for name in sys.modules if name.partition(".")[0] in {"pyspark", "duckdb"}),
+    "dags": {
+        dag.dag_id: {
+            "schedule": dag.schedule,
+            "params": {name: param.value for name, param in dag.params.items()},
+            "catchup": dag.catchup,
+            "runs": dag.max_active_runs,
+            "tasks": {task.task_id: sorted(task.upstream_task_ids) for task in dag.tasks},
+        }
+        for dag in bag.dags.values()
+    },
+}))
+"""
+
+
+def load(folder: Path, **environ: str) -> dict[str, Any]:
+    """What Airflow finds in the project's DAG folder, in a process and a home of its own."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "LAKE"))}
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, str(ROOT / "dags")],
+        env={**clean, "AIRFLOW_HOME": str(folder), "AIRFLOW__CORE__LOAD_EXAMPLES": "False", **environ},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("LOADED ")]
+    assert lines, done.stderr
+    return dict(json.loads(lines[-1].removeprefix("LOADED ")))
+
+
+def test_the_dags_load_without_errors_and_without_spark(tmp_path: Path) -> None:
+    loaded = load(tmp_path, LAKE="/some/lake")
+    assert loaded["errors"] == {}
+    assert loaded["modules"] == [], "read every half minute, a DAG file imports nothing that is slow"
+    ingest = loaded["dags"]["lake_ingest"]
+    assert ingest["tasks"] == {"find": [], "take_in": ["find"], "report": ["take_in"]}
+    assert ingest["params"] == {"lake": "/some/lake", "pools": [], "wait": True, "dry_run": False}
+    assert (ingest["schedule"], ingest["catchup"], ingest["runs"]) == ("*/5 * * * *", False, 1)
+
+
+@pytest.mark.parametrize(("variable", "schedule"), [("", None), ("@daily", "@daily")])
+def test_the_schedule_is_the_operators_choice(tmp_path: Path, variable: str, schedule: str | None) -> None:
+    found = load(tmp_path, LAKE_INGEST_SCHEDULE=variable)["dags"]["lake_ingest"]["schedule"]
+    assert found == schedule

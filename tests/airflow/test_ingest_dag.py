@@ -1,0 +1,152 @@
+"""The ingest agent on a real Airflow and a real Spark: what has landed is taken in, each file once."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import psutil
+import pytest
+
+from lake_core.ingest.sources import find_files
+from tests.airflow.conftest import DAG, SCHEDULED, Agent, Place
+from tests.spark.proc import await_true
+
+pytestmark = pytest.mark.airflow
+
+SECRET = "only-in-the-records"
+
+
+def records(*keys: int) -> list[dict[str, Any]]:
+    return [{"k": k, "text": SECRET} for k in keys]
+
+
+def test_airflow_has_read_the_dags(agent: Agent) -> None:
+    assert agent.services.api.import_errors() == {}
+    assert DAG in agent.services.api.dag_ids()
+
+
+def test_a_scheduled_run_takes_in_what_has_landed_for_every_pool(agent: Agent) -> None:
+    runs = await_true(
+        lambda: [run for run in agent.services.api.runs(DAG) if run["run_type"] == "scheduled"],
+        seconds=60,
+        what="the scheduled run exists",
+    )
+    assert agent.wait(runs[0]["dag_run_id"]) == "success"
+    assert Place(agent.lake, SCHEDULED, agent.folder / SCHEDULED).keys == [1, 2]
+
+
+def test_each_file_is_taken_in_once_and_recorded_as_it_was(agent: Agent) -> None:
+    place = agent.place("batches", {"ingest.batch_files": "2"})
+    other = agent.place("not_asked_for")
+    other.land("a.ndjson", records(1))
+    for i in range(5):
+        place.land(f"{i}.ndjson", records(9 - i, i))
+    landed = [file.source for file in find_files([str(place.folder)])]
+
+    first = agent.run(place)
+    assert [task["state"] for task in agent.tasks(first, "take_in")] == ["success"] * 3
+    assert place.keys == list(range(10))
+    assert sorted(len(taken) for taken in place.taken) == [1, 2, 2], "a transaction for each batch"
+    assert sorted((source for taken in place.taken for source in taken), key=lambda s: s.uri) == landed
+    assert all(source.uri and source.size and source.etag for source in landed)
+    assert other.keys == []
+
+    again = agent.run(place)
+    assert agent.result(again) == {"batches": 0, "records": 0, "objects": 0, "nokey": 0, "rejected": 0}
+    assert len(place.log) == 3
+
+    late = place.land("0-late.ndjson", records(-1))
+    third = agent.run(place)
+    assert agent.result(third)["records"] == 1
+    assert [source.uri for source in place.taken[-1]] == [late]
+    assert place.keys == list(range(-1, 10))
+
+    for run in (first, third):
+        assert SECRET not in everything_passed(agent, run), "records do not go through XCom"
+
+
+def everything_passed(agent: Agent, run: str) -> str:
+    """All XComs of the run, as text."""
+    api = agent.services.api
+    passed = []
+    for task in ("find", "take_in", "report"):
+        path = f"dags/{DAG}/dagRuns/{run}/taskInstances/{task}/xcomEntries"
+        for instance in agent.tasks(run, task):
+            for entry in api.get(path, map_index=instance["map_index"])["xcom_entries"]:
+                found = api.xcom(DAG, run, task, key=entry["key"], map_index=instance["map_index"])
+                passed.append(json.dumps(found))
+    assert len(passed) >= 3
+    return "\n".join(passed)
+
+
+def test_a_dry_run_from_the_command_line_says_what_it_would_do_and_does_nothing(agent: Agent) -> None:
+    place = agent.place("dry")
+    place.land("a.ndjson", records(1))
+    conf = json.dumps({"pools": [place.pool], "dry_run": True})
+    agent.services.airflow(["dags", "trigger", DAG, "--run-id", "by-hand", "--conf", conf])
+    assert agent.wait("by-hand") == "success"
+    said = agent.services.api.log(DAG, "by-hand", "find")
+    assert "dry: 1 files" in said
+    assert "dry run: nothing is taken in" in said
+    assert [task["state"] for task in agent.tasks("by-hand", "take_in")] == ["skipped"]
+    assert (place.log, place.data) == ([], [])
+
+
+def test_a_batch_waits_for_its_age_unless_it_is_asked_not_to(agent: Agent) -> None:
+    place = agent.place("patient", {"ingest.batch_age": "1d"})
+    place.land("a.ndjson", records(1))
+    assert agent.result(agent.run(place))["batches"] == 0
+    assert agent.result(agent.run(place, wait=False))["records"] == 1
+    assert place.keys == [1]
+
+
+def test_bad_input_fails_at_once_names_the_line_and_commits_nothing(agent: Agent) -> None:
+    place = agent.place("bad")
+    place.land("a.ndjson", records(1))
+    bad = place.land("b.ndjson", b'{"k": 2}\noops\n')
+    run = agent.trigger(place)
+    assert agent.wait(run) == "failed"
+    (task,) = agent.tasks(run, "take_in")
+    assert (task["state"], task["try_number"]) == ("failed", 1), "trying again cannot help"
+    path = f"dags/{DAG}/dagRuns/{run}/taskInstances/take_in/logs/1"
+    trace = json.dumps(agent.services.api.get(path, map_index=0, full_content=True))
+    assert f"{bad}, line 2" in trace
+    assert place.log == []
+    os.unlink(bad)
+    assert agent.result(agent.run(place))["records"] == 1
+
+
+def test_runs_share_a_spark_session_so_that_a_server_left_running_does_not_grow(agent: Agent) -> None:
+    """Each session of its own would leave its Python processes until the server stops."""
+    place = agent.place("again")
+    daemons = []
+    for i in range(2):
+        place.land(f"{i}.ndjson", records(i))
+        agent.run(place)
+        daemons.append(len(agent.spark_daemons()))
+    assert place.keys == [0, 1]
+    assert daemons[0] == daemons[1] > 0
+
+
+def test_a_task_killed_while_spark_works_is_tried_again_and_ends_with_every_record_once(agent: Agent) -> None:
+    place = agent.place("killed", {"load.memory": "200kB"})
+    files, each = 20, 5_000  # of a megabyte, and an object, each
+    for i in range(files):
+        lines = (b'{"k": %d, "text": "%0200d"}' % (n * files + i, n) for n in range(each))
+        place.land(f"{i:02}.ndjson", b"\n".join(lines) + b"\n")
+    run = agent.trigger(place)
+    await_true(lambda: place.data, seconds=90, what="Spark has written an object")
+    (task,) = agent.tasks(run, "take_in")
+    process = agent.task_process(task)
+    assert process is not None
+    process.kill()
+    psutil.wait_procs([process], timeout=10)
+    assert place.log == [], "it was killed before it could commit"
+    assert agent.wait(run) == "success"
+    (task,) = agent.tasks(run, "take_in")
+    assert (task["state"], task["try_number"]) == ("success", 2)
+    assert place.keys == list(range(files * each))
+    assert len(place.log) == 1
+    assert agent.result(agent.run(place))["batches"] == 0

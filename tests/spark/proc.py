@@ -1,0 +1,72 @@
+"""Processes that a test started: found by their session, waited for, and ended where a test failed.
+
+A process started with `start_new_session` is the leader of a session that all its descendants stay in,
+however often they are orphaned.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import psutil
+
+Found = TypeVar("Found")
+TICK = 0.005
+
+
+def in_session(leader: int) -> list[psutil.Process]:
+    """The living processes of the leader's session, itself included."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if os.getsid(process.pid) == leader and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except (psutil.Error, OSError):
+            continue  # it ended while it was looked at
+    return found
+
+
+def end_all(left: list[psutil.Process]) -> None:
+    """Kills them, which must be the test's own."""
+    for process in left:
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue
+    psutil.wait_procs(left, timeout=10)
+
+
+def await_true(condition: Callable[[], Found], *, seconds: float, what: str) -> Found:
+    """The first true answer of the condition; fails after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds:.0f} s: {what}")
+        time.sleep(TICK)
+    return found
+
+
+def python_workers(root: psutil.Process) -> list[psutil.Process]:
+    """The Python workers below a Spark driver: what its daemons forked."""
+    return [
+        process
+        for process in _below(root)
+        if _runs_daemon(process) and (parent := process.parent()) is not None and _runs_daemon(parent)
+    ]
+
+
+def _below(root: psutil.Process) -> list[psutil.Process]:
+    try:
+        return root.children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _runs_daemon(process: psutil.Process) -> bool:
+    try:
+        return "pyspark.daemon" in " ".join(process.cmdline())
+    except psutil.Error:
+        return False

@@ -1,0 +1,402 @@
+"""`spark.read.format("lake")`: the records of `lake scan`, in its order; asked for less, it reads less."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import decimal
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import functions as f
+from pyspark.sql.datasource import EqualTo, GreaterThan, LessThanOrEqual
+from pyspark.sql.types import StructType
+
+from lake_core.ingest.sources import find_files
+from lake_core.lake import Lake
+from lake_core.objects.jsontext import json_lines
+from local.flights import KEY, NULL, RECORDS, by_day, read_flights
+from spark_apps.datasource import LakeDataSource, PushingReader
+from spark_apps.ingest import ingest
+from tests.spark.answers import assert_same, read
+from tests.spark.conftest import Landing
+
+pytestmark = pytest.mark.spark
+
+ZEEK = Path(__file__).resolve().parents[3] / "shared" / "data" / "zeek" / "ndjson"
+
+
+def load(spark: Any, landing: Landing, name: str = "p", **options: str) -> Any:
+    """The pool as a data frame."""
+    return spark.read.format("lake").option("lake", landing.uri).options(**options).load(name)
+
+
+def keys(df: Any, field: str = "k") -> list[Any]:
+    """The key of every row, in the order of the rows."""
+    return df.toArrow()[field].to_pylist()
+
+
+@pytest.fixture
+def numbers(landing: Landing) -> Landing:
+    """A pool of the numbers 0 to 99 in four objects that follow each other, each in a transaction."""
+    landing.pool()
+    branch = landing.lake.pool("p").branch()
+    for low in range(0, 100, 25):
+        branch.append(pa.table({"k": range(low, low + 25), "s": [f"s{n}" for n in range(low, low + 25)]}))
+    return landing
+
+
+# --- real records
+
+
+@pytest.fixture(scope="module")
+def zeek(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[pa.Table, pa.Table]:
+    """All 23 Zeek logs, taken by Spark into one pool keyed by `ts`: as Spark and as the lake give them."""
+    if not ZEEK.is_dir():
+        pytest.skip(f"no Zeek logs in {ZEEK}")
+    lake = Lake.create(str(tmp_path_factory.mktemp("zeek") / "lake"))
+    lake.create_pool("logs", key="ts")
+    ingest(spark, lake, pool="logs", files=find_files([str(ZEEK)]))
+    df = spark.read.format("lake").option("lake", lake.store.uri).option("tasks", 3).load("logs")
+    return read(df), lake.pool("logs").at().to_table()
+
+
+def test_the_zeek_logs_come_back_as_lake_scan_gives_them(zeek: tuple[pa.Table, pa.Table]) -> None:
+    found, expected = zeek
+    assert_same(found, expected)
+    times = found["ts"].to_pylist()
+    assert times == sorted(times)
+
+
+def test_the_zeek_logs_come_back_as_they_were_written(zeek: tuple[pa.Table, pa.Table]) -> None:
+    """From Spark, record by record, against the files."""
+    written = [
+        json.loads(line)
+        for path in sorted(ZEEK.iterdir())
+        for line in gzip.decompress(path.read_bytes()).splitlines()
+    ]
+    table, expected = zeek
+    marked = [table.schema.field(ours.name).with_metadata(ours.metadata) for ours in expected.schema]
+    typed = pa.table(table.columns, schema=pa.schema(marked))
+    found = [json.loads(line) for line in json_lines(typed).to_pylist()]
+    assert len(found) == len(written)
+    assert sorted(map(canonical, found)) == sorted(map(canonical, written))
+
+
+def canonical(record: dict[str, Any]) -> str:
+    """Numbers by value (1 and 1.0 are one), times without trailing zeros, null fields left out."""
+    return json.dumps({k: _canonical(v) for k, v in record.items() if v is not None}, sort_keys=True)
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and value.endswith("Z"):
+        with contextlib.suppress(ValueError):
+            return dt.datetime.fromisoformat(value).isoformat()
+    if isinstance(value, list):
+        return [_canonical(item) for item in value]
+    return value
+
+
+def test_the_flights_come_back_as_lake_scan_gives_them(spark: Any, landing: Landing) -> None:
+    landing.lake.create_pool("flights", key=KEY, settings={"csv.null": NULL})
+    for day, content in by_day(read_flights()).items():
+        landing.file(f"{day}.csv", content)
+    result = landing.take_in(spark, "flights")
+    assert result.records == RECORDS
+    df = load(spark, landing, "flights", tasks="4")
+    expected = landing.lake.pool("flights").at().to_table()
+    assert_same(read(df), expected)
+    delays = df.groupBy("carrier").agg(f.avg("dep_delay").alias("mean")).collect()
+    ours = expected.group_by("carrier").aggregate([("dep_delay", "mean")]).to_pylist()
+    assert {r.carrier: r["mean"] for r in delays} == pytest.approx(
+        {r["carrier"]: r["dep_delay_mean"] for r in ours}
+    )
+
+
+def test_values_of_every_type_come_back(spark: Any, landing: Landing) -> None:
+    moment = dt.datetime(2026, 3, 8, 2, 30, 0, 123456)  # an hour that New York does not have
+    landing.pool()
+    landing.lake.pool("p").branch().append(
+        pa.table(
+            {
+                "k": pa.array([1, 2, 3], pa.int16()),
+                "instant": pa.array([moment, None, moment], pa.timestamp("us", "UTC")),
+                "local": pa.array([moment, None, moment], pa.timestamp("us")),
+                "nanos": pa.array([1_000_000_001, None, -1], pa.timestamp("ns", "UTC")),
+                "day": pa.array([moment.date(), None, dt.date(1, 1, 1)], pa.date32()),
+                "huge": pa.array([2**64 - 1, None, 0], pa.uint64()),
+                "small": pa.array([2**32 - 1, None, 0], pa.uint32()),
+                "clock": pa.array([dt.time(1, 2, 3), None, None], pa.time32("s")),
+                "exact": pa.array([decimal.Decimal("1.10"), None, None], pa.decimal128(10, 2)),
+                "bytes": pa.array([b"\0\xff", None, b""], pa.binary()),
+                "float": pa.array([0.1, None, float("nan")], pa.float32()),
+                "nothing": pa.nulls(3),
+                "ja/nein": pa.array([True, None, False]),
+                "lists": pa.array([[1, None], None, []], pa.list_(pa.int64())),
+                "a.b": pa.array([{"x.y": {"z": [{"w": 1}]}}, None, {"x.y": None}]),
+                "map": pa.array([[("a", 1)], None, []], pa.map_(pa.string(), pa.int64())),
+            }
+        )
+    )
+    found = load(spark, landing).toArrow().to_pylist()
+    assert found[1] == {"k": 2} | dict.fromkeys(list(found[1])[1:])
+    first, last = found[0], found[2]
+    utc = dt.UTC
+    assert (first["instant"].astimezone(utc), first["local"]) == (moment.replace(tzinfo=utc), moment)
+    assert first["nanos"].astimezone(utc) == dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=utc)
+    assert (first["huge"], first["small"], first["clock"]) == (2**64 - 1, 2**32 - 1, 3723)
+    assert (first["day"], last["day"]) == (moment.date(), dt.date(1, 1, 1))
+    assert (first["exact"], first["bytes"], last["bytes"]) == (decimal.Decimal("1.10"), b"\0\xff", b"")
+    assert (first["float"], first["nothing"], first["ja/nein"]) == (pytest.approx(0.1), None, True)
+    assert (first["lists"], last["lists"]) == ([1, None], [])
+    assert (first["a.b"], last["a.b"]) == ({"x.y": {"z": [{"w": 1}]}}, {"x.y": None})
+    assert (first["map"], last["map"]) == ([("a", 1)], [])
+
+
+def test_a_field_of_several_kinds_is_a_variant(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    values = [1, "one", [1, {"two": 2.5}], {"a": None}, None, True]
+    landing.file("a.ndjson", [{"k": n, "v": value} for n, value in enumerate(values)])
+    landing.take_in(spark, "p")
+    df = load(spark, landing)
+    assert df.schema["v"].dataType.simpleString() == "variant"
+    assert [None if r.v is None else r.v.toPython() for r in df.collect()] == values
+    as_text = spark.read.format("lake").option("lake", landing.uri).schema("v string").load("p").collect()
+    assert [None if r.v is None else json.loads(r.v) for r in as_text] == values
+
+
+# --- less than all
+
+
+def test_the_option_columns_chooses_and_orders_them(spark: Any, numbers: Landing) -> None:
+    table = load(spark, numbers, columns="s,k").toArrow()
+    assert table.schema.names == ["s", "k"]
+    assert table["s"].to_pylist() == [f"s{n}" for n in range(100)]
+    assert load(spark, numbers, columns="s").toArrow().schema.names == ["s"], "the key is not needed"
+
+
+def test_a_users_schema_chooses_columns_and_types(spark: Any, numbers: Landing) -> None:
+    reader = spark.read.format("lake").option("lake", numbers.uri)
+    table = reader.schema("s string, k double, new int").load("p").toArrow()
+    assert table.schema.names == ["s", "k", "new"]
+    assert table["k"].to_pylist() == [float(n) for n in range(100)]
+    assert table["new"].null_count == 100
+    with pytest.raises(PySparkException, match=r"column 's': string cannot be read as int"):
+        reader.schema("s int").load("p").collect()
+
+
+def test_count_without_columns(spark: Any, numbers: Landing) -> None:
+    assert load(spark, numbers).count() == 100
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"from": "90"}, range(90, 100)),
+        ({"to": "10"}, range(10)),
+        ({"from": "20", "to": "30", "tasks": "7"}, range(20, 30)),
+        ({"from": "100"}, []),
+    ],
+)
+def test_from_and_to_choose_a_range_of_keys(
+    spark: Any, numbers: Landing, options: dict[str, str], expected: Any
+) -> None:
+    assert keys(load(spark, numbers, **options)) == list(expected)
+
+
+def test_rows_are_in_key_order_on_however_many_tasks(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    for start in range(8):
+        landing.lake.pool("p").branch().append(pa.table({"k": range(start, 800, 8)}))
+    landing.lake.pool("p").branch().append(pa.table({"k": range(800, 900)}))
+    df = load(spark, landing, tasks="5")
+    assert df.rdd.getNumPartitions() > 1
+    assert keys(df) == list(range(900))
+
+
+WHERE = [
+    ("k = 42", [42], 1),
+    ("k >= 90", range(90, 100), 1),
+    ("k > 97 and s <> 's98'", [99], 1),
+    ("k < 3", range(3), 1),
+    ("k between 24 and 25", [24, 25], 2),
+    ("k > 60 and k < 50", [], 0),
+    ("k = 42.0", [42], None),
+    ("s = 's7'", [7], None),
+    ("k + 1 = 8", [7], None),
+    ("k is null", [], None),
+    ("k > -1", range(100), None),
+]
+
+
+@pytest.mark.parametrize(("condition", "expected", "objects"), WHERE)
+def test_a_where_on_the_key_reads_only_the_objects_that_can_fulfil_it(
+    spark: Any, numbers: Landing, condition: str, expected: Any, objects: int | None
+) -> None:
+    """Shown by taking all other objects away: what is needed and missing would be an error."""
+    if objects is not None:
+        pool = numbers.lake.pool("p")
+        view = pool.at()
+        needed = [r for r in view.references if set(pool_keys(numbers, r)) & set(expected)]
+        assert len(needed) == objects
+        for reference in view.references:
+            if reference not in needed:
+                (Path(numbers.uri) / view.object_name(reference)).unlink()
+    assert keys(load(spark, numbers).where(condition)) == list(expected)
+
+
+def pool_keys(landing: Landing, reference: Any) -> list[int]:
+    view = landing.lake.pool("p").at()
+    return view.to_table(span=reference.span)["k"].to_pylist()
+
+
+def test_an_object_that_is_missing_is_an_error_never_a_shorter_answer(spark: Any, numbers: Landing) -> None:
+    view = numbers.lake.pool("p").at()
+    (Path(numbers.uri) / view.object_name(view.references[0])).unlink()
+    with pytest.raises(PySparkException, match="ObjectMissing"):
+        load(spark, numbers).collect()
+
+
+def test_without_sparks_setting_for_it_nothing_is_pushed_and_the_answer_is_the_same(
+    spark: Any, numbers: Landing
+) -> None:
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "false")
+    try:
+        assert keys(load(spark, numbers).where("k >= 98")) == [98, 99]
+    finally:
+        spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "conditions"),
+    [
+        ("k:desc", pa.array([3, 1, 2, None]), ["k > 1", "k <= 2", "k = 3", "k = 4"]),
+        (
+            "k",
+            pa.array([2**64 - 1, 5, 0], pa.uint64()),
+            ["k = 5", "k > 4", "k <= 5", "k = 18446744073709551615"],
+        ),
+        ("k", pa.array([1.5, float("nan"), -0.0, 3.0]), ["k > 1", "k = 0", "k <= 1.5", "k = double('NaN')"]),
+        (
+            "k",
+            pa.array([1_000_000_001, 1_000_000_999, 1_000_001_000], pa.timestamp("ns", "UTC")),
+            [
+                "k = timestamp '1970-01-01 00:00:01Z'",
+                "k <= timestamp '1970-01-01 00:00:01Z'",
+                "k > timestamp '1970-01-01 00:00:01Z'",
+            ],
+        ),
+        (
+            "k:desc",
+            pa.array([0, 10**6, 10**7], pa.timestamp("us", "UTC")),
+            ["k >= timestamp '1970-01-01 00:00:01Z'", "k < timestamp '1969-12-31 19:00:01'"],
+        ),
+        ("k", pa.array([0, 10**6], pa.timestamp("us")), ["k > timestamp_ntz '1970-01-01 00:00:00'"]),
+        ("k", pa.array([0, 20000], pa.date32()), ["k > date '1970-01-02'", "k = '1970-01-01'"]),
+        ("k", pa.array(["", "a", "z", "\u00e9"]), ["k > 'a'", "k <= 'z'", "k = '\u00e9'"]),
+        ("k", pa.array([b"a", b"b"]), ["k = x'61'", "k > x'61'"]),
+        ("k", pa.array([True, False]), ["k = true", "k < true", "k"]),
+        ("k", pa.array([decimal.Decimal("1.10"), decimal.Decimal("2.00")]), ["k = 1.1", "k > 1.1", "k = 2"]),
+        ("k", pa.array([dt.time(0, 0, 1), dt.time(0, 0, 9)], pa.time32("s")), ["k = 9", "k > 1", "k < 5"]),
+    ],
+    ids=lambda value: str(value.type) if isinstance(value, pa.Array) else None,
+)
+def test_a_where_means_the_same_pushed_or_not(
+    spark: Any, landing: Landing, key: str, values: pa.Array, conditions: list[str]
+) -> None:
+    landing.pool(key=f"{key},n")
+    for n in range(len(values)):  # an object each, so that a range that is too small loses records
+        landing.lake.pool("p").branch().append(pa.table({"k": values.slice(n, 1), "n": [n]}))
+    df = load(spark, landing)
+    everything = df.localCheckpoint()
+    for condition in conditions:
+        expected = sorted(r.n for r in everything.where(condition).collect())
+        assert sorted(r.n for r in df.where(condition).collect()) == expected, condition
+
+
+def test_a_comparison_with_another_field_or_type_narrows_nothing(numbers: Landing) -> None:
+    source = LakeDataSource({"lake": numbers.uri, "path": "p"})
+    everything = PushingReader(dict(source.options), source.schema())._span
+    for wanted in (
+        EqualTo(("s",), "s1"),
+        EqualTo(("k", "x"), 1),
+        GreaterThan(("k",), "5"),
+        EqualTo(("k",), True),
+    ):
+        reader = PushingReader(dict(source.options), source.schema())
+        assert list(reader.pushFilters([wanted])) == [wanted]
+        assert reader._span == everything
+    reader = PushingReader(dict(source.options), source.schema())
+    assert list(reader.pushFilters([LessThanOrEqual(("k",), 3)])), "Spark applies it as well"
+    assert reader._span != everything
+
+
+# --- revisions, sub-pools, what does not exist
+
+
+def test_a_revision_is_read_as_it_was(spark: Any, numbers: Landing) -> None:
+    assert keys(load(spark, numbers, "p@2")) == list(range(50))
+    assert keys(load(spark, numbers, "p@main")) == list(range(100))
+    assert keys(load(spark, numbers, at="1")) == list(range(25))
+    _, first = list(numbers.lake.pool("p").log())[-1]
+    assert keys(load(spark, numbers, f"p@{first.id}")) == list(range(25))
+    time = dt.datetime.fromtimestamp(first.time / 1e6, dt.UTC) + dt.timedelta(days=1)
+    assert keys(load(spark, numbers, f"p@main@{time.isoformat()}")) == list(range(100))
+
+
+def test_a_planned_read_does_not_see_what_is_committed_meanwhile(numbers: Landing) -> None:
+    for pool, expected in (("p", 100), (numbers.pool("empty"), 0)):
+        source = LakeDataSource({"lake": numbers.uri, "path": pool})
+        reader = source.reader(StructType().add("k", "long"))
+        numbers.lake.pool(pool).branch().append(pa.table({"k": [7]}))
+        rows = [reader.read(partition) for partition in reader.partitions()]
+        assert sum(batch.num_rows for batches in rows for batch in batches) == expected  # type: ignore[union-attr]
+
+
+def test_sub_pools_are_read_like_pools(spark: Any, landing: Landing) -> None:
+    landing.pool(bad_records="quarantine")
+    landing.file("a.ndjson", '{"k": 1}\n{"x": "later"}\nbad\n{"x": "last"}\n')
+    landing.take_in(spark, "p")
+    assert keys(load(spark, landing, "p.$nokey"), "x") == ["later", "last"]
+    assert keys(load(spark, landing, "p.$rejected"), "raw") == ["bad"]
+
+
+def test_an_empty_pool_has_no_rows(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    reader = spark.read.format("lake").option("lake", landing.uri)
+    assert load(spark, landing).count() == 0
+    assert reader.schema("k int").load("p").collect() == []
+
+
+@pytest.mark.parametrize(
+    ("pool", "options", "said"),
+    [
+        ("nowhere", {}, "NotFound.*nowhere"),
+        ("p@99", {}, "NotFound.*99"),
+        ("p@other", {}, "NotFound.*other"),
+        ("p", {"columns": "k,none"}, "InvalidInput.*'none' does not exist"),
+        ("p", {"from": "9", "to": "1"}, "InvalidInput.*the key range is empty"),
+        ("p", {"from": "nine"}, "InvalidInput.*'nine'"),
+        ("p", {"tasks": "many"}, "InvalidInput.*tasks=many"),
+        ("p", {"lake": "/no/such/lake"}, "NotFound.*there is no lake"),
+    ],
+)
+def test_what_does_not_exist_is_said(
+    spark: Any, numbers: Landing, pool: str, options: dict[str, str], said: str
+) -> None:
+    with pytest.raises((AnalysisException, PySparkException), match=f"(?s){said}"):
+        load(spark, numbers, pool, **options).collect()
+
+
+def test_the_variable_lake_names_the_lake_where_no_option_does(
+    numbers: Landing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKE", numbers.uri)
+    assert LakeDataSource({"path": "p"}).schema().names == ["k", "s"]

@@ -1,0 +1,177 @@
+"""One application on every kind of Spark: submitted locally, on a cluster, and over Spark Connect.
+
+What connects is a process of its own, since a process has either a Spark of its own or a connection to one.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from local.ports import LOOPBACK, choose, is_answered
+from local.services import Services
+from local.spark_service import home
+from tests.spark.answers import assert_same
+from tests.spark.conftest import Landing
+from tests.spark.proc import await_true, end_all, in_session
+from tests.spark.submitted import LONGEST, ROOT, submit
+
+pytestmark = pytest.mark.spark
+
+RECORDS = [{"k": n * 37 % 500, "n": n, "x": {"y": [n]}, "mixed": n if n % 2 else str(n)} for n in range(500)]
+
+
+@pytest.fixture
+def landed(landing: Landing) -> Landing:
+    """A pool, and files whose records come to 500."""
+    landing.pool()
+    for i in range(5):
+        landing.file(f"{i}.ndjson", RECORDS[i * 100 : (i + 1) * 100])
+    return landing
+
+
+def words(landing: Landing, *more: str) -> list[str]:
+    """The application's command line."""
+    return ["--lake", landing.uri, "--pool", "p", *more, str(landing.folder / "*")]
+
+
+def test_submitted_locally_it_reports_as_lake_load_does_and_once_for_a_token(
+    landed: Landing, spark_environ: dict[str, str], tmp_path: Path
+) -> None:
+    arguments = words(landed, "--token", "t", "--message", "by hand")
+    with submit(arguments, environ=spark_environ, folder=tmp_path) as submitted:
+        status, first, said = submitted.outcome()
+    assert (status, first and first["records"], first and first["transaction"]) == (0, 500, 1), said
+    with submit(arguments, environ=spark_environ, folder=tmp_path) as submitted:
+        status, again, said = submitted.outcome()
+    assert (status, again) == (0, {**(first or {}), "repeated": True}), said
+    assert landed.keys("p") == list(range(500))
+    assert [transaction.message for _, transaction in landed.lake.pool("p").log()] == ["by hand"]
+
+
+def test_submitted_with_bad_input_it_says_one_line_and_commits_nothing(
+    landed: Landing, spark_environ: dict[str, str], tmp_path: Path
+) -> None:
+    bad = landed.file("9.ndjson", '{"k": 1}\n{"k": 2]\n')
+    with submit(words(landed), environ=spark_environ, folder=tmp_path) as submitted:
+        status, result, said = submitted.outcome()
+    assert (status, result) == (9, None)
+    assert f"ingest: {bad}, line 2" in said, said
+    assert "Traceback" not in said
+    assert landed.transactions("p") == 0
+
+
+@contextmanager
+def cluster(environ: dict[str, str], folder: Path) -> Iterator[str]:
+    """A master and one worker with two cores on loopback; the master's address."""
+    port = choose(17077, what="the Spark master")
+    ui = choose(18180, what="the master's page")
+    deploy = "org.apache.spark.deploy"
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*command: str) -> Path:
+        log = folder / f"{len(started)}.log"
+        with log.open("wb") as output:
+            started.append(
+                subprocess.Popen(
+                    [str(home() / "bin" / "spark-class"), *command],
+                    cwd=folder,
+                    env={**environ, "SPARK_WORKER_DIR": str(folder / "work"), "SPARK_DAEMON_MEMORY": "512m"},
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            )
+        return log
+
+    try:
+        start(f"{deploy}.master.Master", "--host", LOOPBACK, "--port", str(port), "--webui-port", str(ui))
+        await_true(lambda: is_answered(port), seconds=60, what="the master listens")
+        master = f"spark://{LOOPBACK}:{port}"
+        page = str(choose(ui + 1, what="the worker's page"))
+        log = start(
+            *(f"{deploy}.worker.Worker", "--host", LOOPBACK, "--cores", "2", "--memory", "2g"),
+            *("--webui-port", page, master),
+        )
+        await_true(
+            lambda: b"Successfully registered" in log.read_bytes(),
+            seconds=60,
+            what="the worker is registered",
+        )
+        yield master
+    finally:
+        for process in reversed(started):
+            process.terminate()
+        left = []
+        for process in started:
+            process.wait(timeout=30)
+            left += in_session(process.pid)
+        end_all(left)
+
+
+def test_on_a_standalone_cluster(landed: Landing, spark_environ: dict[str, str], tmp_path: Path) -> None:
+    with (
+        cluster(spark_environ, tmp_path) as master,
+        submit(words(landed), environ=spark_environ, folder=tmp_path, master=master) as submitted,
+    ):
+        status, result, said = submitted.outcome()
+    assert (status, result and result["records"]) == (0, 500), said
+    assert landed.keys("p") == list(range(500))
+
+
+@pytest.fixture(scope="module")
+def connect(spark_environ: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    """A Spark Connect server of its own."""
+    with Services(run_dir=tmp_path_factory.mktemp("connect"), airflow=False, silent=True) as services:
+        yield services
+
+
+def connected(
+    services: Services, environ: dict[str, str], module: str, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    """The module run as a program that finds the server through its environment."""
+    return subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        cwd=ROOT,
+        env={**environ, "LAKE_SPARK_REMOTE": services.spark_remote},
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+        check=False,
+    )
+
+
+def test_on_spark_connect_the_same_body_ingests_and_the_same_source_reads(
+    landed: Landing, connect: Services, spark_environ: dict[str, str], tmp_path: Path
+) -> None:
+    arguments = words(landed, "--token", "t")
+    done = connected(connect, spark_environ, "spark_apps.ingest", *arguments)
+    assert done.returncode == 0, done.stderr
+    first = json.loads(done.stdout)
+    assert (first["records"], first["repeated"]) == (500, False)
+    again = connected(connect, spark_environ, "spark_apps.ingest", *arguments)
+    assert json.loads(again.stdout) == {**first, "repeated": True}
+    assert landed.keys("p") == list(range(500))
+    answer = tmp_path / "answer.arrow"
+    done = connected(connect, spark_environ, "tests.spark.connected_read", landed.uri, "p", str(answer))
+    assert done.returncode == 0, done.stderr
+    with pa.ipc.open_file(answer) as file:
+        assert_same(file.read_all(), landed.lake.pool("p").at().to_table())
+
+
+def test_on_spark_connect_a_bad_record_is_said_as_everywhere(
+    landed: Landing, connect: Services, spark_environ: dict[str, str]
+) -> None:
+    bad = landed.file("9.ndjson", '{"k": 1}\noops\n')
+    done = connected(connect, spark_environ, "spark_apps.ingest", *words(landed))
+    assert (done.returncode, done.stdout) == (9, "")
+    assert f"ingest: {bad}, line 2" in done.stderr
+    assert landed.transactions("p") == 0
