@@ -9,7 +9,8 @@ reader of a key range knows which groups it needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ import pyarrow as pa
 from lake_core.errors import Corrupt
 
 FOOTER = b"lake"
+CHECKSUM = b"lake.crc32"
 VERSION = 1
 GROUP_ROWS = 8192
 
@@ -75,20 +77,41 @@ class Part:
 _DECODER = msgspec.json.Decoder(CheckpointHead)
 
 
-def encode_head(head: CheckpointHead) -> bytes:
-    """The footer's JSON."""
-    return msgspec.json.encode(head)
+def encode_head(head: CheckpointHead) -> dict[bytes, bytes]:
+    """The footer's pairs: the JSON, and its CRC-32 in hex, since Parquet checks its pages and not its footer."""
+    data = msgspec.json.encode(head)
+    return {FOOTER: data, CHECKSUM: _checksum(data)}
 
 
-def decode_head(data: bytes | None, *, name: str) -> CheckpointHead:
+def decode_head(pairs: Mapping[bytes, bytes], *, name: str) -> CheckpointHead:
     """Raises Corrupt."""
+    data = pairs.get(FOOTER, b"")
+    if pairs.get(CHECKSUM) != _checksum(data):
+        raise Corrupt(f"{name}: not a checkpoint, or its footer is damaged")
     try:
-        head = _DECODER.decode(data or b"")
+        head = _DECODER.decode(data)
     except msgspec.DecodeError as error:
         raise Corrupt(f"{name}: not a checkpoint: {error}") from error
     if head.version > VERSION:
         raise Corrupt(f"{name}: written by a newer version (format {head.version}); upgrade this program")
     return head
+
+
+def _checksum(data: bytes) -> bytes:
+    return f"{zlib.crc32(data):08x}".encode()
+
+
+class Column(Sequence[Any]):
+    """A column of a table as a sequence, made one value at a time for bisection."""
+
+    def __init__(self, table: pa.Table, name: str) -> None:
+        self._column = table[name]
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    def __getitem__(self, row: Any) -> Any:
+        return self._column[row].as_py()
 
 
 def rows(**columns: Sequence[Any]) -> pa.Table:

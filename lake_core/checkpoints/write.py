@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lake_core.checkpoints.layout import FOOTER, GROUP_ROWS, ROW, CheckpointHead, Group, Part, encode_head
+from lake_core.checkpoints.layout import GROUP_ROWS, ROW, CheckpointHead, Group, Part, encode_head
 from lake_core.errors import Unavailable
 from lake_core.store import Store
 
@@ -43,7 +43,7 @@ def write_rows(file: BinaryIO, head: CheckpointHead, parts: Iterable[Part]) -> C
                 writer.write_table(_complete(table, part), row_group_size=GROUP_ROWS)
                 groups.append(_group(table, part))
         head = msgspec.structs.replace(head, groups=tuple(groups))
-        writer.add_key_value_metadata({FOOTER: encode_head(head)})
+        writer.add_key_value_metadata(encode_head(head))
     return head
 
 

@@ -7,6 +7,7 @@ know it.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.checkpoints import CheckpointFile
+from lake_core.checkpoints.layout import Column
 from lake_core.commits.reference import Reference, from_rows, to_rows
 from lake_core.keys import KeyRange
 
@@ -47,15 +49,25 @@ class TableBase:
     by_sub: dict[str, pa.Table]
     newest: str = ""
 
-    def changed(self, *, gone: Collection[tuple[str, bytes]], added: Iterable[Reference]) -> TableBase:
-        """Without some references (by object and low bound), with others."""
+    def rows(self, sub: str) -> pa.Table:
+        """The (sub-)pool's references."""
+        return self.by_sub[sub] if sub in self.by_sub else to_rows([])
+
+    def changed(
+        self,
+        *,
+        gone: Collection[tuple[str, bytes]],
+        added: Iterable[Reference],
+        only: str | None = None,
+    ) -> TableBase:
+        """Without some references (by object and low bound), with others; of all sub-pools or only one."""
         new: dict[str, list[Reference]] = {}
         newest = self.newest
         for reference in added:
             new.setdefault(reference.sub, []).append(reference)
             newest = max(newest, reference.object)
         changed = {}
-        for sub in {*self.by_sub, *new}:
+        for sub in {*self.by_sub, *new} if only is None else {only}:
             parts = [without(self.by_sub[sub], gone)] if sub in self.by_sub else []
             table = pa.concat_tables([*parts, to_rows(new.get(sub, []))])
             changed[sub] = by_key(table)
@@ -66,9 +78,11 @@ class TableBase:
 
     def get(self, object_id: str, low: bytes) -> Reference | None:
         for sub, table in self.by_sub.items():
-            hits = table.filter(pc.equal(table["object"], object_id))
-            for reference in from_rows(hits, sub=sub):
-                if reference.low == low:
+            keys = Column(table, "key")
+            begin = bisect_left(keys, low)
+            equal = table.slice(begin, bisect_right(keys, low, lo=begin) - begin)
+            for reference in from_rows(equal, sub=sub):
+                if reference.object == object_id:
                     return reference
         return None
 

@@ -22,14 +22,12 @@ from typing import Any, TypeVar
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 from rpds import HashTrieMap, HashTrieSet
 
 from lake_core.checkpoints import CheckpointFile, Part
-from lake_core.checkpoints.layout import GROUP_ROWS, rows
+from lake_core.checkpoints.layout import GROUP_ROWS, Column, rows
 from lake_core.commits.bases import REFERENCE, CheckpointBase, by_key, without
 from lake_core.commits.layered import LayeredMap
-from lake_core.commits.reference import to_rows
 from lake_core.commits.snapshot import Shape, Snapshot
 from lake_core.commits.state import BranchState, PoolState, Remembered
 from lake_core.errors import Corrupt
@@ -104,8 +102,9 @@ def _schemas(state: PoolState) -> Iterator[pa.Table]:
 
 def _own_schemas(file: CheckpointFile) -> Iterator[str]:
     for table in file.scan(SCHEMA):
-        own = table.filter(pc.equal(table["seq"], 1))
-        yield from (key.decode() for key in own["key"].to_pylist())
+        for key, own in zip(table["key"].to_pylist(), table["seq"].to_pylist(), strict=True):
+            if own:
+                yield key.decode()
 
 
 def _branch_row(branch: BranchState) -> bytes:
@@ -125,15 +124,15 @@ def _branch_state(file: CheckpointFile, name: str, row: BranchRow) -> BranchStat
 def _references(snapshot: Snapshot, sub: str) -> Iterator[pa.Table]:
     """All references of the (sub-)pool by low bound: what the checkpoint holds, merged with what came since."""
     since = snapshot.since_checkpoint(sub=sub)
-    lows = [r.low for r in since]
+    lows = Column(since, "key")
     done = 0
     for table in snapshot.checkpoint.tables(sub=sub):
         upto = bisect_right(lows, table["key"][-1].as_py(), lo=done)
         kept = without(table.drop_columns(["section", "branch", "sub"]), snapshot.removed)
-        yield by_key(pa.concat_tables([kept, to_rows(since[done:upto])])) if upto > done else kept
+        yield by_key(pa.concat_tables([kept, since.slice(done, upto - done)])) if upto > done else kept
         done = upto
-    for batch in _batches(since[done:]):
-        yield to_rows(batch)
+    for start in range(done, since.num_rows, GROUP_ROWS):
+        yield since.slice(start, GROUP_ROWS)
 
 
 def _values(section: str, pairs: Iterable[tuple[str, bytes]], *, branch: str = "") -> Part:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import msgspec
+import pyarrow as pa
 from rpds import HashTrieMap, HashTrieSet
 
 from lake_core.commits.bases import Base, TableBase
@@ -121,10 +122,9 @@ class Snapshot:
         found += self._held(self.folded, self.dropped, span, sub=sub)
         return in_order(found)
 
-    def since_checkpoint(self, *, sub: str) -> list[Reference]:
-        """References of the (sub-)pool that the checkpoint does not hold."""
-        held = self._held(self.folded, self.dropped, EVERYTHING, sub=sub)
-        return in_order([*held, *(r for r in self.added.values() if r.sub == sub)])
+    def since_checkpoint(self, *, sub: str) -> pa.Table:
+        """References of the (sub-)pool that the checkpoint does not hold, as rows."""
+        return self.folded.changed(gone=self.dropped, added=self.added.values(), only=sub).rows(sub)
 
     @staticmethod
     def _held(base: Base, gone: HashTrieSet[Identity], span: KeyRange, *, sub: str) -> list[Reference]:
