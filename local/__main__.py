@@ -91,8 +91,9 @@ def describe(started: Started, known: credentials.Credentials) -> list[str]:
         return [
             f"Airflow:  {airflow_service.url(started.ports['api'])}",
             f"          user {known.user}, password {known.password}",
-            f"          lake {started.lake}",
+            f"          lake {started.lake} (make one there: lake init)",
             f"          log {started.log}",
+            "          the agents are paused until you switch them on, in the list of DAGs",
         ]
     return [
         f"Spark:    {spark_service.remote(started.ports['connect'], token=known.spark_token)}",

@@ -21,6 +21,7 @@ from lake_core.objects.jsontext import json_text
 from lake_core.objects.types import WIDE_MARK, is_json, is_wide, json_field, show_type
 
 EXACT_IN_DOUBLE = 2**53
+_NANOSECONDS = 2**63 - 1
 
 
 def schema_id(schema: pa.Schema) -> str:
@@ -56,7 +57,11 @@ def unite_fields(a: pa.Field, b: pa.Field) -> pa.Field:
     if pa.types.is_timestamp(a.type) and pa.types.is_timestamp(b.type):
         if bool(a.type.tz) == bool(b.type.tz):
             unit = max(a.type.unit, b.type.unit, key=["s", "ms", "us", "ns"].index)
-            return a.with_type(pa.timestamp(unit, "UTC" if a.type.tz else None))
+            wide = is_wide(a) or is_wide(b)
+            if wide and unit == "ns":  # which reach from 1677 to 2262 only
+                return json_field(a.name)
+            kind = pa.timestamp(unit, "UTC" if a.type.tz else None)
+            return pa.field(a.name, kind, metadata=WIDE_MARK if wide else None)
     elif pa.types.is_decimal(a.type) and pa.types.is_decimal(b.type):
         whole = max(a.type.precision - a.type.scale, b.type.precision - b.type.scale)
         scale = max(a.type.scale, b.type.scale)
@@ -104,7 +109,7 @@ def normalized(table: pa.Table) -> pa.Table:
     arrays, fields = [], []
     for field, column in zip(table.schema, table.columns, strict=True):
         target = _stored(pa.field(field.name, field.type, metadata=_own_mark(field)))
-        if pa.types.is_integer(target.type) and target.type.bit_width == 64 and _beyond_double(column):
+        if _is_wide(column, target.type):
             target = target.with_metadata(WIDE_MARK)
         arrays.append(cast_column(column, field, target))
         fields.append(target)
@@ -115,6 +120,15 @@ def _own_mark(field: pa.Field) -> dict[bytes, bytes] | None:
     if is_json(field):
         return dict(json_field("").metadata)
     return None
+
+
+def _is_wide(column: pa.ChunkedArray, kind: pa.DataType) -> bool:
+    """Whether values lie beyond what the type's finer relative holds: a double, or nanoseconds."""
+    if pa.types.is_timestamp(kind) and kind.unit != "ns":
+        bounds = pc.min_max(column.cast(kind).cast(pa.int64())).as_py()
+        limit = _NANOSECONDS // {"ms": 10**6, "us": 10**3}[kind.unit]
+        return bounds["min"] is not None and (bounds["min"] < -limit or bounds["max"] > limit)
+    return bool(pa.types.is_integer(kind) and kind.bit_width == 64 and _beyond_double(column))
 
 
 def _beyond_double(column: pa.ChunkedArray) -> bool:

@@ -16,7 +16,7 @@ JSON_MARK = {b"lake.type": b"json"}
 """Metadata of a string field that holds JSON."""
 
 WIDE_MARK = {b"lake.wide": b"1"}
-"""Metadata of an integer field with values that a double cannot hold."""
+"""Metadata of an integer field with values that a double cannot hold, or of times that nanoseconds cannot."""
 
 _NAMED: dict[str, pa.DataType] = {
     "string": pa.string(),

@@ -255,3 +255,12 @@ def test_nested_types_are_shown_with_their_parts() -> None:
 def test_a_type_that_cannot_be_declared(word: str) -> None:
     with pytest.raises(InvalidInput, match="'f'"):
         declared_field("f", word)
+
+
+def test_times_beyond_nanoseconds_become_json_beside_nanoseconds() -> None:
+    far = normalized(pa.table({"t": pa.array([dt.datetime(3000, 1, 1)], pa.timestamp("ms"))}))
+    near = normalized(pa.table({"t": pa.array([dt.datetime(2000, 1, 1)], pa.timestamp("ms"))}))
+    fine = normalized(pa.table({"t": pa.array([1], pa.timestamp("ns"))}))
+    assert is_json(unite_schemas([far.schema, fine.schema]).field("t"))
+    assert unite_schemas([near.schema, fine.schema]).field("t").type == pa.timestamp("ns")
+    assert unite_schemas([far.schema, near.schema]).field("t").type == pa.timestamp("ms")
