@@ -12,24 +12,12 @@ command line:
 from __future__ import annotations
 
 import os
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from airflow.sdk import Param, dag, task
+from airflow.sdk import dag, task
 
-PARAMS = {
-    "lake": Param(
-        os.environ.get("LAKE", ""), type="string", title="Lake", description="URI of the lake; default: LAKE"
-    ),
-    "pools": Param(
-        [],
-        type="array",
-        items={"type": "string"},
-        title="Pools",
-        description="None named: those that want it",
-    ),
-    "dry_run": Param(False, type="boolean", title="Dry run", description="Print the plan, change nothing"),
-}
+from dags.defaults import DEFAULT_ARGS, PARAMS
 
 
 @dag(
@@ -38,7 +26,7 @@ PARAMS = {
     start_date=datetime(2026, 1, 1),
     catchup=False,
     max_active_runs=1,
-    default_args={"retries": 3, "retry_delay": timedelta(seconds=10)},
+    default_args=DEFAULT_ARGS,
     params=PARAMS,
     tags=["lake"],
     doc_md=__doc__,

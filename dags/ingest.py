@@ -16,27 +16,19 @@ form and from the command line:
 from __future__ import annotations
 
 import os
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from airflow.sdk import ExceptionRetryPolicy, Param, RetryAction, RetryRule, dag, task
+from airflow.sdk import Param, dag, task
 
-PARAMS = {
-    "lake": Param(
-        os.environ.get("LAKE", ""), type="string", title="Lake", description="URI of the lake; default: LAKE"
-    ),
-    "pools": Param([], type="array", items={"type": "string"}, title="Pools", description="None named: all"),
-    "wait": Param(
-        True,
-        type="boolean",
-        title="Let small batches wait",
-        description="as the pool's ingest.batch_age says",
-    ),
-    "dry_run": Param(False, type="boolean", title="Dry run", description="Print the plan, change nothing"),
-}
+from dags.defaults import DEFAULT_ARGS, PARAMS
 
-# trying again cannot help: somebody must mend the input or the lake
-FINAL = [f"lake_core.errors.{name}" for name in ("InvalidInput", "NotFound", "Corrupt")]
+WAIT = Param(
+    True,
+    type="boolean",
+    title="Let small batches wait",
+    description="as the pool's ingest.batch_age says",
+)
 
 
 @dag(
@@ -45,12 +37,8 @@ FINAL = [f"lake_core.errors.{name}" for name in ("InvalidInput", "NotFound", "Co
     start_date=datetime(2026, 1, 1),
     catchup=False,
     max_active_runs=1,
-    default_args={
-        "retries": 3,
-        "retry_delay": timedelta(seconds=10),
-        "retry_policy": ExceptionRetryPolicy(rules=[RetryRule(exception=FINAL, action=RetryAction.FAIL)]),
-    },
-    params=PARAMS,
+    default_args=DEFAULT_ARGS,
+    params=PARAMS | {"wait": WAIT},
     tags=["lake"],
     doc_md=__doc__,
 )

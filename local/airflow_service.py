@@ -1,8 +1,8 @@
 """Airflow on this machine: its settings, its command, its health.
 
 Everything is set through the environment, so that no file of a person's own Airflow is read or changed.  It
-keeps its database (SQLite), its logs and its generated configuration in one folder and listens on loopback
-only."""
+keeps its database (SQLite, whose writers wait for each other up to a minute: five seconds are too few on a busy
+machine), its logs and its generated configuration in one folder and listens on loopback only."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def settings(
         "AIRFLOW__API__BASE_URL": api,
         "AIRFLOW__API__WORKERS": "1",
         "AIRFLOW__API_AUTH__JWT_SECRET": credentials.jwt_secret,
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}?timeout=60",
         "AIRFLOW__DATABASE__LOAD_DEFAULT_CONNECTIONS": "False",
     }
 

@@ -19,6 +19,7 @@ Json = dict[str, Any]
 FINISHED = ("success", "failed")
 REQUEST_SECONDS = 30.0
 POLL_SECONDS = 0.5
+BUSY_TRIES = 5
 
 
 class ApiError(LocalError):
@@ -44,7 +45,22 @@ class AirflowApi:
     def request(
         self, method: str, path: str, *, body: Json | None = None, query: Mapping[str, Any] | None = None
     ) -> Json:
-        """One request below /api/v2, authenticated; the JSON of the answer."""
+        """One request below /api/v2, authenticated; the JSON of the answer.
+
+        A request that may be repeated is, where Airflow's database was busy (sqlite gives up after a while).
+        """
+        for _ in range(BUSY_TRIES if method in ("GET", "PATCH") else 0):
+            try:
+                return self._authenticated(method, path, body=body, query=query)
+            except ApiError as problem:
+                if problem.status != 500:
+                    raise
+                time.sleep(POLL_SECONDS)
+        return self._authenticated(method, path, body=body, query=query)
+
+    def _authenticated(
+        self, method: str, path: str, *, body: Json | None, query: Mapping[str, Any] | None
+    ) -> Json:
         target = f"/api/v2/{path}" + (f"?{urllib.parse.urlencode(query, doseq=True)}" if query else "")
         fresh = self._token is None
         if self._token is None:

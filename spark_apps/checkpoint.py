@@ -23,16 +23,17 @@ from lake_core.lake import Lake
 from lake_core.maintenance.checkpoint import find_due, keep
 from spark_apps.session import spark_session
 
-_ANSWER = "pool string, done string, failed string"
+_ANSWER = "pool string, done string, kind string, failed string"
 
 
 def keep_pools(spark: Any, lake: Lake, pools: list[str]) -> list[dict[str, Any]]:
     """What was done, a dictionary of `Kept` each.  Raises the first failure after all have been tried."""
     names = spark.range(0, len(pools), 1, len(pools)) if pools else None
     rows = names.mapInArrow(_task(lake.store.uri, pools), _ANSWER).collect() if names is not None else []
-    failures = [f"{row.pool}: {row.failed}" for row in rows if row.failed]
+    failures = sorted((row for row in rows if row.failed), key=lambda row: str(row.pool))
     if failures:
-        raise errors.Unavailable("; ".join(sorted(failures)))
+        kind = getattr(errors, failures[0].kind)
+        raise kind("; ".join(f"{row.pool}: {row.failed}" for row in failures))
     return sorted((json.loads(row.done) for row in rows), key=lambda done: str(done["pool"]))
 
 
@@ -47,15 +48,13 @@ def _task(uri: str, pools: list[str]) -> Callable[[Iterable[pa.RecordBatch]], It
 
 
 def _row(pool: str, work: Callable[[str], Any]) -> pa.RecordBatch:
-    done = failed = None
+    done = kind = failed = None
     try:
         done = json.dumps(vars(work(pool)))
     except errors.LakeError as error:  # an answer, not a task failure that Spark would repeat
-        failed = str(error)
-    return pa.record_batch(
-        [pa.array([pool]), pa.array([done], pa.string()), pa.array([failed], pa.string())],
-        names=["pool", "done", "failed"],
-    )
+        kind, failed = type(error).__name__, str(error)
+    columns = [pa.array([value], pa.string()) for value in (pool, done, kind, failed)]
+    return pa.record_batch(columns, names=["pool", "done", "kind", "failed"])
 
 
 def keep_named(params: dict[str, Any], pools: list[str]) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """One Airflow and one Spark Connect for all tests of this folder, beside a lake that they share.
 
-Each test has a pool and a landing place of its own.  The DAG's schedule is `@once`: there is one scheduled
+Each test has a pool and a landing place of its own.  The ingest DAG's schedule is `@once`: there is one scheduled
 run, when the DAG is first let loose, and all others are asked for.
 """
 
@@ -139,9 +139,8 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     folder = tmp_path_factory.mktemp("airflow")
     lake = Lake.create(str(folder / "lake"))
     keepers: list[psutil.Process] = []
-    with Services(
-        run_dir=folder / "run", lake=str(folder / "lake"), env={"LAKE_INGEST_SCHEDULE": "@once"}, silent=True
-    ) as services:
+    schedules = {"LAKE_INGEST_SCHEDULE": "@once", "LAKE_CHECKPOINT_SCHEDULE": ""}
+    with Services(run_dir=folder / "run", lake=str(folder / "lake"), env=schedules, silent=True) as services:
         keepers += psutil.Process().children()
         agent = Agent(services, lake, folder)
         agent.place(SCHEDULED).land("a.ndjson", [{"k": 2}, {"k": 1}])

@@ -56,6 +56,11 @@ def test_the_dags_load_without_errors_and_without_spark(tmp_path: Path) -> None:
     loaded = load(tmp_path, LAKE="/some/lake")
     assert loaded["errors"] == {}
     assert loaded["modules"] == [], "read every half minute, a DAG file imports nothing that is slow"
+    assert loaded["dags"]["lake_checkpoint"]["params"] == {
+        "lake": "/some/lake",
+        "pools": [],
+        "dry_run": False,
+    }
     ingest = loaded["dags"]["lake_ingest"]
     assert ingest["tasks"] == {"find": [], "take_in": ["find"], "report": ["take_in"]}
     assert ingest["params"] == {"lake": "/some/lake", "pools": [], "wait": True, "dry_run": False}

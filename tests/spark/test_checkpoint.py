@@ -1,0 +1,49 @@
+"""The checkpoint application: journals spread over Spark's tasks, each on its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lake_core.errors import LakeError
+from lake_core.lake import Lake
+from spark_apps.checkpoint import keep_pools
+from tests.spark.conftest import Landing
+
+pytestmark = pytest.mark.spark
+
+
+def grown(lake: Lake, name: str, transactions: int) -> None:
+    """A pool with so many transactions, whose history need not be kept."""
+    pool = lake.create_pool(name, key="k", settings={"history.keep": "0s"})
+    for k in range(transactions):
+        pool.branch().append(pa.table({"k": [k]}))
+
+
+def test_each_journal_is_kept_by_a_task_of_its_own(spark: Any, landing: Landing) -> None:
+    for number in range(5):
+        grown(landing.lake, f"p{number}", number + 1)
+    names = [f"p{number}" for number in range(5)]
+    done = keep_pools(spark, landing.lake, [*names, "lake:pools"])
+    assert [(one["pool"], one["checkpoint"], one["written"]) for one in done] == [
+        ("lake:pools", 5, True),
+        *((f"p{number}", number + 1, True) for number in range(5)),
+    ]
+    assert [one["entries"] for one in done] == [0, 1, 2, 3, 4, 5]
+    again = keep_pools(spark, landing.lake, names)
+    assert [(one["written"], one["entries"]) for one in again] == [(False, 0)] * 5
+    lake = Lake.open(landing.uri)
+    assert [lake.pool(name).at().records for name in names] == [1, 2, 3, 4, 5]
+
+
+def test_one_that_fails_leaves_the_others_standing(spark: Any, landing: Landing) -> None:
+    grown(landing.lake, "good", 2)
+    grown(landing.lake, "bad", 2)
+    journal = landing.lake.pool("bad").history.journal
+    landing.lake.store.delete(f"{journal.name}/{1:020}.txn")
+    landing.lake.store.put(f"{journal.name}/{1:020}.txn", b"garbage")
+    with pytest.raises(LakeError, match=r"^bad: .*not a journal entry"):
+        keep_pools(spark, landing.lake, ["bad", "good"])
+    assert landing.lake.pool("good").history.journal.marks().fence == 2
