@@ -100,6 +100,11 @@ def requests(journal: str) -> str:
     return f"{journal}/requests"
 
 
+def request_id(name: str) -> str:
+    """The id of a request's name."""
+    return name.rpartition("/")[2].partition(".")[0]
+
+
 def checkpoint_number(name: str) -> int | None:
     """The entry of a checkpoint's name, None where the name is not one."""
     stem, dot, suffix = name.rpartition("/")[2].partition(".")

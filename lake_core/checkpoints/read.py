@@ -2,7 +2,9 @@
 
 A file is open as long as somebody uses it.  A few decoded groups are kept, since questions come in key order.
 Page checksums are verified, so that damage is seen and not folded.  A checkpoint that was purged meanwhile is a
-`CheckpointGone`: load the journal again.
+`CheckpointGone`: load the journal again.  Damage that is found only when a row group is read, long after the
+state was loaded, is a `CheckpointDamaged`, and `on_damage` hears of it: the journal passes that checkpoint over
+from then on.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 
 import pyarrow as pa
@@ -25,12 +27,21 @@ _KEPT_GROUPS = 4
 _EMPTY = pa.Table.from_batches([], schema=ROW)
 
 
+class CheckpointDamaged(Corrupt):
+    """A row group of a checkpoint is not what was written."""
+
+
+def _tell_nobody(name: str) -> None:
+    return None
+
+
 class CheckpointFile:
     """One checkpoint, open.  Safe to use from several threads."""
 
-    def __init__(self, store: Store, name: str) -> None:
+    def __init__(self, store: Store, name: str, *, on_damage: Callable[[str], None] = _tell_nobody) -> None:
         """Raises CheckpointGone, Corrupt, Unavailable."""
         self.name = name
+        self._on_damage = on_damage
         self._lock = threading.Lock()
         self._decoded: OrderedDict[int, pa.Table] = OrderedDict()
         self.groups_read = 0
@@ -83,11 +94,9 @@ class CheckpointFile:
         return pa.concat_tables(found)
 
     def verify(self) -> None:
-        """Read everything; raises Corrupt where anything is damaged."""
-        for number, group in enumerate(self.head.groups):
-            table = self._read(number, keep=False)
-            if table.num_rows != group.rows:
-                raise Corrupt(f"{self.name}: row group {number} has {table.num_rows} rows, not {group.rows}")
+        """Read everything; raises CheckpointDamaged where anything is damaged."""
+        for number in range(len(self.head.groups)):
+            self._read(number, keep=False)
 
     def _groups(self, section: str, branch: str, sub: str) -> Iterator[tuple[int, Group]]:
         for number, group in enumerate(self.head.groups):
@@ -106,15 +115,24 @@ class CheckpointFile:
                 raise CheckpointGone(
                     f"{self.name}: this checkpoint was purged meanwhile; load again"
                 ) from error
-            except OSError as error:
-                raise _unreadable(self.name, error) from error
-            except (pa.ArrowException, ValueError) as error:
-                raise Corrupt(f"{self.name}: row group {number} is damaged: {error}") from error
+            except (OSError, pa.ArrowException, ValueError) as error:
+                if isinstance(error, OSError) and error.errno is not None:
+                    raise Unavailable(f"{self.name}: {error}") from error
+                raise self._damaged(number, str(error)) from error
+            if table.num_rows != self.head.groups[number].rows or table["key"].null_count:
+                raise self._damaged(number, "it does not have the rows that the footer lists")
             if keep:
                 self._decoded[number] = table
                 if len(self._decoded) > _KEPT_GROUPS:
                     self._decoded.popitem(last=False)
             return table
+
+    def _damaged(self, number: int, reason: str) -> CheckpointDamaged:
+        self._on_damage(self.name)
+        return CheckpointDamaged(
+            f"{self.name}: row group {number} of this checkpoint is damaged: {' '.join(reason.split())}; "
+            "load again: it is passed over where older checkpoints or entries are left"
+        )
 
 
 def _runs(table: pa.Table, wanted: list[bool]) -> list[pa.Table]:

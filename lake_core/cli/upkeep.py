@@ -7,7 +7,7 @@ from argparse import Namespace
 
 from lake_core.cli.output import print_json, say
 from lake_core.lake import Lake
-from lake_core.maintenance.checkpoint import find_due, journal_of, purge_pool, purge_until, write_checkpoint
+from lake_core.maintenance.checkpoint import find_due, plan_purge, purge_pool, write_checkpoint
 
 
 def checkpoint(args: Namespace) -> None:
@@ -36,13 +36,11 @@ def purge(args: Namespace) -> None:
     lake = Lake.open(args.lake)
     now = time.time()
     if args.dry_run:
-        until = purge_until(lake, args.pool, keep=args.keep, now=now)
-        marks = journal_of(lake, args.pool).marks()
-        fence = max([marks.fence, *(c.n for c in marks.checkpoints if c.n <= until)])
+        fence, entries = plan_purge(lake, args.pool, keep=args.keep, now=now)
         if args.json:
-            print_json({"pool": args.pool, "fence": fence, "entries": fence - marks.fence})
+            print_json({"pool": args.pool, "fence": fence, "entries": entries})
         else:
-            say(f"{args.pool}: would purge {fence - marks.fence:,} entries, up to {fence:,}")
+            say(f"{args.pool}: would purge {entries:,} entries, up to {fence:,}")
         return
     purged = purge_pool(lake, args.pool, keep=args.keep, now=now)
     if args.json:

@@ -101,8 +101,9 @@ class TableBase:
 
 
 def by_key(table: pa.Table) -> pa.Table:
-    """Rows by low bound, then by arrival."""
-    return table.take(pc.sort_indices(table, [(name, "ascending") for name in ("key", "seq", "place")]))
+    """Rows in the order of `Reference.order`."""
+    names = ("key", "seq", "place", "object")
+    return table.take(pc.sort_indices(table, [(name, "ascending") for name in names]))
 
 
 def without(table: pa.Table, gone: Collection[tuple[str, bytes]]) -> pa.Table:

@@ -15,7 +15,7 @@ for.  Tokens older than `token_keep` seconds are left out: that is how they are 
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -122,12 +122,13 @@ def _branch_state(file: CheckpointFile, name: str, row: BranchRow) -> BranchStat
 
 
 def _references(snapshot: Snapshot, sub: str) -> Iterator[pa.Table]:
-    """All references of the (sub-)pool by low bound: what the checkpoint holds, merged with what came since."""
+    """All references of the (sub-)pool in order: what the checkpoint holds, merged with what came since; of equal
+    low bounds that is later, also where they go on in the next table."""
     since = snapshot.since_checkpoint(sub=sub)
     lows = Column(since, "key")
     done = 0
     for table in snapshot.checkpoint.tables(sub=sub):
-        upto = bisect_right(lows, table["key"][-1].as_py(), lo=done)
+        upto = bisect_left(lows, table["key"][-1].as_py(), lo=done)
         kept = without(table.drop_columns(["section", "branch", "sub"]), snapshot.removed)
         yield by_key(pa.concat_tables([kept, since.slice(done, upto - done)])) if upto > done else kept
         done = upto

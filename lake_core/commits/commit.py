@@ -10,14 +10,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lake_core import naming
+from lake_core.checkpoints import CheckpointDamaged
 from lake_core.commits.checkpoint import PoolStateFormat
 from lake_core.commits.landing import Draft, Landed, land
 from lake_core.commits.requests import Requests
 from lake_core.commits.state import PoolState, Remembered, fold_entry, fold_transaction
-from lake_core.errors import Conflict, InvalidInput, LakeError, NotFound, OutcomeUnknown, Unavailable
+from lake_core.errors import (
+    CheckpointGone,
+    Conflict,
+    InvalidInput,
+    LakeError,
+    NotFound,
+    OutcomeUnknown,
+    Unavailable,
+)
 from lake_core.journal import Head, Journal, Retry
 from lake_core.keys import PoolKey
-from lake_core.records import Entry, Transaction
+from lake_core.records import Consume, Entry, Transaction
 from lake_core.records.codec import Codec
 from lake_core.store import Store
 
@@ -53,6 +62,10 @@ class History:
             ids=lambda entry: tuple(t.id for t in entry.transactions),
             format=PoolStateFormat(token_keep),
         )
+
+    def now(self) -> int:
+        """Microseconds since 1970, by this process's clock."""
+        return int(self._clock() * 1_000_000)
 
     def load(self) -> Head[PoolState]:
         """The newest state."""
@@ -102,11 +115,7 @@ class History:
 
     def transactions(self, *, branch: str | None = None) -> Iterator[tuple[int, Transaction]]:
         """The history newest first, of one branch or of all, back to where it is purged."""
-        newest = self.load().n
-        for n in range(newest, self.journal.marks().fence, -1):
-            entry = self.journal.read(n)
-            if entry is None:
-                return
+        for n, entry in self.journal.backwards():
             for transaction in reversed(entry.transactions):
                 if branch is None or transaction.branch == branch:
                     yield n, transaction
@@ -128,7 +137,7 @@ class History:
             moment = _microseconds(time)
             found = next((n for n, t in self.transactions(branch=branch) if t.time <= moment), None)
             if found is None:
-                raise NotFound(f"branch {branch!r} has no transaction at or before {time}")
+                raise NotFound(f"branch {branch!r} has no transaction at or before {time}{self._begins()}")
             return self.at(found), branch
         if naming.is_id(at):
             match = next(((n, t) for n, t in self.transactions() if t.id == at), None)
@@ -136,8 +145,14 @@ class History:
                 return self.at(match[0]), match[1].branch
         branches = ", ".join(sorted(newest.state.branches))
         raise NotFound(
-            f"revision {at!r} does not exist; name a transaction, a branch ({branches}) or BRANCH@TIME"
+            f"revision {at!r} does not exist{self._begins()}; name a transaction, a branch ({branches}) or "
+            "BRANCH@TIME"
         )
+
+    def _begins(self) -> str:
+        """For messages: what is not found may have been purged."""
+        fence = self.journal.marks().fence
+        return f" (the history begins after {fence}: what came before is purged)" if fence else ""
 
 
 def _microseconds(text: str) -> int:
@@ -163,9 +178,9 @@ class _Attempt:
 
     def lost(self, times: int, head: Head[PoolState]) -> None:
         """After the second lost race, ask whoever wins the next one."""
-        if times == PATIENCE:
+        if self.seen is None and times >= PATIENCE:
             self.seen = head.n
-            self.history._requests.post(self.draft, seen=head.n)
+            self.history._requests.post(self.draft, seen=head.n, time=self.history.now())
 
     def withdraw(self) -> None:
         """The outcome is known: nobody need commit it any more."""
@@ -178,9 +193,12 @@ class _Attempt:
             self.outcome = self._searched(self.seen, head)
             if self.outcome is not None:
                 return None
-        self.refused = True
-        landing = self._landing(head.state, self.draft)
-        self.refused = False
+        try:
+            self.refused = False
+            landing = self._landing(head.state, self.draft)
+        except LakeError as error:  # a state that cannot be read now refuses nothing
+            self.refused = not isinstance(error, Unavailable | CheckpointGone | CheckpointDamaged)
+            raise
         if isinstance(landing, Remembered):
             self.outcome = Landed(landing.n, landing.id, repeated=landing)
             return None
@@ -191,43 +209,63 @@ class _Attempt:
         return Entry(self.draft.id, tuple(transactions))
 
     def _landing(self, state: PoolState, draft: Draft) -> Transaction | Remembered:
-        time = int(self.history._clock() * 1_000_000)
-        return land(state, draft, key=self.history._key, time=time)
+        return land(state, draft, key=self.history._key, time=self.history.now())
 
     def _requested(self, head: Head[PoolState], first: Transaction) -> list[Transaction]:
         """The transactions of others that fit behind ours."""
-        n = head.n + 1
+        n, now = head.n + 1, self.history.now()
         state = fold_transaction(head.state, n, 0, first)
-        taken: list[Transaction] = []
-        for request in self.history._requests.waiting():
-            if head.recent.find(request.id) is not None:
-                self.history._requests.withdraw(request.id)  # done; its writer finds it in the history
+        taken: dict[str, Transaction] = {}
+        requests = self.history._requests
+        for request in requests.waiting(is_done=lambda id: head.recent.find(id) is not None):
+            if request.id == self.draft.id or request.id in taken or head.recent.find(request.id) is not None:
                 continue
-            if request.id == self.draft.id or not request.may_be_committed_at(n):
+            if not request.may_be_committed_at(n, now=now):
+                requests.withdraw(request.id)  # nobody's concern any more
                 continue
             try:
+                if _is_taken(state, request.draft):
+                    continue
                 landing = self._landing(state, request.draft)
                 if isinstance(landing, Transaction):
                     state = fold_transaction(state, n, len(taken) + 1, landing)
-                    taken.append(landing)
+                    taken[request.id] = landing
             except LakeError:  # its writer will find out why when it proposes it itself
                 continue
-        return taken
+        return list(taken.values())
 
     def _searched(self, seen: int, head: Head[PoolState]) -> Landed | None:
         """Whether somebody committed our request, from the entries themselves."""
+        journal = self.history.journal
+        landed = missing = None
         for n in range(seen + 1, head.n + 1):  # bounded: a stalled writer's entries
-            entry = self.history.journal.read(n)
+            entry = journal.read(n)
             if entry is None:
-                raise OutcomeUnknown(
-                    f"{naming.entry(self.history.journal.name, n)}: purged; whether the transaction "
-                    f"{self.draft.id} was committed cannot be told",
-                    entry_id=self.draft.id,
-                    n=n,
-                )
+                missing = n
+                break
             if any(t.id == self.draft.id for t in entry.transactions):
-                return Landed(n, self.draft.id)
-        return None
+                landed = Landed(n, self.draft.id)
+                break
+        fence = journal.marks().fence  # what was read at or below it may never have been history
+        if landed is not None and landed.n > fence:
+            return landed
+        if missing is None and fence <= seen:
+            return None
+        raise OutcomeUnknown(
+            f"{naming.entry(journal.name, missing or seen + 1)}: purged; whether the transaction {self.draft.id} "
+            "was committed cannot be told. Run the same command with the same token again",
+            entry_id=self.draft.id,
+            n=seen + 1,
+        )
+
+
+def _is_taken(state: PoolState, draft: Draft) -> bool:
+    """Whether a source of the draft was taken in, in whatever form: if in the same, its writer has heard of a
+    conflict, and must not find later that it was committed all the same, after the form has changed."""
+    consumed = [action for action in draft.actions if isinstance(action, Consume)]
+    return any(
+        (draft.branch, source.uri) in state.sources for action in consumed for source in action.sources
+    )
 
 
 def _is_told(seen: int, head: Head[PoolState]) -> bool:

@@ -35,9 +35,9 @@ class Reference(msgspec.Struct, frozen=True):
         return KeyRange(self.low, self.high)
 
     @property
-    def order(self) -> tuple[bytes, int, int]:
-        """By low bound, then by arrival."""
-        return self.low, self.seq, self.place
+    def order(self) -> tuple[bytes, int, int, str]:
+        """By low bound, then by arrival; by id where that decides nothing, so that every process has one order."""
+        return self.low, self.seq, self.place, self.object
 
 
 _COLUMNS = msgspec.msgpack.Decoder(tuple[Column, ...])

@@ -4,15 +4,19 @@ A writer that has lost two races leaves its draft as an object of its own; the w
 requests that it sees into its entry.  Why each is committed once, whoever dies where:
 
 - a request names the entry that its writer had `seen`; it may be committed while the ids of all entries since
-  are among the recent ones (`journal.recent`), so every combiner knows whether it was;
+  are among the recent ones (`journal.recent`), so every combiner knows whether it was; and not when it is old
+  by the clock, for what it rests on (a token, objects that were never referred to) is not kept for ever;
 - its writer folds every entry before it tries the next number, and finds its id there if somebody was faster;
 - a draft that is refused once is refused for ever after (`landing`), so a writer that reports a refusal need
-  not fear that somebody commits it yet.
+  not fear that somebody commits it yet; a combiner takes no draft of sources of which it knows another form.
+
+What nobody can commit any more is withdrawn by the combiner that sees it, or dead writers' requests would pile up.
 """
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
@@ -33,11 +37,17 @@ MOST_BYTES = 4_000_000
 """An entry stays below the size from which object stores write in parts, without a condition."""
 
 
+LONGEST_WAIT = 600 * 1_000_000
+"""Microseconds for which a request may be committed by others; where clocks differ by more, each writer commits
+for itself."""
+
+
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """A draft as it waits to be committed."""
 
     id: str
     seen: int
+    time: int
     branch: str
     base: int
     author: str
@@ -48,26 +58,31 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def draft(self) -> Draft:
-        """The draft again."""
-        schemas = tuple(pa.ipc.read_schema(pa.py_buffer(s)) for s in self.schemas)
+        """The draft again.  Raises Corrupt."""
+        try:
+            schemas = tuple(pa.ipc.read_schema(pa.py_buffer(s)) for s in self.schemas)
+        except (OSError, pa.ArrowException) as error:
+            raise Corrupt(f"request {self.id}: a schema cannot be read: {error}") from error
         return Draft(
             self.id, self.branch, self.base, self.author, self.actions, schemas, self.message, self.token
         )
 
-    def may_be_committed_at(self, n: int) -> bool:
-        """Whether an entry `n` may hold it: later ones could not know whether an earlier one does."""
-        return generation(n) <= generation(self.seen) + 1
+    def may_be_committed_at(self, n: int, *, now: int) -> bool:
+        """Whether an entry `n` may hold it: later ones could not know whether an earlier one does, and a request
+        of long ago is a dead writer's, whose token and objects may be gone."""
+        return generation(n) <= generation(self.seen) + 1 and abs(now - self.time) <= LONGEST_WAIT
 
 
 _CODEC = Codec(Request)
 
 
-def request_of(draft: Draft, *, seen: int) -> Request:
+def request_of(draft: Draft, *, seen: int, time: int) -> Request:
     """The draft as a request."""
     schemas = tuple(s.serialize().to_pybytes() for s in draft.schemas)
     return Request(
         draft.id,
         seen,
+        time,
         draft.branch,
         draft.base,
         draft.author,
@@ -85,28 +100,36 @@ class Requests:
     store: Store
     journal: str
 
-    def post(self, draft: Draft, *, seen: int) -> None:
+    def post(self, draft: Draft, *, seen: int, time: int) -> None:
         """Leave the draft for others to commit.  Whether it arrives is of no consequence."""
-        with contextlib.suppress(Unavailable):
-            self.store.create(
-                naming.request(self.journal, draft.id), _CODEC.encode(request_of(draft, seen=seen))
-            )
+        data = _CODEC.encode(request_of(draft, seen=seen, time=time))
+        if len(data) <= MOST_BYTES:
+            with contextlib.suppress(Unavailable):
+                self.store.create(naming.request(self.journal, draft.id), data)
 
     def withdraw(self, id: str) -> None:
         """Take a request away whose outcome is known."""
         with contextlib.suppress(Unavailable):
             self.store.delete(naming.request(self.journal, id))
 
-    def waiting(self) -> list[Request]:
-        """What waits, oldest first, as much as one entry can take.  Those that cannot be read are passed by."""
+    def waiting(self, *, is_done: Callable[[str], bool] = lambda id: False) -> list[Request]:
+        """What waits, oldest first, as much as one entry can take.
+
+        Those that cannot be read are passed by; those that `is_done` knows are taken away unread.
+        """
         found: list[Request] = []
         size = 0
-        for info in self.store.list(naming.requests(self.journal)):
-            size += info.size
-            if len(found) >= MOST or size > MOST_BYTES:
-                break
-            data = self.store.get(info.name)
-            if data is not None:  # else its outcome was known in the meantime
-                with contextlib.suppress(Corrupt):
-                    found.append(_CODEC.decode(data, name=info.name))
+        with contextlib.suppress(Unavailable):  # others' requests are no reason to fail
+            for info in self.store.list(naming.requests(self.journal)):
+                id = naming.request_id(info.name)
+                if is_done(id):
+                    self.withdraw(id)
+                    continue
+                if len(found) >= MOST or size + info.size > MOST_BYTES:
+                    break
+                size += info.size
+                data = self.store.get(info.name)
+                if data is not None:  # else its outcome was known in the meantime
+                    with contextlib.suppress(Corrupt):
+                        found.append(_CODEC.decode(data, name=info.name))
         return found

@@ -4,7 +4,8 @@
 
 - branches, by name: the entry of the tip and the snapshot there,
 - schemas, by id, and which of them objects of the pool itself have (the others are those of its sub-pools),
-- tokens: which transaction a token stands for, so that a repeated commit changes nothing,
+- tokens: which transaction a token stands for, so that a repeated commit changes nothing (landing sees to that;
+  here the newest use counts: a writer whose state had forgotten the token may have used it again),
 - sources: which landed files were taken in, so that none is taken twice.
 
 Large parts of it may rest on a checkpoint, which is read where it is needed (`LayeredMap`, `Snapshot`).
@@ -19,6 +20,7 @@ import msgspec
 import pyarrow as pa
 from rpds import HashTrieMap, HashTrieSet
 
+from lake_core.checkpoints import CheckpointDamaged
 from lake_core.commits.layered import LayeredMap
 from lake_core.commits.reference import Reference
 from lake_core.commits.snapshot import Snapshot
@@ -95,6 +97,8 @@ def fold_entry(state: PoolState, n: int, entry: Entry) -> PoolState:
     for place, transaction in enumerate(entry.transactions):
         try:
             state = fold_transaction(state, n, place, transaction)
+        except CheckpointDamaged:  # not the entry's fault: it may be folded from another state
+            raise
         except Corrupt as error:
             raise Corrupt(f"entry {n}, transaction {transaction.id}: {error}") from error
     return state
@@ -107,8 +111,6 @@ def fold_transaction(state: PoolState, n: int, place: int, transaction: Transact
         raise Corrupt(f"branch {transaction.branch!r} does not exist")
     if branch.tip != transaction.parent:
         raise Corrupt(f"branch {transaction.branch!r} is at {branch.tip}, not at {transaction.parent}")
-    if transaction.token and transaction.token in state.tokens:
-        raise Corrupt(f"token {transaction.token!r} was used before")
     snapshot, schemas, sources = branch.snapshot, state.schemas, state.sources
     own_schemas = state.own_schemas
     seq = sequence(n, place)

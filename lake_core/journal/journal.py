@@ -14,7 +14,10 @@ The rules (docs/protocol.md says why they suffice; the simulation holds them und
    state it began with, what it read may be anything, and it begins again from a checkpoint.  And whoever wrote
    looks for a fence at or above its entry: if there is one, its number was free only because it had been purged,
    or was purged since; the ids in the newest state tell which.
-7. Nothing here deletes; `purge` does.
+7. A state may rest on a checkpoint and read from it later.  So a load gives none whose checkpoint lies below the
+   fence, and none whose checkpoint was found damaged.
+8. `Unavailable` means that nothing was written.  Once a put was sent, only an answer or OutcomeUnknown will do.
+9. Nothing here deletes; `purge` does.
 
 Callers: `catalog.pools` (the list of pools) and `commits.commit` (a pool's history).  State is whatever the
 fold makes; the journal keeps the newest one it has folded, so that a look for news is one request.
@@ -25,13 +28,14 @@ from __future__ import annotations
 import enum
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from lake_core import naming
-from lake_core.checkpoints import CheckpointFile, Part
+from lake_core.checkpoints import CheckpointDamaged, CheckpointFile, Part
 from lake_core.errors import (
     CheckpointGone,
     Conflict,
@@ -60,6 +64,7 @@ class HasId(Protocol):
 
 E = TypeVar("E", bound=HasId)
 S = TypeVar("S")
+T = TypeVar("T")
 
 LARGEST_WINDOW = 64
 """How many entries are asked for at once."""
@@ -76,11 +81,17 @@ RECENT = "recent"
 
 @dataclass(frozen=True)
 class Head(Generic[S]):
-    """The state after entry `n`, and the ids that were committed lately."""
+    """The state after entry `n`, the ids that were committed lately, and the checkpoint that the state rests on."""
 
     n: int
     state: S
     recent: Recent = field(default_factory=Recent, compare=False)
+    base: Mark | None = field(default=None, compare=False)
+
+    @property
+    def floor(self) -> int:
+        """A fence above this entry has purged something that the state needs, or that comes after it."""
+        return self.n if self.base is None else self.base.n
 
 
 @dataclass(frozen=True)
@@ -114,6 +125,8 @@ def _only_id(entry: HasId) -> tuple[str, ...]:
 
 def _in_threads(read: Callable[[int], Any], numbers: range) -> list[Any]:
     """Several entries at once."""
+    if len(numbers) == 1:
+        return [read(numbers[0])]
     with ThreadPoolExecutor(min(len(numbers), 16)) as pool:
         return list(pool.map(read, numbers))
 
@@ -140,6 +153,7 @@ class Journal(Generic[E, S]):
     format: StateFormat[S] | None = None
     fetch: Callable[[Callable[[int], E | None], range], list[E | None]] = _in_threads
     _head: Head[S] | None = None
+    _damaged: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     # --- reading
@@ -150,7 +164,7 @@ class Journal(Generic[E, S]):
         One request where there is no news, on a store that lists from a name on.  Raises Corrupt, Unavailable.
         """
         head = self._head
-        if head is None:
+        if head is None or (head.base is not None and head.base.name in self._damaged):
             head = self._start()
             hint = hints.read_head(self.store, self.name)
             return self._follow(head, window=max(1, min(LARGEST_WINDOW, hint - head.n + 1)))
@@ -168,7 +182,7 @@ class Journal(Generic[E, S]):
                 head = self._start(until=n)
             try:
                 found = self._walk(head, window=LARGEST_WINDOW, until=n)
-            except CheckpointGone:
+            except (CheckpointGone, CheckpointDamaged):
                 pass
             except Corrupt:
                 if not self._is_behind(head):
@@ -185,6 +199,22 @@ class Journal(Generic[E, S]):
         data = self.store.get(name)
         return None if data is None else self.codec.decode(data, name=name)
 
+    def backwards(self) -> Iterator[tuple[int, E]]:
+        """Entries and their numbers, newest first, back to where they are purged.  Raises Corrupt, Unavailable."""
+        n, window = self.load().n, 1
+        fence = self.marks().fence
+        while n > fence:
+            numbers = range(n, max(fence, n - window), -1)
+            entries = self.fetch(self.read, numbers)
+            fence = self.marks().fence  # what was read at or below it may never have been history
+            for n, entry in zip(numbers, entries, strict=True):
+                if n <= fence:
+                    return
+                if entry is None:
+                    raise Corrupt(f"{naming.entry(self.name, n)}: missing, and not purged")
+                yield n, entry
+            n, window = n - 1, min(LARGEST_WINDOW, window * 2)
+
     def marks(self) -> Marks:
         """Checkpoints and the newest fence."""
         return read_marks(self.store, self.name)
@@ -193,7 +223,7 @@ class Journal(Generic[E, S]):
         """The state that a checkpoint holds.  Raises Corrupt, CheckpointGone, Unavailable."""
         if self.format is None:
             raise Corrupt(f"{mark.name}: this journal has no checkpoints")
-        file = CheckpointFile(self.store, mark.name)
+        file = CheckpointFile(self.store, mark.name, on_damage=self._damaged.add)
         if file.head.n != mark.n or file.head.journal != self.name:
             raise Corrupt(f"{mark.name}: holds {file.head.journal} at {file.head.n}")
         ids = [
@@ -201,11 +231,12 @@ class Journal(Generic[E, S]):
             for table in file.scan(RECENT)
             for key, n in zip(table["key"], table["seq"], strict=True)
         ]
-        return Head(mark.n, self.format.restore(file), Recent.of(mark.n, ids))
+        return Head(mark.n, self.format.restore(file), Recent.of(mark.n, ids), mark)
 
     def _is_behind(self, head: Head[S]) -> bool:
-        """After reading on from `head`: whether entries above it may have been purged on the way."""
-        return self.marks().fence > head.n
+        """After reading on from `head`: whether entries above it may have been purged on the way, or the
+        checkpoint that it rests on."""
+        return self.marks().fence > head.floor
 
     def _is_purged(self, n: int) -> bool:
         """After writing entry `n`: whether its number may have been free only because it was purged."""
@@ -219,7 +250,7 @@ class Journal(Generic[E, S]):
             if naming.entry_number(info.name) is not None:
                 return False
             names.append(info.name)
-        return marks_of(names).fence <= head.n
+        return marks_of(names).fence <= head.floor
 
     def _start(self, *, until: int | None = None) -> Head[S]:
         """The newest state that can be had without folding: of a checkpoint, or the initial one."""
@@ -229,6 +260,8 @@ class Journal(Generic[E, S]):
                 raise NotFound(f"transaction {until} is purged: the history begins after {marks.fence}")
             problem: LakeError | None = None
             for mark in marks.usable(until=until) if self.format else []:
+                if mark.name in self._damaged:
+                    continue
                 try:
                     return self.restore(mark)
                 except (Corrupt, CheckpointGone) as error:  # an older one, or all entries, do as well
@@ -247,7 +280,7 @@ class Journal(Generic[E, S]):
         for _ in range(RESTARTS):
             try:
                 newest = self._walk(head, window=window, until=None)
-            except CheckpointGone:  # what `head` rests on was purged
+            except (CheckpointGone, CheckpointDamaged):  # what `head` rests on was purged, or is of no use
                 pass
             except Corrupt:  # what was written below a fence need not fold
                 if not self._is_behind(head):
@@ -277,13 +310,10 @@ class Journal(Generic[E, S]):
 
     def _folded(self, head: Head[S], entry: E) -> Head[S]:
         n = head.n + 1
-        return Head(n, self.fold(head.state, n, entry), head.recent.after(n, self.ids(entry)))
+        return Head(n, self.fold(head.state, n, entry), head.recent.after(n, self.ids(entry)), head.base)
 
     def _read_window(self, first: int, count: int) -> list[E]:
         """Entries from `first` on, at most `count`, up to the first that is missing."""
-        if count == 1:
-            entry = self.read(first)
-            return [] if entry is None else [entry]
         found = self.fetch(self.read, range(first, first + count))
         return found[: found.index(None)] if None in found else found  # type: ignore[return-value]
 
@@ -317,7 +347,7 @@ class Journal(Generic[E, S]):
                 entry, refusal = propose(head), None
                 # what does not fit must never be written: nobody could fold past it
                 after = None if entry is None else self._folded(head, entry)
-            except CheckpointGone:
+            except (CheckpointGone, CheckpointDamaged):
                 self._head = None
                 head = self._follow(self._start(), window=LARGEST_WINDOW)
                 continue
@@ -332,17 +362,25 @@ class Journal(Generic[E, S]):
                     raise refusal
                 return None
             placed = self._put(n, entry)
-            if placed is _Placed.OURS and not self._is_purged(n):
-                self._remember(after)
-                if n % HINT_EVERY == 0:
-                    hints.write_head(self.store, self.name, n)
-                return Appended(n, after.state, attempt + 1)
             if placed is _Placed.OTHERS:
                 lost(attempt + 1, head)
                 self.retry.pause(attempt)
                 head = self._follow(head, window=min(LARGEST_WINDOW, 2 + attempt))
                 continue
-            head = self._follow(self._start(), window=LARGEST_WINDOW)
+            try:
+                if placed is _Placed.OURS and not self._patiently(partial(self._is_purged, n)):
+                    self._remember(after)
+                    if n % HINT_EVERY == 0:
+                        hints.write_head(self.store, self.name, n)
+                    return Appended(n, after.state, attempt + 1)
+                head = self._patiently(lambda: self._follow(self._start(), window=LARGEST_WINDOW))
+            except Unavailable as error:
+                raise OutcomeUnknown(
+                    f"{error}; the entry {id} was written, and whether it stands cannot be told. Run the same "
+                    "command with the same token again",
+                    entry_id=id,
+                    n=n,
+                ) from error
             if head.recent.find(id) is None and not head.recent.reaches(n):
                 raise OutcomeUnknown(
                     f"{naming.entry(self.name, n)}: purged long since; whether {id} was committed as {n} cannot "
@@ -350,7 +388,19 @@ class Journal(Generic[E, S]):
                     entry_id=id,
                     n=n,
                 )
+        done = head.recent.find(id)
+        if done is not None:
+            return Appended(done, head.state, self.retry.races)
         raise Conflict(f"{self.name}: lost {self.retry.races} races for the next entry; try again later")
+
+    def _patiently(self, ask: Callable[[], T]) -> T:
+        """The answer to what must be known now; only a store that goes on refusing is Unavailable."""
+        for attempt in range(self.retry.repeats - 1):
+            try:
+                return ask()
+            except Unavailable:
+                self.retry.pause(attempt)
+        return ask()
 
     def _put(self, n: int, entry: E) -> _Placed:
         """Whose entry `n` is.  Asks until the answer is known, within bounds."""
@@ -363,8 +413,8 @@ class Journal(Generic[E, S]):
                     return _Placed.OURS
                 sent = True  # even what exists may be ours: a store's client repeats lost requests itself
                 there = self.read(n)
-                if there is not None:
-                    return _Placed.OURS if there.id == entry.id else _Placed.OTHERS
+                if there is not None:  # the same id may have been sent before, beside other transactions
+                    return _Placed.OURS if there == entry else _Placed.OTHERS
                 if created is Created.EXISTS:
                     if self._is_purged(n):
                         return _Placed.GONE

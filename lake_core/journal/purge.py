@@ -4,10 +4,14 @@ A crash in between loses nothing: what was not deleted lies below the fence, whe
 purge deletes it.  Any number of purgers may be at work: a fence only ever says what a durable checkpoint
 covers, and each deletes only below a fence that it has put or seen.  The newest fence and the checkpoints from
 there on stay.
+
+Fences are retired late: `_KEPT_FENCES` stay.  For a listing need not show one moment: it may miss the newest fence,
+put while it ran, and the one before, deleted while it ran; then a reader would believe that nothing was purged.
 """
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +24,10 @@ from lake_core.journal.journal import RECENT, Head, Journal
 from lake_core.journal.marks import Mark, Marks
 from lake_core.journal.recent import Recent
 from lake_core.store import Created
+
+log = logging.getLogger(__name__)
+
+_KEPT_FENCES = 8
 
 
 @dataclass(frozen=True)
@@ -48,35 +56,34 @@ def _recent(recent: Recent) -> Part:
     return Part(RECENT, "", "", [rows(key=ids, seq=entries)] if known else [])
 
 
-def plan_purge(marks: Marks, *, until: int) -> Mark | None:
-    """The checkpoint below which entries can go, so that all after `until` stay; None where there is none new."""
-    return next((c for c in marks.checkpoints if marks.fence < c.n <= until), None)
-
-
 def purge(journal: Journal[Any, Any], *, until: int) -> Purged:
     """Delete entries up to the newest sound checkpoint at or before `until`, and what earlier purges left.
 
     Raises Unavailable; can be run again at any time.
     """
     marks = journal.marks()
-    chosen = _sound(journal, marks, until=until)
+    chosen = choose(journal, marks, until=until)
     fence = marks.fence
     if chosen is not None and _put_fence(journal, chosen.n):
         fence = max(fence, chosen.n)
     return _delete_below(journal, fence) if fence else Purged(0)
 
 
-def _sound(journal: Journal[Any, Any], marks: Marks, *, until: int) -> Mark | None:
-    """The newest checkpoint that can be read to its last page."""
-    for mark in marks.checkpoints:
-        if marks.fence < mark.n <= until:
-            try:
-                journal.restore(mark)
-                CheckpointFile(journal.store, mark.name).verify()
-            except (Corrupt, CheckpointGone):
-                continue
-            return mark
-    return None
+def choose(journal: Journal[Any, Any], marks: Marks, *, until: int) -> Mark | None:
+    """The newest sound checkpoint at or before `until` that is above the fence: what a purge would go up to."""
+    between = (mark for mark in marks.checkpoints if marks.fence < mark.n <= until)
+    return next((mark for mark in between if is_sound(journal, mark)), None)
+
+
+def is_sound(journal: Journal[Any, Any], mark: Mark) -> bool:
+    """Whether the checkpoint can be read to its last page.  Raises Unavailable."""
+    try:
+        journal.restore(mark)
+        CheckpointFile(journal.store, mark.name).verify()
+    except (Corrupt, CheckpointGone) as error:
+        log.warning("%s is passed over: %s", mark.name, error)
+        return False
+    return True
 
 
 def _put_fence(journal: Journal[Any, Any], n: int) -> bool:
@@ -96,17 +103,23 @@ def _delete_below(journal: Journal[Any, Any], fence: int) -> Purged:
     entries = checkpoints = 0
     for info in journal.store.list(journal.name):
         n = naming.entry_number(info.name)
-        if n is None or n > fence:
-            break  # entries are listed first, in order
+        if n is None:
+            continue
+        if n > fence:
+            break  # in order of numbers
         journal.store.delete(info.name)
         entries += 1
+    fences: list[tuple[int, str]] = []
     for info in journal.store.list(naming.marks(journal.name)):
         at = naming.checkpoint_number(info.name)
         if at is not None and at < fence:
             journal.store.delete(info.name)
             checkpoints += 1
         older = naming.fence_number(info.name)
-        if older is not None and older < fence:
-            journal.store.delete(info.name)
+        if older is not None:
+            fences.append((older, info.name))
+    for older, name in sorted(fences)[:-_KEPT_FENCES]:
+        if older < fence:
+            journal.store.delete(name)
     hints.write_tail(journal.store, journal.name, fence + 1)
     return Purged(fence, entries, checkpoints)

@@ -12,12 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from lake_core.catalog import Settings
+from lake_core.checkpoints import CheckpointDamaged
+from lake_core.errors import CheckpointGone, Unavailable
 from lake_core.journal import Journal, Purged, purge, write_state
 from lake_core.journal.marks import Marks
+from lake_core.journal.purge import choose, is_sound
 from lake_core.lake import Lake
 from lake_core.planning.checkpoints import CheckpointPolicy, Since, last_older, why_due
 
 POOLS = "lake:pools"
+
+_TRIES = 4
 
 
 @dataclass(frozen=True)
@@ -91,14 +96,22 @@ def keep(lake: Lake, pool: str, *, now: float, purging: bool = True) -> Kept:
 
 
 def write_checkpoint(lake: Lake, pool: str, *, now: float) -> tuple[bool, int]:
-    """Whether a checkpoint was written, and the entry of the newest one.  Raises Unavailable."""
+    """Whether a checkpoint was written, and the entry of the newest one.
+
+    One that is there already is read first: a damaged one counts for nothing.  Raises Unavailable.
+    """
     journal = journal_of(lake, pool)
-    head = journal.load()
-    marks = journal.marks()
-    if not head.n or any(c.n == head.n for c in marks.checkpoints):
-        return False, head.n
-    write_state(journal, head, id=lake.ids.new(), now=now)
-    return True, head.n
+    for _ in range(_TRIES):
+        head = journal.load()
+        there = [mark for mark in journal.marks().checkpoints if mark.n == head.n]
+        if not head.n or any(is_sound(journal, mark) for mark in there):
+            return False, head.n
+        try:
+            write_state(journal, head, id=lake.ids.new(), now=now)
+            return True, head.n
+        except (CheckpointGone, CheckpointDamaged):  # what the state rests on; the next load rests on another
+            continue
+    raise Unavailable(f"{pool}: purged faster than a checkpoint can be written; try again")
 
 
 def purge_until(lake: Lake, pool: str, *, keep: float | None = None, now: float) -> int:
@@ -112,6 +125,14 @@ def purge_until(lake: Lake, pool: str, *, keep: float | None = None, now: float)
         return float("-inf") if entry is None else _time(entry)  # purged meanwhile
 
     return last_older(fence + 1, n, time_of=time_of, moment=now - span)
+
+
+def plan_purge(lake: Lake, pool: str, *, keep: float | None = None, now: float) -> tuple[int, int]:
+    """The fence that a purge would leave, and how many entries it would purge."""
+    journal = journal_of(lake, pool)
+    marks = journal.marks()
+    chosen = choose(journal, marks, until=purge_until(lake, pool, keep=keep, now=now))
+    return (chosen.n, chosen.n - marks.fence) if chosen else (marks.fence, 0)
 
 
 def purge_pool(lake: Lake, pool: str, *, keep: float | None = None, now: float) -> Purged:

@@ -11,6 +11,7 @@ A rule holds for one request unless `times` says more; what no rule names goes t
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -109,3 +110,45 @@ class ScriptedStore:
 
     def open_output(self, name: str) -> AbstractContextManager[BinaryIO]:
         return self._ask("open_output", name, lambda: self.behind.open_output(name))
+
+
+def opened(name: str, data: Callable[[], bytes | None]) -> pa.NativeFile:
+    """A file that is read where it is, as on an object store: gone, as soon as it is deleted."""
+    return pa.PythonFile(_InPlace(name, data), mode="r")
+
+
+class _InPlace(io.RawIOBase):
+    def __init__(self, name: str, data: Callable[[], bytes | None]) -> None:
+        self._name, self._data, self._at = name, data, 0
+        self._size = len(self._there())
+
+    def _there(self) -> bytes:
+        data = self._data()
+        if data is None:
+            raise FileNotFoundError(self._name)
+        return data
+
+    def read(self, size: int = -1) -> bytes:
+        begin, end = self._at, self._size if size < 0 else min(self._at + size, self._size)
+        self._at = end
+        return self._there()[begin:end]
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + (0, self._at, self._size)[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+
+class InPlaceStore(MemoryStore):
+    """A store in memory whose open files are read where they are."""
+
+    def open_input(self, name: str) -> pa.NativeFile:
+        return opened(name, lambda: self.get(name))

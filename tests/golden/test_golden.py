@@ -11,6 +11,8 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import json
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lake_core import naming
+from lake_core.catalog import Catalog, PoolsState
+from lake_core.commits import History
+from lake_core.commits.requests import Request
+from lake_core.journal import purge, write_state
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import Instant, decode_key, encode_key
 from lake_core.lake import Lake
@@ -45,7 +52,7 @@ from lake_core.records import (
 from lake_core.records.codec import Codec
 from lake_core.records.pools import PoolConfig
 from lake_core.store.memory import MemoryStore
-from tests.fakes.records import ORIGIN, an_id, fixed_ids
+from tests.fakes.records import KNOWN, ORIGIN, add, an_id, fixed_ids, transaction
 
 FOLDER = Path(__file__).parent / "version1"
 KEY = PoolKey.parse("ts,id.orig_h:desc")
@@ -209,6 +216,138 @@ def test_the_metadata_that_a_load_writes_has_these_keys() -> None:
     stored = json.loads((FOLDER / "object_metadata.json").read_text())
     assert list(written) == [name for name in stored if name not in optional]
     assert list(written["origin"]) == [name for name in stored["origin"] if name not in ("job", "inputs")]
+
+
+REQUEST = Request(
+    id=an_id(2),
+    seen=41,
+    time=1_700_000_000_123_456,
+    branch="main",
+    base=40,
+    author="vera",
+    actions=ENTRY.transactions[0].actions,
+    schemas=(b"arrow",),
+    message="first light",
+    token="ingest:main:0123",
+)
+
+
+def test_a_request() -> None:
+    codec = Codec(Request)
+    assert codec.decode(golden("request.hex"), name="request") == REQUEST
+    assert codec.encode(REQUEST).hex() == golden("request.hex").hex()
+
+
+def test_the_names_of_checkpoints_fences_and_requests() -> None:
+    assert naming.checkpoint("p/journal", 42, "2Zk1abcdefghijklmnopqrstuvw") == (
+        "p/journal/marks/00000000000000000042.pqrstuvw.checkpoint"
+    )
+    assert naming.fence("p/journal", 42) == "p/journal/marks/00000000000000000042.fence"
+    assert naming.request("p/journal", an_id(2)) == "p/journal/requests/000000000000000000000000002.txn"
+
+
+HISTORY = (
+    Entry(
+        an_id(11),
+        (
+            transaction(
+                KNOWN,
+                add(21, 0, 5, place=1),
+                Consume((Source("a", 3, "e", 2),)),
+                id=an_id(11),
+                token="t",
+                time=1_700_000_000_000_000,
+            ),
+        ),
+    ),
+    Entry(
+        an_id(12),
+        (
+            transaction(add(22, 3, 9, columns=(Column("k", 1, b"\x03\x01", None),)), id=an_id(12), parent=1),
+            transaction(add(23, 0, 1, sub="$nokey", records=7), id=an_id(13), parent=2, token="u", time=9),
+        ),
+    ),
+    Entry(an_id(14), (transaction(RemoveReference(an_id(21), add(21).low), id=an_id(14), parent=2),)),
+)
+
+
+def pool_history(store: MemoryStore) -> History:
+    history = History(store, pool_id="p", key=PoolKey.parse("k"), clock=lambda: 0.0, token_keep=1e12)
+    for n, entry in enumerate(HISTORY, start=1):
+        store.create(naming.entry("p/journal", n), Codec(Entry).encode(entry))
+    return history
+
+
+def pools(store: MemoryStore) -> Catalog:
+    catalog = Catalog(store, ids=fixed_ids(), author="vera")
+    store.create(naming.entry("pools", 1), Codec(PoolsEntry).encode(POOLS_ENTRY))
+    return catalog
+
+
+CHECKPOINTS: dict[str, Callable[[MemoryStore], History | Catalog]] = {
+    "checkpoint": pool_history,
+    "pools_checkpoint": pools,
+}
+
+
+def content(data: bytes) -> Any:
+    """What a checkpoint holds: columns, the footer's pairs, all rows."""
+    file = pq.ParquetFile(pa.BufferReader(data))
+    footer = file.metadata.metadata
+    checksum = footer[b"lake.crc32"].decode()
+    assert checksum == f"{zlib.crc32(footer[b'lake']):08x}"
+    rows = [
+        {
+            name: value.hex() if isinstance(value, bytes) else value
+            for name, value in row.items()
+            if value is not None
+        }
+        for row in file.read().to_pylist()
+    ]
+    return {
+        "columns": {field.name: str(field.type) for field in file.schema_arrow},
+        "footer": json.loads(footer[b"lake"]),
+        "rows": rows,
+    }
+
+
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_what_a_checkpoint_holds(name: str) -> None:
+    store = MemoryStore()
+    journal = CHECKPOINTS[name](store).journal
+    mark = write_state(journal, journal.load(), id=an_id(77), now=0.0)
+    assert content(store.get(mark.name) or b"") == json.loads((FOLDER / f"{name}.json").read_text())
+
+
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_a_stored_checkpoint_is_read_as_what_it_was(name: str) -> None:
+    stored, whole = MemoryStore(), MemoryStore()
+    journal, folded = CHECKPOINTS[name](stored).journal, CHECKPOINTS[name](whole).journal.load()
+    kept = naming.checkpoint(journal.name, folded.n, an_id(77))
+    stored.put(kept, golden(f"{name}.hex"))
+    (mark,) = journal.marks().checkpoints
+    restored = journal.restore(mark)
+    assert sorted(restored.recent.items()) == sorted(folded.recent.items())
+    if isinstance(restored.state, PoolsState):
+        assert dict(restored.state.pools) == dict(folded.state.pools)
+        assert dict(restored.state.names) == dict(folded.state.names)
+        return
+    ours, theirs = restored.state, folded.state
+    for sub in ("", "$nokey"):
+        assert ours.branches["main"].snapshot.find(sub=sub) == theirs.branches["main"].snapshot.find(sub=sub)
+    assert dict(ours.tokens.items()) == dict(theirs.tokens.items())
+    assert dict(ours.sources.items()) == dict(theirs.sources.items())
+    assert dict(ours.schemas) == dict(theirs.schemas)
+    assert set(ours.own_schemas) == set(theirs.own_schemas)
+
+
+def test_a_fence_says_its_number() -> None:
+    store = MemoryStore()
+    journal = pool_history(store).journal
+    write_state(journal, journal.load(), id=an_id(77), now=0.0)
+    purge(journal, until=3)
+    assert store.get("p/journal/marks/00000000000000000003.fence") == b"3"
+    assert store.get("p/journal/TAIL") == b"4"
 
 
 SCHEMA = pa.schema(

@@ -1,8 +1,10 @@
 """A store that fails as the seed says, in all the ways a store fails.
 
-Every request lets others run first.  Then it may be refused before it acts; a create may act and lose its
-answer, or not act and seem lost, or arrive later, after its sender has given it up; a hint may be dropped.
-What is answered is true: a read or a listing sees all that was answered before.
+Every request lets others run first.  Then it may be refused before it acts; it may act and lose its answer, or
+not act and seem lost, or arrive later, after its sender has given it up.  What is answered is true: a read sees
+all that was answered before.  A listing does too, and yet it is no single moment: it is made of parts, which are
+looked at one after the other.  On a store that lists from a name on they are pages in order of names; on the other
+they are in no order at all.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ from __future__ import annotations
 import contextlib
 import io
 import random
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO, NoReturn
 
@@ -18,8 +21,12 @@ import pyarrow as pa
 
 from lake_core.errors import Unavailable
 from lake_core.store import Created, ObjectInfo
+from tests.fakes.stores import opened
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.truth import Truth
+
+PAGE = 3
+SHARDS = 3
 
 
 @dataclass
@@ -46,7 +53,7 @@ class FaultyStore:
     faults: Faults
     lists_from_name: bool
     objects: dict[str, bytes] = field(default_factory=dict)
-    late: list[tuple[str, bytes]] = field(default_factory=list)
+    late: list[Callable[[], object]] = field(default_factory=list)
     requests: int = 0
     uri: str = "memory://simulated"
 
@@ -54,12 +61,27 @@ class FaultyStore:
         self.scheduler.pause()
         self.requests += 1
         if self.late and self.chance.random() < 0.05:
-            self._apply(*self.late.pop(self.chance.randrange(len(self.late))))
+            self.late.pop(self.chance.randrange(len(self.late)))()
         if self.chance.random() < self.faults.refused:
             self._refuse()
 
     def _refuse(self) -> NoReturn:
         raise Unavailable("the store refuses for now")
+
+    def arrive(self) -> None:
+        """Everything that is late arrives."""
+        while self.late:
+            self.late.pop()()
+
+    def _act(self, act: Callable[[], bool]) -> bool | None:
+        """The outcome of something that changes the store, None where the answer is lost."""
+        if self.chance.random() < self.faults.never_arrived:
+            return None
+        if self.chance.random() < self.faults.late:
+            self.late.append(act)
+            return None
+        done = act()
+        return None if self.chance.random() < self.faults.answer_lost else done
 
     def _apply(self, name: str, data: bytes) -> bool:
         if name in self.objects:
@@ -68,19 +90,19 @@ class FaultyStore:
         self.truth.created(name, data)
         return True
 
+    def _remove(self, name: str) -> bool:
+        if self.objects.pop(name, None) is not None:
+            self.truth.deleted(name)
+        return True
+
     def get(self, name: str) -> bytes | None:
         self._request()
         return self.objects.get(name)
 
     def create(self, name: str, data: bytes) -> Created:
         self._request()
-        if self.chance.random() < self.faults.never_arrived:
-            return Created.UNKNOWN
-        if self.chance.random() < self.faults.late:
-            self.late.append((name, data))
-            return Created.UNKNOWN
-        created = self._apply(name, data)
-        if self.chance.random() < self.faults.answer_lost:
+        created = self._act(lambda: self._apply(name, data))
+        if created is None:
             return Created.UNKNOWN
         return Created.YES if created else Created.EXISTS
 
@@ -89,33 +111,45 @@ class FaultyStore:
         self.objects[name] = data
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
-        """In pages of three: names come as they are when their page is asked for."""
-        self._request()
         folder = prefix.rstrip("/") + "/"
-        last = after
+        return self._pages(folder, after) if self.lists_from_name else self._shards(folder, after)
+
+    def _pages(self, folder: str, after: str) -> Iterator[ObjectInfo]:
         while True:  # bounded by the names there are
-            page = sorted(n for n in self.objects if n.startswith(folder) and n > last)[:3]
+            self._request()
+            page = sorted(n for n in self.objects if n.startswith(folder) and n > after)[:PAGE]
             for name in page:
                 yield ObjectInfo(name, len(self.objects.get(name, b"")))
-            if len(page) < 3:
+            if len(page) < PAGE:
                 return
-            last = page[-1]
+            after = page[-1]
+
+    def _shards(self, folder: str, after: str) -> Iterator[ObjectInfo]:
+        found: list[ObjectInfo] = []
+        for shard in self.chance.sample(range(SHARDS), SHARDS):
             self._request()
+            found += (
+                ObjectInfo(name, len(data))
+                for name, data in self.objects.items()
+                if name.startswith(folder) and name > after and zlib.crc32(name.encode()) % SHARDS == shard
+            )
+        yield from sorted(found)
 
     def delete(self, name: str) -> None:
         self._request()
-        if self.objects.pop(name, None) is not None:
-            self.truth.deleted(name)
+        if self._act(lambda: self._remove(name)) is None:
+            self._refuse()
 
     def open_input(self, name: str) -> pa.NativeFile:
         self._request()
         if name not in self.objects:
             raise FileNotFoundError(name)
-        return pa.BufferReader(self.objects[name])
+        return opened(name, lambda: self.objects.get(name))
 
     @contextlib.contextmanager
     def open_output(self, name: str) -> Iterator[BinaryIO]:
         buffer = io.BytesIO()
         yield buffer
         self._request()
-        self._apply(name, buffer.getvalue())
+        if self._act(lambda: self._apply(name, buffer.getvalue())) is None:
+            self._refuse()

@@ -1,6 +1,6 @@
 """What really happened, seen from where no process can look: and whether the invariants hold.
 
-1. an acknowledged transaction is in the history exactly once
+1. an acknowledged change is in the history exactly once; one that was refused is never there
 2. entries are contiguous above the newest fence
 3. every loaded state is a fold of the history, no older than the load's start
 4. every branch tip resolves: it is the newest entry of its branch
@@ -9,18 +9,21 @@
 
 (5, on the vacuum, has no code yet.)  An entry is history when it is created as the number after the last one;
 a number that was history before and was purged can be created again, and that is not history.
+
+`Truth` knows any journal; `PoolTruth` the history of a pool, `ListTruth` the list of pools.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from lake_core import naming
+from lake_core.catalog.state import PoolsState, fold_pools
 from lake_core.commits import PoolState
-from lake_core.records import AddObject, Entry, Transaction
+from lake_core.records import AddObject, Entry, PoolsEntry, RemoveReference, Transaction
 from lake_core.records.codec import Codec
-
-_CODEC = Codec(Entry)
 
 
 class Violation(AssertionError):
@@ -29,15 +32,17 @@ class Violation(AssertionError):
 
 @dataclass
 class Truth:
-    """The history of one journal."""
+    """One journal."""
 
     journal: str
-    entries: list[Entry] = field(default_factory=list)
-    objects: list[frozenset[str]] = field(default_factory=lambda: [frozenset()])
+    entries: list[Any] = field(default_factory=list)
     ids: dict[str, int] = field(default_factory=dict)
     acknowledged: dict[str, int] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
     there: set[int] = field(default_factory=set)
     fence: int = 0
+
+    codec: Codec[Any] = Codec(Entry)  # noqa: RUF009 - it has no state
 
     @property
     def n(self) -> int:
@@ -50,7 +55,7 @@ class Truth:
         if fence is not None:
             self.fence = max(self.fence, fence)
         n = naming.entry_number(name)
-        if n is None:
+        if n is None or "/marks/" in name:
             return
         self.there.add(n)
         if n <= self.n:
@@ -59,46 +64,41 @@ class Truth:
             return
         if n != self.n + 1:
             raise Violation(f"entry {n} was written after {self.n}: a hole")
-        self._history(n, _CODEC.decode(data, name=name))
-
-    def _history(self, n: int, entry: Entry) -> None:
-        held = set(self.objects[-1])
-        for transaction in entry.transactions:
-            if transaction.id in self.ids:
-                raise Violation(f"{transaction.id} is in entry {self.ids[transaction.id]} and in {n}")
-            self.ids[transaction.id] = n
-            held |= _objects(transaction)
+        entry = self.codec.decode(data, name=name)
+        for id in self.ids_of(entry):
+            if id in self.ids:
+                raise Violation(f"{id} is in entry {self.ids[id]} and in {n}")
+            if id in self.refused:
+                raise Violation(f"{id} was refused, and is committed as {n}")
+            self.ids[id] = n
         self.entries.append(entry)
-        self.objects.append(frozenset(held))
+        self.fold(n, entry)
 
     def deleted(self, name: str) -> None:
         """An object was deleted."""
         n = naming.entry_number(name)
-        if n is not None:
+        if n is not None and "/marks/" not in name:
             self.there.discard(n)
             if n > self.fence:
                 raise Violation(f"entry {n} was deleted above the fence {self.fence}")
 
     def acknowledge(self, id: str, n: int) -> None:
-        """A writer was told that its transaction is entry n."""
+        """A writer was told that its change is entry n."""
         if self.ids.get(id) != n:
             raise Violation(f"{id} was acknowledged as {n}, and is in {self.ids.get(id, 'no entry')}")
         self.acknowledged[id] = n
 
-    def loaded(self, n: int, state: PoolState, *, since: int) -> None:
+    def refuse(self, id: str) -> None:
+        """A writer was told that its change is not committed, and never will be."""
+        if id in self.ids:
+            raise Violation(f"{id} was refused, and is in {self.ids[id]}")
+        self.refused.add(id)
+
+    def loaded(self, n: int, state: Any, *, since: int) -> None:
         """A reader that began when the history had `since` entries got the state after n."""
         if not since <= n <= self.n:
             raise Violation(f"a load that began at {since} gave entry {n}; the history has {self.n}")
         self.is_state(n, state)
-
-    def is_state(self, n: int, state: PoolState) -> None:
-        """Invariants 3, 4 and 7 for one state."""
-        branch = state.branches["main"]
-        found = frozenset(r.object for r in branch.snapshot.find())
-        if found != self.objects[n] or len(branch.snapshot) != len(found):
-            raise Violation(f"the state after {n} has other objects: {sorted(found ^ self.objects[n])}")
-        if branch.tip != n:
-            raise Violation(f"the tip of main after {n} is {branch.tip}")
 
     def check(self) -> None:
         """What must hold after every step."""
@@ -106,6 +106,80 @@ class Truth:
         if missing:
             raise Violation(f"entries {sorted(missing)} are missing above the fence {self.fence}")
 
+    def told(self, history: Iterable[tuple[int, Any]]) -> None:
+        """What a log said, newest first, is history."""
+        for n, change in history:
+            if self.ids.get(change.id) != n:
+                raise Violation(
+                    f"the log says {n}: {change.id}, which is {self.ids.get(change.id, 'nowhere')}"
+                )
 
-def _objects(transaction: Transaction) -> set[str]:
-    return {a.object for a in transaction.actions if isinstance(a, AddObject)}
+    def ids_of(self, entry: Any) -> tuple[str, ...]:
+        raise NotImplementedError
+
+    def fold(self, n: int, entry: Any) -> None:
+        raise NotImplementedError
+
+    def is_state(self, n: int, state: Any) -> None:
+        """Invariants 3, 4 and 7 for one state."""
+        raise NotImplementedError
+
+
+@dataclass
+class PoolTruth(Truth):
+    """The history of a pool: which objects each entry leaves.  `keeps_tokens` says that none is ever forgotten."""
+
+    keeps_tokens: bool = True
+    objects: list[frozenset[str]] = field(default_factory=lambda: [frozenset()])
+    tokens: set[str] = field(default_factory=set)
+
+    def ids_of(self, entry: Entry) -> tuple[str, ...]:
+        return tuple(t.id for t in entry.transactions)
+
+    def fold(self, n: int, entry: Entry) -> None:
+        held = set(self.objects[-1])
+        for transaction in entry.transactions:
+            if transaction.token and transaction.token in self.tokens and self.keeps_tokens:
+                raise Violation(f"token {transaction.token!r} is in the history twice, again in {n}")
+            self.tokens.add(transaction.token)
+            held = _after(held, transaction)
+        self.objects.append(frozenset(held))
+
+    def is_state(self, n: int, state: PoolState) -> None:
+        branch = state.branches["main"]
+        found = frozenset(r.object for r in branch.snapshot.find())
+        if found != self.objects[n] or len(branch.snapshot) != len(found):
+            raise Violation(f"the state after {n} has other objects: {sorted(found ^ self.objects[n])}")
+        if branch.tip != n:
+            raise Violation(f"the tip of main after {n} is {branch.tip}")
+
+
+def _after(held: set[str], transaction: Transaction) -> set[str]:
+    for action in transaction.actions:
+        match action:
+            case AddObject() if action.object not in held:
+                held.add(action.object)
+            case RemoveReference() if action.object in held:
+                held.remove(action.object)
+            case AddObject() | RemoveReference():
+                raise Violation(f"transaction {transaction.id}: {action} does not fit")
+    return held
+
+
+@dataclass
+class ListTruth(Truth):
+    """The list of pools: the fold is the catalog's own, of entries that were written in order."""
+
+    codec: Codec[Any] = Codec(PoolsEntry)  # noqa: RUF009 - it has no state
+    states: list[PoolsState] = field(default_factory=lambda: [PoolsState()])
+
+    def ids_of(self, entry: PoolsEntry) -> tuple[str, ...]:
+        return (entry.id,)
+
+    def fold(self, n: int, entry: PoolsEntry) -> None:
+        self.states.append(fold_pools(self.states[-1], n, entry))
+
+    def is_state(self, n: int, state: PoolsState) -> None:
+        expected = self.states[n]
+        if dict(state.pools) != dict(expected.pools) or dict(state.names) != dict(expected.names):
+            raise Violation(f"the list of pools after {n} is another: {sorted(state.names)}")

@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 from unittest.mock import patch
 
 from lake_core import naming
-from lake_core.commits import History
-from lake_core.errors import Conflict, LakeError, NotFound, OutcomeUnknown, Unavailable
-from lake_core.journal import Retry, purge, recent, write_state
+from lake_core.catalog import Catalog
+from lake_core.checkpoints import read, write
+from lake_core.commits import History, commit
+from lake_core.errors import LakeError
+from lake_core.journal import Retry, recent
+from lake_core.journal.journal import LARGEST_WINDOW
 from lake_core.keys import PoolKey
+from lake_core.records.pools import PoolConfig
 from tests.fakes.records import add, an_id, draft
+from tests.simulation import actors
 from tests.simulation.faulty import Faults, FaultyStore
-from tests.simulation.scheduler import Actor, Scheduler
-from tests.simulation.truth import Truth, Violation
+from tests.simulation.scheduler import Scheduler
+from tests.simulation.truth import ListTruth, PoolTruth, Truth, Violation
 
 POOL = "pool"
 KEY = PoolKey.parse("k")
-NOISE = (b"", b"0", b"3", b"999", b"\x00\xff", b"12345678901234567890123")
+EPOCH = 1_700_000_000.0
+FOR_EVER = 1e9
+MOST_REQUESTS = 3 * LARGEST_WINDOW
 
 
 @dataclass
 class World:
-    """All of one simulation.  `generation` is how long ids are remembered, small so that it matters."""
+    """All of one simulation.
+
+    `generation` is how long ids are remembered, small so that it matters; so are the row groups of checkpoints, and
+    none is kept in memory; and a writer asks others after its first lost race.
+    """
 
     seed: int
     generation: int = 8
@@ -34,14 +45,23 @@ class World:
     scheduler: Scheduler = field(init=False)
     store: FaultyStore = field(init=False)
     faults: Faults = field(default_factory=Faults)
-    drafts: int = 0
+    token_keep: float = FOR_EVER
+    numbers: int = 0
+    unknown: set[str] = field(default_factory=set)
     outcomes: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
-        self.truth = Truth(naming.pool_journal(POOL))
+        if self.chance.random() < 0.3:
+            self.token_keep = self.chance.choice((0.0, 100.0))
+        if self.chance.random() < 0.2:
+            self.truth = ListTruth(naming.POOLS_JOURNAL)
+        else:
+            self.truth = PoolTruth(naming.pool_journal(POOL), keeps_tokens=self.token_keep == FOR_EVER)
         self.scheduler = Scheduler(self.chance, stalls=self.chance.choice((0.0, 0.01, 0.05)))
         self.scheduler.after_step = self.truth.check
+        if self.chance.random() < 0.2:
+            self.faults = Faults(refused=0.05, answer_lost=0.2, never_arrived=0.1, late=0.08)
         self.store = FaultyStore(
             self.chance,
             self.scheduler,
@@ -52,137 +72,113 @@ class World:
 
     def run(self) -> None:
         """Raises Violation, or anything that an actor should not raise."""
-        with patch.object(recent, "GENERATION", self.generation):
-            for number in range(self.chance.randint(2, 5)):
-                self._start(f"writer {number}", self._writer)
+        writer = actors.list_writer if isinstance(self.truth, ListTruth) else actors.pool_writer
+        with (
+            patch.object(recent, "GENERATION", self.generation),
+            patch.object(write, "GROUP_ROWS", 3),
+            patch.object(read, "_KEPT_GROUPS", 0),
+            patch.object(commit, "PATIENCE", 1),
+        ):
+            for number in range(self.chance.choice((2, 3, 4, 5, 9))):
+                self._start(f"writer {number}", writer)
             for number in range(self.chance.randint(0, 2)):
-                self._start(f"purger {number}", self._purger)
+                self._start(f"purger {number}", actors.purger)
             for number in range(self.chance.randint(0, 2)):
-                self._start(f"reader {number}", self._reader)
+                self._start(f"reader {number}", actors.reader)
             if self.chance.random() < 0.3:
-                self._start("vandal", self._vandal)
-            self._start("reaper", self._reaper)
+                self._start("vandal", actors.vandal)
+            self._start("reaper", actors.reaper)
             self.scheduler.run()
             self._afterwards()
 
-    def _start(self, name: str, run: Callable[[], None]) -> Actor:
-        return self.scheduler.start(name, run)
+    def _start(self, name: str, run: Callable[[World], None]) -> None:
+        self.scheduler.start(name, lambda: run(self))
+
+    # --- processes
+
+    def process(self) -> History | Catalog:
+        """A new process that works on the journal of this world."""
+        return self.catalog() if isinstance(self.truth, ListTruth) else self.history()
 
     def history(self) -> History:
-        """The pool's history as a new process sees it; its clock is skewed."""
-        skew = self.chance.uniform(-1e6, 1e6)
-        retry = Retry(
-            races=400,
-            repeats=4,
-            sleep=lambda seconds: self.scheduler.pause(),
-            jitter=self.chance.random,
+        """The pool's history as a new process sees it."""
+        history = History(
+            self.store,
+            pool_id=POOL,
+            key=KEY,
+            clock=self.clock(),
+            retry=self._retry(),
+            token_keep=self.token_keep,
         )
-        history = History(self.store, pool_id=POOL, key=KEY, clock=lambda: 1_700_000_000 + skew, retry=retry)
-        history.journal.fetch = lambda read, numbers: [read(n) for n in numbers]
+        history.journal.fetch = _one_by_one
+        history._crowded = self.chance.random() < 0.5
         return history
 
-    # --- actors
+    def catalog(self, ids: actors.NumberedIds | None = None) -> Catalog:
+        """The list of pools as a new process sees it."""
+        ids = ids or actors.NumberedIds(self, self.clock())
+        catalog = Catalog(self.store, ids=ids, author="test")  # type: ignore[arg-type]
+        catalog.journal.retry, catalog.journal.fetch = self._retry(), _one_by_one
+        return catalog
 
-    def _writer(self) -> None:
-        history = self.history()
-        for _ in range(self.chance.randint(1, 8)):
-            if self.chance.random() < 0.1:
-                history = self.history()  # the process was restarted
-            self.drafts += 1
-            number = self.drafts
-            token = f"token {number}" if self.chance.random() < 0.5 else ""
-            for _ in range(4):  # a user who tries again, under the token
-                if not self._try(history, number, token) or not token:
-                    break
-                self.drafts += 1
-                number = self.drafts
+    def _retry(self) -> Retry:
+        return Retry(
+            races=400, repeats=4, sleep=lambda seconds: self.scheduler.pause(), jitter=self.chance.random
+        )
 
-    def _try(self, history: History, number: int, token: str) -> bool:
-        """Whether the commit should be tried again."""
-        action = add(number, low=number % 7, high=10)
-        try:
-            landed = history.commit(draft(number, action, token=token, base=0))
-        except (Unavailable, OutcomeUnknown) as error:
-            self._count(type(error).__name__)
-            return True
-        except Conflict:
-            raise Violation(f"draft {number} gave up although loads never conflict") from None
-        self._count("repeated" if landed.repeated else "committed")
-        self.truth.acknowledge(landed.id, landed.n)
-        if not landed.repeated and landed.id != an_id(number):
-            raise Violation(f"draft {number} was answered with the outcome of {landed.id}")
-        return False
+    def clock(self) -> Callable[[], float]:
+        """A process's clock: a second a step, and often wrong."""
+        skew = self.chance.choice((0.0, 0.0, self.chance.uniform(-1e6, 1e6)))
+        return lambda: EPOCH + skew + self.scheduler.steps
 
-    def _purger(self) -> None:
-        history = self.history()
-        for _ in range(self.chance.randint(1, 5)):
-            self.scheduler.pause()
-            with contextlib.suppress(Unavailable, OutcomeUnknown):
-                head = history.load()
-                mark = write_state(history.journal, head, id=an_id(self.chance.randrange(10**8)), now=0.0)
-                self.truth.is_state(mark.n, history.journal.restore(mark).state)
-                keep = self.chance.choice((0, 0, 1, 4))
-                purge(history.journal, until=head.n - keep)
-                self._count("purged")
+    def number(self) -> int:
+        """One that nobody has had."""
+        self.numbers += 1
+        return self.numbers
 
-    def _reader(self) -> None:
-        history = self.history()
-        for _ in range(self.chance.randint(1, 12)):
-            self.scheduler.pause()
-            since = self.truth.n
-            with contextlib.suppress(Unavailable):
-                head = history.load()
-                self.truth.loaded(head.n, head.state, since=since)
-                self._count("loaded")
-            if self.truth.n and self.chance.random() < 0.3:
-                n = self.chance.randint(1, self.truth.n)
-                with contextlib.suppress(Unavailable, NotFound):
-                    self.truth.is_state(n, history.at(n).state)
-                    self._count("looked back")
-
-    def _vandal(self) -> None:
-        for _ in range(self.chance.randint(1, 10)):
-            self.scheduler.pause()
-            name = self.chance.choice((naming.head, naming.tail))(naming.pool_journal(POOL))
-            if self.chance.random() < 0.3:
-                self.store.objects.pop(name, None)
-            else:
-                self.store.objects[name] = self.chance.choice(NOISE)
-
-    def _reaper(self) -> None:
-        """Kills processes between any two requests; then all others end, and the faults with them."""
-        for _ in range(self.chance.randint(0, 4)):
-            for _ in range(self.chance.randint(1, 80)):
-                self.scheduler.pause()
-            victims = [a for a in self.scheduler.actors if a.name != "reaper"]
-            if victims:
-                self.scheduler.kill(self.chance.choice(victims))
-                self._count("killed")
+    def pool(self, name: str) -> PoolConfig:
+        """A pool to be made."""
+        return PoolConfig(an_id(self.number()), name, KEY)
 
     # --- the end
 
     def _afterwards(self) -> None:
         """Faults have stopped; late requests may still arrive."""
         self.faults.none()
-        while self.store.late:
-            self.store._apply(*self.store.late.pop())
+        self.store.arrive()
         self.truth.check()
         for id, n in self.truth.acknowledged.items():
             if self.truth.ids.get(id) != n:
                 raise Violation(f"{id}, acknowledged as {n}, is not there")
-        since = self.truth.n
-        head = self.history().load()
-        self.truth.loaded(head.n, head.state, since=since)
+        actors.look(self, self.process().journal)
         before = self.store.requests
-        self.drafts += 1
-        landed = self.history().commit(draft(self.drafts, add(self.drafts)))
-        self.truth.acknowledge(landed.id, landed.n)
-        if self.store.requests - before > 60 + 2 * len(self.store.objects):
+        self._one_more()
+        if self.store.requests - before > MOST_REQUESTS + 2 * len(self.store.objects):
             raise Violation(f"a new writer needed {self.store.requests - before} requests")
-        self._count("steps", self.scheduler.steps)
+        if not self.truth.fence:  # then all entries are there, and say the same without any checkpoint
+            for name in [n for n in self.store.objects if n.startswith(naming.marks(self.truth.journal))]:
+                del self.store.objects[name]
+            actors.look(self, self.process().journal)
+        self.count("steps", self.scheduler.steps)
+        self.count("combined", sum(len(self.truth.ids_of(entry)) > 1 for entry in self.truth.entries))
 
-    def _count(self, what: str, times: int = 1) -> None:
+    def _one_more(self) -> None:
+        number = self.number()
+        if isinstance(self.truth, ListTruth):
+            ids = actors.NumberedIds(self, self.clock())
+            n = self.catalog(ids).create(self.pool("one-more"))
+            self.truth.acknowledge(ids.last, n)
+        else:
+            landed = self.history().commit(draft(number, add(number)))
+            self.truth.acknowledge(landed.id, landed.n)
+
+    def count(self, what: str, times: int = 1) -> None:
+        """That something happened."""
         self.outcomes[what] = self.outcomes.get(what, 0) + times
+
+
+def _one_by_one(read: Callable[[int], Any], numbers: range) -> list[Any]:
+    return [read(n) for n in numbers]
 
 
 def simulate(seed: int, **settings: int) -> dict[str, int]:

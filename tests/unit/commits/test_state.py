@@ -80,6 +80,12 @@ def test_a_token_is_remembered_with_its_transaction() -> None:
     assert dict(folded(BEFORE).tokens.items()) == {"used": Remembered(1, an_id(900), 1, 1, 100, 1, 0, 0)}
 
 
+def test_a_token_that_somebody_had_forgotten_stands_for_its_newest_use() -> None:
+    again = entry(transaction(add(2, records=5), parent=1, token="used", id=an_id(901)))
+    state = fold_entry(folded(BEFORE), 2, again)
+    assert state.tokens.get("used") == Remembered(2, an_id(901), 1, 1, 100, 5, 0, 0)
+
+
 def test_a_source_is_remembered_in_the_form_last_taken() -> None:
     changed = Source(FILE.uri, 8, "other")
     state = folded(BEFORE, entry(transaction(Consume((changed,)), parent=1)))
@@ -98,7 +104,6 @@ def test_a_state_is_not_changed_by_what_is_folded_onto_it() -> None:
         (transaction(add(2), parent=1, branch="other"), "branch 'other' does not exist"),
         (transaction(add(2), parent=0), "is at 1, not at 0"),
         (transaction(add(2), parent=2), "is at 1, not at 2"),
-        (transaction(add(2), parent=1, token="used"), "token 'used' was used before"),
         (transaction(add(1), parent=1), "added although it is there"),
         (transaction(add(2), add(2), parent=1), "added although it is there"),
         (transaction(add(2, schema="unknown"), parent=1), "schema unknown is not known"),

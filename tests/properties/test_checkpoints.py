@@ -1,0 +1,213 @@
+"""The fold of a checkpoint and what follows is the fold of everything, whatever happened, wherever it was cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lake_core.checkpoints import CheckpointFile, read, write
+from lake_core.commits import History, PoolState, Snapshot, snapshot
+from lake_core.commits.bases import CheckpointBase
+from lake_core.errors import Corrupt
+from lake_core.journal import Head, purge, write_state
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.encoding import encode_value
+from lake_core.naming import SUB_POOLS
+from lake_core.records import Action, Column, Consume, Entry, RemoveReference, SetSchema, Source
+from lake_core.store.memory import MemoryStore
+from tests.fakes.records import KNOWN, add, an_id, transaction
+from tests.fakes.stores import InPlaceStore
+
+KEYS = st.integers(0, 6)
+SPANS = st.tuples(KEYS, KEYS).filter(lambda s: s[0] < s[1])
+SUBS = st.sampled_from(["", "", *SUB_POOLS])
+OTHER = SetSchema("other", b"another schema")
+
+
+@st.composite
+def additions(draw: st.DrawFn) -> Action:
+    number, (low, high) = draw(st.integers(1, 6)), draw(SPANS)
+    return add(
+        number,
+        low,
+        high,
+        sub=draw(SUBS),
+        place=draw(st.integers(0, 2)),
+        records=number,
+        size=low + 1,
+        schema=draw(st.sampled_from([KNOWN.schema, OTHER.schema])),
+        columns=draw(st.sampled_from([(), (Column("k", 1, b"\x01", None),)])),
+    )
+
+
+REMOVALS = st.builds(
+    lambda number, low: RemoveReference(an_id(number), encode_value(low)), st.integers(1, 6), KEYS
+)
+SOURCES = st.builds(
+    lambda file, form: Consume((Source(f"s{file}", 1, form),)), st.integers(1, 4), st.sampled_from("ab")
+)
+ACTIONS = st.one_of(additions(), additions(), additions(), REMOVALS, SOURCES)
+TOKENS = st.one_of(st.just(""), st.integers(1, 8).map(lambda n: f"t{n}"))
+STEPS = st.tuples(st.lists(ACTIONS, min_size=1, max_size=3), TOKENS, st.integers(0, 9))
+HISTORIES = st.lists(STEPS, max_size=20)
+CUTS = st.sets(st.integers(0, 12), max_size=4)
+
+
+def history(store: MemoryStore) -> History:
+    return History(store, pool_id="P", key=PoolKey.parse("k"), clock=lambda: 0.0)
+
+
+def grown(store: MemoryStore, steps: Iterable[Any], cuts: set[int]) -> tuple[list[int], int]:
+    """Writes a history of what fits, two transactions an entry where they do, and a checkpoint at each of `cuts`,
+    by a writer that starts anew after each: so checkpoints rest on checkpoints.  The checkpoints' entries, and the
+    newest entry."""
+    writer, made = history(store), []
+    numbers = iter(range(1000, 9999))
+
+    def append(*changes: Any) -> int | None:
+        def propose(head: Head[PoolState]) -> Entry:
+            parent = head.state.branches["main"].tip
+            transactions = []
+            for actions, token, time in changes:
+                one = transaction(
+                    *actions, id=an_id(next(numbers)), parent=parent, token=token, time=time * 1_000_000
+                )
+                transactions.append(one)
+                parent = head.n + 1
+            return Entry(transactions[0].id, tuple(transactions))
+
+        try:
+            appended = writer.journal.append(propose, id=f"never {next(numbers)}")
+        except Corrupt:
+            return None
+        assert appended is not None
+        return appended.n
+
+    n = append(([KNOWN, OTHER], "", 0)) or 0
+    steps = list(steps)
+    while steps:
+        pair, steps = steps[:2], steps[2:]
+        n = append(*pair) or append(pair[0]) or n
+        if n in cuts and n not in made:
+            write_state(writer.journal, writer.load(), id=an_id(n), now=0.0)
+            writer = history(store)
+            made.append(n)
+    return made, n
+
+
+def said(state: PoolState, spans: Iterable[tuple[int, int]]) -> Any:
+    """All that can be asked of a state."""
+    found: Snapshot = state.branches["main"].snapshot
+    subs = ("", *SUB_POOLS)
+    ranges = [KeyRange(), *(KeyRange(encode_value(a), encode_value(b)) for a, b in spans)]
+    return {
+        "tip": state.branches["main"].tip,
+        "references": {(sub, span): found.find(span, sub=sub) for sub in subs for span in ranges},
+        "totals": {sub: found.totals(sub) for sub in subs},
+        "len": (len(found), found.records, found.size),
+        "used": {sub: found.schemas(sub) for sub in subs},
+        "subs": found.sub_pools(),
+        "shapes": dict(found.shapes),
+        "schemas": dict(state.schemas),
+        "own": set(state.own_schemas),
+        "tokens": dict(state.tokens.items()),
+        "token": [state.tokens.get(f"t{n}") for n in range(9)],
+        "sources": dict(state.sources.items()),
+        "source": [state.sources.get(("main", f"s{n}")) for n in range(5)],
+    }
+
+
+@contextmanager
+def small(rows: int, overlay: int) -> Iterator[None]:
+    """Small row groups, none kept in memory, and an overlay that is folded in early."""
+    with (
+        patch.object(write, "GROUP_ROWS", rows),
+        patch.object(read, "_KEPT_GROUPS", 0),
+        patch.object(snapshot, "_SMALLEST_OVERLAY", overlay),
+    ):
+        yield
+
+
+def alike(one: Any, other: Any) -> None:
+    for what in one:
+        assert one[what] == other[what], what
+
+
+@pytest.mark.parametrize(("rows", "overlay"), [(1, 0), (3, 2)])
+@settings(max_examples=100)
+@given(HISTORIES, CUTS, st.lists(SPANS, max_size=3))
+def test_a_checkpoint_and_what_follows_fold_into_the_same_as_everything(
+    rows: int, overlay: int, steps: list[Any], cuts: set[int], spans: list[tuple[int, int]]
+) -> None:
+    with small(rows, overlay):
+        store = InPlaceStore()
+        made, n = grown(store, steps, cuts)
+        bare = MemoryStore()
+        for name in [o.name for o in store.list("") if o.name.endswith(".txn")]:
+            bare.create(name, store.get(name) or b"")
+        whole, rested = history(bare).load(), history(store).load()
+        assert whole.n == rested.n == n
+        assert isinstance(rested.state.branches["main"].snapshot.checkpoint, CheckpointBase) == bool(made)
+        alike(said(whole.state, spans), said(rested.state, spans))
+        assert sorted(whole.recent.items()) == sorted(rested.recent.items())
+        for at in made:
+            alike(said(history(bare).at(at).state, spans), said(history(store).at(at).state, spans))
+
+
+@settings(max_examples=60)
+@given(HISTORIES, CUTS)
+def test_a_checkpoint_of_a_checkpointed_state_has_the_rows_of_one_of_the_folded_state(
+    steps: list[Any], cuts: set[int]
+) -> None:
+    with small(2, 2):
+        store = InPlaceStore()
+        grown(store, steps, cuts)
+        bare = MemoryStore()
+        for name in [o.name for o in store.list("") if o.name.endswith(".txn")]:
+            bare.create(name, store.get(name) or b"")
+        assert checkpointed(store) == checkpointed(bare)
+
+
+def checkpointed(store: MemoryStore) -> list[tuple[Any, list[Any]]]:
+    """The rows of a checkpoint of the newest state, by part."""
+    ours = history(store)
+    file = CheckpointFile(store, write_state(ours.journal, ours.load(), id=an_id(1), now=0.0).name)
+    parts = sorted({(g.section, g.branch, g.sub) for g in file.head.groups})
+    return [
+        (part, [row for t in file.scan(part[0], branch=part[1], sub=part[2]) for row in t.to_pylist()])
+        for part in parts
+    ]
+
+
+@settings(max_examples=60)
+@given(HISTORIES, CUTS)
+def test_a_purged_history_goes_on_as_the_whole_one(steps: list[Any], cuts: set[int]) -> None:
+    with small(2, 2):
+        store = InPlaceStore()
+        made, n = grown(store, steps, cuts)
+        before = said(history(store).load().state, [(1, 3)])
+        fence = purge(history(store).journal, until=n).fence
+        assert fence == max(made, default=0)
+        alike(before, said(history(store).load().state, [(1, 3)]))
+
+
+@settings(max_examples=60)
+@given(HISTORIES, st.integers(0, 10))
+def test_a_checkpoint_forgets_the_tokens_that_are_too_old_and_nothing_else(
+    steps: list[Any], now: int
+) -> None:
+    store = MemoryStore()
+    grown(store, steps, set())
+    ours = History(store, pool_id="P", key=PoolKey.parse("k"), clock=lambda: 0.0, token_keep=3.0)
+    head = ours.load()
+    mark = write_state(ours.journal, head, id=an_id(1), now=float(now))
+    folded, kept = said(head.state, []), said(ours.journal.restore(mark).state, [])
+    young = {token: r for token, r in folded["tokens"].items() if r.time >= (now - 3) * 1_000_000}
+    assert kept["tokens"] == young
+    alike({k: v for k, v in folded.items() if not k.startswith("token")}, kept)

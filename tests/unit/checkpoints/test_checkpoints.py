@@ -1,0 +1,292 @@
+"""Checkpoint files: rows that are found again without reading the rest, and damage that is never folded."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lake_core.checkpoints import CheckpointDamaged, CheckpointFile, CheckpointHead, Part, write_checkpoint
+from lake_core.checkpoints.layout import GROUP_ROWS, VERSION, rows
+from lake_core.checkpoints.write import write_rows
+from lake_core.errors import CheckpointGone, Corrupt, Unavailable
+from lake_core.keys import KeyRange
+from lake_core.store import Store
+from lake_core.store.memory import MemoryStore
+from tests.fakes.stores import ALWAYS, InPlaceStore, ScriptedStore, unavailable
+
+NAME = "j/marks/some.checkpoint"
+HEAD = CheckpointHead(VERSION, "j", 7, "id")
+MANY = 10 * GROUP_ROWS
+
+
+def number(n: int) -> bytes:
+    return n.to_bytes(4, "big")
+
+
+def references(numbers: range, *, width: int = 1) -> pa.Table:
+    return rows(
+        key=[number(n) for n in numbers],
+        high=[number(n + width) for n in numbers],
+        object=[f"object {n}" for n in numbers],
+        seq=list(numbers),
+    )
+
+
+def part(*tables: pa.Table, section: str = "reference", branch: str = "main", sub: str = "") -> Part:
+    return Part(section, branch, sub, tables)
+
+
+def written(*parts: Part, store: Store | None = None) -> CheckpointFile:
+    store = store or MemoryStore()
+    write_checkpoint(store, NAME, HEAD, parts)
+    return CheckpointFile(store, NAME)
+
+
+def objects(table: pa.Table) -> list[str]:
+    return table["object"].to_pylist()
+
+
+@pytest.fixture(scope="module")
+def many() -> bytes:
+    """Ten row groups of references, and three small parts."""
+    store = MemoryStore()
+    tokens = rows(key=[b"a", b"b"], value=[b"1", b"2"])
+    dev, nokey = references(range(5)), references(range(3))
+    parts = [
+        part(tokens, section="token", branch=""),
+        part(references(range(MANY))),
+        part(nokey, sub="$nokey"),
+        part(dev, branch="dev"),
+    ]
+    write_checkpoint(store, NAME, HEAD, parts)
+    return store.get(NAME) or b""
+
+
+@pytest.fixture
+def file(many: bytes) -> CheckpointFile:
+    store = MemoryStore()
+    store.put(NAME, many)
+    return CheckpointFile(store, NAME)
+
+
+# ---------------------------------------------------------------- finding rows
+
+
+def test_a_checkpoint_says_whose_state_it_holds(file: CheckpointFile) -> None:
+    assert (file.head.version, file.head.journal, file.head.n, file.head.id) == (1, "j", 7, "id")
+
+
+def test_a_part_is_read_back_in_order_and_apart_from_others(file: CheckpointFile) -> None:
+    read = [key for table in file.scan("reference", branch="main") for key in table["key"].to_pylist()]
+    assert read == [number(n) for n in range(MANY)]
+    (dev,) = file.scan("reference", branch="dev")
+    assert objects(dev) == [f"object {n}" for n in range(5)]
+    assert list(file.scan("reference", branch="other")) == []
+
+
+def test_opening_counting_and_listing_parts_read_no_row_group(file: CheckpointFile) -> None:
+    assert file.count("reference", branch="main") == MANY
+    assert file.count("reference", branch="main", sub="$nokey") == 3
+    assert file.branches("reference") == [("dev", ""), ("main", ""), ("main", "$nokey")]
+    assert file.groups_read == 0
+
+
+@pytest.mark.parametrize("low", [0, GROUP_ROWS - 1, GROUP_ROWS, MANY - 1], ids=str)
+def test_a_point_read_of_a_big_checkpoint_reads_the_one_row_group_that_holds_it(
+    file: CheckpointFile, low: int
+) -> None:
+    found = file.overlapping(KeyRange(number(low), number(low + 1)), branch="main", sub="")
+    assert objects(found) == [f"object {low}"]
+    assert file.groups_read == 1
+
+
+def test_a_range_reads_the_row_groups_that_it_touches(file: CheckpointFile) -> None:
+    span = KeyRange(number(GROUP_ROWS - 2), number(GROUP_ROWS + 1))
+    assert objects(file.overlapping(span, branch="main", sub="")) == [
+        f"object {n}" for n in (GROUP_ROWS - 2, GROUP_ROWS - 1, GROUP_ROWS)
+    ]
+    assert file.groups_read == 2
+
+
+def test_an_open_range_finds_everything_and_an_empty_one_nothing(file: CheckpointFile) -> None:
+    assert file.overlapping(KeyRange(), branch="main", sub="").num_rows == MANY
+    beyond = KeyRange(number(MANY), None)
+    before = file.groups_read
+    assert file.overlapping(beyond, branch="main", sub="").num_rows == 0
+    assert file.groups_read == before
+
+
+def test_a_wide_reference_of_an_early_row_group_is_found_by_a_late_key() -> None:
+    wide = rows(key=[number(0)], high=[number(MANY)], object=["wide"], seq=[0])
+    file = written(part(wide, references(range(1, 3 * GROUP_ROWS))))
+    late = 3 * GROUP_ROWS - 5
+    found = file.overlapping(KeyRange(number(late), number(late + 1)), branch="main", sub="")
+    assert objects(found) == ["wide", f"object {late}"]
+    assert file.groups_read == 2
+
+
+def test_a_key_is_looked_up_in_its_row_group_only(file: CheckpointFile) -> None:
+    assert file.at_key("token", b"b")["value"].to_pylist() == [b"2"]
+    assert file.groups_read == 1
+    assert file.at_key("token", b"c").num_rows == 0
+    assert file.at_key("reference", number(77), branch="main")["object"].to_pylist() == ["object 77"]
+    assert file.groups_read == 2
+
+
+def test_rows_of_one_key_are_found_across_row_groups() -> None:
+    count = 2 * GROUP_ROWS + 1
+    file = written(part(rows(key=[b"k"] * count, high=[b"z"] * count, seq=list(range(count)))))
+    assert file.at_key("reference", b"k", branch="main")["seq"].to_pylist() == list(range(count))
+    assert file.at_key("reference", b"j", branch="main").num_rows == 0
+
+
+def test_the_same_question_again_reads_nothing(file: CheckpointFile) -> None:
+    for _ in range(3):
+        file.at_key("reference", number(77), branch="main")
+    assert file.groups_read == 1
+
+
+# ---------------------------------------------------------------- writing
+
+
+def test_rows_are_written_as_they_come_and_never_all_at_once() -> None:
+    asked: list[int] = []
+    file = io.BytesIO()
+
+    def tables() -> Iterator[pa.Table]:
+        for start in range(0, MANY, 1000):
+            asked.append(file.tell())
+            yield references(range(start, start + 1000))
+
+    write_rows(file, HEAD, [Part("reference", "main", "", tables())])
+    assert asked[-1] > file.tell() * 0.8, "what came before was in the file when the last rows were asked for"
+
+
+def test_a_row_group_holds_one_part_and_at_most_so_many_rows(file: CheckpointFile) -> None:
+    groups = [g for g in file.head.groups if (g.branch, g.sub) == ("main", "")]
+    assert [g.rows for g in groups] == [GROUP_ROWS] * 10
+    assert [g.rows for g in file.head.groups if g not in groups] == [2, 3, 5]
+
+
+def test_a_part_without_rows_leaves_no_trace() -> None:
+    file = written(part(), part(references(range(0))), part(section="token"))
+    assert file.head.groups == ()
+    file.verify()
+
+
+def test_a_checkpoint_whose_writing_fails_does_not_appear() -> None:
+    store = MemoryStore()
+
+    def broken() -> Iterator[pa.Table]:
+        yield references(range(10))
+        raise Unavailable("gone")
+
+    with pytest.raises(Unavailable):
+        write_checkpoint(store, NAME, HEAD, [Part("reference", "main", "", broken())])
+    assert store.get(NAME) is None
+
+
+# ---------------------------------------------------------------- what is gone, damaged or not there now
+
+
+def test_a_checkpoint_that_is_gone_says_load_again() -> None:
+    with pytest.raises(CheckpointGone, match=f"{NAME}.*load again"):
+        CheckpointFile(MemoryStore(), NAME)
+
+
+def test_a_checkpoint_that_is_purged_while_it_is_open_says_load_again() -> None:
+    store = InPlaceStore()
+    file = written(part(references(range(10))), store=store)
+    store.delete(NAME)
+    with pytest.raises(CheckpointGone, match=f"{NAME}.*load again"):
+        file.verify()
+
+
+def test_a_store_that_does_not_answer_is_unavailable_and_nothing_is_called_damaged() -> None:
+    store = ScriptedStore()
+    written(part(references(range(10))), store=store)
+    store.on("open_input", NAME, instead=unavailable, times=ALWAYS)
+    with pytest.raises(Unavailable):
+        CheckpointFile(store, NAME)
+
+
+def test_a_checkpoint_of_a_newer_version_is_not_read() -> None:
+    store = MemoryStore()
+    write_checkpoint(store, NAME, CheckpointHead(VERSION + 1, "j", 7, "id"), [])
+    with pytest.raises(Corrupt, match="newer version"):
+        CheckpointFile(store, NAME)
+
+
+@pytest.mark.parametrize("data", [b"", b"PAR1", b"garbage" * 100, b"PAR1" * 100], ids=repr)
+def test_what_is_no_checkpoint_is_corrupt(data: bytes) -> None:
+    store = MemoryStore()
+    store.put(NAME, data)
+    with pytest.raises(Corrupt, match=NAME):
+        CheckpointFile(store, NAME)
+
+
+def test_some_other_parquet_file_is_corrupt() -> None:
+    store, other = MemoryStore(), io.BytesIO()
+    pq.write_table(pa.table({"k": [1]}), other)
+    store.put(NAME, other.getvalue())
+    with pytest.raises(Corrupt, match="not a checkpoint"):
+        CheckpointFile(store, NAME)
+
+
+def content(store: Store, damaged: list[str] | None = None) -> Any:
+    """All that a checkpoint says."""
+    file = CheckpointFile(store, NAME, on_damage=([] if damaged is None else damaged).append)
+    tables = [
+        t
+        for g in dict.fromkeys((g.section, g.branch, g.sub) for g in file.head.groups)
+        for t in _all(file, g)
+    ]
+    return file.head, tables
+
+
+def _all(file: CheckpointFile, group: tuple[str, str, str]) -> list[Any]:
+    section, branch, sub = group
+    return [table.to_pylist() for table in file.scan(section, branch=branch, sub=sub)]
+
+
+@pytest.fixture(scope="module")
+def small() -> bytes:
+    store = MemoryStore()
+    tokens = rows(key=[b"a", b"b"], value=[b"1", b"2"])
+    write_checkpoint(store, NAME, HEAD, [part(tokens, section="token"), part(references(range(9)))])
+    return store.get(NAME) or b""
+
+
+def test_half_a_checkpoint_is_corrupt_wherever_it_ends(small: bytes) -> None:
+    store = MemoryStore()
+    for end in range(0, len(small), 5):
+        store.put(NAME, small[:end])
+        with pytest.raises(Corrupt):
+            content(store)
+
+
+def test_one_turned_bit_is_seen_or_changes_nothing(small: bytes) -> None:
+    store = MemoryStore()
+    store.put(NAME, small)
+    whole, seen = content(store), 0
+    for at in range(len(small)):
+        store.put(NAME, small[:at] + bytes((small[at] ^ (1 << at % 8),)) + small[at + 1 :])
+        try:
+            assert content(store) == whole, f"byte {at}"
+        except Corrupt:
+            seen += 1
+    assert seen > len(small) / 2
+
+
+def test_damage_in_a_row_group_is_told_when_it_is_read(small: bytes) -> None:
+    at = small.index(b"PAR1", 0) + 40
+    store, damaged = MemoryStore(), list[str]()
+    store.put(NAME, small[:at] + bytes((small[at] ^ 0xFF,)) + small[at + 1 :])
+    with pytest.raises(CheckpointDamaged, match=rf"{NAME}: row group \d+ of this checkpoint is damaged"):
+        content(store, damaged)
+    assert damaged == [NAME]

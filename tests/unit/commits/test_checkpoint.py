@@ -1,0 +1,302 @@
+"""A pool's state in a checkpoint: all that a later writer needs, read where it is needed.
+
+That it is the same state as the folded one, whatever happened to the pool, is tests/properties/test_checkpoints.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import pytest
+
+from lake_core.checkpoints import CheckpointDamaged, CheckpointFile, read, write
+from lake_core.commits import History, PoolState, Snapshot
+from lake_core.commits.bases import CheckpointBase
+from lake_core.errors import CheckpointGone, Conflict, Corrupt, LakeError, NotFound
+from lake_core.journal import Retry, purge, write_state
+from lake_core.journal.marks import Mark
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.encoding import encode_value
+from lake_core.records import Consume, RemoveReference, Source
+from lake_core.store import Store
+from tests.fakes.records import add, an_id, draft
+from tests.fakes.stores import InPlaceStore, ScriptedStore
+
+KEY = PoolKey.parse("k")
+FILE = Source("landing/a", 7, "etag")
+DAY = 86400.0
+
+
+def history(store: Store, *, clock: float = 0.0, token_keep: float = 30 * DAY) -> History:
+    return History(
+        store,
+        pool_id="P",
+        key=KEY,
+        clock=lambda: clock,
+        retry=Retry(repeats=4, sleep=lambda seconds: None),
+        token_keep=token_keep,
+    )
+
+
+def checkpoint(store: Store, *, now: float = 0.0, token_keep: float = 30 * DAY, id: int = 1) -> Mark:
+    ours = history(store, token_keep=token_keep)
+    return write_state(ours.journal, ours.load(), id=an_id(id), now=now)
+
+
+def restored(store: Store, mark: Mark) -> PoolState:
+    return history(store).journal.restore(mark).state
+
+
+def file_of(state: PoolState) -> CheckpointFile:
+    base = snapshot(state).checkpoint
+    assert isinstance(base, CheckpointBase)
+    return base.file
+
+
+def snapshot(state: PoolState) -> Snapshot:
+    return state.branches["main"].snapshot
+
+
+@pytest.fixture
+def store() -> ScriptedStore:
+    return ScriptedStore(InPlaceStore())
+
+
+@pytest.fixture
+def small_groups() -> Iterator[None]:
+    """Checkpoints of many row groups, of which none is kept in memory."""
+    with patch.object(write, "GROUP_ROWS", 2), patch.object(read, "_KEPT_GROUPS", 0):
+        yield
+
+
+# ---------------------------------------------------------------- what is kept
+
+
+def test_a_pool_opens_from_its_checkpoint_as_it_was(store: ScriptedStore) -> None:
+    history(store).commit(draft(1, add(1), Consume((FILE,)), token="t"))
+    history(store).commit(draft(2, add(2, sub="$nokey")))
+    state = restored(store, checkpoint(store))
+    folded = history(store).at(2).state
+    assert snapshot(state).find() == snapshot(folded).find()
+    assert snapshot(state).sub_pools() == ["$nokey"]
+    assert (len(snapshot(state)), snapshot(state).records) == (2, 2)
+    assert state.branches["main"].tip == 2
+    assert state.tokens.get("t") == folded.tokens.get("t")
+    assert state.sources.get(("main", FILE.uri)) == FILE
+    assert dict(state.schemas) == dict(folded.schemas)
+    assert set(state.own_schemas) == set(folded.own_schemas)
+
+
+def test_an_empty_pool_opens_from_its_checkpoint(store: ScriptedStore) -> None:
+    state = restored(store, checkpoint(store))
+    assert state.branches["main"].tip == 0
+    assert snapshot(state).find() == []
+
+
+def test_what_a_checkpoint_knows_decides_what_lands(store: ScriptedStore) -> None:
+    history(store).commit(draft(1, add(1), Consume((FILE,)), token="t"))
+    checkpoint(store)
+    purge(history(store).journal, until=1)
+    later = history(store)
+    assert later.commit(draft(2, add(2), token="t")).repeated is not None
+    with pytest.raises(Conflict, match=FILE.uri):
+        later.commit(draft(3, add(3), Consume((FILE,))))
+    with pytest.raises(Corrupt, match="added although it is there"):
+        later.commit(draft(4, add(1)))
+    with pytest.raises(Corrupt, match="removed although it is not there"):
+        later.commit(draft(5, RemoveReference(an_id(9), encode_value(0))))
+    assert later.commit(draft(6, RemoveReference(an_id(1), encode_value(0)))).n == 2
+    assert later.commit(draft(7, add(1, low=3))).n == 3
+    assert [r.low for r in snapshot(history(store).load().state).find()] == [encode_value(3)]
+
+
+# ---------------------------------------------------------------- reading only what is needed
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_opening_and_appending_read_no_references(store: ScriptedStore) -> None:
+    for n in range(1, 9):
+        history(store).commit(draft(n, add(n, low=n, high=n + 1)))
+    checkpoint(store)
+    ours = history(store)
+    opened = file_of(ours.load().state).groups_read
+    assert ours.commit(draft(100, add(100, low=50, high=51))).n == 9
+    references = sum(g.section == "reference" for g in file_of(ours.load().state).head.groups)
+    assert references == 4
+    assert file_of(ours.load().state).groups_read - opened == 0
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_key_range_reads_the_row_groups_that_hold_it(store: ScriptedStore) -> None:
+    for n in range(1, 9):
+        history(store).commit(draft(n, add(n, low=n, high=n + 1)))
+    state = restored(store, checkpoint(store))
+    before = file_of(state).groups_read
+    found = snapshot(state).find(KeyRange(encode_value(5), encode_value(6)))
+    assert [r.object for r in found] == [an_id(5)]
+    assert file_of(state).groups_read - before == 1
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_token_and_a_source_are_looked_up_in_one_row_group_each(store: ScriptedStore) -> None:
+    for n in range(1, 9):
+        history(store).commit(draft(n, add(n), Consume((Source(f"s{n}", n),)), token=f"t{n}"))
+    state = restored(store, checkpoint(store))
+    for ask in (lambda: state.tokens.get("t5"), lambda: state.sources.get(("main", "s5"))):
+        before = file_of(state).groups_read
+        assert ask() is not None
+        assert file_of(state).groups_read - before == 1
+    assert state.tokens.get("t") is None
+    assert state.sources.get(("main", "s")) is None
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_references_of_one_low_bound_are_kept_in_the_order_of_arrival_across_row_groups(
+    store: ScriptedStore,
+) -> None:
+    for n in range(1, 6):
+        history(store).commit(draft(n, add(n, low=3, high=4 + n)))
+        checkpoint(store, id=n)
+    file = file_of(history(store).load().state)
+    rows = [row for table in file.scan("reference", branch="main") for row in table["object"].to_pylist()]
+    assert rows == [an_id(n) for n in range(1, 6)]
+
+
+# ---------------------------------------------------------------- tokens
+
+
+def test_a_token_is_remembered_in_checkpoints_as_long_as_the_policy_says(store: ScriptedStore) -> None:
+    history(store, clock=0.0).commit(draft(1, add(1), token="old"))
+    history(store, clock=DAY).commit(draft(2, add(2), token="young"))
+    for id, (now, known) in enumerate(
+        ((10 * DAY, {"old", "young"}), (10.5 * DAY, {"young"}), (99 * DAY, set()))
+    ):
+        mark = checkpoint(store, now=now, token_keep=10 * DAY, id=id + 1)
+        assert {token for token, _ in restored(store, mark).tokens.items()} == known
+
+
+def test_a_token_that_was_forgotten_can_be_used_again_and_everybody_can_fold_it(store: ScriptedStore) -> None:
+    remembers = history(store)
+    remembers.commit(draft(1, add(1), token="t"))
+    mark = checkpoint(store, now=99 * DAY)
+    assert history(store).commit(draft(2, add(2), token="t")).repeated is None
+    assert remembers.load().n == 2
+    store.delete(mark.name)
+    whole = history(store)
+    assert whole.load().n == 2
+    assert whole.remembered("t") == remembers.remembered("t")
+    assert (whole.remembered("t") or pytest.fail("forgotten")).n == 2
+
+
+def test_a_token_that_is_remembered_answers_though_its_entry_is_purged(store: ScriptedStore) -> None:
+    first = history(store).commit(draft(1, add(1), token="t"))
+    history(store).commit(draft(2, add(2)))
+    checkpoint(store)
+    purge(history(store).journal, until=2)
+    again = history(store).commit(draft(3, add(3), token="t"))
+    assert (again.n, again.id) == (first.n, first.id)
+    assert again.repeated is not None
+    assert again.repeated.records == 1
+
+
+# ---------------------------------------------------------------- looking back past the fence
+
+
+@pytest.fixture
+def purged(store: ScriptedStore) -> History:
+    """Transactions 1 to 4 at the seconds 10 to 40, purged up to 2."""
+    for n in (1, 2):
+        history(store, clock=10.0 * n).commit(draft(n, add(n)))
+    checkpoint(store)
+    for n in (3, 4):
+        history(store, clock=10.0 * n).commit(draft(n, add(n)))
+    purge(history(store).journal, until=2)
+    return history(store)
+
+
+@pytest.mark.parametrize("revision", ["1", an_id(1), "main@1970-01-01T00:00:15Z"])
+def test_a_revision_before_the_fence_gives_one_clear_line(purged: History, revision: str) -> None:
+    with pytest.raises(NotFound, match="the history begins after 2") as caught:
+        purged.resolve(revision)
+    assert "purged" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("revision", "n"), [("2", 2), ("3", 3), (an_id(4), 4), ("main@1970-01-01T00:00:35Z", 3), ("main", 4)]
+)
+def test_a_revision_from_the_fence_on_is_there(purged: History, revision: str, n: int) -> None:
+    head, _ = purged.resolve(revision)
+    assert head.n == n
+    assert len(snapshot(head.state)) == n
+
+
+def test_the_log_goes_back_to_the_fence(purged: History) -> None:
+    assert [n for n, _ in purged.transactions()] == [4, 3]
+
+
+# ---------------------------------------------------------------- a checkpoint that fails later
+
+
+def damaged_late(store: Store, mark: Mark) -> None:
+    """The checkpoint with damage that is seen only when its references are read."""
+    whole = store.get(mark.name) or b""
+    for at in range(4, len(whole)):
+        store.put(mark.name, whole[:at] + bytes((whole[at] ^ 0xFF,)) + whole[at + 1 :])
+        try:
+            state = restored(store, mark)
+        except LakeError:
+            continue
+        try:
+            snapshot(state).find()
+        except CheckpointDamaged:
+            return
+    raise AssertionError("no such place")
+
+
+def test_damage_that_is_found_late_does_not_stop_a_writer(store: ScriptedStore) -> None:
+    history(store).commit(draft(1, add(1)))
+    damaged_late(store, checkpoint(store))
+    removal = draft(2, RemoveReference(an_id(1), encode_value(0)), add(2))
+    assert history(store).commit(removal).n == 2
+    assert [t.id for _, t in history(store).transactions()] == [an_id(2), an_id(1)]
+
+
+def test_a_reader_that_found_damage_loads_again_without_it(store: ScriptedStore) -> None:
+    history(store).commit(draft(1, add(1)))
+    mark = checkpoint(store)
+    damaged_late(store, mark)
+    reader = history(store)
+    with pytest.raises(Corrupt, match=f"{mark.name}: row group .* is damaged"):
+        snapshot(reader.load().state).find()
+    assert [r.object for r in snapshot(reader.load().state).find()] == [an_id(1)]
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_state_whose_checkpoint_was_purged_says_load_again_and_then_can_be_read(
+    store: ScriptedStore,
+) -> None:
+    history(store).commit(draft(1, add(1)))
+    checkpoint(store)
+    reader = history(store)
+    old = reader.load().state
+    history(store).commit(draft(2, add(2)))
+    checkpoint(store, id=2)
+    purge(history(store).journal, until=2)
+    with pytest.raises(CheckpointGone, match="load again"):
+        snapshot(old).find()
+    assert len(snapshot(reader.load().state).find()) == 2
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_writer_whose_checkpoint_was_purged_goes_on_from_the_next(store: ScriptedStore) -> None:
+    history(store).commit(draft(1, add(1), token="t"))
+    checkpoint(store)
+    ours = history(store)
+    ours.load()
+    history(store).commit(draft(2, add(2)))
+    checkpoint(store, id=2)
+    purge(history(store).journal, until=2)
+    assert ours.commit(draft(3, add(3), token="t")).repeated is not None
+    assert ours.commit(draft(4, add(4), token="u")).n == 3

@@ -1,0 +1,383 @@
+"""Group commit: who has lost two races asks the winner of the next, and everybody learns the own outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from lake_core import naming
+from lake_core.commits import History, Landed
+from lake_core.commits.requests import LONGEST_WAIT, MOST, MOST_BYTES, Request, Requests, request_of
+from lake_core.errors import Conflict, NotFound, OutcomeUnknown, Unavailable
+from lake_core.journal import Retry, purge, write_state
+from lake_core.journal.recent import GENERATION
+from lake_core.keys import PoolKey
+from lake_core.keys.encoding import encode_value
+from lake_core.records import Consume, Entry, RemoveReference, Source
+from lake_core.records.codec import Codec
+from lake_core.store import Store
+from tests.fakes.records import SCHEMA, add, an_id, draft, transaction
+from tests.fakes.stores import ALWAYS, ScriptedStore, lost, unavailable
+
+JOURNAL = "P/journal"
+FILE = Source("landing/a", 7, "etag")
+NOW = 1_000_000_000
+CODEC = Codec(Request)
+
+
+def history(store: Store, *, clock: float = NOW / 1e6, races: int = 50) -> History:
+    return History(
+        store,
+        pool_id="P",
+        key=PoolKey.parse("k"),
+        clock=lambda: clock,
+        retry=Retry(races=races, repeats=4, sleep=lambda seconds: None),
+    )
+
+
+def entry(n: int) -> str:
+    return naming.entry(JOURNAL, n)
+
+
+def crowded(store: Store, **how: float) -> History:
+    """A writer that knows of a crowd, and so looks for the requests of others."""
+    ours = history(store, **how)  # type: ignore[arg-type]
+    ours._crowded = True
+    return ours
+
+
+def waiting(store: Store) -> list[str]:
+    return [r.id for r in Requests(store, JOURNAL).waiting()]
+
+
+def post(store: Store, n: int, *, seen: int = 0, time: int = NOW, **fields: object) -> None:
+    """The request of number `n`, to add object `n`."""
+    Requests(store, JOURNAL).post(draft(n, add(n), **fields), seen=seen, time=time)
+
+
+def in_entry(store: Store, n: int) -> list[str]:
+    """The transactions of an entry."""
+    found = history(store).journal.read(n)
+    assert found is not None
+    return [t.id for t in found.transactions]
+
+
+def ids(store: Store) -> list[str]:
+    return [t.id for _, t in history(store).transactions()][::-1]
+
+
+def others_win(store: ScriptedStore, *numbers: int) -> None:
+    """Somebody is faster at each of these entries, with the transactions 101, 102, ..."""
+    for n in numbers:
+        faster = partial(history(store.behind).commit, draft(100 + n, add(100 + n)))
+        store.on("create", entry(n), before=faster)
+
+
+@pytest.fixture
+def store() -> ScriptedStore:
+    return ScriptedStore()
+
+
+# ---------------------------------------------------------------- asking
+
+
+def test_a_writer_asks_after_its_second_lost_race_and_no_earlier(store: ScriptedStore) -> None:
+    others_win(store, 1)
+    assert history(store).commit(draft(1, add(1))).n == 2
+    assert store.asked("create", f"requests/{an_id(1)}.txn") == 0
+    others_win(store, 3, 4)
+    assert history(store).commit(draft(2, add(2))).n == 5
+    assert store.asked("create", f"requests/{an_id(2)}.txn") == 1
+
+
+def test_a_request_is_withdrawn_by_its_writer_when_the_outcome_is_known(store: ScriptedStore) -> None:
+    others_win(store, 1, 2)
+    history(store).commit(draft(1, add(1)))
+    assert waiting(store) == []
+
+
+def test_the_winner_commits_the_request_and_its_writer_is_told_where_it_stands(store: ScriptedStore) -> None:
+    others_win(store, 1, 2)
+    combiner = crowded(store.behind)
+    store.on("create", entry(3), before=lambda: combiner.commit(draft(9, add(9))))
+    ours = history(store)
+    assert ours.commit(draft(1, add(1), token="t")) == Landed(3, an_id(1))
+    assert in_entry(store, 3) == [an_id(9), an_id(1)]
+    assert ids(store) == [an_id(101), an_id(102), an_id(9), an_id(1)]
+    assert waiting(store) == []
+    snapshot = ours.load().state.branches["main"].snapshot
+    assert snapshot.records == 4
+    assert history(store).remembered("t") == Landed(3, an_id(1), repeated=ours.load().state.tokens.get("t"))
+
+
+def test_all_who_wait_are_committed_in_one_entry_oldest_first(store: ScriptedStore) -> None:
+    for n in (3, 1, 2):
+        post(store, n)
+    assert crowded(store).commit(draft(9, add(9))).n == 1
+    assert in_entry(store, 1) == [an_id(n) for n in (9, 1, 2, 3)]
+    assert len(history(store).load().state.branches["main"].snapshot) == 4
+
+
+def test_a_writer_that_knows_no_crowd_does_not_look_for_requests(store: ScriptedStore) -> None:
+    post(store, 1)
+    history(store).commit(draft(9, add(9)))
+    assert in_entry(store, 1) == [an_id(9)]
+    assert store.asked("list", "requests") == 0
+
+
+def test_requests_that_cannot_be_read_now_do_not_stop_the_winner(store: ScriptedStore) -> None:
+    post(store, 1)
+    store.on("list", "requests", instead=unavailable)
+    assert crowded(store).commit(draft(9, add(9))).n == 1
+    store.on("get", f"requests/{an_id(1)}.txn", instead=unavailable)
+    assert crowded(store).commit(draft(10, add(10))).n == 2
+    assert in_entry(store, 2) == [an_id(10)]
+
+
+# ---------------------------------------------------------------- exactly once
+
+
+def test_a_request_that_was_committed_is_not_committed_again(store: ScriptedStore) -> None:
+    post(store, 1)
+    crowded(store).commit(draft(8, add(8)))
+    post(store, 1)
+    crowded(store).commit(draft(9, add(9)))
+    assert ids(store) == [an_id(8), an_id(1), an_id(9)]
+    assert waiting(store) == [], "who sees that it is done takes it away"
+
+
+def test_a_request_whose_writer_died_is_committed_once_though_its_combiner_dies_too(
+    store: ScriptedStore,
+) -> None:
+    post(store, 1)
+    dead = crowded(store)
+    dead.load()
+    store.on("create", entry(1), answer=lost, times=ALWAYS)
+    store.on("get", entry(1), instead=unavailable, times=4)
+    with pytest.raises(OutcomeUnknown):
+        dead.commit(draft(8, add(8)))
+    assert crowded(store.behind).commit(draft(9, add(9))).n == 2
+    assert ids(store.behind) == [an_id(8), an_id(1), an_id(9)]
+
+
+def test_one_id_in_two_requests_is_committed_once(store: ScriptedStore) -> None:
+    post(store, 1)
+    copy = CODEC.encode(request_of(draft(1, add(1)), seen=0, time=NOW))
+    store.create(naming.request(JOURNAL, an_id(2)), copy)
+    crowded(store).commit(draft(9, add(9)))
+    assert in_entry(store, 1) == [an_id(9), an_id(1)]
+
+
+def test_a_request_that_arrives_after_its_writer_was_told_is_not_committed_again(
+    store: ScriptedStore,
+) -> None:
+    others_win(store, 1, 2)
+    history(store).commit(draft(1, add(1)))
+    post(store, 1, seen=1)
+    crowded(store).commit(draft(9, add(9)))
+    assert ids(store) == [an_id(101), an_id(102), an_id(1), an_id(9)]
+
+
+def test_requests_of_one_token_are_committed_once(store: ScriptedStore) -> None:
+    post(store, 1, token="t")
+    post(store, 2, token="t")
+    crowded(store).commit(draft(9, add(9), token="t"))
+    assert ids(store) == [an_id(9)]
+
+
+def test_a_request_may_be_committed_only_where_everybody_knows_whether_it_was(store: ScriptedStore) -> None:
+    one = request_of(draft(1, add(1)), seen=5, time=NOW)
+    assert one.may_be_committed_at(6, now=NOW)
+    assert one.may_be_committed_at(2 * GENERATION - 1, now=NOW)
+    assert not one.may_be_committed_at(2 * GENERATION, now=NOW)
+
+
+@pytest.mark.parametrize("late", [-1, 1])
+def test_a_request_of_long_ago_is_a_dead_writers_and_is_taken_away(store: ScriptedStore, late: int) -> None:
+    one = request_of(draft(1, add(1)), seen=0, time=NOW)
+    assert one.may_be_committed_at(1, now=NOW + late * LONGEST_WAIT)
+    assert not one.may_be_committed_at(1, now=NOW + late * (LONGEST_WAIT + 1))
+    post(store, 1, time=NOW + late * (LONGEST_WAIT + 1))
+    crowded(store).commit(draft(9, add(9)))
+    assert ids(store) == [an_id(9)]
+    assert waiting(store) == []
+
+
+def stalled(store: ScriptedStore, meanwhile: Callable[[], object]) -> History:
+    """A writer that has lost two races and asked; something happens before it looks again."""
+    others_win(store, 1, 2)
+    store.on("create", f"requests/{an_id(1)}.txn", answer=lambda answer: (meanwhile(), answer)[1])
+    return history(store)
+
+
+def generations(store: Store, *, first: int) -> None:
+    """So many entries that ids of before are forgotten."""
+    other = history(store)
+    for n in range(2 * GENERATION):
+        other.commit(draft(first + n, add(first + n, low=n, high=n + 1)))
+
+
+def test_a_writer_that_stalled_for_long_finds_its_transaction_in_the_entries(store: ScriptedStore) -> None:
+    def meanwhile() -> None:
+        crowded(store.behind).commit(draft(9, add(9)))
+        generations(store.behind, first=1000)
+
+    assert stalled(store, meanwhile).commit(draft(1, add(1))) == Landed(3, an_id(1))
+
+
+def test_where_those_entries_are_purged_nobody_knows(store: ScriptedStore) -> None:
+    def meanwhile() -> None:
+        crowded(store.behind).commit(draft(9, add(9)))
+        generations(store.behind, first=1000)
+        other = history(store.behind)
+        write_state(other.journal, other.load(), id=an_id(7), now=0.0)
+        purge(other.journal, until=10**9)
+
+    with pytest.raises(OutcomeUnknown, match="purged; whether the transaction"):
+        stalled(store, meanwhile).commit(draft(1, add(1)))
+
+
+def test_what_was_written_below_the_fence_is_no_outcome(store: ScriptedStore) -> None:
+    def meanwhile() -> None:
+        generations(store.behind, first=1000)
+        other = history(store.behind)
+        write_state(other.journal, other.load(), id=an_id(7), now=0.0)
+        purge(other.journal, until=10**9)
+        # as a combiner writes it that saw the request, and stalled until its number was purged
+        zombie = transaction(add(1), id=an_id(1), parent=1)
+        store.behind.create(entry(2), Codec(Entry).encode(Entry(an_id(8), (zombie,))))
+
+    with pytest.raises(OutcomeUnknown):
+        stalled(store, meanwhile).commit(draft(1, add(1)))
+
+
+# ---------------------------------------------------------------- requests that do not fit
+
+
+def test_a_request_that_does_not_fit_is_left_to_its_writer(store: ScriptedStore) -> None:
+    history(store).commit(draft(5, add(5)))
+    post(store, 1, branch="nowhere")
+    Requests(store, JOURNAL).post(draft(2, RemoveReference(an_id(77), encode_value(0))), seen=0, time=NOW)
+    Requests(store, JOURNAL).post(draft(3, add(5)), seen=0, time=NOW)
+    post(store, 4)
+    crowded(store).commit(draft(9, add(9)))
+    assert in_entry(store, 2) == [an_id(9), an_id(4)]
+
+
+def test_a_request_for_a_source_that_is_known_in_another_form_is_left_to_its_writer(
+    store: ScriptedStore,
+) -> None:
+    history(store).commit(draft(5, Consume((Source(FILE.uri, 8, "newer"),))))
+    Requests(store, JOURNAL).post(draft(1, Consume((FILE,))), seen=0, time=NOW)
+    crowded(store).commit(draft(9, add(9)))
+    assert in_entry(store, 2) == [an_id(9)]
+    assert waiting(store) == [an_id(1)]
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b"",
+        b"garbage",
+        CODEC.encode(request_of(draft(1, add(1)), seen=0, time=NOW))[:-3],
+        b"LKJ\x02newer",
+    ],
+    ids=repr,
+)
+def test_what_cannot_be_read_is_passed_by_and_stays(store: ScriptedStore, junk: bytes) -> None:
+    name = naming.request(JOURNAL, an_id(1))
+    store.put(name, junk)
+    post(store, 2)
+    crowded(store).commit(draft(9, add(9)))
+    assert in_entry(store, 1) == [an_id(9), an_id(2)]
+    assert store.get(name) == junk
+
+
+def test_a_request_with_a_schema_that_cannot_be_read_does_not_stop_the_winner(store: ScriptedStore) -> None:
+    broken = request_of(draft(1, add(1)), seen=0, time=NOW)
+    broken = Request(broken.id, 0, NOW, "main", 0, "x", broken.actions, (b"no schema",))
+    store.create(naming.request(JOURNAL, an_id(1)), CODEC.encode(broken))
+    assert crowded(store).commit(draft(9, add(9))).n == 1
+    assert in_entry(store, 1) == [an_id(9)]
+
+
+# ---------------------------------------------------------------- what the writer is told
+
+
+def test_a_refusal_is_told_as_such_and_the_request_is_withdrawn(store: ScriptedStore) -> None:
+    others_win(store, 1)
+    taken = partial(history(store.behind).commit, draft(200, Consume((FILE,))))
+    store.on("create", entry(2), before=taken)
+    with pytest.raises(Conflict, match=FILE.uri):
+        history(store).commit(draft(1, Consume((FILE,)), add(1)))
+    assert waiting(store) == []
+
+
+def test_a_refusal_before_any_race_leaves_no_request(store: ScriptedStore) -> None:
+    with pytest.raises(NotFound):
+        history(store).commit(draft(1, add(1), branch="nowhere"))
+    assert store.asked("create") == 0
+
+
+def test_who_gives_up_after_asking_does_not_know(store: ScriptedStore) -> None:
+    others_win(store, 1, 2, 3, 4)
+    with pytest.raises(OutcomeUnknown, match="may be committed by another writer yet"):
+        history(store, races=4).commit(draft(1, add(1)))
+    assert waiting(store) == [an_id(1)], "so it stays"
+
+
+def test_a_store_that_fails_after_asking_leaves_the_outcome_unknown(store: ScriptedStore) -> None:
+    others_win(store, 1, 2)
+    store.on("create", entry(3), instead=unavailable)
+    with pytest.raises(OutcomeUnknown, match="may be committed by another writer yet"):
+        history(store).commit(draft(1, add(1)))
+
+
+def test_a_store_that_fails_before_asking_is_unavailable(store: ScriptedStore) -> None:
+    others_win(store, 1)
+    store.on("create", entry(2), instead=unavailable)
+    with pytest.raises(Unavailable):
+        history(store).commit(draft(1, add(1)))
+    assert ids(store.behind) == [an_id(101)]
+
+
+def test_a_request_that_does_not_arrive_costs_nothing(store: ScriptedStore) -> None:
+    others_win(store, 1, 2)
+    store.on("create", f"requests/{an_id(1)}.txn", instead=unavailable)
+    assert history(store).commit(draft(1, add(1))).n == 3
+
+
+# ---------------------------------------------------------------- bounds
+
+
+def test_an_entry_takes_so_many_requests_and_the_rest_waits(store: ScriptedStore) -> None:
+    for n in range(1, MOST + 3):
+        post(store, n)
+    crowded(store).commit(draft(900, add(900)))
+    assert len(in_entry(store, 1)) == MOST + 1
+    crowded(store).commit(draft(901, add(901)))
+    assert in_entry(store, 2) == [an_id(901), an_id(MOST + 1), an_id(MOST + 2)]
+
+
+def test_a_draft_that_is_too_large_to_be_combined_is_not_posted(store: ScriptedStore) -> None:
+    post(store, 1, message="x" * MOST_BYTES)
+    assert waiting(store) == []
+    assert store.asked("create") == 0
+
+
+def test_an_entry_stays_below_its_bound_in_bytes(store: ScriptedStore) -> None:
+    for n in range(1, 6):
+        post(store, n, message="x" * (MOST_BYTES // 3))
+    assert waiting(store) == [an_id(1), an_id(2)]
+
+
+def test_a_request_holds_the_whole_draft(store: ScriptedStore) -> None:
+    whole = draft(
+        1, Consume((FILE,)), add(1), base=3, message="m", token="t", author="vera", schemas=(SCHEMA,)
+    )
+    Requests(store, JOURNAL).post(whole, seen=7, time=NOW)
+    (found,) = Requests(store, JOURNAL).waiting()
+    assert found.draft == whole
+    assert (found.seen, found.time) == (7, NOW)

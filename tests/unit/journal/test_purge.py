@@ -1,0 +1,528 @@
+"""Checkpoints, fences and purge: what a reader and a writer may believe of a journal whose tail moves.
+
+The journal holds notes and folds them into the tuple of their texts; its checkpoints hold a row a text.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
+
+import msgspec
+import pytest
+
+from lake_core import naming
+from lake_core.checkpoints import CheckpointFile, Part
+from lake_core.checkpoints.layout import rows
+from lake_core.errors import Corrupt, InvalidInput, NotFound, OutcomeUnknown, Unavailable
+from lake_core.journal import Appended, Head, Journal, Purged, Retry, purge, write_state
+from lake_core.journal.marks import Mark, Marks
+from lake_core.journal.recent import GENERATION
+from lake_core.records.codec import Codec
+from lake_core.store import Created, Store
+from lake_core.store.memory import MemoryStore
+from tests.fakes.records import an_id
+from tests.fakes.stores import ALWAYS, InPlaceStore, ScriptedStore, lost, unavailable
+
+State = tuple[str, ...]
+
+
+class Note(msgspec.Struct, frozen=True):
+    id: str
+    text: str
+
+
+CODEC = Codec(Note)
+
+
+class NotesFormat:
+    def parts(self, state: State, *, now: float) -> Iterator[Part]:
+        keys = [f"{i:09d}".encode() for i in range(len(state))]
+        yield Part("note", "", "", [rows(key=keys, value=[t.encode() for t in state])] if state else [])
+
+    def restore(self, file: CheckpointFile) -> State:
+        return tuple(v.decode() for table in file.scan("note") for v in table["value"].to_pylist())
+
+
+def fold(state: State, n: int, note: Note) -> State:
+    assert n == len(state) + 1, "entries are folded in order, each once"
+    if note.text == "misfit":
+        raise Corrupt("a misfit")
+    return (*state, note.text)
+
+
+def journal(store: Store, *, format: NotesFormat | None = NotesFormat()) -> Journal[Note, State]:  # noqa: B008
+    retry = Retry(races=50, repeats=4, sleep=lambda seconds: None)
+    return Journal(store, "j", CODEC, (), fold, retry, format=format)
+
+
+def write(to: Journal[Note, State], text: str, id: str = "") -> Appended[State]:
+    note = Note(id or f"id of {text}", text)
+    appended = to.append(lambda head: note, id=note.id)
+    assert appended is not None
+    return appended
+
+
+def checkpoint(store: Store, *, at: int | None = None, id: int = 1) -> Mark:
+    """A checkpoint of the newest state, or of the state at an entry."""
+    ours = journal(store)
+    head = ours.load() if at is None else ours.at(at)
+    assert head is not None
+    return write_state(ours, head, id=an_id(id), now=0.0)
+
+
+def purged(store: Store, *, until: int = 10**9) -> Purged:
+    return purge(journal(store), until=until)
+
+
+def checkpointed_and_purged(store: Store) -> None:
+    checkpoint(store, id=len(list(store.list("j/marks"))) + 1)
+    purged(store)
+
+
+def entries(store: Store) -> list[int]:
+    """Entries that are on the store."""
+    return [n for o in store.list("j") if (n := naming.entry_number(o.name)) is not None]
+
+
+def fences(store: Store) -> list[int]:
+    return [n for o in store.list("j/marks") if (n := naming.fence_number(o.name)) is not None]
+
+
+@pytest.fixture
+def store() -> ScriptedStore:
+    """A journal of five notes."""
+    store = ScriptedStore(InPlaceStore())
+    for text in "abcde":
+        write(journal(store.behind), text)
+    return store
+
+
+@pytest.fixture
+def warnings(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    caplog.set_level(logging.WARNING)
+    return lambda: [record.getMessage() for record in caplog.records]
+
+
+# ---------------------------------------------------------------- checkpoints
+
+
+def test_a_reader_begins_with_the_newest_checkpoint(store: ScriptedStore) -> None:
+    checkpoint(store.behind, at=2)
+    checkpoint(store.behind, at=4)
+    head = journal(store).load()
+    assert (head.n, head.state) == (5, tuple("abcde"))
+    read = {name for request, name in store.requests if request == "get" and naming.entry_number(name)}
+    assert naming.entry("j", 4) not in read
+
+
+def test_a_checkpoint_knows_the_ids_that_the_entries_hold(store: ScriptedStore) -> None:
+    mark = checkpoint(store)
+    restored, folded = journal(store).restore(mark), journal(store).load()
+    assert sorted(restored.recent.items()) == sorted(folded.recent.items())
+    assert restored.recent.find("id of c") == 3
+
+
+def test_an_earlier_state_is_had_from_the_checkpoint_before_it(store: ScriptedStore) -> None:
+    for at in (2, 4):
+        checkpoint(store.behind, at=at)
+    for n in range(1, 6):
+        head = journal(store).at(n)
+        assert head == Head(n, tuple("abcde")[:n])
+    assert journal(store).at(6) is None
+
+
+def test_an_empty_journal_has_a_checkpoint_too() -> None:
+    store = MemoryStore()
+    checkpoint(store)
+    assert journal(store).load() == Head(0, ())
+
+
+def test_a_journal_without_a_format_keeps_none_and_reads_none(store: ScriptedStore) -> None:
+    bare = journal(store, format=None)
+    with pytest.raises(InvalidInput):
+        write_state(bare, bare.load(), id=an_id(1), now=0.0)
+    checkpoint(store)
+    assert journal(store, format=None).load().state == tuple("abcde")
+
+
+def damaged(store: Store, mark: Mark, how: Callable[[bytes], bytes]) -> None:
+    store.put(mark.name, how(store.get(mark.name) or b""))
+
+
+def turned(data: bytes, *, at: int) -> bytes:
+    return data[:at] + bytes((data[at] ^ 0xFF,)) + data[at + 1 :]
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "half-written": lambda data: data[: len(data) // 2],
+    "empty": lambda data: b"",
+    "garbage": lambda data: b"\x00garbage" * 50,
+    "a turned bit in a page": lambda data: turned(data, at=40),
+    "a turned bit in the footer": lambda data: turned(data, at=data.index(b'"journal"') + 12),
+}
+
+
+@pytest.mark.parametrize("older", [None, 2], ids=["entries", "an older checkpoint"])
+@pytest.mark.parametrize("how", DAMAGE.values(), ids=DAMAGE.keys())
+def test_a_damaged_checkpoint_is_passed_over_with_a_warning(
+    store: ScriptedStore, how: Callable[[bytes], bytes], older: int | None, warnings: Callable[[], list[str]]
+) -> None:
+    if older:
+        checkpoint(store, at=older)
+    mark = checkpoint(store)
+    damaged(store, mark, how)
+    assert journal(store).load() == Head(5, tuple("abcde"))
+    (warning,) = warnings()
+    assert f"{mark.name} is passed over: " in warning
+    assert write(journal(store), "f").n == 6
+
+
+@pytest.mark.parametrize(
+    "name", [naming.checkpoint("j", 4, an_id(1)), naming.checkpoint("other", 5, an_id(1))]
+)
+def test_a_checkpoint_under_another_name_is_passed_over(
+    store: ScriptedStore, name: str, warnings: Callable[[], list[str]]
+) -> None:
+    mark = checkpoint(store)
+    store.put(name.replace("other", "j"), store.get(mark.name) or b"")
+    if name.startswith("other"):
+        other = Journal(store, "other", CODEC, (), fold, format=NotesFormat())
+        store.put(name, store.get(mark.name) or b"")
+        assert other.load() == Head(0, ())
+    else:
+        assert journal(store).at(4) == Head(4, tuple("abcd"))
+    assert len(warnings()) == 1
+
+
+JUNK = (
+    "x",
+    ".nfs0001",
+    f"{3:020d}.checkpoint",
+    f"{3:020d}.toolongid8.checkpoint",
+    f"{9:019d}.fence",
+    f"{9:020d}.fence.tmp",
+    f"{9:020d}.txn",
+    "9.fence",
+    "\u0663" * 20 + ".fence",
+    f"sub/{1:020d}.x",
+)
+
+
+@pytest.mark.parametrize("junk", JUNK)
+def test_names_that_are_no_marks_change_nothing(store: ScriptedStore, junk: str) -> None:
+    store.put(f"j/marks/{junk}", b"junk")
+    store.put("j/.nfs0002", b"left by the file system")
+    checkpointed_and_purged(store)
+    assert journal(store).marks().fence == 5
+    assert entries(store) in ([], [9])
+    reader = journal(store)
+    assert [reader.load() for _ in range(2)] == [Head(5, tuple("abcde"))] * 2
+    assert write(reader, "f").n == 6
+
+
+# ---------------------------------------------------------------- purge
+
+
+def test_a_purge_deletes_what_a_checkpoint_covers_and_leaves_the_rest(store: ScriptedStore) -> None:
+    checkpoint(store, at=1)
+    mark = checkpoint(store, at=3)
+    assert purged(store) == Purged(fence=3, entries=3, checkpoints=1)
+    assert entries(store) == [4, 5]
+    assert journal(store).marks() == Marks((mark,), 3)
+    assert journal(store).load() == Head(5, tuple("abcde"))
+
+
+def test_a_purge_goes_no_further_than_it_may(store: ScriptedStore) -> None:
+    for at in (2, 4):
+        checkpoint(store, at=at)
+    assert purged(store, until=3).fence == 2
+    assert entries(store) == [3, 4, 5]
+    assert len(journal(store).marks().checkpoints) == 2
+
+
+def test_without_a_checkpoint_nothing_is_deleted(store: ScriptedStore) -> None:
+    assert purged(store) == Purged(0)
+    assert entries(store) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("how", DAMAGE.values(), ids=DAMAGE.keys())
+def test_a_purge_trusts_no_checkpoint_that_it_cannot_read_to_its_end(
+    store: ScriptedStore, how: Callable[[bytes], bytes], warnings: Callable[[], list[str]]
+) -> None:
+    checkpoint(store, at=2)
+    mark = checkpoint(store, at=4)
+    damaged(store, mark, how)
+    assert purged(store).fence == 2
+    assert entries(store) == [3, 4, 5]
+    assert mark.name in warnings()[0]
+
+
+def test_a_purge_reads_the_checkpoint_then_puts_the_fence_then_deletes(store: ScriptedStore) -> None:
+    checkpoint(store)
+    store.requests.clear()
+    purged(store)
+    order = [request for request, name in store.requests if request in ("open_input", "create", "delete")]
+    assert list(dict.fromkeys(order)) == ["open_input", "create", "delete"]
+    assert [name for request, name in store.requests if request == "create"] == [naming.fence("j", 5)]
+
+
+@pytest.mark.parametrize("done", range(5))
+def test_a_purge_that_dies_half_way_is_finished_by_the_next(store: ScriptedStore, done: int) -> None:
+    checkpoint(store)
+    store.on("delete", naming.entry("j", done + 1), instead=unavailable)
+    with pytest.raises(Unavailable):
+        purged(store)
+    assert journal(store).load() == Head(5, tuple("abcde"))
+    assert purged(store) == Purged(fence=5, entries=5 - done)
+    assert entries(store) == []
+
+
+def test_a_fence_whose_answer_is_lost_is_asked_for_again(store: ScriptedStore) -> None:
+    checkpoint(store)
+    store.on("create", ".fence", answer=lost)
+    store.on("create", ".fence", instead=lost)
+    assert purged(store).fence == 5
+
+
+def test_nothing_is_deleted_where_the_fence_is_not_known_to_stand(store: ScriptedStore) -> None:
+    checkpoint(store)
+    store.on("create", ".fence", instead=lost, times=ALWAYS)
+    with pytest.raises(Unavailable, match="run the purge again"):
+        purged(store)
+    assert store.asked("delete") == 0
+
+
+def test_two_purgers_at_once_leave_one_history(store: ScriptedStore) -> None:
+    checkpoint(store.behind, at=3)
+    store.on("create", ".fence", before=lambda: checkpointed_and_purged(store.behind))
+    purged(store, until=3)
+    assert journal(store).marks().fence == 5
+    assert journal(store).load() == Head(5, tuple("abcde"))
+    assert write(journal(store), "f").n == 6
+
+
+def test_the_newest_fences_stay_so_that_no_listing_misses_them_all(store: ScriptedStore) -> None:
+    for n in range(6, 20):
+        write(journal(store), str(n))
+        checkpointed_and_purged(store)
+    assert fences(store) == list(range(12, 20))
+    assert [c.n for c in journal(store).marks().checkpoints] == [19]
+
+
+def test_the_tail_is_left_as_a_hint(store: ScriptedStore) -> None:
+    checkpointed_and_purged(store)
+    assert store.get("j/TAIL") == b"6"
+
+
+HINTS = (None, b"", b"0", b"2", b"99999999999999999999", b"\x00\xff garbage", b"1" * 400)
+
+
+@pytest.mark.parametrize("hint", HINTS, ids=repr)
+@pytest.mark.parametrize("tail", [False, True], ids=["whole", "purged"])
+def test_head_and_tail_deleted_or_garbled_change_nothing(
+    store: ScriptedStore, hint: bytes | None, tail: bool
+) -> None:
+    checkpoint(store, at=3)
+    if tail:
+        purged(store)
+    for name in ("j/HEAD", "j/TAIL"):
+        store.delete(name)
+        if hint is not None:
+            store.put(name, hint)
+    assert journal(store).load() == Head(5, tuple("abcde"))
+    assert journal(store).at(4) == Head(4, tuple("abcd"))
+    assert [n for n, _ in journal(store).backwards()] == ([5, 4] if tail else [5, 4, 3, 2, 1])
+    assert write(journal(store), "f").n == 6
+    assert checkpoint(store, id=2).n == 6
+    assert purged(store).fence == 6
+
+
+# ---------------------------------------------------------------- reading where the tail moves
+
+
+def test_a_purged_state_is_not_found_and_the_one_at_the_fence_is_there(store: ScriptedStore) -> None:
+    checkpoint(store, at=3)
+    purged(store)
+    with pytest.raises(NotFound, match="transaction 2 is purged: the history begins after 3"):
+        journal(store).at(2)
+    assert journal(store).at(3) == Head(3, tuple("abc"))
+
+
+def test_a_reader_that_is_purged_past_begins_again(store: ScriptedStore) -> None:
+    reader = journal(store)
+    store.on("get", naming.entry("j", 3), before=lambda: checkpointed_and_purged(store.behind))
+    assert reader.load() == Head(5, tuple("abcde"))
+
+
+def test_a_reader_that_knows_an_old_state_finds_news_though_all_entries_are_purged(
+    store: ScriptedStore,
+) -> None:
+    reader = journal(store)
+    reader.load()
+    write(journal(store), "f")
+    checkpointed_and_purged(store)
+    assert reader.load() == Head(6, tuple("abcdef"))
+
+
+def test_what_was_written_below_the_fence_is_not_read(store: ScriptedStore) -> None:
+    stale = journal(store)
+    assert stale.at(3) is not None
+    idle = journal(store)
+    idle._remember(stale.at(3))  # type: ignore[arg-type]
+    checkpointed_and_purged(store)
+    for text in ("a zombie", "misfit"):
+        store.delete(naming.entry("j", 4))
+        store.create(naming.entry("j", 4), CODEC.encode(Note("x", text)))
+        assert idle.load() == Head(5, tuple("abcde"))
+
+
+def test_a_state_that_rests_on_a_purged_checkpoint_is_not_given_again(store: ScriptedStore) -> None:
+    checkpoint(store, at=3)
+    idle = journal(store)
+    first = idle.load()
+    assert first.base is not None
+    assert first.base.n == 3
+    checkpointed_and_purged(store)
+    again = idle.load()
+    assert again == first
+    assert again.base is not None
+    assert store.get(again.base.name) is not None
+
+
+def test_the_log_ends_where_it_is_purged_also_when_that_happens_meanwhile(store: ScriptedStore) -> None:
+    checkpoint(store, at=3)
+    purged(store, until=3)
+    assert [n for n, _ in journal(store).backwards()] == [5, 4]
+
+    ours = journal(store)
+    ours.load()
+
+    def purged_and_written_again() -> None:
+        checkpointed_and_purged(store.behind)
+        store.behind.create(naming.entry("j", 4), CODEC.encode(Note("x", "a zombie")))
+
+    store.on("get", naming.entry("j", 4), before=purged_and_written_again)
+    told = list(ours.backwards())
+    assert [note.text for _, note in told] == ["e"]
+
+
+def test_a_hole_above_the_fence_is_corrupt_in_the_log(store: ScriptedStore) -> None:
+    checkpoint(store)
+    store.delete(naming.entry("j", 3))
+    with pytest.raises(Corrupt, match=naming.entry("j", 3)):
+        list(journal(store).backwards())
+
+
+def test_a_journal_whose_only_checkpoint_above_the_fence_is_damaged_is_corrupt(store: ScriptedStore) -> None:
+    mark = checkpoint(store)
+    purged(store)
+    damaged(store, mark, DAMAGE["half-written"])
+    with pytest.raises(Corrupt, match="purged up to 5, and no checkpoint from there on can be read"):
+        journal(store).load()
+    with pytest.raises(Corrupt):
+        write(journal(store), "f")
+    assert entries(store) == []
+
+
+def test_a_journal_that_is_purged_again_and_again_is_unavailable_in_the_end(store: ScriptedStore) -> None:
+    numbers = count()
+
+    def more() -> None:
+        write(journal(store.behind), str(next(numbers)))
+        checkpointed_and_purged(store.behind)
+
+    store.on("get", ".txn", before=more, times=ALWAYS)
+    with pytest.raises(Unavailable, match="try again"):
+        journal(store).load()
+
+
+# ---------------------------------------------------------------- writing where the tail moves
+
+
+def test_a_writer_whose_number_was_purged_is_told_where_its_change_really_stands(
+    store: ScriptedStore,
+) -> None:
+    stalled = journal(store)
+    stalled.load()
+
+    def others_go_on() -> None:
+        write(journal(store.behind), "f")
+        checkpointed_and_purged(store.behind)
+
+    store.on("create", naming.entry("j", 6), before=others_go_on)
+    assert write(stalled, "ours").n == 7
+    assert journal(store).load() == Head(7, (*"abcdef", "ours"))
+
+
+def test_a_writer_whose_entry_was_purged_before_it_heard_of_it_is_acknowledged(store: ScriptedStore) -> None:
+    ours = journal(store)
+    ours.load()
+
+    def purge_it(answer: Created) -> Created:
+        checkpointed_and_purged(store.behind)
+        return answer
+
+    store.on("create", naming.entry("j", 6), answer=purge_it)
+    assert write(ours, "ours").n == 6
+    assert journal(store).load() == Head(6, (*"abcde", "ours"))
+
+
+@pytest.mark.parametrize("answer", [Created.EXISTS, Created.UNKNOWN])
+def test_a_lost_answer_of_an_entry_that_is_purged_is_resolved_by_its_id(
+    store: ScriptedStore, answer: Created
+) -> None:
+    ours = journal(store)
+    ours.load()
+
+    def purge_it(_: Created) -> Created:
+        checkpointed_and_purged(store.behind)
+        return answer
+
+    store.on("create", naming.entry("j", 6), answer=purge_it)
+    assert write(ours, "ours").n == 6
+    assert journal(store).load().state == (*"abcde", "ours")
+
+
+def test_a_writer_that_stalled_too_long_hears_that_nobody_knows(store: ScriptedStore) -> None:
+    ours, other = journal(store), journal(store.behind)
+    ours.load()
+
+    def generations() -> None:
+        for n in range(6, 2 * GENERATION + 1):
+            write(other, str(n))
+        checkpointed_and_purged(store.behind)
+
+    store.on("create", naming.entry("j", 6), before=generations)
+    with pytest.raises(OutcomeUnknown, match="purged long since") as caught:
+        write(ours, "ours", "our id")
+    assert (caught.value.n, caught.value.entry_id) == (6, "our id")
+
+
+def test_a_store_that_refuses_the_look_for_a_fence_is_asked_again(store: ScriptedStore) -> None:
+    ours = journal(store)
+    ours.load()
+    store.on("list", "j/marks", instead=unavailable, times=3)
+    assert write(ours, "ours").n == 6
+
+
+def test_what_was_written_is_never_called_unavailable(store: ScriptedStore) -> None:
+    ours = journal(store)
+    ours.load()
+    store.on("list", "j/marks", instead=unavailable, times=ALWAYS)
+    with pytest.raises(OutcomeUnknown) as caught:
+        write(ours, "ours", "our id")
+    assert (caught.value.n, caught.value.entry_id) == (6, "our id")
+    assert journal(store.behind).load().state == (*"abcde", "ours")
+
+
+def test_an_id_that_was_sent_before_with_other_things_stands_as_it_was(store: ScriptedStore) -> None:
+    ours = journal(store)
+    ours.load()
+    early = CODEC.encode(Note("our id", "sent first"))
+    store.on("create", naming.entry("j", 6), before=partial(store.behind.create, naming.entry("j", 6), early))
+    appended = write(ours, "sent again", "our id")
+    assert (appended.n, appended.state) == (6, (*"abcde", "sent first"))
+    assert ours.load() == journal(store).load() == Head(6, (*"abcde", "sent first"))
