@@ -3,6 +3,7 @@
 #   make demo  [DATA=file] [KEY=field]   a lake kept by agents, on your file or on one that is made
 #   make test                            every check and every test
 #   make up / make status / make down    Airflow and Spark Connect on this machine, left running
+#   make test-s3                         the stores' contract on a real S3 server (installs Ceph if missing: root)
 #   make check                           lint, types, layers and the fast tests
 #   make bench                           the benchmarks
 #   make sim [SEEDS=n] [FROM=m]          the journal under every fault
@@ -18,7 +19,7 @@ quietly = @said=$$($(1) 2>&1) || { status=$$?; printf '%s\n' "$$said" >&2; exit 
 with_java = JAVA_HOME=$$($(PY) -m local.java) || exit 1; export JAVA_HOME;
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test up down status check lint bench sim
+.PHONY: help env demo test test-s3 up down status check lint bench sim
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -45,6 +46,9 @@ test: lint
 	@$(with_java) timeout --kill-after=60 $(TEST_SECONDS) $(PY) -m pytest tests -q || { status=$$?; \
 	  [ $$status -ne 124 ] || echo "make test: stopped after $(TEST_SECONDS) s (TEST_SECONDS sets the bound)" >&2; \
 	  exit $$status; }
+
+test-s3: env
+	@LAKE_TEST_CEPH=1 $(PY) -m pytest tests/contract -q -rs -k ceph
 
 bench: env
 	@$(with_java) $(PY) -m tests.benchmarks $(BENCH)

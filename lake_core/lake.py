@@ -25,7 +25,7 @@ from lake_core.keys import PoolKey
 from lake_core.naming import IdSource
 from lake_core.pool import Pool
 from lake_core.records.pools import PoolConfig
-from lake_core.store import Created, Store, open_store
+from lake_core.store import Created, LockedStore, NoLock, Store, open_store
 from lake_core.store.probe import probe_create
 
 FORMAT_VERSION = 1
@@ -66,6 +66,8 @@ class Lake:
         lake_id = ids.new()
         probe_create(store, name=f"probe-{lake_id}")
         head = {"magic": _MAGIC, "version": FORMAT_VERSION, "id": lake_id}
+        if isinstance(store, LockedStore):
+            head["lock"] = store.lock.kind
         data = json.dumps(head, indent=1).encode() + b"\n"
         created = store.create(naming.LAKE_FILE, data)
         if created is not Created.YES and (there := store.get(naming.LAKE_FILE)) != data:
@@ -95,10 +97,13 @@ class Lake:
         try:
             head = json.loads(data)
             magic, version, lake_id = head["magic"], int(head["version"]), str(head["id"])
+            lock = str(head.get("lock", ""))
         except (ValueError, TypeError, KeyError) as error:
             raise Corrupt(f"{store.uri}/{naming.LAKE_FILE}: not the head of a lake: {data[:60]!r}") from error
         if magic != _MAGIC or version > FORMAT_VERSION:
             raise Corrupt(f"{store.uri}: written by a newer version (format {version}); upgrade this program")
+        if lock and not (isinstance(store, LockedStore) and store.lock.kind == lock):
+            store = LockedStore(store, NoLock(lock))
         return cls(store, lake_id, ids=ids, author=author)
 
     def pools(self) -> list[PoolConfig]:

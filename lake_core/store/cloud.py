@@ -2,14 +2,17 @@
 
 `create` sends the precondition that the object does not exist (`If-None-Match: *`, `ifGenerationMatch=0`).
 What the libraries make of the answers differs, so each is classified here: "exists" (412 in its several
-forms), "try again" (409, and everything whose outcome cannot be known) or "never arrived" (no such bucket,
-no permission).  The libraries repeat lost requests by themselves and may then report "exists" for their own
-write: the journal reads back every "exists".  Listings are never cached.
+forms), "try again" (409, which is done here, a few times), "never arrived" (no such bucket, no permission),
+"there is no such request" (501); all else is an outcome that cannot be known.  The libraries repeat lost
+requests by themselves and may then report "exists" for their own write: the journal reads back every
+"exists".  Listings are never cached.
 """
 
 from __future__ import annotations
 
 import contextlib
+import random
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO
 
@@ -18,10 +21,12 @@ import pyarrow as pa
 
 from lake_core.errors import Unavailable
 from lake_core.store.listing import PAGES
-from lake_core.store.port import Created, ObjectInfo
+from lake_core.store.port import Created, NoCreate, ObjectInfo
 
 _PROTOCOLS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
 _REFUSED = (400, 401, 403, 404)
+_CONFLICTS = 6
+"""How often a create is answered by 409 before it is left to the caller."""
 
 
 class CloudStore:
@@ -51,18 +56,27 @@ class CloudStore:
             raise self._unavailable(name, error) from error
 
     def create(self, name: str, data: bytes) -> Created:
-        try:
-            self._fs.pipe_file(self._path(name), data, mode="create")
-        except FileExistsError:
-            return Created.EXISTS
-        except Exception as error:  # classified by its HTTP status
-            status = _status(error)
-            if status == 412:
+        for attempt in range(_CONFLICTS):
+            try:
+                self._fs.pipe_file(self._path(name), data, mode="create")
+            except FileExistsError:
                 return Created.EXISTS
-            if status in _REFUSED:
-                raise self._unavailable(name, error) from error
-            return Created.UNKNOWN
-        return Created.YES
+            except Exception as error:  # classified by its HTTP status
+                status = _status(error)
+                if status == 412:
+                    return Created.EXISTS
+                if status in _REFUSED:
+                    raise self._unavailable(name, error) from error
+                if status == 501:
+                    raise NoCreate(
+                        f"{self._uri}: this store has no create-only put ({_words(error)})"
+                    ) from error
+                if status != 409:
+                    return Created.UNKNOWN
+                time.sleep(0.01 * 2**attempt * random.random())  # another create of the name is under way
+            else:
+                return Created.YES
+        return Created.UNKNOWN
 
     def put(self, name: str, data: bytes) -> None:
         try:
@@ -118,8 +132,7 @@ class CloudStore:
         return f"{self._root}/{name}"
 
     def _unavailable(self, name: str, error: Exception) -> Unavailable:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        return Unavailable(f"{self._uri}/{name}: {reason}")
+        return Unavailable(f"{self._uri}/{name}: {_words(error)}")
 
 
 class _Reader:
@@ -150,8 +163,18 @@ class _Reader:
         return bool(self._file.closed)
 
 
+def _words(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 def _status(error: BaseException) -> int | None:
     """The HTTP status behind an error of s3fs or gcsfs, None where there was no answer."""
+    if isinstance(error, FileNotFoundError):
+        return 404
+    if isinstance(error, OSError) and str(error).startswith("Forbidden: "):  # gcsfs, as the next
+        return 403
+    if isinstance(error, ValueError) and str(error).startswith("Bad Request: "):
+        return 400
     cause: BaseException | None = error
     for _ in range(5):  # chains are short; bounded against loops
         if cause is None:

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+PAGE = 1000
+"""Names in one answer: the most that both services give."""
+
 Pages = Callable[[Any, str, str, str], Iterator[tuple[str, int]]]
 """(file system, bucket, prefix, after) -> (key, size) in order of keys; keys greater than `after`."""
 
@@ -17,7 +20,7 @@ def s3_keys(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[tuple[str
     """`ListObjectsV2` with `StartAfter`."""
     more: dict[str, str] = {"StartAfter": after} if after else {}
     while True:  # bounded by the objects there are
-        page = fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, **more)
+        page = fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=PAGE, **more)
         for item in page.get("Contents", ()):
             yield item["Key"], int(item["Size"])
         if not page.get("IsTruncated"):
@@ -29,7 +32,7 @@ def gcs_keys(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[tuple[st
     """`objects.list` with `startOffset`, which includes the name itself."""
     more: dict[str, str] = {"startOffset": after} if after else {}
     while True:  # bounded by the objects there are
-        page = fs.call("GET", "b/{}/o", bucket, prefix=prefix, json_out=True, **more)
+        page = fs.call("GET", "b/{}/o", bucket, prefix=prefix, maxResults=PAGE, json_out=True, **more)
         for item in page.get("items", ()):
             if item["name"] != after:
                 yield item["name"], int(item["size"])

@@ -18,6 +18,8 @@ from typing import BinaryIO, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from lake_core.errors import InvalidInput
+
 
 class Created(enum.Enum):
     """What became of a put-if-missing: an ordinary result, not an exception."""
@@ -25,6 +27,16 @@ class Created(enum.Enum):
     YES = "yes"
     EXISTS = "exists"
     UNKNOWN = "unknown"
+
+
+class NoCreate(InvalidInput):
+    """The store has no create-only put, or only says so: a lake on it needs a lock (`locked`)."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            f"{message}. Take another store, or name a lock that all writers share: "
+            "LAKE_LOCK=file:///FOLDER or postgresql://USER@HOST/DATABASE"
+        )
 
 
 class ObjectInfo(NamedTuple):
@@ -49,7 +61,10 @@ class Store(Protocol):
         """All bytes of the object, None where there is none."""
 
     def create(self, name: str, data: bytes) -> Created:
-        """Put-if-missing; durable when it says YES.  `data` is never empty."""
+        """Put-if-missing; durable when it says YES.  `data` is never empty.
+
+        Raises Unavailable where nothing was written, NoCreate where the store refuses such a request for good.
+        """
 
     def put(self, name: str, data: bytes) -> None:
         """Write or overwrite a hint."""

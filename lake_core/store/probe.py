@@ -6,13 +6,13 @@ journal entry would destroy each other's commits.  A store that only races is no
 
 from __future__ import annotations
 
-from lake_core.errors import InvalidInput, Unavailable
-from lake_core.store.port import Created, Store
+from lake_core.errors import Unavailable
+from lake_core.store.port import Created, NoCreate, Store
 
 
 def probe_create(store: Store, *, name: str) -> None:
-    """Raises InvalidInput where a second create of one name does not fail, Unavailable where none works
-    or the answer is lost."""
+    """Raises NoCreate (InvalidInput) where a second create of one name does not fail, Unavailable where none
+    works or the answer is lost."""
     if store.create(name, b"probe") is Created.UNKNOWN and store.get(name) is None:
         raise Unavailable(f"{store.uri}: cannot write {name}")
     try:
@@ -20,7 +20,7 @@ def probe_create(store: Store, *, name: str) -> None:
         if second is Created.UNKNOWN:
             raise Unavailable(f"{store.uri}: the store does not say what became of {name}; try again")
         if second is Created.YES or store.get(name) != b"probe":
-            raise InvalidInput(
+            raise NoCreate(
                 f"{store.uri}: this store overwrites an object although asked to create it only if missing; "
                 "a lake here would lose commits"
             )

@@ -5,14 +5,16 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.lake import Lake
 from lake_core.store import Created, ObjectInfo, Store, open_store
+from lake_core.store.listing import PAGE
 from lake_core.store.probe import probe_create
-from tests.contract.conftest import Place
+from tests.contract.conftest import LOCKED, PLACES, Place
 from tests.contract.racers import race_processes, race_threads
 
 NAMES = ["a/1", "a/2", "a/10", "a/b/1", "ab/1", "b.c/$d/\u00e9 e"]
@@ -70,9 +72,8 @@ def test_of_16_threads_that_race_for_a_name_one_wins(store: Store) -> None:
     assert {name: store.get(name) for name in names} == {name: won[name][0].encode() for name in names}
 
 
+@pytest.mark.parametrize("place", [kind for kind in PLACES if kind != "memory"], indirect=True)
 def test_of_16_racers_in_2_processes_one_wins(place: Place) -> None:
-    if place.uri.startswith("memory:"):
-        pytest.skip("memory is one process's own")
     names = [f"race/{n:03d}" for n in range(25)]
     won = race_processes(place.uri, place.options, names, processes=2, threads=8)
     assert {name: len(winners) for name, winners in won.items()} == dict.fromkeys(names, 1)
@@ -129,6 +130,18 @@ def test_a_listing_begins_after_a_name_which_need_not_be_there(store: Store) -> 
     assert listed(store, "j", after="j/4") == ["j/5"]
     assert listed(store, "j", after="j/5") == []
     assert listed(store, "j", after="a") == ["j/1", "j/2", "j/3", "j/5"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [kind for kind in PLACES if kind not in LOCKED], indirect=True)
+def test_a_listing_of_more_names_than_an_answer_holds_is_whole_and_begins_anywhere(place: Place) -> None:
+    store = place.open()
+    names = [f"j/{n:04d}" for n in range(PAGE + 5)]
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda name: store.put(name, b"x"), names))
+    assert listed(store, "j") == names
+    assert listed(store, "j", after=names[2]) == names[3:]
+    assert listed(store, "j", after=names[-3]) == names[-2:]
 
 
 def test_a_folder_of_nothing_lists_nothing(store: Store) -> None:
