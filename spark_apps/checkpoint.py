@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from lake_core import errors
 from lake_core.lake import Lake
-from lake_core.maintenance.checkpoint import find_due, keep
+from lake_core.maintenance.checkpoint import find_due, journal_of, keep
 from spark_apps.session import spark_session
 
 _ANSWER = "pool string, done string, kind string, failed string"
@@ -75,7 +75,7 @@ def main(argv: list[str] | None = None) -> int:
         lake = Lake.open(args.lake)
         pools = args.pools or [due.pool for due in find_due(lake, now=time.time())]
         for pool in args.pools:
-            lake.pool(pool)
+            journal_of(lake, pool)  # which raises where there is none
         if pools:
             with spark_session("lake checkpoint", remote=args.remote) as spark:
                 for done in keep_pools(spark, lake, pools):

@@ -1,4 +1,4 @@
-"""Appends of 1,000 records: one writer, then 8 and 64 processes on one pool.
+"""Appends of 1,000 records: one writer, then 8 and 64 processes on one pool, the latter on Ceph too.
 
 For one writer: appends a second, and the first 50 against the last 50.  For many: appends a second, how many
 failed, and the slowest writer against the median one.
@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from tests.benchmarks import data
 from tests.benchmarks.measure import Measure, run
 from tests.benchmarks.peers import FOLDER, PEERS, install
+from tests.stores.on_ceph import lake_on_ceph
 
 APPENDS = 500
 SECONDS = 20.0
@@ -51,10 +53,10 @@ def alone(peer: str, appends: str) -> dict[str, Any]:
     return {"seconds": sum(taken), "records": int(appends), "note": f"last 50 / first 50: {slower:.2f}"}
 
 
-def together(peer: str, processes: str) -> dict[str, Any]:
+def together(peer: str, processes: str, uri: str = "") -> dict[str, Any]:
     """Many processes, each as fast as it can."""
     sys.path.append(str(FOLDER))
-    path = data.fresh("append")
+    path = f"{uri}-{time.time_ns()}" if uri else data.fresh("append")
     PEERS[peer]().create(path, records(0))
     context = multiprocessing.get_context("spawn")
     answers: Queue[tuple[int, int]] = context.Queue()
@@ -106,7 +108,19 @@ def measures() -> list[Measure]:
     found = [run(f"{peer}, one writer", f"{here}:alone", peer, str(APPENDS)) for peer in ALONE]
     found.append(run("lake, one writer, 10,000", f"{here}:alone", "lake", "10000"))
     found += [run(f"{peer}, 8 processes", f"{here}:together", peer, "8") for peer in TOGETHER]
-    return found + [
-        run(f"{peer}, 64 processes", f"{here}:together", peer, "64")
-        for peer in ("lake", "lake, one at a time")
-    ]
+    for peer in ("lake", "lake, one at a time"):
+        found.append(run(f"{peer}, 64 processes", f"{here}:together", peer, "64"))
+    return found + _on_ceph(here)
+
+
+def _on_ceph(here: str) -> list[Measure]:
+    """The same on a real S3 server, where it can be had."""
+    try:
+        with lake_on_ceph() as uri:
+            return [
+                run(f"{peer}, 64 processes, Ceph", f"{here}:together", peer, "64", uri)
+                for peer in ("lake", "lake, one at a time")
+            ]
+    except pytest.skip.Exception as reason:
+        print(f"no Ceph: {reason}", file=sys.stderr)
+        return []

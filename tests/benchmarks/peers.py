@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from local.services import ROOT
+from tests.acceptance.killed_writers import options
 
 FOLDER = ROOT / ".venv" / "peers"
 
@@ -37,12 +38,12 @@ class Lake:
     def create(self, path: str, records: pa.Table) -> None:
         from lake_core.lake import Lake as Ours
 
-        Ours.create(path).create_pool("p", key=records.schema.names[0])
+        Ours.create(path, options=options()).create_pool("p", key=records.schema.names[0])
 
     def open(self, path: str) -> None:
         from lake_core.lake import Lake as Ours
 
-        self._pool = Ours.open(path).pool("p")
+        self._pool = Ours.open(path, options=options()).pool("p")
         self._branch = self._pool.branch()
 
     def append(self, records: pa.Table) -> None:

@@ -67,7 +67,8 @@ def s3_client(url: str, key: str = "test", secret: str = "test") -> dict[str, An
     }
 
 
-def _make_bucket(options: dict[str, Any]) -> None:
+def make_bucket(options: dict[str, Any]) -> None:
+    """The bucket of these tests."""
     from s3fs import S3FileSystem
 
     S3FileSystem(**options).call_s3("create_bucket", Bucket=BUCKET)
@@ -81,7 +82,7 @@ def s3_options() -> Iterator[dict[str, Any]]:
     try:
         host, port = server.get_host_and_port()
         options = s3_client(f"http://{host}:{port}")
-        _make_bucket(options)
+        make_bucket(options)
         yield options
     finally:
         server.stop()
@@ -92,7 +93,7 @@ def ceph_options() -> Iterator[dict[str, Any]]:
     """Ceph's gateway with one bucket."""
     with radosgw() as gateway:
         options = s3_client(gateway["endpoint_url"], gateway["key"], gateway["secret"])
-        _make_bucket(options)
+        make_bucket(options)
         yield options
 
 
