@@ -1,11 +1,11 @@
 # Everything is run from here.  The first target that needs it makes .venv; nothing is installed elsewhere.
 #
-#   make demo  [DATA=file] [KEY=field]   a lake kept by agents, on your file or on one that is made
+#   make demo  [DATA=files KEY=field]    the main job on a year of flights, or on your files
 #   make test                            every check and every test
 #   make up / make status / make down    Airflow and Spark Connect on this machine, left running
 #   make test-s3                         the stores' contract on a real S3 server (installs Ceph if missing: root)
 #   make check                           lint, types, layers and the fast tests
-#   make bench                           the benchmarks
+#   make bench [BENCH=name]              the benchmarks
 #   make sim [SEEDS=n] [FROM=m]          the journal under every fault
 #   make env                             only the environment
 

@@ -50,6 +50,7 @@ class History:
         self._key = key
         self._clock = clock
         self._crowded = False
+        self._unknown: dict[str, int] = {}
         name = naming.pool_journal(pool_id)
         self._requests = Requests(store, name)
         self.journal: Journal[Entry, PoolState] = Journal(
@@ -74,32 +75,41 @@ class History:
     def commit(self, draft: Draft) -> Landed:
         """Land the draft on its branch, whatever else lands meanwhile.
 
-        Raises what `landing.land` and `Journal.append` raise.
+        After an OutcomeUnknown the same draft may be committed again here, as often as it takes; elsewhere only
+        with a token.  Raises what `landing.land` and `Journal.append` raise.
         """
-        attempt = _Attempt(self, draft)
+        attempt = _Attempt(self, draft, seen=self._unknown.get(draft.id))
         try:
             appended = self.journal.append(attempt.propose, id=draft.id, lost=attempt.lost)
         except (Conflict, Unavailable) as error:
             if attempt.seen is None or attempt.refused:
-                attempt.withdraw()
+                self._resolved(attempt)
                 raise
+            self._unknown[draft.id] = attempt.seen
             raise OutcomeUnknown(
-                f"{error}; the transaction {draft.id} may be committed by another writer yet. Run the same "
-                "command with the same token again",
+                f"{error}; the transaction {draft.id} may be committed yet. Run the same command with the same "
+                "token again",
                 entry_id=draft.id,
                 n=attempt.seen,
             ) from error
-        except OutcomeUnknown:
+        except OutcomeUnknown as error:
+            self._unknown[draft.id] = error.n - 1 if attempt.seen is None else attempt.seen
             raise
         except LakeError:
-            attempt.withdraw()
+            self._resolved(attempt)
             raise
-        attempt.withdraw()
+        self._resolved(attempt)
         if appended is not None:
             self._crowded = appended.tries > 1 or attempt.others > 0
             return Landed(appended.n, draft.id)
         assert attempt.outcome is not None  # propose returns None only after setting it
         return attempt.outcome
+
+    def _resolved(self, attempt: _Attempt) -> None:
+        """The outcome is known: nobody need commit it any more, or look for it."""
+        self._unknown.pop(attempt.draft.id, None)
+        if attempt.seen is not None:
+            self._requests.withdraw(attempt.draft.id)
 
     def remembered(self, token: str) -> Landed | None:
         """The transaction that the token stands for, if any."""
@@ -167,25 +177,26 @@ def _microseconds(text: str) -> int:
 
 @dataclass
 class _Attempt:
-    """One commit under way: proposes the draft on ever newer states, alone or with the requests of others."""
+    """One commit under way: proposes the draft on ever newer states, alone or with the requests of others.
+
+    `seen` is the entry after which the draft may be in the history without our knowing: others have been asked to
+    commit it, or an earlier try of it was of unknown outcome.
+    """
 
     history: History
     draft: Draft
     seen: int | None = None
+    posted: bool = False
     others: int = 0
     refused: bool = False
     outcome: Landed | None = None
 
     def lost(self, times: int, head: Head[PoolState]) -> None:
         """After the second lost race, ask whoever wins the next one."""
-        if self.seen is None and times >= PATIENCE:
-            self.seen = head.n
-            self.history._requests.post(self.draft, seen=head.n, time=self.history.now())
-
-    def withdraw(self) -> None:
-        """The outcome is known: nobody need commit it any more."""
-        if self.seen is not None:
-            self.history._requests.withdraw(self.draft.id)
+        if not self.posted and times >= PATIENCE:
+            self.posted = True
+            self.seen = head.n if self.seen is None else self.seen
+            self.history._requests.post(self.draft, seen=self.seen, time=self.history.now())
 
     def propose(self, head: Head[PoolState]) -> Entry | None:
         """The entry that should come next, None where the outcome is known already."""
@@ -235,7 +246,7 @@ class _Attempt:
         return list(taken.values())
 
     def _searched(self, seen: int, head: Head[PoolState]) -> Landed | None:
-        """Whether somebody committed our request, from the entries themselves."""
+        """Whether the draft was committed, from the entries themselves."""
         journal = self.history.journal
         landed = missing = None
         for n in range(seen + 1, head.n + 1):  # bounded: a stalled writer's entries

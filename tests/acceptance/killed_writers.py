@@ -27,7 +27,7 @@ import pyarrow as pa
 from lake_core.lake import Lake
 
 POOL = "killed"
-MOMENT = 0.4
+MOMENT = 1.0
 
 
 def options() -> dict[str, Any]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from unittest.mock import patch
 
 import pytest
 
 from lake_core import naming
+from lake_core.checkpoints import read
 from lake_core.commits import History, Landed
 from lake_core.commits.requests import LONGEST_WAIT, MOST, MOST_BYTES, Request, Requests, request_of
 from lake_core.errors import Conflict, NotFound, OutcomeUnknown, Unavailable
@@ -17,9 +19,9 @@ from lake_core.keys import PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.records import Consume, Entry, RemoveReference, Source
 from lake_core.records.codec import Codec
-from lake_core.store import Store
+from lake_core.store import Created, Store
 from tests.fakes.records import SCHEMA, add, an_id, draft, transaction
-from tests.fakes.stores import ALWAYS, ScriptedStore, lost, unavailable
+from tests.fakes.stores import ALWAYS, ScriptedStore, lost, opened, unavailable
 
 JOURNAL = "P/journal"
 FILE = Source("landing/a", 7, "etag")
@@ -164,10 +166,12 @@ def test_a_request_whose_writer_died_is_committed_once_though_its_combiner_dies_
 
 def test_one_id_in_two_requests_is_committed_once(store: ScriptedStore) -> None:
     post(store, 1)
-    copy = CODEC.encode(request_of(draft(1, add(1)), seen=0, time=NOW))
-    store.create(naming.request(JOURNAL, an_id(2)), copy)
+    other = CODEC.encode(request_of(draft(1, add(2)), seen=0, time=NOW))
+    store.create(naming.request(JOURNAL, an_id(2)), other)
     crowded(store).commit(draft(9, add(9)))
     assert in_entry(store, 1) == [an_id(9), an_id(1)]
+    held = history(store).load().state.branches["main"].snapshot.find()
+    assert [r.object for r in held] == [an_id(9), an_id(1)]
 
 
 def test_a_request_that_arrives_after_its_writer_was_told_is_not_committed_again(
@@ -225,6 +229,28 @@ def test_a_writer_that_stalled_for_long_finds_its_transaction_in_the_entries(sto
         generations(store.behind, first=1000)
 
     assert stalled(store, meanwhile).commit(draft(1, add(1))) == Landed(3, an_id(1))
+
+
+@pytest.mark.parametrize("purged", [False, True])
+def test_the_same_draft_again_after_an_unknown_outcome_is_not_committed_twice_however_late(
+    store: ScriptedStore, purged: bool
+) -> None:
+    ours = history(store)
+    ours.load()
+    store.on("create", entry(1), answer=lost, times=4)
+    store.on("get", entry(1), instead=unavailable, times=4)
+    with pytest.raises(OutcomeUnknown):
+        ours.commit(draft(1, Consume((FILE,))))
+    generations(store.behind, first=1000)
+    if not purged:
+        assert ours.commit(draft(1, Consume((FILE,)))) == Landed(1, an_id(1))
+        return
+    other = history(store.behind)
+    write_state(other.journal, other.load(), id=an_id(7), now=0.0)
+    purge(other.journal, until=10**9)
+    for _ in range(3):
+        with pytest.raises(OutcomeUnknown):
+            ours.commit(draft(1, Consume((FILE,))))
 
 
 def test_where_those_entries_are_purged_nobody_knows(store: ScriptedStore) -> None:
@@ -323,7 +349,7 @@ def test_a_refusal_before_any_race_leaves_no_request(store: ScriptedStore) -> No
 
 def test_who_gives_up_after_asking_does_not_know(store: ScriptedStore) -> None:
     others_win(store, 1, 2, 3, 4)
-    with pytest.raises(OutcomeUnknown, match="may be committed by another writer yet"):
+    with pytest.raises(OutcomeUnknown, match="may be committed yet"):
         history(store, races=4).commit(draft(1, add(1)))
     assert waiting(store) == [an_id(1)], "so it stays"
 
@@ -331,8 +357,35 @@ def test_who_gives_up_after_asking_does_not_know(store: ScriptedStore) -> None:
 def test_a_store_that_fails_after_asking_leaves_the_outcome_unknown(store: ScriptedStore) -> None:
     others_win(store, 1, 2)
     store.on("create", entry(3), instead=unavailable)
-    with pytest.raises(OutcomeUnknown, match="may be committed by another writer yet"):
+    with pytest.raises(OutcomeUnknown, match="may be committed yet"):
         history(store).commit(draft(1, add(1)))
+
+
+def test_a_state_that_cannot_be_read_now_refuses_nothing(store: ScriptedStore) -> None:
+    for n, token in ((5, "t"), (6, "v")):
+        history(store).commit(draft(n, add(n), token=token))
+    kept = history(store)
+    write_state(kept.journal, kept.load(), id=an_id(7), now=0.0)
+    fails = False
+
+    def data() -> bytes | None:
+        if fails:
+            raise Unavailable("the store refuses for now")
+        return store.behind.get(kept.journal.marks().checkpoints[0].name)
+
+    store.on("open_input", ".checkpoint", instead=lambda: opened("checkpoint", data))
+    ours = history(store)
+    ours.load()
+    others_win(store, 3, 4)
+
+    def asked(answer: Created) -> Created:
+        nonlocal fails
+        fails = True
+        return answer
+
+    store.on("create", f"requests/{an_id(1)}.txn", answer=asked)
+    with patch.object(read, "_KEPT_GROUPS", 0), pytest.raises(OutcomeUnknown, match="may be committed yet"):
+        ours.commit(draft(1, add(1), token="u"))
 
 
 def test_a_store_that_fails_before_asking_is_unavailable(store: ScriptedStore) -> None:
