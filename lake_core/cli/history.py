@@ -10,6 +10,7 @@ from lake_core.branch import count_actions
 from lake_core.cli.output import print_json, print_table
 from lake_core.inspection import inspect_object
 from lake_core.lake import Lake
+from lake_core.pool import Pool
 
 
 def log(args: Namespace) -> None:
@@ -38,7 +39,14 @@ def log(args: Namespace) -> None:
         assert isinstance(counts, dict)
         row["actions"] = " ".join(f"{kind}:{count}" for kind, count in counts.items())
     said = [name for name in (rows[0] if rows else {}) if any(row[name] not in ("", None) for row in rows)]
-    print_table([{n: row[n] for n in said} for row in rows], empty=f"{args.pool}: no transactions yet")
+    print_table(
+        [{n: row[n] for n in said} for row in rows], empty=f"{args.pool}: no transactions" + _begins(pool)
+    )
+
+
+def _begins(pool: Pool) -> str:
+    fence = pool.history.journal.marks().fence
+    return f" after {fence:,}: what came before is purged" if fence else " yet"
 
 
 def inspect(args: Namespace) -> None:

@@ -25,10 +25,10 @@ ENOUGH_TO_FAIL = 1_500
 REGRESSIONS: dict[str, int] = {
     "a reader is purged past between two requests": 6,
     "a writer stalls while its number is purged": 17,
-    "a stale reader looks for news where everything was purged": 353,
+    "a stale reader looks for news where everything was purged": 662,
     "an idle reader keeps a state whose checkpoint is purged": 192,
-    "the look for a fence is refused after the entry was written": 171,
-    "the log reads what a stalled writer wrote below the fence": 24,
+    "the look for a fence is refused after the entry was written": 833,
+    "the log reads what a stalled writer wrote below the fence": 56,
     "a stalled writer finds its request in an entry below the fence": 518,
     "a token that a checkpoint had forgotten is used again": 486,
     "a source is refused, and later known in another form": 471,
