@@ -19,6 +19,8 @@ from lake_core.store.port import NoCreate
 from tests.contract.conftest import CLOUDS, Place
 from tests.stores.proxy import ALWAYS, Answer, Forward, Proxy, Request, answer, creates, drop_answer
 
+pytestmark = pytest.mark.slow
+
 XML = "application/xml"
 
 

@@ -31,6 +31,8 @@ from lake_core.store.port import NoCreate
 from tests.contract.conftest import BUCKET, LOCKED
 from tests.fakes.stores import ALWAYS, ScriptedStore, lost, unavailable
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 30.0
 
 

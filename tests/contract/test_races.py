@@ -10,6 +10,8 @@ import pytest
 from tests.contract.conftest import CLOUDS, LOCKED, empty_place
 from tests.contract.racers import race_processes
 
+pytestmark = pytest.mark.slow
+
 NAMES = {"s3": 100, "file-lock": 50, "postgresql-lock": 50}
 """Names raced for, where they are not 500: moto answers some 200 requests a second, from one Python process; it
 stands behind the locks too, where each racer asks twice."""
