@@ -64,6 +64,7 @@ def test_a_create_does_not_overwrite_what_was_put_or_streamed(store: Store) -> N
     assert store.create("data/1", b"x") is Created.EXISTS
 
 
+@pytest.mark.slow
 def test_of_16_threads_that_race_for_a_name_one_wins(store: Store) -> None:
     names = [f"race/{n:03d}" for n in range(25)]
     racers = [f"thread {t}" for t in range(16)]
@@ -73,6 +74,7 @@ def test_of_16_threads_that_race_for_a_name_one_wins(store: Store) -> None:
 
 
 @pytest.mark.parametrize("place", [kind for kind in PLACES if kind != "memory"], indirect=True)
+@pytest.mark.slow
 def test_of_16_racers_in_2_processes_one_wins(place: Place) -> None:
     names = [f"race/{n:03d}" for n in range(25)]
     won = race_processes(place.uri, place.options, names, processes=2, threads=8)

@@ -65,6 +65,7 @@ def is_gone(process: psutil.Process) -> bool:
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
+@pytest.mark.slow
 def test_stopping_a_service_ends_all_of_it_orphans_included(
     service: tuple[subprocess.Popen[bytes], Identity, psutil.Process], tmp_path: Path
 ) -> None:
@@ -76,6 +77,7 @@ def test_stopping_a_service_ends_all_of_it_orphans_included(
     assert all(is_gone(process) for process in below)
 
 
+@pytest.mark.slow
 def test_what_a_killed_keeper_leaves_is_known_by_its_mark_and_ended(
     service: tuple[subprocess.Popen[bytes], Identity, psutil.Process], tmp_path: Path
 ) -> None:
