@@ -33,6 +33,7 @@ ROW = pa.schema(
         ("high", pa.binary()),
         ("object", pa.string()),
         ("seq", pa.int64()),
+        ("oldest", pa.int64()),
         ("place", pa.int32()),
         ("records", pa.int64()),
         ("size", pa.int64()),

@@ -6,6 +6,7 @@ newest state and answers with the transaction to write, or with what happened al
 - the token was used: the first outcome stands, nothing is written;
 - loads never conflict: they are rebased onto the tip as they are;
 - a landed file that somebody took in meanwhile is a Conflict: the batch must be planned again;
+- a compaction whose input another one took meanwhile is a Conflict: its work is dropped, without harm;
 - schemas that are known by now are not announced again.
 """
 
@@ -21,7 +22,7 @@ from lake_core.keys import PoolKey
 from lake_core.keys.encoding import key_class
 from lake_core.objects.schema import schema_id, unite_fields
 from lake_core.objects.types import is_json, show_type
-from lake_core.records import Action, AddObject, Consume, SetSchema, Transaction
+from lake_core.records import Action, AddObject, Consume, RemoveReference, SetSchema, Transaction
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ class Landed:
 def land(state: PoolState, draft: Draft, *, key: PoolKey, time: int) -> Transaction | Remembered:
     """The transaction that puts the draft onto the branch's tip, or the one that did so before.
 
-    `time` is microseconds since 1970.  Raises NotFound (branch), Conflict (a source was taken meanwhile),
-    InvalidInput (a key field that cannot be ordered with the pool's other objects).
+    `time` is microseconds since 1970.  Raises NotFound (branch), Conflict (a source or an input was taken
+    meanwhile), InvalidInput (a key field that cannot be ordered with the pool's other objects).
     """
     branch = state.branches.get(draft.branch)
     if branch is None:
@@ -67,6 +68,8 @@ def land(state: PoolState, draft: Draft, *, key: PoolKey, time: int) -> Transact
                 raise Conflict(
                     f"{taken[0]} and {len(taken) - 1} more were taken in by somebody else meanwhile"
                 )
+        if isinstance(action, RemoveReference) and not branch.snapshot.holds(action.object, action.low):
+            raise Conflict(f"object {action.object} was taken by another compaction meanwhile")
     _check_key(state, draft, key)
     return Transaction(
         id=draft.id,

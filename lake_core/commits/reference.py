@@ -15,7 +15,9 @@ from lake_core.records import Column
 class Reference(msgspec.Struct, frozen=True):
     """A data object clipped to [low, high).
 
-    Records count as written at `seq`; `place` orders the objects of one transaction by arrival.
+    `seq` is when its newest record counts as written; `place` orders the objects of one transaction by arrival.
+    `oldest` is None where all records count as written at `seq`; else a compaction wrote the object, its oldest
+    record counts as written then, and it holds sequence and place of each record.
     """
 
     object: str
@@ -28,6 +30,12 @@ class Reference(msgspec.Struct, frozen=True):
     schema: str
     sub: str = ""
     columns: tuple[Column, ...] = ()
+    oldest: int | None = None
+
+    @property
+    def first_seq(self) -> int:
+        """When its oldest record counts as written."""
+        return self.seq if self.oldest is None else self.oldest
 
     @property
     def span(self) -> KeyRange:
@@ -51,6 +59,7 @@ def to_rows(references: Sequence[Reference]) -> pa.Table:
         high=[r.high for r in references],
         object=[r.object for r in references],
         seq=[r.seq for r in references],
+        oldest=[r.oldest for r in references],
         place=[r.place for r in references],
         records=[r.records for r in references],
         size=[r.size for r in references],
@@ -59,15 +68,15 @@ def to_rows(references: Sequence[Reference]) -> pa.Table:
     )
 
 
-_NAMES = ("object", "key", "high", "seq", "place", "records", "size", "schema", "value")
+_NAMES = ("object", "key", "high", "seq", "oldest", "place", "records", "size", "schema", "value")
 
 
 def from_rows(table: pa.Table, *, sub: str) -> Iterator[Reference]:
     """The references of the rows."""
     columns = (table[name].to_pylist() for name in _NAMES)
-    for object, low, high, seq, place, records, size, schema, value in zip(*columns, strict=True):
+    for object, low, high, seq, oldest, place, records, size, schema, value in zip(*columns, strict=True):
         known = _COLUMNS.decode(value)
-        yield Reference(object, low, high, seq, place, records, size, schema, sub, known)
+        yield Reference(object, low, high, seq, place, records, size, schema, sub, known, oldest)
 
 
 def in_order(references: Iterable[Reference]) -> list[Reference]:

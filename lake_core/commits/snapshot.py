@@ -32,7 +32,7 @@ Identity = tuple[str, bytes]
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """Totals of the references of one sub-pool and schema; `first` is the seq of the first one ever."""
+    """Totals of the references of one sub-pool and schema; `first` is the oldest seq of the first one ever."""
 
     first: int
     references: int = 0
@@ -115,6 +115,10 @@ class Snapshot:
             return replace(self, dropped=self.dropped.insert(identity), shapes=shapes)._settled()
         return replace(self, removed=self.removed.insert(identity), shapes=shapes)
 
+    def holds(self, object_id: str, low: bytes) -> bool:
+        """Whether the branch refers to the object's range that begins at `low`."""
+        return self._find((object_id, low)) is not None
+
     def find(self, span: KeyRange = EVERYTHING, *, sub: str = "") -> list[Reference]:
         """References of the (sub-)pool that overlap the range, by low bound, then by arrival."""
         found = [r for r in self.added.values() if r.sub == sub and r.span.overlaps(span)]
@@ -143,7 +147,7 @@ class Snapshot:
 
     def _counted(self, reference: Reference, times: int) -> HashTrieMap[tuple[str, str], Shape]:
         place = (reference.sub, reference.schema)
-        known = self.shapes.get(place) or Shape(reference.seq)
+        known = self.shapes.get(place) or Shape(reference.first_seq)
         return self.shapes.insert(place, known.plus(reference, times))
 
     def _settled(self) -> Snapshot:

@@ -143,11 +143,13 @@ def fold_transaction(state: PoolState, n: int, place: int, transaction: Transact
 
 
 def _reference(action: AddObject, seq: int) -> Reference:
+    oldest, newest = action.seqs or (None, seq)
     return Reference(
         object=action.object,
         low=action.low,
         high=action.high,
-        seq=seq,
+        seq=newest,
+        oldest=oldest,
         place=action.place,
         records=action.records,
         size=action.size,

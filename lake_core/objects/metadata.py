@@ -7,6 +7,8 @@ keys of the row groups, by which a reader of a key range skips the others.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from lake_core.errors import Corrupt
@@ -67,9 +69,32 @@ def decode(data: bytes | None, *, name: str) -> ObjectMetadata:
     return found
 
 
-def sample_ranks(records: int) -> list[int]:
-    """The ranks of evenly spaced records, first and last among them."""
-    count = min(SAMPLES, records)
-    if count < 2:
-        return list(range(count))
-    return [rank * (records - 1) // (count - 1) for rank in range(count)]
+class Sample:
+    """Evenly spaced keys of records that come one after another, in number unknown: every `step`-th one.
+
+    When there are too many every second one goes and the step doubles, so that SAMPLES / 2 to SAMPLES are left of
+    many records, and all of few.  The last record is added at the end.
+    """
+
+    def __init__(self) -> None:
+        self._step = 1
+        self._held: list[tuple[int, bytes]] = []
+
+    def wants(self, first: int, count: int) -> list[int]:
+        """Which of the records [first, first + count) to `take`: their ranks."""
+        step = self._step
+        while (len(self._held) * self._step + count) // step > SAMPLES:  # it doubles
+            step *= 2
+        if step != self._step:
+            self._step = step
+            self._held = [(rank, key) for rank, key in self._held if rank % step == 0]
+        return list(range(-(-first // step) * step, first + count, step))
+
+    def take(self, found: Iterable[tuple[int, bytes]]) -> None:
+        """Ranks and keys of records that were wanted."""
+        self._held += found
+
+    def done(self, last: int, key: bytes) -> tuple[tuple[int, bytes], ...]:
+        """The sample, given rank and key of the last record."""
+        end = [] if self._held and self._held[-1][0] == last else [(last, key)]
+        return (*self._held, *end)

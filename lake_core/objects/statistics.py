@@ -25,6 +25,18 @@ def column_statistics(table: pa.Table) -> tuple[Column, ...]:
     return tuple(_column(field, column) for field, column in zip(table.schema, table.columns, strict=True))
 
 
+def unite_statistics(known: tuple[Column, ...], more: tuple[Column, ...]) -> tuple[Column, ...]:
+    """What is known of all records, from what is known of some and of the others; same fields, or none yet."""
+    return tuple(_unite(a, b) for a, b in zip(known, more, strict=True)) if known else more
+
+
+def _unite(a: Column, b: Column) -> Column:
+    """A part without bounds has nothing that is ordered: nulls, NaN, or a type without order."""
+    lows = [c.low for c in (a, b) if c.low is not None]
+    highs = [c.high for c in (a, b) if c.high is not None]
+    return Column(a.name, a.nulls + b.nulls, min(lows, default=None), max(highs, default=None))
+
+
 def _column(field: pa.Field, column: pa.ChunkedArray) -> Column:
     nulls = column.null_count
     if is_json(field) or not _is_ordered(field.type) or nulls == len(column):

@@ -37,7 +37,9 @@ class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=Tru
     """A new data object, held by the branch in its whole range [low, high).
 
     `place` is the object's place in the order of arrival within the transaction; `sub` the sub-pool, ""
-    for the pool itself.  Guarantees: has records, a size in bytes, and low < high.
+    for the pool itself.  `seqs` are the oldest and the newest sequence of its records where a compaction wrote
+    the object, which then holds the sequence of each; None: all count as written by this transaction.
+    Guarantees: has records, a size in bytes, low < high, and sequences in order.
     """
 
     object: str
@@ -49,10 +51,13 @@ class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=Tru
     place: int = 0
     sub: str = ""
     columns: tuple[Column, ...] = ()
+    seqs: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if not (is_id(self.object) and self.records > 0 and self.size > 0 and self.low < self.high):
             raise Corrupt(f"add_object {self.object!r}: needs an id, records, a size, and low < high")
+        if self.seqs is not None and not 0 < self.seqs[0] <= self.seqs[1]:
+            raise Corrupt(f"add_object {self.object!r}: the sequences {self.seqs} are out of order")
 
 
 class RemoveReference(msgspec.Struct, frozen=True, tag="remove_reference"):

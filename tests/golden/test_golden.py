@@ -90,6 +90,7 @@ ENTRY = Entry(
                     columns=(Column("ts", 0, b"\x03\x01", b"\x03\x02"), Column("note", 3)),
                 ),
                 RemoveReference(an_id(4), b"\x00"),
+                AddObject(an_id(7), 3, 456, "0123456789abcdef0123", b"\x03", b"\x04", seqs=(65_536, 131_073)),
             ),
         ),
         Transaction(an_id(5), "dev", 7, 0, -1, "", (RemoveReference(an_id(6), b""),)),
@@ -267,7 +268,17 @@ HISTORY = (
             transaction(add(23, 0, 1, sub="$nokey", records=7), id=an_id(13), parent=2, token="u", time=9),
         ),
     ),
-    Entry(an_id(14), (transaction(RemoveReference(an_id(21), add(21).low), id=an_id(14), parent=2),)),
+    Entry(
+        an_id(14),
+        (
+            transaction(
+                RemoveReference(an_id(21), add(21).low),
+                add(24, 0, 5, seqs=(65_536, 65_537)),
+                id=an_id(14),
+                parent=2,
+            ),
+        ),
+    ),
 )
 
 

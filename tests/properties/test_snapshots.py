@@ -30,7 +30,9 @@ def actions(draw: st.DrawFn) -> Action:
     if draw(st.booleans()):
         return RemoveReference(add(number).object, encode_value(low))
     sub, place = draw(SUBS), draw(st.integers(0, 3))
-    return add(number, low, high, sub=sub, place=place, records=number, size=low + 1, columns=(COLUMN,))
+    seqs = draw(st.sampled_from([None, (7, 7), (1, 9)]))
+    shape = {"records": number, "size": low + 1, "columns": (COLUMN,)}
+    return add(number, low, high, sub=sub, place=place, seqs=seqs, **shape)
 
 
 HISTORIES = st.lists(st.lists(actions(), min_size=1, max_size=2), max_size=25)
@@ -47,7 +49,8 @@ def apply(model: Model, done: list[Action], n: int) -> Model | None:
             if identity in model:
                 return None
             fields: dict[str, Any] = {f: getattr(action, f) for f in AddObject.__struct_fields__}
-            model[identity] = Reference(seq=sequence(n), **fields)
+            oldest, newest = fields.pop("seqs") or (None, sequence(n))
+            model[identity] = Reference(seq=newest, oldest=oldest, **fields)
         else:
             assert isinstance(action, RemoveReference)
             if (action.object, action.low) not in model:

@@ -15,7 +15,7 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, encode_key, encode_value
 from lake_core.keys.spec import ARRIVAL
 from lake_core.objects import metadata, read, write
-from lake_core.objects.metadata import ObjectMetadata, sample_ranks
+from lake_core.objects.metadata import SAMPLES, ObjectMetadata, Sample
 from lake_core.objects.read import DataObject
 from lake_core.objects.schema import schema_id
 from lake_core.objects.statistics import LONGEST_BOUND, column_statistics
@@ -103,7 +103,7 @@ def test_the_file_describes_itself(store: MemoryStore) -> None:
             low=action.low,
             high=action.high,
             groups=(encode_value(1),),
-            sample=tuple((rank, encode_value(rank + 1)) for rank in sample_ranks(100)),
+            sample=tuple((rank, encode_value(rank + 1)) for rank in [*range(0, 100, 2), 99]),
         )
 
 
@@ -136,17 +136,31 @@ def test_a_store_that_fails_while_it_is_written_is_unavailable() -> None:
         written(store, pa.table({"k": [1]}))
 
 
-@pytest.mark.parametrize(("records", "ranks"), [(0, []), (1, [0]), (2, [0, 1]), (3, [0, 1, 2])])
-def test_few_records_are_all_sampled(records: int, ranks: list[int]) -> None:
-    assert sample_ranks(records) == ranks
+def sampled(*chunks: int) -> list[int]:
+    """The ranks that are held of records that come in such chunks."""
+    sample, first = Sample(), 0
+    for count in chunks:
+        ranks = sample.wants(first, count)
+        sample.take((rank, b"%d" % rank) for rank in ranks)
+        first += count
+    found = sample.done(first - 1, b"%d" % (first - 1))
+    assert [key for _, key in found] == [b"%d" % rank for rank, _ in found]
+    return [rank for rank, _ in found]
 
 
-@pytest.mark.parametrize("records", [64, 65, 1000, 12_345_678])
-def test_many_records_are_sampled_evenly_from_first_to_last(records: int) -> None:
-    ranks = sample_ranks(records)
-    gaps = {b - a for a, b in itertools.pairwise(ranks)}
-    assert (len(ranks), ranks[0], ranks[-1]) == (64, 0, records - 1)
-    assert max(gaps) - min(gaps) <= 1
+@pytest.mark.parametrize("records", [1, 2, 3, 64])
+def test_few_records_are_all_sampled(records: int) -> None:
+    assert sampled(records) == list(range(records))
+
+
+@pytest.mark.parametrize("chunks", [[65], [1000], [12_345_678], [1, 2, 3, 500, 7], [8192] * 40], ids=str)
+def test_many_records_are_sampled_evenly_from_first_to_last(chunks: list[int]) -> None:
+    ranks = sampled(*chunks)
+    gaps = {b - a for a, b in itertools.pairwise(ranks[:-1])}
+    assert len(gaps) == 1
+    assert SAMPLES // 2 <= len(ranks) <= SAMPLES + 1
+    assert (ranks[0], ranks[-1]) == (0, sum(chunks) - 1)
+    assert ranks[-1] - ranks[-2] <= max(gaps)
 
 
 # ---------------------------------------------------------------- statistics

@@ -1,0 +1,44 @@
+"""Hidden columns: what an object says of each record beside the user's fields.
+
+    _seq      when the record counts as written; in every object that a compaction wrote
+    _place    its object's place in the order of arrival within that transaction; likewise
+    _deleted  in upsert pools: the record is a delete marker, its key is absent
+
+A load's records all have the sequence of its transaction, which nobody knows when they are written: fresh objects
+have neither `_seq` nor `_place`.  The names are reserved: a load with a field of such a name is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from lake_core.errors import InvalidInput
+
+SEQ, PLACE, DELETED = "_seq", "_place", "_deleted"
+
+ORDER = pa.schema([(SEQ, pa.int64()), (PLACE, pa.int32())])
+"""The columns that order records of equal keys; behind the user's."""
+
+_RESERVED = (SEQ, PLACE)
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raises InvalidInput where a user's field has a reserved name."""
+    for name in names:
+        if name in _RESERVED:
+            raise InvalidInput(f"field {name!r}: the name is reserved; give the field another one")
+
+
+def visible(schema: pa.Schema) -> pa.Schema:
+    """The user's fields."""
+    return pa.schema([field for field in schema if field.name not in _RESERVED])
+
+
+def with_order(table: pa.Table, *, seq: int, place: int) -> pa.Table:
+    """The table with sequence and place of its records, all of which have the same."""
+    rows = table.num_rows
+    return table.append_column(ORDER.field(0), pa.repeat(pa.scalar(seq, pa.int64()), rows)).append_column(
+        ORDER.field(1), pa.repeat(pa.scalar(place, pa.int32()), rows)
+    )
