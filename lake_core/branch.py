@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lake_core.catalog import Settings
+from lake_core.combine import Rule
+from lake_core.combine.rule import rule_of
 from lake_core.commits import Draft, History, Landed
 from lake_core.commits.state import Remembered
 from lake_core.errors import InvalidInput
@@ -73,6 +75,11 @@ class Branch:
         """The pool's policies."""
         return Settings(self.pool.settings)
 
+    @property
+    def rule(self) -> Rule:
+        """What becomes of equal keys."""
+        return rule_of(self.pool.kind, self.pool.aggregates)
+
     def load(
         self,
         files: list[str],
@@ -124,7 +131,9 @@ class Branch:
 
     def builder(self, job: Job, *, first_place: int = 0) -> ObjectBuilder:
         """Builds objects for the job, here."""
-        return ObjectBuilder(self.store, self.pool.key, job.origin, job.memory, self.ids.new, first_place)
+        return ObjectBuilder(
+            self.store, self.pool.key, job.origin, job.memory, self.ids.new, first_place, self.rule
+        )
 
     def commit(
         self,

@@ -19,8 +19,9 @@ from typing import Any
 
 from lake_core import naming
 from lake_core.catalog import Catalog, Settings
+from lake_core.combine.rule import check_rule
 from lake_core.commits import History
-from lake_core.errors import AlreadyExists, Conflict, Corrupt, InvalidInput, NotFound, Unavailable
+from lake_core.errors import AlreadyExists, Conflict, Corrupt, NotFound, Unavailable
 from lake_core.keys import PoolKey
 from lake_core.naming import IdSource
 from lake_core.pool import Pool
@@ -30,7 +31,6 @@ from lake_core.store.probe import probe_create
 
 FORMAT_VERSION = 1
 _MAGIC = "lake"
-KINDS = ("append",)
 
 
 class Lake:
@@ -117,12 +117,12 @@ class Lake:
         key: str | PoolKey,
         kind: str = "append",
         settings: Mapping[str, str] | None = None,
+        aggregates: Mapping[str, str] | None = None,
     ) -> Pool:
         """Make a pool; raises AlreadyExists, InvalidInput."""
-        if kind not in KINDS:
-            raise InvalidInput(f"kind {kind!r}: only {', '.join(KINDS)} can be made in this version")
         parsed = key if isinstance(key, PoolKey) else PoolKey.parse(key)
-        config = PoolConfig(self.ids.new(), name, parsed, kind, dict(settings or {}))
+        check_rule(kind, aggregates or {}, parsed)
+        config = PoolConfig(self.ids.new(), name, parsed, kind, dict(settings or {}), dict(aggregates or {}))
         self.catalog.create(config)
         return self._pool(config, "")
 

@@ -15,6 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from lake_core import naming
+from lake_core.combine import APPEND, Rule
+from lake_core.combine.rule import rule_of
 from lake_core.commits import PoolState, Reference
 from lake_core.commits.landing import key_classes
 from lake_core.errors import InvalidInput
@@ -46,6 +48,11 @@ class View:
         return ARRIVAL if self.sub else self.pool.key
 
     @property
+    def rule(self) -> Rule:
+        """What becomes of records with equal keys; the sub-pools keep all."""
+        return APPEND if self.sub else rule_of(self.pool.kind, self.pool.aggregates)
+
+    @property
     def references(self) -> list[Reference]:
         """What the view reads, by low bound, then by arrival."""
         return self.state.branches[self.branch].snapshot.find(sub=self.sub)
@@ -68,7 +75,13 @@ class View:
     def plan(self, *, span: KeyRange = EVERYTHING, columns: list[str] | None = None) -> ScanPlan:
         """What a scan would open; raises InvalidInput (unknown column, empty range)."""
         return plan_scan(
-            self.state, branch=self.branch, key=self.key, span=span, sub=self.sub, columns=columns
+            self.state,
+            branch=self.branch,
+            key=self.key,
+            span=span,
+            sub=self.sub,
+            columns=columns,
+            rule=self.rule,
         )
 
     def scan(

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from lake_core import errors
 from lake_core.branch import Branch, Job, LoadResult
+from lake_core.combine.rule import rule_of
 from lake_core.errors import Conflict
 from lake_core.ingest.block import Reading
 from lake_core.ingest.formats import format_of, read_blocks
@@ -171,6 +172,7 @@ def build_unit(work: Work, unit: Unit) -> pa.RecordBatch:
             work.job.memory,
             IdSource().new,
             unit.number * PLACES_A_UNIT,
+            rule_of(work.pool.kind, work.pool.aggregates),
         )
         for part in unit.parts:
             reading = work.readings[part.file]

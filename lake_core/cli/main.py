@@ -60,7 +60,16 @@ def build_parser() -> argparse.ArgumentParser:
         "--key", required=True, metavar="FIELD[:desc],...", help="the fields that order the records"
     )
     sub.add_argument(
-        "--kind", default="append", metavar="append", help="what becomes of equal keys: both are kept"
+        "--kind",
+        default="append",
+        metavar="append|upsert|aggregate",
+        help="records of equal keys: all are kept, the newest decides, or they are combined",
+    )
+    sub.add_argument(
+        "--aggregate",
+        default="",
+        metavar="FIELD=FN,...",
+        help="aggregate pools: sum, min, max, count, first, last (the default), any_value",
     )
     sub.add_argument(
         "--type", action="append", default=[], metavar="FIELD=TYPE", help="declare a field's type"

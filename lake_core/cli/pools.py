@@ -6,6 +6,7 @@ from argparse import Namespace
 
 from lake_core.catalog.settings import KNOWN
 from lake_core.cli.output import counted, human_size, json_of, print_json, print_table, say
+from lake_core.combine.rule import parse_aggregates
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import show_key
 from lake_core.lake import Lake
@@ -25,7 +26,13 @@ def create(args: Namespace) -> None:
     """Make a pool."""
     settings = parse_settings(args.set)
     settings.update({f"type.{k}": v for k, v in parse_settings(args.type).items()})
-    pool = Lake.open(args.lake).create_pool(args.pool, key=args.key, kind=args.kind, settings=settings)
+    pool = Lake.open(args.lake).create_pool(
+        args.pool,
+        key=args.key,
+        kind=args.kind,
+        settings=settings,
+        aggregates=parse_aggregates(args.aggregate),
+    )
     if args.json:
         print_json({"pool": pool.name, "id": pool.config.id, "key": str(pool.config.key)})
     else:

@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lake_core.combine import APPEND, Rule
+from lake_core.combine.hidden import check_names
+from lake_core.combine.rule import prepared
 from lake_core.errors import InvalidInput
 from lake_core.ingest.block import Block, rejected_table
 from lake_core.keys import PoolKey
@@ -36,8 +39,8 @@ class ObjectBuilder:
     memory: int
     new_id: Callable[[], str]
     first_place: int = 0
+    rule: Rule = APPEND
     written: list[WrittenObject] = field(default_factory=list)
-    records: dict[str, int] = field(default_factory=dict)
     _pending: dict[str, list[pa.Table]] = field(default_factory=dict)
     _bytes: dict[str, int] = field(default_factory=dict)
 
@@ -69,8 +72,10 @@ class ObjectBuilder:
         if not tables:
             return
         schema = unite_schemas(t.schema for t in tables)
+        check_names(schema.names)
         table = pa.concat_tables([cast_table(t, schema, what="the load") for t in tables])
-        key = ARRIVAL if sub else self.key
+        key, rule = (ARRIVAL, APPEND) if sub else (self.key, self.rule)
+        table = prepared(table, rule, key)
         for name in key.names:
             if is_json(table.schema.field(name)):
                 raise InvalidInput(
@@ -86,9 +91,9 @@ class ObjectBuilder:
                 origin=self.origin,
                 place=self.first_place + len(self.written),
                 sub=sub,
+                rule=rule,
             )
         )
-        self.records[sub] = self.records.get(sub, 0) + table.num_rows
 
 
 def _by_key(table: pa.Table, key: PoolKey) -> tuple[pa.Table, pa.Table]:

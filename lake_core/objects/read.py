@@ -1,13 +1,18 @@
 """Reading one data object: its records of a key range, in order, a batch at a time.
 
 The footer's first keys say which row groups a range can touch; the ends are cut by binary search, since the
-records are sorted.  Columns are chosen by exact name.
+records are sorted.  Columns are chosen by exact name.  Objects never change, so the footers last read are kept, a
+few for each store: reading one again costs more than the record that is wanted.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+import threading
+import weakref
+from bisect import bisect_left
+from collections import OrderedDict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +25,55 @@ from lake_core.objects import metadata
 from lake_core.objects.metadata import ObjectMetadata
 from lake_core.store import Store
 
+FOOTERS_KEPT = 64
+"""Footers that a process keeps for a store; one of a large object takes a few megabytes."""
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What a data object says of itself."""
+
+    parquet: pq.FileMetaData
+    metadata: ObjectMetadata
+    schema: pa.Schema
+
+
+class Footers:
+    """The footers used last, by the objects' names; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[str, Footer] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, name: str) -> Footer | None:
+        """The footer, if it is kept."""
+        with self._lock:
+            found = self._held.get(name)
+            if found is not None:
+                self._held.move_to_end(name)
+            return found
+
+    def keep(self, name: str, footer: Footer) -> Footer:
+        """Keeps it; the one that was used least recently goes."""
+        with self._lock:
+            self._held[name] = footer
+            if len(self._held) > FOOTERS_KEPT:
+                self._held.popitem(last=False)
+        return footer
+
+
+_FOOTERS: weakref.WeakKeyDictionary[Store, Footers] = weakref.WeakKeyDictionary()
+
+
+def footers(store: Store) -> Footers:
+    """The footers kept for the store."""
+    return _FOOTERS.setdefault(store, Footers())
+
+
+def _footer(parquet: pq.ParquetFile, name: str) -> Footer:
+    described = metadata.decode((parquet.metadata.metadata or {}).get(metadata.KEY), name=name)
+    return Footer(parquet.metadata, described, parquet.schema_arrow.remove_metadata())
+
 
 class DataObject:
     """An open data object; close it, or use it as a context."""
@@ -30,15 +84,21 @@ class DataObject:
             self._file = store.open_input(self.name)
         except FileNotFoundError as error:
             raise ObjectMissing(f"{store.uri}/{self.name}: the data object is missing") from error
+        known = footers(store).get(self.name)
         try:
-            self._parquet = pq.ParquetFile(self._file, pre_buffer=False)
+            footer = known.parquet if known else None
+            self._parquet = pq.ParquetFile(self._file, metadata=footer, pre_buffer=False)
+            if known is None:
+                known = footers(store).keep(self.name, _footer(self._parquet, self.name))
         except (pa.ArrowInvalid, OSError) as error:
             self._file.close()
             raise Corrupt(f"{store.uri}/{self.name}: not a readable Parquet file: {error}") from error
-        self.metadata: ObjectMetadata = metadata.decode(
-            (self._parquet.metadata.metadata or {}).get(metadata.KEY), name=self.name
-        )
-        self.schema: pa.Schema = self._parquet.schema_arrow.remove_metadata()
+        except BaseException:
+            self._file.close()
+            raise
+        self.metadata: ObjectMetadata = known.metadata
+        self.schema: pa.Schema = known.schema
+        """All columns, the hidden ones too."""
 
     def __enter__(self) -> DataObject:
         return self
@@ -65,13 +125,17 @@ class DataObject:
             ):
                 # Parquet takes a dotted name for a path too: `id` would bring `id.orig_h` along
                 exact = batch if wanted is None else batch.select(wanted)
-                cut = _cut(exact, span, key, inside=self._inside(span))
+                cut = _cut(exact, span, key, inside=self.inside(span))
                 if cut.num_rows:
                     yield cut
         except (pa.ArrowInvalid, OSError) as error:
             raise Corrupt(f"{self.name}: cannot be decoded: {error}") from error
 
-    def _inside(self, span: KeyRange) -> bool:
+    def rows(self, span: KeyRange) -> int:
+        """At most so many records are in the range: those of the row groups that it touches."""
+        return sum(self._parquet.metadata.row_group(group).num_rows for group in self._groups(span))
+
+    def inside(self, span: KeyRange) -> bool:
         """Whether the whole object lies in the range, so that nothing has to be cut."""
         return span.low <= self.metadata.low and (span.high is None or self.metadata.high <= span.high)
 
@@ -102,11 +166,6 @@ class _Keys:
 
     def __getitem__(self, row: int) -> bytes:
         return key_at(self._batch, row, self._key)
-
-
-def rows_up_to(records: pa.RecordBatch | pa.Table, bound: bytes, key: PoolKey) -> int:
-    """How many leading records of the sorted batch have keys at or below `bound`."""
-    return bisect_right(_Keys(records, key), bound)
 
 
 def rows_below(records: pa.RecordBatch | pa.Table, limit: bytes, key: PoolKey) -> int:

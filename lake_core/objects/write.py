@@ -22,12 +22,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lake_core import naming
+from lake_core.combine import APPEND, Rule
+from lake_core.combine.combine import combine
+from lake_core.combine.hidden import SEQ, visible
 from lake_core.errors import Unavailable
 from lake_core.keys import PoolKey
 from lake_core.keys.columns import key_at, keys_at, sort_order
 from lake_core.keys.encoding import key_class
 from lake_core.objects import metadata
-from lake_core.objects.hidden import SEQ, visible
 from lake_core.objects.metadata import ObjectMetadata, Origin, Sample
 from lake_core.objects.schema import normalized, schema_id
 from lake_core.objects.statistics import column_statistics, unite_statistics
@@ -65,8 +67,9 @@ def write_object(
     origin: Origin,
     place: int = 0,
     sub: str = "",
+    rule: Rule = APPEND,
 ) -> WrittenObject:
-    """Sort and write the records (at least one).
+    """Sort and write the records (at least one); those of equal keys become what the rule says.
 
     Raises InvalidInput where a key field has a type without order, Unavailable where the store fails.
     """
@@ -76,6 +79,7 @@ def write_object(
     order = sort_order(table, key)
     if order is not None:
         table = table.take(pa.array(order))
+    table = combine(table, key, rule)
     with ObjectWriter(store, key=key, object_id=object_id, origin=origin, place=place, sub=sub) as writer:
         writer.write(table)
     return writer.written

@@ -9,13 +9,14 @@ from lake_core.naming import check_pool_name
 
 
 class PoolConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A pool as declared: its key never changes, `settings` may (see `catalog.settings`)."""
+    """A pool as declared: key, kind and aggregates never change, `settings` may (see `catalog.settings`)."""
 
     id: str
     name: str
     key: PoolKey
     kind: str = "append"
     settings: dict[str, str] = {}
+    aggregates: dict[str, str] = {}
 
     def __post_init__(self) -> None:
         check_pool_name(self.name)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lake_core.combine import APPEND, Rule
+from lake_core.combine.hidden import DELETED
 from lake_core.commits import PoolState, Reference
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange, PoolKey
@@ -24,7 +26,10 @@ BUFFERED_ROWS = 524_288
 
 @dataclass(frozen=True)
 class ScanPlan:
-    """References in order of their low bound; `columns` in the order asked for; `depth` bounds the merge."""
+    """References in order of their low bound; `columns` in the order asked for; `depth` bounds the merge.
+
+    `rule` says what becomes of equal keys.
+    """
 
     references: tuple[Reference, ...]
     span: KeyRange
@@ -33,6 +38,7 @@ class ScanPlan:
     columns: tuple[str, ...]
     depth: int
     batch_rows: int
+    rule: Rule = APPEND
 
     @property
     def records(self) -> int:
@@ -48,6 +54,7 @@ def plan_scan(
     span: KeyRange = EVERYTHING,
     sub: str = "",
     columns: list[str] | None = None,
+    rule: Rule = APPEND,
 ) -> ScanPlan:
     """Raises InvalidInput for an unknown column or an empty range."""
     if span.empty:
@@ -55,7 +62,7 @@ def plan_scan(
     snapshot = state.branches[branch].snapshot
     schema = united_schema(state, branch=branch, sub=sub)
     if columns is None:
-        columns = schema.names
+        columns = [name for name in schema.names if not (name == DELETED and rule.kind == "upsert")]
     unknown = [c for c in columns if c not in schema.names]
     if unknown:
         raise InvalidInput(
@@ -70,8 +77,14 @@ def plan_scan(
         schema=schema,
         columns=tuple(columns),
         depth=depth,
-        batch_rows=max(SMALLEST_BATCH, min(LARGEST_BATCH, BUFFERED_ROWS // max(1, depth))),
+        batch_rows=batch_rows(depth),
+        rule=rule,
     )
+
+
+def batch_rows(depth: int) -> int:
+    """How many records of each open stream are held decoded."""
+    return max(SMALLEST_BATCH, min(LARGEST_BATCH, BUFFERED_ROWS // max(1, depth)))
 
 
 def united_schema(state: PoolState, *, branch: str, sub: str) -> pa.Schema:

@@ -104,6 +104,9 @@ class CloudStore:
         except Exception as error:  # as in get
             raise self._unavailable(name, error) from error
 
+    def local_path(self, name: str) -> str | None:
+        return None
+
     def open_input(self, name: str) -> pa.NativeFile:
         try:
             file = self._fs.open(self._path(name), "rb", cache_type="readahead", block_size=1 << 20)

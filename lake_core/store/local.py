@@ -98,6 +98,9 @@ class LocalStore:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.path(name))
 
+    def local_path(self, name: str) -> str | None:
+        return self.path(name)
+
     def open_input(self, name: str) -> pa.NativeFile:
         return pa.OSFile(self.path(name), "rb")
 

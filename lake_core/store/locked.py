@@ -129,6 +129,9 @@ class LockedStore:
     def delete(self, name: str) -> None:
         self._store.delete(name)
 
+    def local_path(self, name: str) -> str | None:
+        return self._store.local_path(name)
+
     def open_input(self, name: str) -> pa.NativeFile:
         return self._store.open_input(name)
 

@@ -60,6 +60,9 @@ class MemoryStore:
         with self._lock:
             self._objects.pop(name, None)
 
+    def local_path(self, name: str) -> str | None:
+        return None
+
     def open_input(self, name: str) -> pa.NativeFile:
         data = self.get(name)
         if data is None:

@@ -78,6 +78,9 @@ class Store(Protocol):
     def open_input(self, name: str) -> pa.NativeFile:
         """Read at random positions; raises FileNotFoundError where there is none."""
 
+    def local_path(self, name: str) -> str | None:
+        """The file of the object, where the store's objects are files of this machine."""
+
     def open_output(self, name: str) -> AbstractContextManager[BinaryIO]:
         """Write a new object under a name nobody else uses; it appears, whole and durable, when the block
         ends, and never where the block raised."""

@@ -107,7 +107,11 @@ def test_create_takes_types_and_settings(lake: Command) -> None:
         (["", "--key", "k"], "pool name"),
         (["p", "--key", ""], "key"),
         (["p", "--key", "k,k"], "k"),
-        (["p", "--key", "k", "--kind", "upsert"], "kind 'upsert': only append can be made in this version"),
+        (["p", "--key", "k", "--kind", "heap"], "kind 'heap': there are append, upsert, aggregate"),
+        (["p", "--key", "k", "--aggregate", "v=sum"], "aggregates are for pools of kind aggregate"),
+        (["p", "--key", "k", "--kind", "aggregate", "--aggregate", "v=avg"], "aggregate v=avg: there are"),
+        (["p", "--key", "k", "--kind", "aggregate", "--aggregate", "k=sum"], "'k' is a field of the key"),
+        (["p", "--key", "k", "--kind", "aggregate", "--aggregate", "v"], "aggregate 'v': write FIELD=FN"),
         (["p", "--key", "k", "--type", "a"], "'a': write NAME=VALUE"),
         (
             ["p", "--key", "k", "--type", "a=text"],

@@ -105,6 +105,9 @@ class ScriptedStore:
     def delete(self, name: str) -> None:
         self._ask("delete", name, lambda: self.behind.delete(name))
 
+    def local_path(self, name: str) -> str | None:
+        return None
+
     def open_input(self, name: str) -> pa.NativeFile:
         return self._ask("open_input", name, lambda: self.behind.open_input(name))
 
@@ -149,6 +152,9 @@ class _InPlace(io.RawIOBase):
 
 class InPlaceStore(MemoryStore):
     """A store in memory whose open files are read where they are."""
+
+    def local_path(self, name: str) -> str | None:
+        return None
 
     def open_input(self, name: str) -> pa.NativeFile:
         return opened(name, lambda: self.get(name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
@@ -14,7 +15,10 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_key
 from lake_core.lake import Lake
 from lake_core.objects import write
+from lake_core.scan import scan as scanning
 from lake_core.scan.scan import scan
+from lake_core.store import Store
+from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
 
 NUMBERS = st.one_of(st.none(), st.integers(-4, 4))
@@ -62,9 +66,20 @@ def cases(draw: st.DrawFn) -> Case:
 @settings(max_examples=120)
 @given(cases())
 def test_a_scan_is_a_sorted_list(case: Case) -> None:
+    check(case, MemoryStore())
+
+
+@settings(max_examples=120)
+@given(cases())
+def test_a_scan_by_datafusion_is_the_same_sorted_list(case: Case) -> None:
+    with tempfile.TemporaryDirectory() as folder, patch.object(scanning, "FEWEST_NATIVE", 0):
+        check(case, LocalStore(folder))
+
+
+def check(case: Case, store: Store) -> None:
     key = PoolKey.parse(case.key)
     with patch.object(write, "ROW_GROUP", case.row_group):
-        pool = Lake.create_on(MemoryStore()).create_pool("p", key=key)
+        pool = Lake.create_on(store).create_pool("p", key=key)
         rows: list[dict[str, Any]] = []
         for number, (load, kind) in enumerate(zip(case.loads, case.kinds, strict=True)):
             records = [{"a": a, "b": b, "load": number, "row": i} for i, (a, b) in enumerate(load)]

@@ -140,6 +140,9 @@ class FaultyStore:
         if self._act(lambda: self._remove(name)) is None:
             self._refuse()
 
+    def local_path(self, name: str) -> str | None:
+        return None
+
     def open_input(self, name: str) -> pa.NativeFile:
         self._request()
         if name not in self.objects:

@@ -286,4 +286,3 @@ def test_leading_records_are_counted_by_bisection() -> None:
     table = pa.table({"k": [1, 1, 3, 5]})
     bounds = [encode_value(n) for n in (0, 1, 2, 5, 6)]
     assert [read.rows_below(table, b, KEY) for b in bounds] == [0, 0, 2, 3, 4]
-    assert [read.rows_up_to(table, b, KEY) for b in bounds] == [0, 2, 2, 4, 4]

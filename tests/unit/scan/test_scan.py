@@ -159,7 +159,7 @@ def stream(log: list[str], name: str, arrival: int, *batches: list[int]) -> Stre
             yield pa.table({"k": keys, "from": [name] * len(keys)})
         log.append(f"end {name}")
 
-    return Stream(encode_value(batches[0][0]), (arrival, 0), tables)
+    return Stream(encode_value(batches[0][0]), arrival, 0, tables)
 
 
 def test_streams_that_do_not_overlap_pass_one_after_another() -> None:
@@ -185,7 +185,7 @@ def test_equal_keys_come_in_the_order_of_arrival_across_batches() -> None:
 
 
 def test_a_stream_without_records_is_passed_by() -> None:
-    nothing = Stream(b"", (0, 0), lambda: iter(()))
+    nothing = Stream(b"", 0, 0, lambda: iter(()))
     assert [t["k"].to_pylist() for t in merge([nothing, stream([], "a", 1, [1])], key=KEY)] == [[1]]
     assert list(merge([], key=KEY)) == []
 

@@ -1,0 +1,101 @@
+"""Aggregate: the records of each key combined into one, field by field.
+
+    sum, min, max       of the values; null where all are null
+    count               of records: each begins as 1 (`rule.prepared`)
+    first, last         the oldest and the newest value that is not null
+    any_value           some value that is not null: here the oldest
+
+Every function is associative, so combining parts and then their results gives what combining all gives; sums of
+doubles only up to rounding.  What a combined record says of its age is what the newest of them said.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.combine.groups import ends_key
+from lake_core.combine.hidden import ORDER
+from lake_core.combine.rule import Rule
+from lake_core.errors import InvalidInput
+from lake_core.keys import PoolKey
+
+Positions = npt.NDArray[np.int64]
+
+
+def aggregate(table: pa.Table, key: PoolKey, rule: Rule) -> pa.Table:
+    """One record a key, of a table sorted by key and age.  Raises InvalidInput where a sum does not fit 64 bits."""
+    ends = ends_key(table, key)
+    if bool(np.all(ends)):
+        return table
+    last = np.flatnonzero(ends)
+    first = np.concatenate(([0], last[:-1] + 1))
+    columns = []
+    for field, column in zip(table.schema, table.columns, strict=True):
+        if field.name in key.names or field.name in ORDER.names:
+            columns.append(column.take(pa.array(last)))
+            continue
+        match rule.function(field.name):
+            case "sum" | "count":
+                columns.append(_sum(field, column, first, last))
+            case "min" | "max" as function:
+                columns.append(_grouped(column, first, last, function))
+            case "last":
+                columns.append(_last_valid(column, first))
+            case _:
+                columns.append(_first_valid(column, first))
+    return pa.table(columns, schema=table.schema)
+
+
+def _grouped(column: pa.ChunkedArray, first: Positions, last: Positions, function: str) -> pa.ChunkedArray:
+    """The values of each run of records by one of Arrow's own functions; null where there are none."""
+    if pa.types.is_null(column.type):
+        return column.slice(0, len(first))
+    runs = np.repeat(np.arange(len(first)), last - first + 1)
+    grouped = pa.table({"run": pa.array(runs), "value": column}).group_by("run", use_threads=False)
+    return grouped.aggregate([("value", function)]).column(f"value_{function}").cast(column.type)
+
+
+def _sum(field: pa.Field, column: pa.ChunkedArray, first: Positions, last: Positions) -> pa.ChunkedArray:
+    if pa.types.is_integer(field.type):
+        bounds = pc.min_max(column).as_py()
+        largest = max(abs(bounds["min"] or 0), abs(bounds["max"] or 0))
+        limit = 2**64 if pa.types.is_unsigned_integer(field.type) else 2**63
+        if largest * int(np.max(last - first + 1)) >= limit:  # only then is it worth adding exactly
+            return _exact_sum(field, column, first)
+    return _grouped(column, first, last, "sum")
+
+
+def _exact_sum(field: pa.Field, column: pa.ChunkedArray, first: Positions) -> pa.ChunkedArray:
+    values = np.array([0 if v is None else v for v in column.to_pylist()], object)
+    sums = np.add.reduceat(values, first)
+    known = np.add.reduceat(np.asarray(column.is_valid()), first) > 0
+    try:
+        return pa.chunked_array(
+            [pa.array([s if k else None for s, k in zip(sums, known, strict=True)], field.type)]
+        )
+    except (OverflowError, pa.ArrowInvalid) as error:
+        raise InvalidInput(
+            f"field {field.name!r}: a sum does not fit 64 bits; load it as a double or a decimal "
+            f"(lake set POOL type.{field.name}=double)"
+        ) from error
+
+
+def _first_valid(column: pa.ChunkedArray, first: Positions) -> pa.ChunkedArray:
+    if not column.null_count:
+        return column.take(pa.array(first))
+    rows = len(column)
+    places = np.where(np.asarray(column.is_valid()), np.arange(rows), rows)
+    return _take_known(column, np.minimum.reduceat(places, first), rows)
+
+
+def _last_valid(column: pa.ChunkedArray, first: Positions) -> pa.ChunkedArray:
+    rows = len(column)
+    places = np.where(np.asarray(column.is_valid()), np.arange(rows), -1)
+    return _take_known(column, np.maximum.reduceat(places, first), -1)
+
+
+def _take_known(column: pa.ChunkedArray, places: Positions, unknown: int) -> pa.ChunkedArray:
+    return column.take(pa.array(places, mask=places == unknown))

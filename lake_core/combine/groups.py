@@ -1,0 +1,66 @@
+"""Which records of a sorted table have the same key.
+
+Keys are equal where their encodings are: null equals null, NaN equals NaN, -0.0 equals 0.0.  `whole_keys` cuts a
+stream of sorted tables so that no key is in two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.keys import PoolKey
+
+Mask = npt.NDArray[np.bool_]
+
+
+def ends_key(table: pa.Table, key: PoolKey) -> Mask:
+    """For each record of the sorted table whether the next one has another key; the last one ends its key."""
+    ends = np.ones(table.num_rows, np.bool_)
+    if table.num_rows > 1 and key.fields:
+        same = np.ones(table.num_rows - 1, np.bool_)
+        for name in key.names:
+            column = table.column(name)
+            same &= _same(column.slice(0, len(column) - 1), column.slice(1))
+        ends[:-1] = ~same
+    return ends
+
+
+def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Mask:
+    if pa.types.is_null(left.type):
+        return np.ones(len(left), np.bool_)
+    equal = pc.fill_null(pc.equal(left, right), False)
+    if pa.types.is_floating(left.type):
+        equal = pc.or_(equal, pc.fill_null(pc.and_(pc.is_nan(left), pc.is_nan(right)), False))
+    if left.null_count or right.null_count:
+        equal = pc.or_(equal, pc.and_(pc.is_null(left), pc.is_null(right)))
+    return np.asarray(
+        equal.to_numpy(zero_copy_only=False) if isinstance(equal, pa.Array) else equal.to_numpy()
+    )
+
+
+def whole_keys(
+    tables: Iterable[pa.Table], key: PoolKey, combine: Callable[[pa.Table], pa.Table]
+) -> Iterator[pa.Table]:
+    """The stream combined, with all records of a key in one table.
+
+    The records of a table's last key wait for the next table; they are combined first, so that a key of very many
+    records takes no more memory than one.
+    """
+    waiting: pa.Table | None = None
+    for table in tables:
+        joined = table if waiting is None else pa.concat_tables([waiting, table])
+        if not joined.num_rows:
+            continue
+        ends = ends_key(joined, key)
+        before = np.flatnonzero(ends[:-1])
+        complete = int(before[-1]) + 1 if len(before) else 0
+        if complete:
+            yield combine(joined.slice(0, complete))
+        waiting = combine(joined.slice(complete))
+    if waiting is not None:
+        yield waiting

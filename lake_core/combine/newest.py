@@ -1,0 +1,25 @@
+"""Upsert: the last record of each key, in a table sorted by key and age."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.combine.groups import ends_key
+from lake_core.combine.hidden import DELETED
+from lake_core.keys import PoolKey
+
+
+def newest(table: pa.Table, key: PoolKey) -> pa.Table:
+    """The last record of each key; delete markers are records too."""
+    ends = ends_key(table, key)
+    return table if bool(np.all(ends)) else table.filter(pa.array(ends))
+
+
+def without_markers(table: pa.Table) -> pa.Table:
+    """The records that are no delete markers."""
+    if DELETED not in table.schema.names:
+        return table
+    marks = pc.fill_null(table.column(DELETED).cast(pa.bool_()), False)
+    return table.filter(pc.invert(marks)) if pc.any(marks).as_py() else table
