@@ -7,7 +7,7 @@ distributed engine: workers build objects, one driver commits them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,14 +15,16 @@ import pyarrow as pa
 from lake_core.catalog import Settings
 from lake_core.combine import Rule
 from lake_core.combine.rule import rule_of
-from lake_core.commits import Draft, History, Landed
+from lake_core.commits import Draft, History, Landed, Reference
 from lake_core.commits.state import Remembered
+from lake_core.compaction import Compaction, begin, draft, rewrite
 from lake_core.errors import InvalidInput
 from lake_core.ingest.block import Block, Reading
 from lake_core.ingest.formats import read_blocks
 from lake_core.ingest.load import ObjectBuilder
 from lake_core.naming import NOKEY, REJECTED, IdSource
 from lake_core.objects.metadata import Origin
+from lake_core.objects.write import WrittenObject
 from lake_core.records import Action, AddObject, Consume, Source, Transaction
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
@@ -56,6 +58,19 @@ class Job:
     memory: int
     token: str
     message: str
+
+
+@dataclass(frozen=True)
+class CompactResult:
+    """What a compaction did: `inputs` references of `size_in` bytes became `objects` of `size_out`."""
+
+    transaction: int
+    id: str
+    inputs: int
+    objects: int
+    records: int
+    size_in: int
+    size_out: int
 
 
 @dataclass(frozen=True)
@@ -162,6 +177,52 @@ class Branch:
         )
         landed = self.history.commit(draft)
         return _repeated(landed.repeated) if landed.repeated else _result(landed, objects)
+
+    def begin_compaction(self, inputs: Sequence[Reference], *, outputs: int, message: str) -> Compaction:
+        """A job for references of the branch; its pieces may be rewritten anywhere.
+
+        Raises ObjectMissing, Corrupt, Unavailable.
+        """
+        head = self.history.load()
+        return begin(
+            head.state,
+            inputs,
+            self.store,
+            pool=self.pool,
+            branch=self.name,
+            base=head.n,
+            origin=Origin(
+                self.lake_id,
+                self.pool.id,
+                self.ids.new(),
+                self.author,
+                inputs=tuple(sorted({r.object for r in inputs})),
+            ),
+            outputs=outputs,
+            message=message,
+        )
+
+    def commit_compaction(self, work: Compaction, written: Sequence[WrittenObject]) -> CompactResult:
+        """Put the outputs in the inputs' place; raises Conflict where another compaction took an input."""
+        landed = self.history.commit(draft(work, written, author=self.author))
+        return CompactResult(
+            landed.n,
+            landed.id,
+            inputs=len(work.inputs),
+            objects=len(written),
+            records=sum(w.action.records for w in written),
+            size_in=work.size,
+            size_out=sum(w.action.size for w in written),
+        )
+
+    def compact(self, inputs: Sequence[Reference], *, outputs: int = 1, message: str = "") -> CompactResult:
+        """Rewrite references as one sorted run of about `outputs` objects, here, one after another.
+
+        Raises Conflict (another compaction took an input), ObjectMissing, Corrupt, OutcomeUnknown, Unavailable.
+        """
+        work = self.begin_compaction(inputs, outputs=outputs, message=message)
+        written = [rewrite(work, piece, self.store, new_id=self.ids.new) for piece in range(len(work.pieces))]
+        return self.commit_compaction(work, [w for w in written if w is not None])
 
     def _load(self, blocks: Iterable[Block], *, token: str, message: str) -> LoadResult:
         job = self.job(token=token, message=message)

@@ -45,7 +45,7 @@ from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER
 from lake_core.lake import Lake
-from lake_core.planning.ranges import split_range
+from lake_core.planning.ranges import WeightedSample, split_range
 from lake_core.scan.scan import result_schema
 from lake_core.view import View
 from spark_apps.sparktypes import spark_schema, to_batch
@@ -122,7 +122,8 @@ class LakeReader(DataSourceReader):
         references = view.state.branches[view.branch].snapshot.find(self._span, sub=view.sub)
         size = sum(r.size for r in references)
         tasks = self._tasks or min(MOST_TASKS, -(-size // TASK_SIZE))
-        return [KeyPartition(span) for span in split_range(references, self._span, pieces=max(1, tasks))]
+        samples = [WeightedSample.of_bounds(r.low, r.high, weight=r.size) for r in references]
+        return [KeyPartition(span) for span in split_range(samples, self._span, pieces=max(1, tasks))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The records of one range, in key order."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake_core.commits import Reference
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
 from lake_core.planning.batches import BatchPolicy, plan_batches
-from lake_core.planning.ranges import split_range
+from lake_core.planning.ranges import WeightedSample, blunt, split_range
 from lake_core.planning.units import Part, plan_units, split_row_groups
 from lake_core.records.landed import LandedFile
 
@@ -76,24 +76,83 @@ def test_row_groups_are_cut_into_parts_that_follow_each_other(sizes: list[int], 
         assert len(run) == 1 or part.size <= 1.5 * target + max(sizes) / 2
 
 
-REFERENCES = st.lists(
-    st.tuples(st.integers(0, 8), st.integers(1, 6), st.integers(1, 1000)).map(
-        lambda r: Reference("o", encode_value(r[0]), encode_value(r[0] + r[1]), 1, 0, 1, r[2], "s")
-    ),
-    max_size=20,
-)
-BOUNDS = st.one_of(st.none(), st.integers(0, 12))
+RUNS = st.lists(st.lists(st.integers(0, 400), min_size=1, max_size=300).map(sorted), min_size=1, max_size=6)
+BOUNDS = st.one_of(st.none(), st.integers(0, 400))
 
 
-@given(REFERENCES, BOUNDS, BOUNDS, st.integers(1, 8))
+def sample_ranks(records: int) -> list[int]:
+    """Of up to 64 evenly spaced records, first and last among them."""
+    count = min(64, records)
+    return [rank * (records - 1) // max(1, count - 1) for rank in range(count)]
+
+
+def sample(run: list[int], *, sampled: bool) -> WeightedSample:
+    """What is known of a run: up to 64 of its keys, as in a footer, or its bounds."""
+    high = encode_value(run[-1]) + b"\0"
+    if not sampled:
+        return WeightedSample.of_bounds(encode_value(run[0]), high, weight=len(run))
+    keys = [(rank, encode_value(run[rank])) for rank in sample_ranks(len(run))]
+    return WeightedSample.of_ranks(keys, high=high, records=len(run), weight=len(run))
+
+
+def records_in(runs: list[list[int]], piece: KeyRange) -> int:
+    return sum(piece.contains(encode_value(record)) for run in runs for record in run)
+
+
+@given(RUNS, st.lists(st.booleans(), min_size=6, max_size=6), BOUNDS, BOUNDS, st.integers(1, 12))
 def test_pieces_of_a_range_follow_each_other_and_cover_it(
-    references: list[Reference], low: int | None, high: int | None, pieces: int
+    runs: list[list[int]], sampled: list[bool], low: int | None, high: int | None, pieces: int
 ) -> None:
     span = KeyRange(b"" if low is None else encode_value(low), None if high is None else encode_value(high))
     if span.empty:
         return
-    found = split_range([r for r in references if r.span.overlaps(span)], span, pieces=pieces)
+    samples = [sample(run, sampled=known) for run, known in zip(runs, sampled, strict=False)]
+    found = split_range(samples, span, pieces=pieces)
     assert 1 <= len(found) <= pieces
     assert (found[0].low, found[-1].high) == (span.low, span.high)
     assert all(a.high == b.low for a, b in itertools.pairwise(found))
     assert not any(piece.empty for piece in found)
+
+
+@given(RUNS, st.integers(1, 12))
+def test_no_piece_weighs_more_than_its_share_but_for_what_the_samples_do_not_tell(
+    runs: list[list[int]], pieces: int
+) -> None:
+    found = split_range([sample(run, sampled=True) for run in runs], KeyRange(), pieces=pieces)
+    mean = sum(map(len, runs)) / pieces
+    gaps = [
+        max(itertools.pairwise([*sample_ranks(len(run)), len(run)]), key=lambda g: g[1] - g[0])
+        for run in runs
+    ]
+    hidden = sum(last - first for first, last in gaps)
+    alike = max(sum(run.count(record) for run in runs) for record in {r for run in runs for r in run})
+    assert max(records_in(runs, piece) for piece in found) <= mean + 3 * hidden + alike
+
+
+@given(st.integers(1, 8), st.integers(1, 10), st.randoms(use_true_random=False))
+def test_large_runs_are_cut_into_pieces_within_half_of_the_mean(
+    count: int, pieces: int, random: Random
+) -> None:
+    runs = [sorted(random.sample(range(10**6), 1000)) for _ in range(count)]
+    found = split_range([sample(run, sampled=True) for run in runs], KeyRange(), pieces=pieces)
+    assert len(found) == pieces
+    weights = [records_in(runs, piece) for piece in found]
+    assert max(weights) <= 1.5 * sum(weights) / pieces
+
+
+@given(st.lists(st.integers(1, 1000), min_size=1, max_size=40), st.integers(2, 12))
+def test_where_no_bounds_are_blunt_no_piece_weighs_more_than_half_above_the_mean(
+    weights: list[int], pieces: int
+) -> None:
+    keys = [encode_value(n) for n in range(len(weights) + 1)]
+    runs = [
+        WeightedSample.of_bounds(low, high, weight=weight)
+        for (low, high), weight in zip(itertools.pairwise(keys), weights, strict=True)
+    ]
+    mean = sum(weights) / pieces
+    assert blunt(runs, KeyRange(), pieces=pieces) == sorted(
+        (n for n, weight in enumerate(weights) if weight > mean / 2), key=lambda n: (-weights[n], n)
+    )
+    for piece in split_range(runs, KeyRange(), pieces=pieces):
+        held = [weight for low, weight in zip(keys, weights, strict=False) if piece.contains(low)]
+        assert 0 < sum(held) <= mean + max(weights)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from lake_core.commits import Reference
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
 from lake_core.planning.batches import Batch, BatchPolicy, plan_batches
-from lake_core.planning.ranges import split_range
+from lake_core.planning.ranges import WeightedSample, blunt, even_cuts, split_range
 from lake_core.planning.units import Part, plan_units, split_row_groups
 from lake_core.records.landed import LandedFile
 
@@ -123,24 +122,75 @@ def test_a_large_file_is_cut_between_its_row_groups() -> None:
 # ---------------------------------------------------------------- ranges
 
 
-def reference(low: int, high: int, size: int = 10) -> Reference:
-    return Reference(f"{low}", encode_value(low), encode_value(high), 1, 0, 1, size, "s")
+def key(n: int) -> bytes:
+    return encode_value(n)
 
 
-def cuts(references: list[Reference], *, pieces: int, span: KeyRange | None = None) -> list[KeyRange]:
-    return split_range(references, span or KeyRange(), pieces=pieces)
+def bounds(low: int, high: int, weight: float = 10) -> WeightedSample:
+    return WeightedSample.of_bounds(key(low), key(high), weight=weight)
 
 
-def test_a_range_is_cut_where_objects_begin_into_pieces_of_equal_weight() -> None:
-    low = [encode_value(10 * n) for n in range(8)]
-    references = [reference(10 * n, 10 * n + 10) for n in range(8)]
-    assert cuts(references, pieces=2) == [KeyRange(b"", low[4]), KeyRange(low[4], None)]
-    heavy = [reference(0, 10, 70), *references[1:]]
-    assert cuts(heavy, pieces=2) == [KeyRange(b"", low[1]), KeyRange(low[1], None)]
+def test_a_range_is_cut_where_runs_begin_into_pieces_of_equal_weight() -> None:
+    runs = [bounds(10 * n, 10 * n + 10) for n in range(8)]
+    assert split_range(runs, KeyRange(), pieces=2) == [KeyRange(b"", key(40)), KeyRange(key(40), None)]
+    heavy = [bounds(0, 10, 70), *runs[1:]]
+    assert split_range(heavy, KeyRange(), pieces=2) == [KeyRange(b"", key(10)), KeyRange(key(10), None)]
+
+
+def test_a_cut_lies_where_the_gap_between_two_runs_begins() -> None:
+    assert even_cuts([bounds(0, 10), bounds(50, 60)], KeyRange(), pieces=2) == [key(10)]
+
+
+def test_one_run_is_cut_between_the_keys_that_are_known_of_it() -> None:
+    run = WeightedSample.of_ranks(
+        [(n, key(n)) for n in range(0, 100, 10)], high=key(100), records=100, weight=7
+    )
+    assert even_cuts([run], KeyRange(), pieces=5) == [key(20), key(40), key(60), key(80)]
+    assert even_cuts([run], KeyRange(key(50), key(70)), pieces=2) == [key(60)]
+
+
+def test_what_a_run_weighs_between_its_keys_is_spread_over_the_keys_of_the_others() -> None:
+    sampled = WeightedSample(tuple(key(n) for n in range(0, 11)), (1.0,) * 10)
+    assert even_cuts([sampled, bounds(0, 10, 1000)], KeyRange(), pieces=2) == [key(5)]
+
+
+def test_what_lies_at_one_key_stays_in_one_piece() -> None:
+    run = WeightedSample((key(1), key(5), key(5), key(5), key(9)), (1, 40, 40, 1))
+    assert even_cuts([run], KeyRange(), pieces=4) == [key(5)]
 
 
 def test_what_cannot_be_cut_is_one_piece() -> None:
-    span = KeyRange(encode_value(0), encode_value(10))
-    assert cuts([], pieces=4) == [KeyRange()]
-    assert cuts([reference(0, 10)] * 3, pieces=4, span=span) == [span]
-    assert cuts([reference(0, 10), reference(5, 10)], pieces=1, span=span) == [span]
+    span = KeyRange(key(0), key(10))
+    assert split_range([], KeyRange(), pieces=4) == [KeyRange()]
+    assert split_range([bounds(0, 10)] * 3, span, pieces=4) == [span]
+    assert split_range([bounds(0, 10), bounds(5, 10)], span, pieces=1) == [span]
+
+
+def test_of_a_gap_that_the_range_cuts_half_is_counted_and_of_the_others_none() -> None:
+    run = WeightedSample((key(0), key(10), key(20), key(30)), (8, 4, 2))
+    assert run.within(KeyRange(key(5), key(20))) == WeightedSample((key(5), key(10), key(20)), (4, 4))
+    assert run.within(KeyRange(key(12), key(13))) == WeightedSample((key(12), key(13)), (1,))
+    assert run.within(KeyRange(key(30), None)) == WeightedSample((), ())
+    assert run.within(KeyRange(key(10), key(20))) == WeightedSample((key(10), key(20)), (4,))
+
+
+def test_runs_that_hide_where_to_cut_are_named_heaviest_first() -> None:
+    runs = [bounds(0, 10, 10), bounds(10, 20, 90), bounds(20, 30, 100)]
+    assert blunt(runs, KeyRange(), pieces=3) == [2, 1]
+    assert blunt(runs, KeyRange(), pieces=1) == []
+    assert blunt([bounds(10 * n, 10 * n + 10) for n in range(8)], KeyRange(), pieces=2) == []
+    assert blunt([bounds(0, 100)] * 8, KeyRange(), pieces=2) == list(range(8)), "many small ones that overlap"
+    sampled = WeightedSample(tuple(key(n) for n in range(101)), (1.0,) * 100)
+    assert blunt([sampled, bounds(0, 100, 5)], KeyRange(), pieces=4) == []
+    assert blunt([sampled, bounds(0, 100, 50)], KeyRange(), pieces=4) == [1], "it lies across the cuts"
+    ends = [bounds(n, 1000 + n) for n in range(20)]
+    assert blunt(ends, KeyRange(), pieces=4) == list(range(20)), "though they begin at twenty keys"
+
+
+def test_runs_of_which_only_bounds_are_known_are_taken_to_be_spread_as_the_others_are() -> None:
+    dense = WeightedSample(tuple(key(n) for n in (0, 1, 2, 3, 4, 100)), (1.0,) * 5)
+    others = [bounds(-n, 200 + n, 10) for n in range(1, 20)]
+    cuts = even_cuts([dense, *others], KeyRange(), pieces=5)
+    assert len(cuts) == 4
+    assert cuts[0] <= key(1)
+    assert cuts[-1] <= key(100)

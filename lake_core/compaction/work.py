@@ -1,0 +1,171 @@
+"""One compaction job: plain values that can be shipped to any worker, and the three steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lake_core.combine import Rule
+from lake_core.combine.combine import combine_stream
+from lake_core.combine.newest import without_markers
+from lake_core.combine.rule import rule_of
+from lake_core.commits import Draft, PoolState, Reference
+from lake_core.keys import KeyRange
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.objects.metadata import Origin
+from lake_core.objects.read import DataObject
+from lake_core.objects.schema import unite_schemas
+from lake_core.objects.write import ObjectWriter, WrittenObject
+from lake_core.planning.ranges import WeightedSample, split_range
+from lake_core.records import Action, RemoveReference
+from lake_core.records.pools import PoolConfig
+from lake_core.scan.clusters import clusters
+from lake_core.scan.plan import batch_rows, overlap_depth
+from lake_core.scan.scan import merged
+from lake_core.store import Store
+
+SMALLEST_PIECE = 16 << 20
+"""Bytes: a job is not cut into smaller outputs for the sake of parallelism."""
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """A job under way: what to merge, and into which pieces of the key range.
+
+    `keeps_markers`: somewhere below lies an older run that delete markers must still hide.
+    """
+
+    pool: PoolConfig
+    branch: str
+    base: int
+    origin: Origin
+    inputs: tuple[Reference, ...]
+    pieces: tuple[KeyRange, ...]
+    schema: pa.Schema
+    keeps_markers: bool
+    message: str
+
+    @property
+    def rule(self) -> Rule:
+        """What becomes of equal keys."""
+        return rule_of(self.pool.kind, self.pool.aggregates)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the inputs."""
+        return sum(r.size for r in self.inputs)
+
+
+def begin(
+    state: PoolState,
+    inputs: Sequence[Reference],
+    store: Store,
+    *,
+    pool: PoolConfig,
+    branch: str,
+    base: int,
+    origin: Origin,
+    outputs: int,
+    message: str,
+) -> Compaction:
+    """A job for the references, to be cut into about `outputs` objects; reads the samples in their footers.
+
+    Raises ObjectMissing, Corrupt, Unavailable.
+    """
+    ordered = tuple(sorted(inputs, key=lambda r: r.order))
+    samples = [_sample(r, store, pool=pool.id) for r in ordered] if outputs > 1 else []
+    # the first and the last piece are open, since clips bound the records anyway
+    pieces = split_range(samples, EVERYTHING, pieces=outputs) if samples else [EVERYTHING]
+    return Compaction(
+        pool=pool,
+        branch=branch,
+        base=base,
+        origin=origin,
+        inputs=ordered,
+        pieces=tuple(pieces),
+        schema=unite_schemas(state.schema(id) for id in _schemas(state, branch, ordered)),
+        keeps_markers=_hides_older(state.branches[branch].snapshot.find(), ordered),
+        message=message,
+    )
+
+
+def _schemas(state: PoolState, branch: str, inputs: Sequence[Reference]) -> Iterator[str]:
+    """The inputs' schemas in the order in which the branch learned of them, so that fields keep their order."""
+    used = {r.schema for r in inputs}
+    return (id for id in state.branches[branch].snapshot.schemas() if id in used)
+
+
+def _sample(reference: Reference, store: Store, *, pool: str) -> WeightedSample:
+    with DataObject(store, pool=pool, object_id=reference.object) as data:
+        known = data.metadata
+    whole = WeightedSample.of_ranks(
+        known.sample, high=known.high, records=known.records, weight=float(reference.size)
+    )
+    return whole.within(reference.span)
+
+
+def _hides_older(held: Sequence[Reference], inputs: Sequence[Reference]) -> bool:
+    """Whether a reference that is no input, and overlaps one, may hold older records."""
+    chosen = {(r.object, r.low) for r in inputs}
+    newest = max(r.seq for r in inputs)
+    others = [r for r in held if (r.object, r.low) not in chosen and r.first_seq <= newest]
+    return any(other.span.overlaps(one.span) for other in others for one in inputs)
+
+
+def rewrite(work: Compaction, piece: int, store: Store, *, new_id: Callable[[], str]) -> WrittenObject | None:
+    """Write one piece as one object; None where it has no records.
+
+    Raises ObjectMissing, Corrupt, Unavailable.  Nothing refers to the object until the job is committed.
+    """
+    key = work.pool.key
+    writer = ObjectWriter(store, key=key, object_id=new_id(), origin=work.origin, place=piece)
+    with writer:
+        for table in _records(work, work.pieces[piece], store):
+            writer.write(table)
+    return writer.written if writer.records else None
+
+
+def _records(work: Compaction, span: KeyRange, store: Store) -> Iterator[pa.Table]:
+    inside = [r for r in work.inputs if r.span.overlaps(span)]
+    rows = batch_rows(overlap_depth(tuple(inside)))
+    for cluster in clusters(inside):
+        tables = merged(
+            cluster,
+            store,
+            pool=work.pool.id,
+            span=span,
+            key=work.pool.key,
+            schema=work.schema,
+            ordered=True,
+            batch_rows=rows,
+        )
+        if len(cluster) > 1:
+            tables = combine_stream(tables, work.pool.key, work.rule)
+        if work.rule.kind == "upsert" and not work.keeps_markers:
+            tables = (without_markers(table) for table in tables)
+        yield from tables
+
+
+def draft(work: Compaction, written: Sequence[WrittenObject], *, author: str) -> Draft:
+    """The transaction of the job: inputs out, outputs in."""
+    actions: tuple[Action, ...] = (
+        *(RemoveReference(r.object, r.low) for r in work.inputs),
+        *(w.action for w in written),
+    )
+    return Draft(
+        id=work.origin.transaction,
+        branch=work.branch,
+        base=work.base,
+        author=author,
+        actions=actions,
+        schemas=tuple({w.action.schema: w.schema for w in written}.values()),
+        message=work.message,
+    )
+
+
+def pieces_for(outputs: int, *, size: int, parallelism: int) -> int:
+    """How many pieces to cut a job of `size` bytes into: about `outputs`, and no core of few without work."""
+    wanted = -(-outputs // parallelism) * parallelism if outputs < 4 * parallelism else outputs
+    return max(1, min(wanted, max(outputs, size // SMALLEST_PIECE)))
