@@ -4,22 +4,19 @@
 
 The driver cuts the batch into units; each unit is one task, in which a Python worker reads its files, sorts
 them within bounded memory and writes finished objects straight to their final names.  What comes back to
-the driver are only descriptions of objects.  The driver commits once, under a token: run again after a crash
-at any point, the batch is committed exactly once, and what a dead run had written is left to the vacuum.
-
-A bad record is an ordinary answer of a task, not a task failure that Spark would repeat.
+the driver are only descriptions of objects (`spread`).  The driver commits once, under a token: run again after a
+crash at any point, the batch is committed exactly once, and what a dead run had written is left to the vacuum.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 
 from lake_core import errors
 from lake_core.branch import Branch, Job, LoadResult
@@ -32,16 +29,16 @@ from lake_core.ingest.parquetfile import read_parquet, row_group_sizes
 from lake_core.ingest.sources import find_files
 from lake_core.lake import Lake
 from lake_core.naming import IdSource
+from lake_core.objects.write import WrittenObject
 from lake_core.planning.units import Part, Unit, plan_units, split_row_groups
-from lake_core.records import AddObject
 from lake_core.records.landed import LandedFile
 from lake_core.records.pools import PoolConfig
 from lake_core.store import open_store
+from spark_apps import spread as spreading
 from spark_apps.session import spark_session
 
 SMALLEST_UNIT = 8 << 20
 PLACES_A_UNIT = 100_000
-_ANSWER = "unit long, kind string, body binary, schema binary"
 
 
 @dataclass(frozen=True)
@@ -79,15 +76,15 @@ def ingest(
     job = target.job(token=token, message=message)
     if isinstance(job, LoadResult):
         return job
-    units = _units(files, format, parallelism or 2 * _default_parallelism(spark))
-    written = _run(spark, _work(lake, target, job, units, format)) if units else []
+    units = _units(files, format, parallelism or 2 * spreading.parallelism(spark))
+    work = _work(lake, target, job, units, format)
+    written = spreading.spread(spark, partial(build_unit, work), len(units))
     if consume:
         _check_unchanged(files)
-    schemas = {action.schema: schema for action, schema in written}
     return target.commit(
         job,
-        objects=[action for action, _ in written],
-        schemas=list(schemas.values()),
+        objects=[w.action for w in written],
+        schemas=list({w.action.schema: w.schema for w in written}.values()),
         sources=[f.source for f in files] if consume else None,
     )
 
@@ -98,15 +95,6 @@ def _check_unchanged(files: list[LandedFile]) -> None:
     changed = [f.uri for f in files if now.get(f.uri) != f.source]
     if changed:
         raise Conflict(f"{changed[0]} was changed while it was read; the next run takes it in as it is then")
-
-
-def _default_parallelism(spark: Any) -> int:
-    """Cores of the session; Spark Connect does not tell, but cuts a range into as many partitions."""
-    context = getattr(spark, "sparkContext", None)
-    if context is not None:
-        return int(context.defaultParallelism)
-    cut = "select spark_partition_id() as part from range(100000)"
-    return int(spark.sql(f"select max(part) + 1 as cores from ({cut})").first().cores)
 
 
 def _units(files: list[LandedFile], format: str, parallelism: int) -> list[Unit]:
@@ -134,69 +122,27 @@ def _work(lake: Lake, branch: Branch, job: Job, units: list[Unit], format: str) 
     )
 
 
-def _run(spark: Any, work: Work) -> list[tuple[AddObject, pa.Schema]]:
-    """All units as tasks; what they wrote, in the order of arrival."""
-    count = len(work.units)
-    answers = spark.range(0, count, 1, count).mapInArrow(_task(work), _ANSWER).collect()
-    failures = sorted((row for row in answers if row.kind != "object"), key=lambda row: row.unit)
-    if failures:
-        kind = getattr(errors, failures[0].kind)
-        raise kind(bytes(failures[0].body).decode())
-    objects = [
-        (
-            msgspec.msgpack.decode(row.body, type=AddObject),
-            pa.ipc.read_schema(pa.py_buffer(bytes(row.schema))),
-        )
-        for row in answers
-    ]
-    return sorted(objects, key=lambda pair: pair[0].place)
-
-
-def _task(work: Work) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield build_unit(work, work.units[number])
-
-    return run
-
-
-def build_unit(work: Work, unit: Unit) -> pa.RecordBatch:
-    """In a worker: read, sort, write; a row for each object, or one for the error."""
-    rows: list[tuple[int, str, bytes, bytes | None]]
-    try:
-        builder = ObjectBuilder(
-            open_store(work.store),
-            work.pool.key,
-            work.job.origin,
-            work.job.memory,
-            IdSource().new,
-            unit.number * PLACES_A_UNIT,
-            rule_of(work.pool.kind, work.pool.aggregates),
-        )
-        for part in unit.parts:
-            reading = work.readings[part.file]
-            if part.row_groups is None:
-                blocks = read_blocks(reading, format=work.format, null=work.null)
-            else:
-                blocks = read_parquet(reading, list(range(*part.row_groups)))
-            for block in blocks:
-                builder.add(block)
-        rows = [
-            (unit.number, "object", msgspec.msgpack.encode(w.action), w.schema.serialize().to_pybytes())
-            for w in builder.finish()
-        ]
-    except (errors.InvalidInput, errors.NotFound, errors.Corrupt) as error:
-        rows = [(unit.number, type(error).__name__, str(error).encode(), None)]
-    return pa.record_batch(
-        [
-            pa.array([r[0] for r in rows], pa.int64()),
-            pa.array([r[1] for r in rows], pa.string()),
-            pa.array([r[2] for r in rows], pa.binary()),
-            pa.array([r[3] for r in rows], pa.binary()),
-        ],
-        names=["unit", "kind", "body", "schema"],
+def build_unit(work: Work, number: int) -> list[WrittenObject]:
+    """In a worker: read, sort, write."""
+    unit = work.units[number]
+    builder = ObjectBuilder(
+        open_store(work.store),
+        work.pool.key,
+        work.job.origin,
+        work.job.memory,
+        IdSource().new,
+        unit.number * PLACES_A_UNIT,
+        rule_of(work.pool.kind, work.pool.aggregates),
     )
+    for part in unit.parts:
+        reading = work.readings[part.file]
+        if part.row_groups is None:
+            blocks = read_blocks(reading, format=work.format, null=work.null)
+        else:
+            blocks = read_parquet(reading, list(range(*part.row_groups)))
+        for block in blocks:
+            builder.add(block)
+    return builder.finish()
 
 
 def take_in_batch(batch: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,242 @@
+"""The compaction agent without Spark: which pools have work, the jobs themselves, and the report.
+
+Looking at a pool that has none costs a look at its journal and a plan, which is pure.  A job is rewritten piece by
+piece and committed as soon as it is finished; one that fails leaves the others standing, and one whose input another
+compaction took is dropped.  `run_jobs` is given how a job's pieces are rewritten: here one after another, in
+`spark_apps.compact` as Spark tasks.  Callers: the DAG, the Spark application, `lake compact`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lake_core.branch import Branch
+from lake_core.commits import Reference
+from lake_core.commits.state import MAIN
+from lake_core.compaction import Compaction
+from lake_core.compaction.work import pieces_for, rewrite
+from lake_core.errors import Conflict, LakeError
+from lake_core.lake import Lake
+from lake_core.objects.write import WrittenObject
+from lake_core.planning.compaction import CompactionPlan, plan_compaction, policy_of
+
+Rewriter = Callable[[Compaction], Sequence[WrittenObject]]
+
+
+@dataclass(frozen=True)
+class PoolWork:
+    """A pool, and what should be compacted in it."""
+
+    pool: str
+    branch: str
+    plan: CompactionPlan
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of one job.  `transaction` is None where its work was dropped, because another compaction took an
+    input meanwhile; sizes in bytes."""
+
+    pool: str
+    why: str
+    transaction: int | None
+    inputs: int
+    objects: int
+    records: int
+    size_in: int
+    size_out: int
+
+
+def plan_pool(
+    lake: Lake, name: str, *, branch: str = MAIN, strategy: str | None = None, now: float
+) -> PoolWork:
+    """The plan of the pool's policy, or of another strategy.  Raises NotFound, InvalidInput."""
+    pool = lake.pool(name)
+    policy = policy_of(pool.settings)
+    if strategy is not None:
+        policy = replace(policy, strategy=strategy)
+    references = pool.at(branch).references
+    plan = plan_compaction(references, policy, key=pool.config.key, kind=pool.config.kind, now=now)
+    return PoolWork(name, branch, plan)
+
+
+def find_work(
+    lake: Lake, *, pools: list[str] | None = None, branch: str = MAIN, now: float
+) -> list[PoolWork]:
+    """Pools with something to gain; of `pools`, if any are named.  Pools without the branch are passed by."""
+    names = pools or [p.name for p in lake.pools()]
+    found = []
+    for name in names:
+        if not pools and branch not in lake.pool(name).history.load().state.branches:
+            continue
+        work = plan_pool(lake, name, branch=branch, now=now)
+        if work.plan.jobs:
+            found.append(work)
+    return found
+
+
+def rewrite_here(branch: Branch) -> Rewriter:
+    """Rewrites the pieces of a job one after another in this process."""
+
+    def run(work: Compaction) -> list[WrittenObject]:
+        pieces = (rewrite(work, n, branch.store, new_id=branch.ids.new) for n in range(len(work.pieces)))
+        return [written for written in pieces if written is not None]
+
+    return run
+
+
+def run_jobs(
+    branch: Branch,
+    jobs: Sequence[tuple[Sequence[Reference], int, str]],
+    rewriter: Rewriter,
+    *,
+    parallelism: int = 1,
+    at_once: int = 1,
+    progress: Callable[[Done], None] = lambda done: None,
+) -> list[Done]:
+    """Carry out jobs (inputs, outputs wanted, why), `at_once` at a time, each committed as it finishes.
+
+    Raises the first failure after all jobs have been tried.
+    """
+
+    def run(job: tuple[Sequence[Reference], int, str]) -> Done | LakeError:
+        inputs, outputs, why = job
+        try:
+            size = sum(r.size for r in inputs)
+            wanted = pieces_for(outputs, size=size, parallelism=parallelism)
+            work = branch.begin_compaction(inputs, outputs=wanted, message=f"compaction: {why}")
+            written = rewriter(work)
+            try:
+                result = branch.commit_compaction(work, written)
+            except Conflict:
+                done = Done(branch.pool.name, why, None, len(inputs), 0, 0, size, 0)
+            else:
+                done = Done(
+                    branch.pool.name,
+                    why,
+                    result.transaction,
+                    result.inputs,
+                    result.objects,
+                    result.records,
+                    result.size_in,
+                    result.size_out,
+                )
+        except LakeError as error:
+            return error
+        progress(done)
+        return done
+
+    with ThreadPoolExecutor(max_workers=at_once) as threads:
+        outcomes = list(threads.map(run, jobs))
+    for outcome in outcomes:
+        if isinstance(outcome, LakeError):
+            raise outcome
+    return [outcome for outcome in outcomes if isinstance(outcome, Done)]
+
+
+def compact_pool(
+    lake: Lake,
+    work: PoolWork,
+    *,
+    progress: Callable[[Done], None] = lambda done: None,
+) -> list[Done]:
+    """All jobs of a plan, here."""
+    branch = lake.pool(work.pool).branch(work.branch)
+    jobs = [(job.inputs, job.outputs, job.why) for job in work.plan.jobs]
+    return run_jobs(branch, jobs, rewrite_here(branch), progress=progress)
+
+
+def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The agent's first task: pools with work as plain values, for one mapped task each.
+
+    `params`: lake, pools (none named: all), branch, dry_run.  A dry run prints the plans and gives none.
+    """
+    lake = Lake.open(params["lake"])
+    branch = params.get("branch") or MAIN
+    found = find_work(lake, pools=list(params.get("pools") or []), branch=branch, now=time.time())
+    for work in found:
+        for line in describe(work.plan, work.pool):
+            print(line)
+    if not found:
+        print("nothing to gain")
+    if params.get("dry_run"):
+        print("dry run: nothing is rewritten")
+        return []
+    return [
+        {
+            "lake": params["lake"],
+            "pool": work.pool,
+            "branch": work.branch,
+            "depth": work.plan.depth,
+            "jobs": [
+                {
+                    "inputs": [[r.object, r.low.hex()] for r in job.inputs],
+                    "outputs": job.outputs,
+                    "why": job.why,
+                }
+                for job in work.plan.jobs
+            ],
+        }
+        for work in found
+    ]
+
+
+def still_there(
+    held: Iterable[Reference], jobs: Sequence[Mapping[str, Any]]
+) -> list[tuple[list[Reference], int, str]]:
+    """The jobs as `find` gave them, of which every input is still held; the others somebody has done."""
+    known = {(r.object, r.low): r for r in held}
+    found = []
+    for job in jobs:
+        names = [(str(object_id), bytes.fromhex(low)) for object_id, low in job["inputs"]]
+        if all(name in known for name in names):
+            found.append(([known[name] for name in names], int(job["outputs"]), str(job["why"])))
+    return found
+
+
+def describe(plan: CompactionPlan, pool: str) -> list[str]:
+    """A plan in lines: the pool, then each job."""
+    lines = [
+        f"{pool}: depth {plan.depth:,}, {plan.depth_after:,} after {len(plan.jobs):,} jobs that rewrite "
+        f"{plan.rewritten:,} of {plan.size:,} bytes (write amplification {plan.write_amplification:.2f})"
+    ]
+    for job in plan.jobs:
+        lines.append(
+            f"  {len(job.inputs):,} references, {job.size:,} bytes, depth {job.depth:,}, into about "
+            f"{job.outputs:,} objects: {job.why}"
+        )
+    return lines
+
+
+def report(results: list[dict[str, Any]]) -> dict[str, int]:
+    """The agent's last task: a line a pool, and the totals."""
+    for r in results:
+        dropped = f", {r['dropped']} dropped (another compaction was faster)" if r["dropped"] else ""
+        print(
+            f"{r['pool']}: {r['jobs']} jobs{dropped}, {r['size_in']:,} bytes in {r['inputs']:,} references became "
+            f"{r['size_out']:,} bytes in {r['objects']:,} objects; depth {r['depth_before']}, now {r['depth_after']}"
+        )
+    counted = ("jobs", "dropped", "inputs", "objects", "size_in", "size_out")
+    totals = {"pools": len(results)} | {name: sum(int(r[name]) for r in results) for name in counted}
+    print(", ".join(f"{count:,} {name}" for name, count in totals.items()))
+    return totals
+
+
+def summary(pool: str, done: Sequence[Done], *, depth_before: int, depth_after: int) -> dict[str, Any]:
+    """What was done in a pool, as plain values for the report."""
+    kept = [d for d in done if d.transaction is not None]
+    return {
+        "pool": pool,
+        "jobs": len(kept),
+        "dropped": len(done) - len(kept),
+        "inputs": sum(d.inputs for d in kept),
+        "objects": sum(d.objects for d in kept),
+        "size_in": sum(d.size_in for d in kept),
+        "size_out": sum(d.size_out for d in kept),
+        "depth_before": depth_before,
+        "depth_after": depth_after,
+    }
