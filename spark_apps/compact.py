@@ -33,9 +33,7 @@ from spark_apps.spread import parallelism, spread
 JOBS_AT_ONCE = 4
 
 
-def compact(
-    spark: Any, branch: Branch, jobs: Sequence[tuple[Sequence[Reference], int, str]]
-) -> list[Done]:
+def compact(spark: Any, branch: Branch, jobs: Sequence[tuple[Sequence[Reference], int, str]]) -> list[Done]:
     """Carry out jobs (inputs, outputs wanted, why); raises the first failure after all have been tried."""
 
     def on_spark(work: Compaction) -> list[WrittenObject]:

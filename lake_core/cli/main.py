@@ -11,10 +11,11 @@ import sys
 from collections.abc import Sequence
 
 from lake_core.catalog.settings import span
-from lake_core.cli import data, history, pools, upkeep
+from lake_core.cli import compaction, data, history, pools, upkeep
 from lake_core.cli.output import RECORD_FORMATS
 from lake_core.errors import LakeError
 from lake_core.ingest.formats import FORMATS
+from lake_core.planning.compaction.policy import STRATEGIES
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -137,6 +138,16 @@ def build_parser() -> argparse.ArgumentParser:
 
     sub = command("inspect", history.inspect, "any object of the lake as JSON")
     sub.add_argument("name", metavar="NAME")
+
+    sub = command("compact", compaction.compact, "rewrite what overlaps, so that reading stays fast")
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("--branch", default="main", metavar="B")
+    sub.add_argument(
+        "--strategy",
+        choices=STRATEGIES,
+        help="instead of the pool's compact.strategy; full: all that overlaps into one run",
+    )
+    sub.add_argument("--dry-run", action="store_true", help="print the plan, change nothing")
 
     sub = command(
         "checkpoint", upkeep.checkpoint, "keep the state of a pool's history: opening it is quick then"

@@ -48,6 +48,7 @@ def parse_aggregates(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for part in text.split(",") if text else []:
         name, equals, function = part.strip().rpartition("=")
+        name = name.strip()
         if not equals or not name:
             raise InvalidInput(f"aggregate {part.strip()!r}: write FIELD=FN")
         if name in found:

@@ -142,21 +142,21 @@ class NativeMerge:
 
     def tables(self) -> Iterator[pa.Table]:
         """All records by key, sequence, place.  Raises Corrupt."""
+        stream = self._frame.execute_stream()
+        while (batch := self._next(stream)) is not None:  # ends with the files
+            found = batch.to_pyarrow()
+            if found.num_rows:
+                columns = [
+                    c if c.type == f.type else c.cast(f.type)
+                    for c, f in zip(found.columns, self._schema, strict=True)
+                ]
+                yield pa.Table.from_arrays(columns, schema=self._schema)
+
+    def _next(self, stream: Any) -> Any:
         try:
-            for batch in self._frame.execute_stream():
-                found = batch.to_pyarrow()
-                if found.num_rows:
-                    columns = [
-                        c if c.type == f.type else c.cast(f.type)
-                        for c, f in zip(found.columns, self._schema, strict=True)
-                    ]
-                    yield pa.Table.from_arrays(columns, schema=self._schema)
-        except LakeReadErrors as error:
+            return next(stream, None)
+        except Exception as error:  # of no class of its own
             raise Corrupt(f"one of {', '.join(self._names)}: cannot be decoded: {error}") from error
-
-
-LakeReadErrors = (pa.ArrowException, OSError, RuntimeError, ValueError)
-"""What DataFusion raises for a damaged file: the binding has no class of its own for it."""
 
 
 def _order(key: PoolKey) -> list[tuple[str, bool]]:

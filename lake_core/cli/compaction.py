@@ -1,0 +1,89 @@
+"""lake compact: the compaction agent's work on one pool, without Spark."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+
+from lake_core.cli.output import counted, human_size, print_json, say
+from lake_core.lake import Lake
+from lake_core.maintenance.compact import Done, compact_pool, plan_pool, summary
+from lake_core.planning.compaction import CompactionPlan
+
+
+def compact(args: Namespace) -> None:
+    """Plan by the pool's policy, run the jobs one after another; each is one transaction."""
+    lake = Lake.open(args.lake)
+    work = plan_pool(lake, args.pool, branch=args.branch, strategy=args.strategy, now=time.time())
+    if args.dry_run:
+        _print_plan(work.plan, args.pool, as_json=args.json)
+        return
+    done = compact_pool(lake, work, progress=lambda one: None if args.json else _say_job(one))
+    depth = lake.pool(args.pool).at(args.branch).depth
+    made = summary(args.pool, done, depth_before=work.plan.depth, depth_after=depth)
+    if args.json:
+        landed = [d for d in done if d.transaction is not None]
+        last = landed[-1] if landed else None
+        print_json(
+            {
+                "transaction": last.transaction if last else None,
+                "records": sum(d.records for d in landed),
+                **made,
+                "transactions": [d.transaction for d in landed],
+            }
+        )
+    elif not work.plan.jobs:
+        say(f"{args.pool}: nothing to gain; depth {work.plan.depth:,}")
+    else:
+        say(
+            f"{args.pool}: {human_size(made['size_in'])} in {counted(made['inputs'], 'reference')} became "
+            f"{human_size(made['size_out'])} in {counted(made['objects'], 'object')}; "
+            f"depth {work.plan.depth:,}, now {depth:,}"
+        )
+
+
+def _say_job(done: Done) -> None:
+    if done.transaction is None:
+        say(f"  dropped, another compaction was faster ({done.why})")
+        return
+    say(
+        f"  transaction {done.transaction:,}: {counted(done.inputs, 'reference')}, {human_size(done.size_in)}, "
+        f"became {counted(done.objects, 'object')}, {human_size(done.size_out)} ({done.why})"
+    )
+
+
+def _print_plan(plan: CompactionPlan, pool: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "pool": pool,
+                "depth": plan.depth,
+                "depth_after": plan.depth_after,
+                "size": plan.size,
+                "rewritten": plan.rewritten,
+                "write_amplification": round(plan.write_amplification, 4),
+                "jobs": [
+                    {
+                        "inputs": [r.object for r in job.inputs],
+                        "size": job.size,
+                        "depth": job.depth,
+                        "outputs": job.outputs,
+                        "why": job.why,
+                    }
+                    for job in plan.jobs
+                ],
+            }
+        )
+        return
+    if not plan.jobs:
+        say(f"{pool}: nothing to gain; depth {plan.depth:,}")
+        return
+    say(
+        f"{pool}: would rewrite {human_size(plan.rewritten)} of {human_size(plan.size)}; "
+        f"depth {plan.depth:,}, {plan.depth_after:,} after"
+    )
+    for job in plan.jobs:
+        say(
+            f"  {counted(len(job.inputs), 'reference')}, {human_size(job.size)}, depth {job.depth:,}, into about "
+            f"{counted(job.outputs, 'object')}: {job.why}"
+        )
