@@ -2,10 +2,10 @@
 
     find (no Spark) -> compact (mapped: a Spark job and its commits for each pool) -> report
 
-Policy is the pool's: `compact.*` (see `lake show`).  Pools with nothing to gain cost a look at their journal.  It may
-be stopped and run again at any point: every job is committed on its own, and never conflicts with a load, a delete
-or a replace.  Runs by schedule (LAKE_COMPACT_SCHEDULE, default hourly at a quarter past), from the trigger form and
-from the command line:
+Policy is the pool's: `compact.*` (see `lake show`).  Pools with nothing to gain cost a look at their journal.  It
+may be stopped and run again at any point: every job is committed on its own, and never conflicts with a load.  Runs
+by schedule (LAKE_COMPACT_SCHEDULE, default hourly at a quarter past), from the trigger form and from the command
+line:
 
     airflow dags trigger lake_compact --conf '{"pools": ["flights"], "dry_run": true}'
 """

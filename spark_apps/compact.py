@@ -60,8 +60,8 @@ def progress_line(done: Done) -> str:
     if done.transaction is None:
         return f"{done.pool}: dropped, another compaction was faster ({done.why})"
     return (
-        f"{done.pool}: transaction {done.transaction:,}: {done.inputs:,} references, {done.size_in:,} bytes, became "
-        f"{done.objects:,} objects, {done.size_out:,} bytes ({done.why})"
+        f"{done.pool}: transaction {done.transaction:,}: {done.inputs:,} references, {done.size_in:,} bytes, "
+        f"became {done.objects:,} objects, {done.size_out:,} bytes ({done.why})"
     )
 
 

@@ -35,6 +35,16 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _ratio(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 1 < value < 1000:
+        raise ValueError("use a number above 1, such as 1.5")
+    return value
+
+
 _SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 _SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -80,6 +90,19 @@ KNOWN: dict[str, Setting] = {
         span, "30d", "states this old can be read; transactions older than that are purged"
     ),
     "token.keep": Setting(span, "30d", "a token is remembered at least this long"),
+    "compact.strategy": Setting(
+        _one_of("size_ratio", "depth", "time_window", "full"),
+        "size_ratio",
+        "what compaction merges, and when",
+    ),
+    "compact.target_size": Setting(_size, "128MiB", "about how large compaction makes objects"),
+    "compact.depth": Setting(_count, "8", "at most so many objects should overlap at a key"),
+    "compact.ratio": Setting(
+        _ratio, "2", "objects are alike, and worth merging, when together they are so many times the largest"
+    ),
+    "compact.window": Setting(span, "1d", "time_window: so much of the key's time is one window"),
+    "compact.most_inputs": Setting(_count, "64", "most objects in one compaction job"),
+    "compact.most_bytes": Setting(_size, "4GiB", "most bytes in one compaction job"),
     "ingest.source": Setting(
         str, "", "where files land: a folder or a glob; empty: the ingest agent passes by"
     ),

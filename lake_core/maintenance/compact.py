@@ -1,9 +1,9 @@
 """The compaction agent without Spark: which pools have work, the jobs themselves, and the report.
 
 Looking at a pool that has none costs a look at its journal and a plan, which is pure.  A job is rewritten piece by
-piece and committed as soon as it is finished; one that fails leaves the others standing, and one whose input another
-compaction took is dropped.  `run_jobs` is given how a job's pieces are rewritten: here one after another, in
-`spark_apps.compact` as Spark tasks.  Callers: the DAG, the Spark application, `lake compact`.
+piece and committed as soon as it is finished; one that fails leaves the others standing, and one whose input
+another compaction took is dropped.  `run_jobs` is given how a job's pieces are rewritten: here one after another,
+in `spark_apps.compact` as Spark tasks.  Callers: the DAG, the Spark application, `lake compact`.
 """
 
 from __future__ import annotations
@@ -218,7 +218,8 @@ def report(results: list[dict[str, Any]]) -> dict[str, int]:
         dropped = f", {r['dropped']} dropped (another compaction was faster)" if r["dropped"] else ""
         print(
             f"{r['pool']}: {r['jobs']} jobs{dropped}, {r['size_in']:,} bytes in {r['inputs']:,} references became "
-            f"{r['size_out']:,} bytes in {r['objects']:,} objects; depth {r['depth_before']}, now {r['depth_after']}"
+            f"{r['size_out']:,} bytes in {r['objects']:,} objects; "
+            f"depth {r['depth_before']}, now {r['depth_after']}"
         )
     counted = ("jobs", "dropped", "inputs", "objects", "size_in", "size_out")
     totals = {"pools": len(results)} | {name: sum(int(r[name]) for r in results) for name in counted}

@@ -1,9 +1,9 @@
-"""Writers and a purger, killed at random moments: what was acknowledged is there, exactly once.
+"""Writers, a purger and compactors, killed at random moments: what was acknowledged is there, exactly once.
 
-    python -m tests.acceptance.killed_writers URI SECONDS [--writers 8]
+    python -m tests.acceptance.killed_writers URI SECONDS [--writers 8] [--compactors 2] [--moment 1]
 
-Each writer appends records that name it and count up, and writes down what was acknowledged.  Every moment one
-process is killed (SIGKILL) and another started in its place.  S3 options come from LAKE_S3 (JSON).  Called by
+Each writer appends records that name it and count up, and writes down what was acknowledged.  A compactor plans by
+the pool's policy, and writes down how deep it found the pool and left it.  Every moment one process is killed (SIGKILL) and another started in its place.  S3 options come from LAKE_S3 (JSON).  Called by
 the test beside it for a few seconds, and by hand for minutes.
 """
 
@@ -25,8 +25,10 @@ from typing import Any
 import pyarrow as pa
 
 from lake_core.lake import Lake
+from lake_core.maintenance.compact import compact_pool, plan_pool
 
 POOL = "killed"
+KEYS = 10
 MOMENT = 1.0
 
 
@@ -35,12 +37,17 @@ def options() -> dict[str, Any]:
     return dict(json.loads(os.environ.get("LAKE_S3", "{}")))
 
 
+def batch(writer: str, number: int) -> pa.Table:
+    """What is appended at once: as many records as there are keys, so that all objects overlap."""
+    return pa.table({"k": list(range(KEYS)), "writer": [writer] * KEYS, "number": [number] * KEYS})
+
+
 def write(uri: str, writer: str, acknowledged: str) -> None:
     """A writer: appends until it is killed."""
     branch = Lake.open(uri, options=options()).pool(POOL).branch()
     with open(acknowledged, "a") as file:
         for number in range(10**9):
-            branch.append(pa.table({"writer": [writer], "number": [number]}))
+            branch.append(batch(writer, number))
             file.write(f"{number}\n")
             file.flush()
 
@@ -60,10 +67,31 @@ def tend(uri: str) -> None:
         time.sleep(0.2)
 
 
-def stress(uri: str, *, seconds: float, writers: int, folder: Path) -> dict[str, int]:
+def compact(uri: str, notes: str) -> None:
+    """A compactor: plans and rewrites until it is killed."""
+    lake = Lake.open(uri, options=options())
+    with open(notes, "a") as file:
+        while True:  # until it is killed
+            work = plan_pool(lake, POOL, now=time.time())
+            done = compact_pool(lake, work)
+            landed = sum(one.transaction is not None for one in done)
+            file.write(f"{work.plan.depth} {landed} {len(done) - landed}\n")
+            file.flush()
+            time.sleep(0.2)
+
+
+def stress(
+    uri: str,
+    *,
+    seconds: float,
+    writers: int,
+    folder: Path,
+    compactors: int = 0,
+    moment: float = MOMENT,
+) -> dict[str, int]:
     """Runs it all and checks; what happened.  Raises AssertionError."""
     lake = Lake.create(uri, options=options())
-    lake.create_pool(POOL, key="writer,number")
+    lake.create_pool(POOL, key="k")
     chance = random.Random(1)
     started = 0
     running: list[tuple[str, subprocess.Popen[bytes]]] = []
@@ -71,7 +99,10 @@ def stress(uri: str, *, seconds: float, writers: int, folder: Path) -> dict[str,
     def start(role: str) -> None:
         nonlocal started
         started += 1
-        words = [role, uri] if role == "tend" else [role, uri, f"w{started}", str(folder / f"w{started}")]
+        notes = str(folder / f"{role}{started}")
+        words = {"tend": [role, uri], "compact": [role, uri, notes]}.get(
+            role, [role, uri, f"w{started}", notes]
+        )
         command = [sys.executable, "-m", "tests.acceptance.killed_writers", "--role", *words]
         running.append((role, subprocess.Popen(command)))
 
@@ -80,9 +111,11 @@ def stress(uri: str, *, seconds: float, writers: int, folder: Path) -> dict[str,
         for _ in range(writers):
             start("write")
         start("tend")
+        for _ in range(compactors):
+            start("compact")
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            time.sleep(MOMENT * chance.random() * 2)
+            time.sleep(moment * chance.random() * 2)
             role, process = running.pop(chance.randrange(len(running)))
             assert process.poll() is None, f"a {role} ended by itself: {process.returncode}"
             process.send_signal(signal.SIGKILL)
@@ -95,44 +128,64 @@ def stress(uri: str, *, seconds: float, writers: int, folder: Path) -> dict[str,
             process.wait()
     before = time.monotonic()
     fresh = Lake.open(uri, options=options())
-    result = fresh.pool(POOL).branch().append(pa.table({"writer": ["last"], "number": [0]}))
+    result = fresh.pool(POOL).branch().append(batch("last", 0))
     assert result.transaction is not None
     took = time.monotonic() - before
     table = fresh.pool(POOL).at().to_table()
     found = collections.Counter(zip(table["writer"].to_pylist(), table["number"].to_pylist(), strict=True))
-    twice = [key for key, count in found.items() if count > 1]
-    assert not twice, f"in the pool more than once: {twice[:5]}"
+    wrong = [key for key, count in found.items() if count != KEYS]
+    assert not wrong, f"in the pool more than once, or in part: {wrong[:5]}"
     acknowledged = [
-        (path.name, int(line))
-        for path in folder.iterdir()
+        (f"w{path.name.removeprefix('write')}", int(line))
+        for path in folder.glob("write*")
         for line in path.read_text().splitlines(keepends=True)
         if line.endswith("\n")
     ]
     lost = [key for key in acknowledged if key not in found]
     assert not lost, f"acknowledged and not there: {lost[:5]}"
+    found_by = [
+        [int(word) for word in line.split()]
+        for path in folder.glob("compact*")
+        for line in path.read_text().splitlines(keepends=True)
+        if line.endswith("\n")
+    ]
     marks = fresh.pool(POOL).history.journal.marks()
     return {
         "acknowledged": len(acknowledged),
-        "in the pool": sum(found.values()),
+        "in the pool": len(found),
         "killed": killed,
         "entries": result.transaction,
         "purged": marks.fence,
         "next commit ms": round(took * 1000),
+        "compactions": sum(landed for _, landed, _ in found_by),
+        "dropped": sum(dropped for _, _, dropped in found_by),
+        "deepest found": max((depth for depth, _, _ in found_by), default=0),
+        "depth": fresh.pool(POOL).at().depth,
     }
 
 
 def main() -> int:
     if sys.argv[1] == "--role":
         role, *words = sys.argv[2:]
-        tend(*words) if role == "tend" else write(*words)
+        {"tend": tend, "compact": compact, "write": write}[role](*words)
         return 0
     parser = argparse.ArgumentParser(description="Writers and a purger, killed at random moments.")
     parser.add_argument("uri")
     parser.add_argument("seconds", type=float)
     parser.add_argument("--writers", type=int, default=8)
+    parser.add_argument("--compactors", type=int, default=0)
+    parser.add_argument("--moment", type=float, default=MOMENT, help="seconds between kills, on average")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(stress(args.uri, seconds=args.seconds, writers=args.writers, folder=Path(folder))))
+        found = stress(
+            args.uri,
+            seconds=args.seconds,
+            writers=args.writers,
+            folder=Path(folder),
+            compactors=args.compactors,
+            moment=args.moment,
+        )
+    print(json.dumps(found))
     return 0
 
 

@@ -9,7 +9,7 @@ import sys
 from lake_core.cli.output import human_size, print_table
 from tests.benchmarks.measure import Measure
 
-NAMES = ("zeek", "ingest", "scan", "commits", "opening")
+NAMES = ("zeek", "ingest", "scan", "commits", "opening", "compaction", "reading")
 
 
 def main() -> int:

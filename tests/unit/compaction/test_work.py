@@ -5,6 +5,7 @@ Random subsets in random order against a dictionary: tests/properties/test_lake_
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pyarrow as pa
@@ -94,7 +95,7 @@ def test_outputs_follow_each_other_and_share_no_key(lake: Lake, monkeypatch: pyt
     done = pool.branch().compact(pool.at().references, outputs=4)
     assert done.objects == 4
     held = pool.at().references
-    assert all(a.high <= b.low for a, b in zip(held, held[1:], strict=False))
+    assert all(a.high <= b.low for a, b in itertools.pairwise(held))
     assert max(r.records for r in held) < 2 * min(r.records for r in held)
     assert rows(pool) == before
 
@@ -157,7 +158,7 @@ def test_delete_markers_go_only_where_nothing_older_is_left_to_hide(lake: Lake) 
     pool = filled(lake, {"k": [1, 2]}, {"k": [1, 2], "x": [0, 0]}, kind="upsert")
     pool.branch().append(marked(2))
     assert [r["k"] for r in rows(pool)] == [1]
-    first, second, third = sorted(pool.at().references, key=lambda r: r.seq)
+    _first, second, third = sorted(pool.at().references, key=lambda r: r.seq)
     assert (
         pool.branch().compact([second, third]).records == 2
     )  # the marker still hides the first load's record

@@ -1,0 +1,53 @@
+"""What a plan is: jobs, and what they would do to the pool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lake_core.commits import Reference
+from lake_core.keys import KeyRange
+
+
+@dataclass(frozen=True)
+class CompactionJob:
+    """References to be merged into one sorted run of objects of about the target size.
+
+    `inputs` are in order of their low bound, then of arrival; `why` is for people.  `size` (bytes) and `records` are
+    those of the inputs' objects, more than what is merged where references are clipped.  `depth` is the most
+    inputs on one key: what the merge must hold open.  `outputs` is about how many objects will be made.
+    """
+
+    inputs: tuple[Reference, ...]
+    why: str
+    span: KeyRange
+    size: int
+    records: int
+    depth: int
+    outputs: int
+
+
+@dataclass(frozen=True)
+class CompactionPlan:
+    """Jobs with disjoint inputs, widest gain first.
+
+    `references`, `size` (bytes) and `depth` are those of the pool as it is, `depth_after` its depth when all jobs are
+    done.  A plan without jobs stays without until references change, or until `stands_until` (seconds since
+    1970; infinite but for `time_window`, where the next window closes then).
+    """
+
+    jobs: tuple[CompactionJob, ...]
+    references: int
+    size: int
+    depth: int
+    depth_after: int
+    stands_until: float
+
+    @property
+    def rewritten(self) -> int:
+        """Bytes that the jobs read, and write again."""
+        return sum(job.size for job in self.jobs)
+
+    @property
+    def write_amplification(self) -> float:
+        """Bytes rewritten for each byte of the pool."""
+        return self.rewritten / self.size if self.size else 0.0
