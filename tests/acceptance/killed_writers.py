@@ -3,8 +3,9 @@
     python -m tests.acceptance.killed_writers URI SECONDS [--writers 8] [--compactors 2] [--moment 1]
 
 Each writer appends records that name it and count up, and writes down what was acknowledged.  A compactor plans by
-the pool's policy, and writes down how deep it found the pool and left it.  Every moment one process is killed (SIGKILL) and another started in its place.  S3 options come from LAKE_S3 (JSON).  Called by
-the test beside it for a few seconds, and by hand for minutes.
+the pool's policy, and writes down how deep it found the pool.  Every moment one process is killed (SIGKILL) and
+another started in its place.  S3 options come from LAKE_S3 (JSON).  Called by the tests beside it for a few
+seconds, and by hand for minutes.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ def measures() -> list[Measure]:
     run("load", "tests.benchmarks.compaction:load", "0.2", small, str(RUNS))
     run("load", "tests.benchmarks.compaction:load", "2", parts, str(PARTS))
     module = "tests.benchmarks.compaction:"
-    found = [
+    return [
         run("floor: DataFusion copy", module + "datafusion_copy", big),
         run("floor: duckdb copy", module + "duckdb_copy", big),
         run("floor: pyarrow copy, 2 processes", module + "pyarrow_copy", big),
@@ -211,4 +211,3 @@ def measures() -> list[Measure]:
         run(f"scan of {PARTS} small overlapping objects", module + "lake_scan", parts),
         run("the same compacted", module + "lake_scan", parts, "1"),
     ]
-    return found

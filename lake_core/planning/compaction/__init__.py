@@ -1,6 +1,16 @@
+"""What compaction should rewrite: a snapshot's references, a policy and a time give a plan; pure.
+
+The measure is the depth: how many references overlap at a key, which is what a reader of that key must merge.  A
+strategy is a small function that claims references for jobs (`size_ratio`, `depth`, `time_window`, `full`);
+`neighbours` joins small objects that overlap nothing; `plan` puts them together and bounds them.  Jobs of a plan
+share no input, and planning what its own jobs leave comes to an end, since every job leaves fewer references, or
+less overlap, than it takes.
+
+The theory, and what the simulator measured, is in docs/compaction.md.
+"""
+
 from lake_core.planning.compaction.jobs import CompactionJob, CompactionPlan
-from lake_core.planning.compaction.layout import lay_out
 from lake_core.planning.compaction.plan import plan_compaction
 from lake_core.planning.compaction.policy import CompactionPolicy, policy_of
 
-__all__ = ["CompactionJob", "CompactionPlan", "CompactionPolicy", "lay_out", "plan_compaction", "policy_of"]
+__all__ = ["CompactionJob", "CompactionPlan", "CompactionPolicy", "plan_compaction", "policy_of"]

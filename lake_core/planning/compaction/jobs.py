@@ -12,9 +12,9 @@ from lake_core.keys import KeyRange
 class CompactionJob:
     """References to be merged into one sorted run of objects of about the target size.
 
-    `inputs` are in order of their low bound, then of arrival; `why` is for people.  `size` (bytes) and `records` are
-    those of the inputs' objects, more than what is merged where references are clipped.  `depth` is the most
-    inputs on one key: what the merge must hold open.  `outputs` is about how many objects will be made.
+    `inputs` are in order of their low bound, then of arrival; `why` is for people.  `size` (bytes) and `records`
+    are those of the inputs' objects, more than what is merged where references are clipped.  `depth` is the most
+    inputs on one key; `outputs` about how many objects will be made.
     """
 
     inputs: tuple[Reference, ...]
@@ -28,11 +28,10 @@ class CompactionJob:
 
 @dataclass(frozen=True)
 class CompactionPlan:
-    """Jobs with disjoint inputs, widest gain first.
+    """Jobs with disjoint inputs, by key.
 
-    `references`, `size` (bytes) and `depth` are those of the pool as it is, `depth_after` its depth when all jobs are
-    done.  A plan without jobs stays without until references change, or until `stands_until` (seconds since
-    1970; infinite but for `time_window`, where the next window closes then).
+    `references`, `size` (bytes) and `depth` are those of the pool as it is, `depth_after` its depth when all jobs
+    are done.
     """
 
     jobs: tuple[CompactionJob, ...]
@@ -40,11 +39,10 @@ class CompactionPlan:
     size: int
     depth: int
     depth_after: int
-    stands_until: float
 
     @property
     def rewritten(self) -> int:
-        """Bytes that the jobs read, and write again."""
+        """Bytes that the jobs read, and about write again."""
         return sum(job.size for job in self.jobs)
 
     @property

@@ -1,105 +1,113 @@
-"""How the references of a pool lie on its keys: where each begins and ends, how deep they lie, how dense each is.
+"""How references lie on the keys: depths, regions that are deep, and runs.
 
-Bounds are replaced by their ranks among all bounds, so that the rest is arithmetic on integers.  Between two
-neighbouring bounds lies an *interval*: the references that cover it are the same at each of its keys.
-
-The *share* of a reference is the part of all bytes in its own range that it holds itself.  It is what the
-strategies compare instead of sizes.  A run of 100 objects of 128 MB and a single one of 128 MB that spans them
-all have objects of one size, but the single one's share is a hundredth of theirs, and merging it into them
-would rewrite a hundred times its bytes.  A share of 1/n means that the range holds n times what the reference
-does, whether the run it belongs to was cut into one object or a thousand, and whether keys are dense there or
-not.  (Cassandra's unified strategy levels its runs by density for the same reason; it can divide by a width
-because its keys are hashed.)
-
-Bytes are attributed to intervals by expectation and maximization for data known only up to an interval (Turnbull
-1976): begin with every interval alike, spread each reference over its intervals as the bytes found so far are
-spread, add up, repeat.  A few rounds are enough: what matters is that narrow objects pull the bytes of wide
-ones to where the keys are.
+A *region* is a longest range of keys with at least so many references on each.  A *run* is what readers see as one
+sorted file: references that share no key and have the same ages, such as the outputs of one compaction.  Runs are
+what strategies compare, since a run of a hundred objects is as expensive to rewrite as one object of that size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from lake_core.commits import Reference
-from lake_core.commits.reference import in_order
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-
-_ROUNDS = 4
+from lake_core.keys import KeyRange
 
 
 @dataclass(frozen=True)
-class Layout:
-    """References by low bound, then by arrival; in all else they are known by their place in that order.
+class Region:
+    """A range of keys, the references that overlap it (by low bound), and how deep it is at its deepest."""
 
-    `begin` and `end` are ranks; `depth` is how many references cover each interval; `held` the bytes below
-    each rank.
-    """
+    span: KeyRange
+    references: tuple[Reference, ...]
+    depth: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """References that follow each other in key order, of the same ages."""
 
     references: tuple[Reference, ...]
-    bounds: tuple[bytes, ...]
-    begin: Ints
-    end: Ints
-    size: Ints
-    depth: Ints
-    held: Floats
-    share: Floats
-    reach: Ints
+    size: int
 
-    def between(self, begin: int, end: int) -> float:
-        """Bytes of all references in the intervals [begin, end)."""
-        return float(self.held[end] - self.held[begin])
-
-    def overlapping(self, begin: int, end: int) -> Ints:
-        """The references that share a key with the intervals [begin, end)."""
-        first = int(np.searchsorted(self.reach, begin, side="right"))  # all before end at or below `begin`
-        last = int(np.searchsorted(self.begin, end, side="left"))
-        return np.flatnonzero(self.end[first:last] > begin) + first
+    @property
+    def age(self) -> tuple[int, int]:
+        """By the newest record, then by arrival: runs in this order are from old to new."""
+        return self.references[0].seq, self.references[0].place
 
 
-def lay_out(references: Sequence[Reference]) -> Layout:
-    """The layout of references of one sub-pool, given in any order."""
-    ordered = in_order(references)
-    bounds = sorted({bound for r in ordered for bound in (r.low, r.high)})
-    rank = {bound: at for at, bound in enumerate(bounds)}
-    begin = np.array([rank[r.low] for r in ordered], np.int64)
-    end = np.array([rank[r.high] for r in ordered], np.int64)
-    size = np.array([r.size for r in ordered], np.int64)
-    held = _held(begin, end, np.maximum(size, 1).astype(np.float64), intervals=max(0, len(bounds) - 1))
-    return Layout(
-        references=tuple(ordered),
-        bounds=tuple(bounds),
-        begin=begin,
-        end=end,
-        size=size,
-        depth=covering(begin, end, intervals=max(0, len(bounds) - 1)),
-        held=held,
-        share=np.maximum(size, 1) / np.maximum(held[end] - held[begin], 1.0),
-        reach=np.maximum.accumulate(end) if len(end) else end,
-    )
+def depth_of(references: Iterable[Reference]) -> int:
+    """The most references on one key."""
+    depth = deepest = 0
+    for _, step in _edges(references):
+        depth += step
+        deepest = max(deepest, depth)
+    return deepest
 
 
-def covering(begin: Ints, end: Ints, *, intervals: int) -> Ints:
-    """How many of the ranges cover each interval."""
-    steps = np.bincount(begin, minlength=intervals + 1) - np.bincount(end, minlength=intervals + 1)
-    return np.cumsum(steps)[:intervals]
+def regions(references: Sequence[Reference], *, least: int) -> list[Region]:
+    """The ranges of keys on which lie at least so many of the references (2 or more), by key."""
+    found: list[tuple[bytes, bytes, int]] = []
+    depth = deepest = 0
+    begin: bytes | None = None
+    for key, step in _edges(references):
+        depth += step
+        if begin is None and depth >= least:
+            begin, deepest = key, depth
+        elif begin is not None and depth < least:
+            if begin < key:
+                found.append((begin, key, deepest))
+            begin = None
+        deepest = max(deepest, depth)
+    ordered = sorted(references, key=lambda r: r.order)
+    lows = [r.low for r in ordered]
+    reach = _reaches(ordered)
+    made = []
+    for low, high, deep in found:
+        # what begins before the region's end, from the first that reaches into it on
+        inside = ordered[bisect_left(reach, True, key=lambda high: high > low) : bisect_left(lows, high)]
+        made.append(Region(KeyRange(low, high), tuple(r for r in inside if r.high > low), deep))
+    return made
 
 
-def _held(begin: Ints, end: Ints, size: Floats, *, intervals: int) -> Floats:
-    mass = np.ones(intervals)
-    for _ in range(_ROUNDS):
-        below = _below(mass)
-        rate = size / np.maximum(below[end] - below[begin], np.finfo(float).tiny)
-        steps = np.bincount(begin, rate, intervals + 1) - np.bincount(end, rate, intervals + 1)
-        mass = mass * np.maximum(np.cumsum(steps)[:intervals], 0.0)
-    return _below(mass)
+def runs(references: Sequence[Reference]) -> list[Run]:
+    """The references as runs, from old to new."""
+    by_age: dict[tuple[int, int, bool], list[list[Reference]]] = {}
+    for reference in sorted(references, key=lambda r: r.order):
+        alike = by_age.setdefault((reference.first_seq, reference.seq, reference.oldest is not None), [])
+        for run in alike:
+            if run[-1].high <= reference.low:
+                run.append(reference)
+                break
+        else:
+            alike.append([reference])
+    found = [Run(tuple(run), sum(r.size for r in run)) for alike in by_age.values() for run in alike]
+    return sorted(found, key=lambda run: (run.age, run.references[0].object))
 
 
-def _below(mass: Floats) -> Floats:
-    return np.concatenate((np.zeros(1), np.cumsum(mass)))
+def islands(references: Sequence[Reference]) -> list[list[Reference]]:
+    """The references in groups that share no key with each other, by key."""
+    found: list[list[Reference]] = []
+    reach = b""
+    for reference in sorted(references, key=lambda r: r.order):
+        if found and reference.low < reach:
+            found[-1].append(reference)
+            reach = max(reach, reference.high)
+        else:
+            found.append([reference])
+            reach = reference.high
+    return found
+
+
+def _edges(references: Iterable[Reference]) -> list[tuple[bytes, int]]:
+    """Where depth changes; at equal bounds the ends come first, since ranges are half-open."""
+    return sorted(edge for r in references for edge in ((r.low, 1), (r.high, -1)))
+
+
+def _reaches(ordered: Sequence[Reference]) -> list[bytes]:
+    """For each reference the farthest end of it and those before it."""
+    reach: list[bytes] = []
+    for reference in ordered:
+        reach.append(max(reach[-1], reference.high) if reach else reference.high)
+    return reach

@@ -1,59 +1,59 @@
-"""The window of the key's time that a reference belongs to: that of its newest key.
+"""Time windows: which window of the key's time a reference lies in.
 
-The time of a key is a date, a timestamp, or a number that counts seconds since 1970, or milli-, micro- or
-nanoseconds, told by its magnitude.
+For pools whose leading key field is a time (a timestamp, a date, or a number of seconds).  A window that has ended
+a window ago is closed: what is in it is brought into one run, once; later stragglers gather until they are as deep
+as the policy bears.  References that span several windows belong to the open ones.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import decimal
-import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from lake_core.commits import Reference
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import Instant, Value, class_of, decode_key
 
-_EPOCH = dt.date(1970, 1, 1)
 _DAY = 86_400.0
-_TIMES = ("timestamp", "timestamp with zone")
-_PER_SECOND = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
-"""Numbers from the first on count so many to the second (1e11 seconds is the year 5138)."""
 
 
-def window_of(reference: Reference, *, key: PoolKey, length: float) -> int | None:
-    """Window n is [n * length, (n + 1) * length) in seconds since 1970; None where the key has no time.
+@dataclass(frozen=True)
+class Windowed:
+    """References by window: of closed windows each, and all others."""
 
-    Raises InvalidInput where the leading key field cannot be a time.
-    """
-    if not key.fields:
-        raise InvalidInput("compaction by time_window: the pool has no key, hence no time; use size_ratio")
-    leading = key.fields[0]
-    newest = reference.low if leading.descending else reference.high
-    values = decode_key(newest, PoolKey((leading,)))
-    if not values or values[0] is None:  # an open bound, or only nulls
-        return None
-    seconds = _seconds(values[0])
-    if seconds is None:
-        raise InvalidInput(
-            f"compaction by time_window: the leading key field {leading.name!r} is a {class_of(values[0])}, not a date, "
-            f"timestamp or number; use another strategy (compact.strategy)"
+    closed: tuple[tuple[Reference, ...], ...]
+    open: tuple[Reference, ...]
+
+
+def by_window(references: Sequence[Reference], *, key: PoolKey, seconds: float, now: float) -> Windowed:
+    """Raises InvalidInput where the leading key field is no time."""
+    closed: dict[int, list[Reference]] = {}
+    rest: list[Reference] = []
+    leading = PoolKey(key.fields[:1])
+    for reference in references:
+        bounds = sorted(
+            _seconds(decode_key(bound, leading), leading) // seconds
+            for bound in (reference.low, reference.high)
         )
-    return math.floor(seconds / length) if math.isfinite(seconds) else None
+        if bounds[0] == bounds[1] and (bounds[1] + 2) * seconds <= now:
+            closed.setdefault(int(bounds[0]), []).append(reference)
+        else:
+            rest.append(reference)
+    return Windowed(tuple(tuple(held) for _, held in sorted(closed.items())), tuple(rest))
 
 
-def closes(window: int, *, length: float) -> float:
-    """When a window is taken to hold all its data: its end and once its length, in seconds since 1970."""
-    return (window + 2) * length
-
-
-def _seconds(value: Value) -> float | None:
-    if isinstance(value, Instant):
-        return value[1] + value[2] / 1e9 if class_of(value) in _TIMES else None
+def _seconds(values: tuple[Value, ...], leading: PoolKey) -> float:
+    """Since 1970.  A null, which the first key of a pool is never, would be before all time."""
+    value = values[0] if values else None
+    if isinstance(value, Instant) and value[0] in (0x08, 0x09):
+        return float(value[1])
     if isinstance(value, dt.date):
-        return (value - _EPOCH).days * _DAY
-    if isinstance(value, bool) or not isinstance(value, int | float | decimal.Decimal):
-        return None
-    number = float(value)
-    return next((number / rate for limit, rate in _PER_SECOND if abs(number) >= limit), number)
+        return (value.toordinal() - dt.date(1970, 1, 1).toordinal()) * _DAY
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    raise InvalidInput(
+        f"compaction by time_window: the key field {leading.fields[0].name!r} is a {class_of(value)}, not a "
+        "timestamp, a date or a number of seconds; use another compact.strategy"
+    )
