@@ -71,6 +71,6 @@ def test_where_there_is_no_lake_none_is_opened(store: ScriptedStore) -> None:
         Lake.open_on(store)
 
 
-def test_a_pool_of_a_kind_that_cannot_be_made_yet_is_refused(store: ScriptedStore) -> None:
-    with pytest.raises(InvalidInput, match="upsert"):
-        Lake.create_on(store).create_pool("p", key="k", kind="upsert")
+def test_a_pool_of_an_unknown_kind_is_refused(store: ScriptedStore) -> None:
+    with pytest.raises(InvalidInput, match="kind 'log': there are append, upsert, aggregate"):
+        Lake.create_on(store).create_pool("p", key="k", kind="log")
