@@ -1,5 +1,5 @@
-"""Questions to a lake: `sql` runs SQL over pools, `meta` makes the lake's own tables."""
+"""Questions to a lake: `sql` runs SQL over pools, `tables` gives the lake's own tables, which `meta` makes."""
 
-from lake_core.query.sql import meta_table, query
+from lake_core.query.sql import query
 
-__all__ = ["meta_table", "query"]
+__all__ = ["query"]

@@ -27,13 +27,11 @@ import pyarrow.dataset as ds
 from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.lake import Lake
 from lake_core.objects.types import is_json, json_field
-from lake_core.query import meta
-from lake_core.records.transactions import PLACES
+from lake_core.query.tables import is_own_table, own_table
 from lake_core.scan.scan import result_schema
 from lake_core.view import View
 
 _GIVES_ROWS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
-META = ("branches", "log", "objects", "references")
 
 
 def query(lake: Lake, sql: str) -> pa.RecordBatchReader:
@@ -158,33 +156,10 @@ def _one_line(error: Exception) -> str:
 
 
 def _table(lake: Lake, name: str, raised: list[LakeError]) -> Any:
-    base, colon, kind = name.rpartition(":")
-    if colon and base == "lake":
-        if kind != "pools":
-            raise NotFound(f'table "{name}" does not exist; there is "lake:pools"')
-        return meta.pools_table(lake.pools())
-    if colon:
-        return meta_table(lake, base, kind)
+    if is_own_table(name):
+        return own_table(lake, name)
     pool, _, revision = name.partition("@")
     return PoolDataset(lake.pool(pool).at(revision or "main"), raised)
-
-
-def meta_table(lake: Lake, pool_name: str, kind: str) -> pa.Table:
-    """One of the pool's own tables; raises NotFound."""
-    pool_name, _, revision = pool_name.partition("@")
-    pool = lake.pool(pool_name)
-    view = pool.at(revision or "main")
-    snapshot = view.state.branches[view.branch].snapshot
-    match kind:
-        case "branches":
-            return meta.branches_table(view.state)
-        case "log":
-            return meta.log_table((n, t) for n, t in pool.log() if n <= view.n)
-        case "objects" | "references":
-            held = [r for sub in ("", *snapshot.sub_pools()) for r in snapshot.find(sub=sub)]
-            table = meta.references_table(held, view.pool.key, lambda seq: seq // PLACES)
-            return meta.objects_table(table) if kind == "objects" else table
-    raise NotFound(f'table "{pool_name}:{kind}" does not exist; there are: {", ".join(META)}')
 
 
 class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]

@@ -128,6 +128,12 @@ def test_the_lakes_own_tables(lake: Command, pool: str) -> None:
     ]
 
 
+def test_a_time_in_the_name_of_a_table_may_have_colons(lake: Command, pool: str) -> None:
+    now = "9999-01-01T00:00:00Z"
+    assert lake.query(f'select count(*) as n from "logs.day@main@{now}"') == [{"n": 3}]
+    assert lake.query(f'select records from "logs.day@main@{now}:branches"') == [{"records": 3}]
+
+
 def test_the_lakes_own_tables_know_the_past_too(lake: Command, pool: str) -> None:
     assert lake.query('select records from "logs.day@1:branches"') == [{"records": 2}]
     assert lake.query('select n from "logs.day@1:log"') == [{"n": 1}]

@@ -1,0 +1,68 @@
+"""The lake's own tables by name: `lake:pools`, `POOL:log`, `POOL@REVISION:references`.
+
+What SQL and the Spark data source have in common; the tables are made by `meta`.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lake_core.commits import PoolState
+from lake_core.errors import NotFound
+from lake_core.keys import PoolKey
+from lake_core.lake import Lake
+from lake_core.query import meta
+from lake_core.records.pools import PoolConfig
+from lake_core.records.transactions import PLACES
+
+KINDS = ("branches", "log", "objects", "references")
+
+
+def is_own_table(name: str) -> bool:
+    """Whether the name is that of one of the lake's own tables; names of pools have no colon, times may."""
+    return ":" in name.partition("@")[0] or name.rpartition(":")[2] in KINDS
+
+
+def own_schema(name: str) -> pa.Schema:
+    """The columns of one of the lake's own tables; raises NotFound."""
+    base, _, kind = name.rpartition(":")
+    if base == "lake":
+        return _pools(name, []).schema
+    match _check_kind(kind, base):
+        case "branches":
+            return meta.branches_table(PoolState()).schema
+        case "log":
+            return meta.log_table([]).schema
+    references = meta.references_table([], PoolKey(()), int)
+    return (meta.objects_table(references) if kind == "objects" else references).schema
+
+
+def own_table(lake: Lake, name: str) -> pa.Table:
+    """One of the lake's own tables; raises NotFound."""
+    base, _, kind = name.rpartition(":")
+    if base == "lake":
+        return _pools(name, lake.pools())
+    pool_name, _, revision = base.partition("@")
+    pool = lake.pool(pool_name)
+    _check_kind(kind, pool_name)
+    view = pool.at(revision or "main")
+    if kind == "branches":
+        return meta.branches_table(view.state)
+    if kind == "log":
+        return meta.log_table((n, t) for n, t in pool.log() if n <= view.n)
+    snapshot = view.state.branches[view.branch].snapshot
+    held = [r for sub in ("", *snapshot.sub_pools()) for r in snapshot.find(sub=sub)]
+    table = meta.references_table(held, view.pool.key, lambda seq: seq // PLACES)
+    return meta.objects_table(table) if kind == "objects" else table
+
+
+def _pools(name: str, pools: list[PoolConfig]) -> pa.Table:
+    if name != "lake:pools":
+        raise NotFound(f'table "{name}" does not exist; there is "lake:pools"')
+    return meta.pools_table(pools)
+
+
+def _check_kind(kind: str, pool: str) -> str:
+    if kind not in KINDS:
+        raise NotFound(f'table "{pool}:{kind}" does not exist; there are: {", ".join(KINDS)}')
+    return kind
