@@ -1,4 +1,4 @@
-"""A pool: read it at a revision, write to a branch, look at its history.
+"""A pool: read it at a revision, write to a branch, follow a branch, look at its history.
 
 `lake.pool("logs")` is the pool, `lake.pool("logs.$nokey")` the view of a sub-pool of it: the same journal,
 other objects.
@@ -14,6 +14,7 @@ from lake_core.catalog import Settings
 from lake_core.commits import History
 from lake_core.commits.state import MAIN
 from lake_core.errors import NotFound
+from lake_core.feed import Feed
 from lake_core.naming import IdSource
 from lake_core.records import Transaction
 from lake_core.records.pools import PoolConfig
@@ -46,11 +47,7 @@ class Pool:
     def branch(self, name: str = MAIN) -> Branch:
         """A branch to write to; raises NotFound, and InvalidInput for a sub-pool."""
         check_writable(self.sub)
-        branches = self.history.load().state.branches
-        if name not in branches:
-            raise NotFound(
-                f"pool {self.name!r}: branch {name!r} does not exist; there are: {', '.join(branches)}"
-            )
+        self._check_branch(name)
         return Branch(self.store, self.config, name, self.history, self.ids, self.author, self.lake_id)
 
     def at(self, revision: str = MAIN) -> View:
@@ -58,11 +55,20 @@ class Pool:
         head, branch = self.history.resolve(revision)
         return View(self.store, self.config, head.n, branch, head.state, self.sub)
 
+    def feed(self, branch: str = MAIN) -> Feed:
+        """What the branch's transactions bring, to be followed; raises NotFound."""
+        self._check_branch(branch)
+        return Feed(self.history, branch, self.sub)
+
     def log(self, *, branch: str | None = None) -> Iterator[tuple[int, Transaction]]:
         """Transactions newest first; raises NotFound for an unknown branch."""
-        branches = self.history.load().state.branches
-        if branch is not None and branch not in branches:
-            raise NotFound(
-                f"pool {self.name!r}: branch {branch!r} does not exist; there are: {', '.join(branches)}"
-            )
+        if branch is not None:
+            self._check_branch(branch)
         return self.history.transactions(branch=branch)
+
+    def _check_branch(self, name: str) -> None:
+        branches = self.history.load().state.branches
+        if name not in branches:
+            raise NotFound(
+                f"pool {self.name!r}: branch {name!r} does not exist; there are: {', '.join(branches)}"
+            )

@@ -215,6 +215,23 @@ class Journal(Generic[E, S]):
                 yield n, entry
             n, window = n - 1, min(LARGEST_WINDOW, window * 2)
 
+    def between(self, after: int, until: int) -> Iterator[tuple[int, E]]:
+        """Entries above `after` up to `until` and their numbers, oldest first.
+
+        Raises NotFound where one of them is purged, Corrupt where one is missing, Unavailable.
+        """
+        while after < until:  # bounded by the numbers asked for
+            numbers = range(after + 1, min(until, after + LARGEST_WINDOW) + 1)
+            entries = self.fetch(self.read, numbers)
+            fence = self.marks().fence  # what was read at or below it may never have been history
+            if fence > after:
+                raise NotFound(f"transaction {after + 1} is purged: the history begins after {fence}")
+            for n, entry in zip(numbers, entries, strict=True):
+                if entry is None:
+                    raise Corrupt(f"{naming.entry(self.name, n)}: missing, and not purged")
+                yield n, entry
+            after = numbers[-1]
+
     def marks(self) -> Marks:
         """Checkpoints and the newest fence."""
         return read_marks(self.store, self.name)

@@ -526,3 +526,39 @@ def test_an_id_that_was_sent_before_with_other_things_stands_as_it_was(store: Sc
     appended = write(ours, "sent again", "our id")
     assert (appended.n, appended.state) == (6, (*"abcde", "sent first"))
     assert ours.load() == journal(store).load() == Head(6, (*"abcde", "sent first"))
+
+
+# ---------------------------------------------------------------- following
+
+
+def followed(store: Store, after: int, until: int) -> list[tuple[int, str]]:
+    return [(n, note.text) for n, note in journal(store).between(after, until)]
+
+
+def test_entries_are_followed_from_a_number_on_oldest_first(store: ScriptedStore) -> None:
+    assert followed(store, 0, 5) == list(enumerate("abcde", 1))
+    assert followed(store, 3, 4) == [(4, "d")]
+    assert followed(store, 5, 5) == []
+    for text in map(str, range(200)):
+        write(journal(store.behind), text)
+    assert [n for n, _ in followed(store, 1, 205)] == list(range(2, 206)), "more than are asked for at once"
+
+
+def test_who_follows_and_was_overtaken_by_a_purge_hears_of_it(store: ScriptedStore) -> None:
+    checkpoint(store.behind, at=3)
+    purged(store.behind)
+    assert followed(store, 3, 5) == [(4, "d"), (5, "e")]
+    with pytest.raises(NotFound, match="transaction 3 is purged: the history begins after 3"):
+        followed(store, 2, 5)
+
+
+def test_entries_read_while_they_were_purged_are_not_believed(store: ScriptedStore) -> None:
+    store.on("get", naming.entry("j", 5), before=lambda: checkpointed_and_purged(store.behind))
+    with pytest.raises(NotFound, match="transaction 1 is purged"):
+        followed(store, 0, 5)
+
+
+def test_a_hole_in_what_is_followed_is_corrupt(store: ScriptedStore) -> None:
+    store.behind.delete(naming.entry("j", 3))
+    with pytest.raises(Corrupt, match="missing, and not purged"):
+        followed(store, 0, 5)
