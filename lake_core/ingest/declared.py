@@ -10,10 +10,12 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import decimal
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
+from lake_core.objects.jsontext import json_text
 from lake_core.objects.types import is_json, show_type
 
 
@@ -43,6 +45,23 @@ def convert(value: Any, field: pa.Field) -> Any:
     if isinstance(value, str):
         return _from_text(value, field)
     raise DoesNotFit(f"{_shown(value)} is not a {show_type(field)}")
+
+
+def declared_columns(table: pa.Table, declared: Mapping[str, pa.Field]) -> pa.Table:
+    """Typed records with the declared fields in their types; raises DoesNotFit."""
+    for name, target in declared.items():
+        index = table.schema.get_field_index(name)
+        if index < 0:
+            continue
+        field, column = table.schema.field(index), table.column(index)
+        try:
+            column = json_text(column, field) if is_json(target) else column.cast(target.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise DoesNotFit(
+                f"field {name!r}: {show_type(field)} is not a {show_type(target)}: {error}"
+            ) from error
+        table = table.set_column(index, target, column)
+    return table
 
 
 def _from_text(text: str, field: pa.Field) -> Any:

@@ -8,9 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lake_core.ingest.block import Block, Reading
+from lake_core.ingest.declared import DoesNotFit, declared_columns
 from lake_core.ingest.sources import open_seekable
-from lake_core.objects.jsontext import json_text
-from lake_core.objects.types import is_json, show_type
 
 BATCH_ROWS = 131_072
 
@@ -37,18 +36,7 @@ def row_group_sizes(file: str) -> list[int]:
 
 
 def _declared(table: pa.Table, reading: Reading) -> pa.Table:
-    for name, target in reading.declared.items():
-        index = table.schema.get_field_index(name)
-        if index < 0:
-            continue
-        field = table.schema.field(index)
-        try:
-            column = (
-                json_text(table.column(index), field)
-                if is_json(target)
-                else table.column(index).cast(target.type)
-            )
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            reading.unreadable(0, f"field {name!r}: {show_type(field)} is not a {show_type(target)}: {error}")
-        table = table.set_column(index, target, column)
-    return table
+    try:
+        return declared_columns(table, reading.declared)
+    except DoesNotFit as error:
+        reading.unreadable(0, str(error))
