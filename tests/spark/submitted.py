@@ -1,4 +1,4 @@
-"""The ingest application as a process of its own, by the real spark-submit."""
+"""An application as a process of its own, by the real spark-submit."""
 
 from __future__ import annotations
 
@@ -63,13 +63,18 @@ class Submitted:
 
 @contextmanager
 def submit(
-    words: list[str], *, environ: Mapping[str, str], folder: Path, master: str = "local[2]"
+    words: list[str],
+    *,
+    environ: Mapping[str, str],
+    folder: Path,
+    master: str = "local[2]",
+    application: str = "spark_apps/ingest.py",
 ) -> Iterator[Submitted]:
-    """`spark-submit ingest.py WORDS`, running; at the end of the block nothing of it may be left."""
+    """`spark-submit APPLICATION WORDS`, running; at the end of the block nothing of it may be left."""
     settings = QUIET | {"spark.sql.warehouse.dir": str(folder / "warehouse"), "spark.local.dir": str(folder)}
     flags = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     process = subprocess.Popen(
-        [str(home() / "bin" / "spark-submit"), "--master", master, *flags, "spark_apps/ingest.py", *words],
+        [str(home() / "bin" / "spark-submit"), "--master", master, *flags, application, *words],
         cwd=ROOT,
         env={**environ, "PYSPARK_DRIVER_PYTHON": sys.executable},
         stdin=subprocess.DEVNULL,

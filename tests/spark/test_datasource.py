@@ -20,8 +20,10 @@ from pyspark.sql.types import StructType
 from lake_core.ingest.sources import find_files
 from lake_core.lake import Lake
 from lake_core.objects.jsontext import json_lines
+from lake_core.query.tables import own_table
 from local.flights import KEY, NULL, RECORDS, by_day, read_flights
-from spark_apps.datasource import LakeDataSource, PushingReader
+from spark_apps.datasource import LakeDataSource, own_tables
+from spark_apps.datasource.pushdown import PushingReader
 from spark_apps.ingest import ingest
 from tests.spark.answers import assert_same, read
 from tests.spark.conftest import Landing
@@ -217,8 +219,20 @@ def test_rows_are_in_key_order_on_however_many_tasks(spark: Any, landing: Landin
         landing.lake.pool("p").branch().append(pa.table({"k": range(start, 800, 8)}))
     landing.lake.pool("p").branch().append(pa.table({"k": range(800, 900)}))
     df = load(spark, landing, tasks="5")
-    assert df.rdd.getNumPartitions() > 1
+    assert df.rdd.getNumPartitions() == 5
     assert keys(df) == list(range(900))
+
+
+def test_one_large_object_is_read_by_several_tasks_of_about_equal_weight(
+    spark: Any, landing: Landing
+) -> None:
+    landing.pool()
+    landing.lake.pool("p").branch().append(pa.table({"k": [n * n for n in range(10_000)]}))
+    df = load(spark, landing, tasks="4")
+    shares = [r["count"] for r in df.groupBy(f.spark_partition_id()).count().collect()]
+    assert len(shares) == 4
+    assert max(shares) <= 1.1 * 2_500
+    assert keys(df) == [n * n for n in range(10_000)]
 
 
 WHERE = [
@@ -227,6 +241,7 @@ WHERE = [
     ("k > 97 and s <> 's98'", [99], 1),
     ("k < 3", range(3), 1),
     ("k between 24 and 25", [24, 25], 2),
+    ("k in (42, 30)", [30, 42], 1),
     ("k > 60 and k < 50", [], 0),
     ("k = 42.0", [42], None),
     ("s = 's7'", [7], None),
@@ -368,6 +383,32 @@ def test_sub_pools_are_read_like_pools(spark: Any, landing: Landing) -> None:
     assert keys(load(spark, landing, "p.$rejected"), "raw") == ["bad"]
 
 
+@pytest.mark.parametrize(
+    "name", ["lake:pools", "p:log", "p:branches", "p:objects", "p:references", "p@2:references"]
+)
+def test_the_lakes_own_tables_are_read_like_pools(spark: Any, numbers: Landing, name: str) -> None:
+    df = load(spark, numbers, name)
+    assert df.rdd.getNumPartitions() == 1
+    assert_same(read(df), own_table(numbers.lake, name))
+
+
+def test_of_the_lakes_own_tables_columns_and_a_revision_can_be_chosen(spark: Any, numbers: Landing) -> None:
+    chosen = load(spark, numbers, "p:log", columns="n,branch", at="3").toArrow()
+    assert chosen.to_pydict() == {"n": [3, 2, 1], "branch": ["main"] * 3}
+    reader = spark.read.format("lake").option("lake", numbers.uri).schema("low string, none int")
+    assert [r.low for r in reader.load("p:references").collect()] == ["0", "25", "50", "75"]
+
+
+def test_a_large_table_of_the_lake_is_handed_over_in_parts(
+    numbers: Landing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_tables, "ROWS", 3)
+    source = LakeDataSource({"lake": numbers.uri, "path": "p:log"})
+    reader = source.reader(source.schema())
+    parts = [batch.column("n").to_pylist() for p in reader.partitions() for batch in reader.read(p)]
+    assert parts == [[4, 3, 2], [1]]
+
+
 def test_an_empty_pool_has_no_rows(spark: Any, landing: Landing) -> None:
     landing.pool()
     reader = spark.read.format("lake").option("lake", landing.uri)
@@ -385,6 +426,13 @@ def test_an_empty_pool_has_no_rows(spark: Any, landing: Landing) -> None:
         ("p", {"from": "9", "to": "1"}, "InvalidInput.*the key range is empty"),
         ("p", {"from": "nine"}, "InvalidInput.*'nine'"),
         ("p", {"tasks": "many"}, "InvalidInput.*tasks=many"),
+        ("p", {"column": "k"}, "InvalidInput.*option 'column': a read has no such option"),
+        ("p", {"startingTransaction": "1"}, "InvalidInput.*option 'startingtransaction': a read has"),
+        ("p:logs", {}, "NotFound.*there are: branches, log, objects, references"),
+        ("p:log", {"from": "1"}, "InvalidInput.*option 'from': a read of one of the lake's own tables has"),
+        ("p:log", {"columns": "k"}, "InvalidInput.*column 'k' does not exist"),
+        ("nowhere:log", {}, "NotFound.*nowhere"),
+        ("lake:pool", {}, 'NotFound.*there is "lake:pools"'),
         ("p", {"lake": "/no/such/lake"}, "NotFound.*there is no lake"),
     ],
 )

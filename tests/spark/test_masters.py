@@ -117,14 +117,40 @@ def cluster(environ: dict[str, str], folder: Path) -> Iterator[str]:
         end_all(left)
 
 
-def test_on_a_standalone_cluster(landed: Landing, spark_environ: dict[str, str], tmp_path: Path) -> None:
-    with (
-        cluster(spark_environ, tmp_path) as master,
-        submit(words(landed), environ=spark_environ, folder=tmp_path, master=master) as submitted,
-    ):
-        status, result, said = submitted.outcome()
-    assert (status, result and result["records"]) == (0, 500), said
-    assert landed.keys("p") == list(range(500))
+def test_on_a_standalone_cluster_the_application_ingests_and_the_data_source_reads_writes_and_streams(
+    landed: Landing, spark_environ: dict[str, str], tmp_path: Path
+) -> None:
+    around = roundtrip_words(landed, tmp_path)
+    application = str(ROOT / "tests/spark/roundtrip.py")
+    with cluster(spark_environ, tmp_path) as master:
+        with submit(words(landed), environ=spark_environ, folder=tmp_path, master=master) as submitted:
+            status, result, said = submitted.outcome()
+        assert (status, result and result["records"]) == (0, 500), said
+        assert landed.keys("p") == list(range(500))
+        with submit(
+            around, environ=spark_environ, folder=tmp_path, master=master, application=application
+        ) as submitted:
+            status, _, said = submitted.outcome()
+        assert status == 0, said
+    assert_went_around(landed, tmp_path)
+
+
+def roundtrip_words(landing: Landing, folder: Path) -> list[str]:
+    """For tests.spark.roundtrip: from the pool `p` to two new ones."""
+    landing.pool("copy")
+    landing.pool("streamed")
+    return [landing.uri, "p", "copy", "streamed", str(folder / "checkpoint"), str(folder / "answer.arrow")]
+
+
+def assert_went_around(landing: Landing, folder: Path) -> None:
+    """What was read, written and streamed is what the pool holds; what was written twice is there once."""
+    expected = landing.lake.pool("p").at().to_table()
+    with pa.ipc.open_file(folder / "answer.arrow") as file:
+        assert_same(file.read_all(), expected)
+    for pool in ("copy", "streamed"):
+        table = landing.lake.pool(pool).at().to_table()
+        assert_same(pa.table(table.columns, names=table.schema.names), expected)
+        assert landing.transactions(pool) == 1
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +175,7 @@ def connected(
     )
 
 
-def test_on_spark_connect_the_same_body_ingests_and_the_same_source_reads(
+def test_on_spark_connect_the_same_body_ingests_and_the_same_source_reads_writes_and_streams(
     landed: Landing, connect: Services, spark_environ: dict[str, str], tmp_path: Path
 ) -> None:
     arguments = words(landed, "--token", "t")
@@ -160,11 +186,10 @@ def test_on_spark_connect_the_same_body_ingests_and_the_same_source_reads(
     again = connected(connect, spark_environ, "spark_apps.ingest", *arguments)
     assert json.loads(again.stdout) == {**first, "repeated": True}
     assert landed.keys("p") == list(range(500))
-    answer = tmp_path / "answer.arrow"
-    done = connected(connect, spark_environ, "tests.spark.connected_read", landed.uri, "p", str(answer))
+    around = roundtrip_words(landed, tmp_path)
+    done = connected(connect, spark_environ, "tests.spark.roundtrip", *around)
     assert done.returncode == 0, done.stderr
-    with pa.ipc.open_file(answer) as file:
-        assert_same(file.read_all(), landed.lake.pool("p").at().to_table())
+    assert_went_around(landed, tmp_path)
 
 
 def test_on_spark_connect_a_bad_record_is_said_as_everywhere(

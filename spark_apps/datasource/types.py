@@ -1,8 +1,8 @@
-"""Lake records as Spark's: types, and batches of them.
+"""Lake records as Spark's, and Spark's as the lake's: types, and batches of them.
 
 Spark has no unsigned 64-bit integers (decimal(20,0)), no nanoseconds (microseconds) and no fields of type
 null (string).  A field whose values have several types is JSON in the lake and VARIANT in Spark: its values
-come back as they were.  `spark_schema` gives the schema, `to_batch` the records in it.
+come back as they were.  `spark_schema` gives the schema, `to_batch` the records in it; `from_spark` takes records.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as T
 
 from lake_core.errors import InvalidInput
-from lake_core.objects.types import is_json, show_type
+from lake_core.objects.types import is_json, json_field, show_type
 
 _VARIANT = pa.struct(
     [
@@ -28,6 +29,13 @@ _VARIANT = pa.struct(
 def spark_schema(schema: pa.Schema) -> T.StructType:
     """The schema as Spark sees it."""
     return T.StructType([T.StructField(f.name, _spark_type(f), True) for f in schema])
+
+
+def arrow_schema(schema: T.StructType) -> pa.Schema:
+    """In which form Spark takes and gives records of the schema."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(schema, timezone="UTC")
 
 
 def _spark_type(field: pa.Field) -> T.DataType:
@@ -93,15 +101,20 @@ def _convert(array: pa.Array, source: pa.Field, target: pa.DataType) -> pa.Array
         return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
     if pa.types.is_list(target) and pa.types.is_list(array.type):
         values = _convert(array.flatten(), source.type.value_field, target.value_type)
-        lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int32())
-        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
-        mask = pc.invert(array.is_valid()) if array.null_count else None
-        return pa.ListArray.from_arrays(offsets, values, type=target, mask=mask)
+        return _as_lists(array, values, target)
     if pa.types.is_timestamp(target) and pa.types.is_timestamp(array.type) and array.type.unit == "ns":
         return array.cast(target, safe=False)  # Spark has no nanoseconds
     if pa.types.is_time(array.type):
         array = array.cast(pa.int32() if pa.types.is_time32(array.type) else pa.int64())
     return array if array.type == target else array.cast(target)
+
+
+def _as_lists(lists: pa.ListArray, values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Lists of the same lengths with other values, those of all lists one after another."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+    mask = pc.invert(lists.is_valid()) if lists.null_count else None
+    return pa.ListArray.from_arrays(offsets, values, type=kind, mask=mask)
 
 
 def _child(array: pa.StructArray, source: pa.Field, wanted: pa.Field) -> pa.Array:
@@ -128,3 +141,61 @@ def _variants(array: pa.Array, target: pa.DataType) -> pa.Array:
 def _variant(text: str) -> dict[str, Any]:
     value = T.VariantVal.parseJson(text)
     return {"value": value.value, "metadata": value.metadata}
+
+
+_JSON = msgspec.json.Encoder(decimal_format="number")
+
+
+def from_spark(batch: pa.RecordBatch) -> pa.Table:
+    """A batch as Spark writes it, variants as JSON; raises InvalidInput for what cannot be kept."""
+    received = [_received(array, field) for array, field in zip(batch.columns, batch.schema, strict=True)]
+    return pa.table([array for array, _ in received], schema=pa.schema([field for _, field in received]))
+
+
+def _received(array: pa.Array, field: pa.Field) -> tuple[pa.Array, pa.Field]:
+    kind = field.type
+    if _is_variant(kind):
+        return _texts(array), json_field(field.name)
+    if pa.types.is_struct(kind):
+        children = [_received(array.field(i), child) for i, child in enumerate(kind)]
+        fields = [child for _, child in children]
+        mask = pc.invert(array.is_valid()) if array.null_count else None
+        made = pa.StructArray.from_arrays([child for child, _ in children], fields=fields, mask=mask)
+        return (made, pa.field(field.name, made.type)) if fields else (array, field)
+    if pa.types.is_list(kind):
+        values, item = _received(array.flatten(), kind.value_field)
+        made = _as_lists(array, values, pa.list_(item))
+        return made, pa.field(field.name, made.type)
+    if pa.types.is_map(kind) and (_holds_variants(kind.key_type) or _holds_variants(kind.item_type)):
+        raise InvalidInput(
+            f"column {field.name!r}: variants inside a map cannot be kept; write it as a struct"
+        )
+    return array, pa.field(field.name, kind)
+
+
+def _is_variant(kind: pa.DataType) -> bool:
+    if not pa.types.is_struct(kind) or kind.get_field_index("metadata") < 0:
+        return False
+    return bool((kind.field("metadata").metadata or {}).get(b"variant") == b"true")
+
+
+def _holds_variants(kind: pa.DataType) -> bool:
+    children = (kind.field(i).type for i in range(kind.num_fields))
+    return _is_variant(kind) or any(_holds_variants(child) for child in children)
+
+
+def _texts(array: pa.StructArray) -> pa.Array:
+    """Variants as JSON text; a variant that is null is no value, as everywhere in the lake."""
+    valid = array.is_valid()
+    held = array.filter(valid) if array.null_count else array
+    parts = zip(held.field("value").to_pylist(), held.field("metadata").to_pylist(), strict=True)
+    texts = pa.array([_text(value, metadata) for value, metadata in parts], pa.string())
+    return (
+        pc.replace_with_mask(pa.nulls(len(array), pa.string()), valid, texts) if array.null_count else texts
+    )
+
+
+@lru_cache(maxsize=65_536)
+def _text(value: bytes, metadata: bytes) -> str | None:
+    text = _JSON.encode(T.VariantVal(value, metadata).toPython()).decode()
+    return None if text == "null" else text

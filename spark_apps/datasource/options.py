@@ -1,0 +1,115 @@
+"""What the options of the data source name: a lake, a pool, a branch, columns, counts.
+
+    read          load("flights"), "flights@12" (a revision: also a branch, BRANCH@TIME, a transaction id),
+                  "flights.$nokey" (a sub-pool), "flights:log", "lake:pools" (the lake's own tables);
+                  at, columns (A,B: only these are read), from, to (a key range, JSON), tasks (how many the read is
+                  split into; by default one for each 64 MiB, at most 256)
+    readStream    load("flights"); branch, columns, startingTransaction (earliest, latest or a number),
+                  maxTransactionsPerBatch
+    write         save("flights"); branch, message, token (what is written under a token is written once)
+    writeStream   start("flights"); branch, message
+
+`lake` is an option of all, or the variable LAKE.  An option that is not known is refused: a misspelt one would
+silently read or write something else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from lake_core.branch import Branch
+from lake_core.commits.state import MAIN
+from lake_core.errors import InvalidInput
+from lake_core.lake import Lake
+from lake_core.pool import Pool
+from lake_core.query.tables import is_own_table
+from lake_core.view import View
+
+Options = Mapping[str, str]
+"""As Spark gives them: names in lower case; `path` is what load, save or start were given."""
+
+READ = ("at", "columns", "from", "to", "tasks")
+OWN_TABLE = ("at", "columns")
+READ_STREAM = ("branch", "columns", "startingTransaction", "maxTransactionsPerBatch")
+WRITE = ("branch", "message", "token")
+WRITE_STREAM = ("branch", "message", "checkpointLocation", "queryName")  # the last two are for Spark itself
+
+
+def check_names(options: Options, known: tuple[str, ...], *, what: str) -> None:
+    """Raises InvalidInput for an option that `what` does not have."""
+    allowed = {"lake", "path", *(name.lower() for name in known)}
+    unknown = sorted(name for name in options if name.lower() not in allowed)
+    if unknown:
+        raise InvalidInput(
+            f"option {unknown[0]!r}: {what} has no such option; it has lake, {', '.join(known)}"
+        )
+
+
+def open_lake(options: Options) -> Lake:
+    """The lake that the options name; raises what `Lake.open` raises."""
+    return Lake.open(options.get("lake") or os.environ.get("LAKE", ""))
+
+
+def table_name(options: Options) -> str:
+    """What `load`, `save` or `start` were given; raises InvalidInput."""
+    path = options.get("path", "")
+    if not path:
+        raise InvalidInput('no pool named: spark.read.format("lake").load("POOL")')
+    return path
+
+
+def names_own_table(options: Options) -> bool:
+    """Whether one of the lake's own tables is read."""
+    return is_own_table(table_name(options))
+
+
+def open_view(options: Options) -> View:
+    """The pool and revision that a read is of; raises what `Lake.open` and `Pool.at` raise."""
+    pool, _, revision = table_name(options).partition("@")
+    return open_lake(options).pool(pool).at(revision or options.get("at") or MAIN)
+
+
+def open_pool(options: Options, *, what: str) -> Pool:
+    """The pool that a stream or a write is of; raises InvalidInput for a revision or an own table."""
+    name = table_name(options)
+    if "@" in name or names_own_table(options):
+        raise InvalidInput(f"{what} {name!r}: name a pool; another branch is said by the option branch")
+    return open_lake(options).pool(name)
+
+
+def branch_name(options: Options) -> str:
+    """The branch of a stream or a write."""
+    return options.get("branch") or MAIN
+
+
+def open_branch(options: Options) -> Branch:
+    """Where a write goes; raises NotFound, InvalidInput."""
+    return open_pool(options, what="write to").branch(branch_name(options))
+
+
+def columns(options: Options) -> list[str] | None:
+    """The columns that are chosen by the option; None where it is not given."""
+    names = options.get("columns")
+    return names.split(",") if names else None
+
+
+def key(options: Options, name: str) -> Any:
+    """A bound of the key range: JSON, or a bare string; None where it is not given."""
+    text = options.get(name)
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def count(options: Options, name: str) -> int | None:
+    """A whole number of at least 1; raises InvalidInput.  None where it is not given."""
+    text = options.get(name.lower())
+    if text is not None and not (text.isascii() and text.isdigit() and int(text)):
+        raise InvalidInput(f"{name}={text}: use a whole number of at least 1")
+    return None if text is None else int(text)

@@ -1,0 +1,82 @@
+"""A batch read: the records of `lake scan`, cut into key ranges.
+
+The reader pins the transaction when it is planned, so all tasks read one snapshot.  A task reads a range of keys
+and merges; the ranges weigh about the same and follow each other, so the rows of the whole read are in key order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from lake_core.errors import InvalidInput
+from lake_core.keys import KeyRange
+from lake_core.splits import split
+from lake_core.view import View
+from spark_apps.datasource import options as opts
+from spark_apps.datasource.types import arrow_schema, to_batch
+
+TASK_SIZE = 64 << 20
+MOST_TASKS = 256
+_NOTHING = KeyRange(b"", b"")
+
+
+@dataclass
+class KeyPartition(InputPartition):
+    """The range of keys that one task reads."""
+
+    span: KeyRange
+
+
+class LakeReader(DataSourceReader):
+    """Plans the tasks of a read, and reads one of them."""
+
+    def __init__(self, options: opts.Options, schema: StructType) -> None:
+        opts.check_names(options, opts.READ, what="a read")
+        self._schema = schema
+        view = opts.open_view(options)
+        self._span = view.span(low=opts.key(options, "from"), high=opts.key(options, "to"))
+        if self._span.empty:
+            raise InvalidInput("the key range is empty: `to` does not come after `from`")
+        if not view.n:  # no transaction to pin: what is committed from here on is not of this read
+            self._span = _NOTHING
+        self._tasks = opts.count(options, "tasks")
+        # from here on the read is of this transaction, whatever the branch does and wherever it is read
+        self._pinned = {
+            "lake": view.store.uri,
+            "path": opts.table_name(options).partition("@")[0],
+            "at": str(view.n) if view.n else view.branch,
+        }
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One key range a task, of about equal weight, in key order."""
+        if self._span.empty:
+            return [KeyPartition(_NOTHING)]
+        view = opts.open_view(self._pinned)
+        return [KeyPartition(span) for span in split_tasks(view, self._span, tasks=self._tasks)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The records of one range, in key order."""
+        assert isinstance(partition, KeyPartition)
+        if not partition.span.empty:
+            yield from read_range(opts.open_view(self._pinned), partition.span, self._schema)
+
+
+def split_tasks(view: View, span: KeyRange, *, tasks: int | None = None) -> list[KeyRange]:
+    """The range as the ranges of so many tasks, or of as many as its bytes are worth."""
+    references = view.state.branches[view.branch].snapshot.find(span, sub=view.sub)
+    worth = -(-sum(r.size for r in references) // TASK_SIZE)
+    pieces = tasks or max(1, min(MOST_TASKS, worth))
+    return split(references, view.store, pool=view.pool.id, span=span, pieces=pieces)
+
+
+def read_range(view: View, span: KeyRange, schema: StructType) -> Iterator[pa.RecordBatch]:
+    """The view's records of a range in Spark's types; columns that no record has are null."""
+    target = arrow_schema(schema)
+    known = set(view.schema.names)
+    for table in view.scan(span=span, columns=[name for name in target.names if name in known]):
+        yield from to_batch(table, target)

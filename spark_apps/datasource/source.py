@@ -1,0 +1,70 @@
+"""What Spark asks the format `lake` for, and who does it."""
+
+from __future__ import annotations
+
+import sys
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+from pyspark.sql.types import StructType
+
+from lake_core.scan.scan import result_schema
+from spark_apps.datasource import options as opts
+from spark_apps.datasource.own_tables import OwnTableReader, own_table_schema
+from spark_apps.datasource.pushdown import PushingReader
+from spark_apps.datasource.reader import LakeReader
+from spark_apps.datasource.stream_reader import LakeStreamReader
+from spark_apps.datasource.types import spark_schema
+from spark_apps.datasource.writer import LakeStreamWriter, LakeWriter
+
+_PUSHING_WORKER = "pyspark.sql.worker.data_source_pushdown_filters"
+
+
+class LakeDataSource(DataSource):
+    """A pool, or one of the lake's own tables.
+
+    A schema given by the user (`.schema("a int, b string")`) chooses columns and their types; a column that no
+    record has is null.  Spark then does not ask for ours, which is how a stream knows.
+    """
+
+    _is_inferred = False
+
+    @classmethod
+    def name(cls) -> str:
+        return "lake"
+
+    def schema(self) -> StructType:
+        """The columns asked for, in Spark's types."""
+        self._is_inferred = True
+        if opts.names_own_table(self.options):
+            return own_table_schema(self.options)
+        opts.check_names(self.options, (*opts.READ, *opts.READ_STREAM), what="a read")
+        return spark_schema(
+            result_schema(opts.open_view(self.options).plan(columns=opts.columns(self.options)))
+        )
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """A reader of the columns of `schema`."""
+        options = dict(self.options)
+        if opts.names_own_table(options):
+            return OwnTableReader(options, schema)
+        # Spark refuses a reader that could hear of filters while its setting for that is off, and does not tell a
+        # reader which it is; but only the worker that hands filters down has loaded the module that does so.
+        return (PushingReader if _PUSHING_WORKER in sys.modules else LakeReader)(options, schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """A reader of new transactions, with the columns of `schema`."""
+        return LakeStreamReader(dict(self.options), schema, is_inferred=self._is_inferred)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """A writer of one transaction."""
+        return LakeWriter(dict(self.options), schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """A writer of a transaction for each micro-batch."""
+        return LakeStreamWriter(dict(self.options), schema, overwrite=overwrite)

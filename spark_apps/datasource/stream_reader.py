@@ -1,0 +1,268 @@
+"""A stream: `spark.readStream.format("lake").load("flights")` gives new transactions, each once and in order.
+
+An offset is the number of the last entry that was delivered.  Within a batch records come by transaction, within
+a transaction by object, in the order of arrival, and within an object by key; tasks take runs of objects.  Rewrites
+(compactions) deliver nothing.
+
+    startingTransaction       earliest (the default): everything, and then what is new.  Where transactions were
+                              purged, the state at the oldest entry that can be resolved comes first, in key order,
+                              and stands for them
+                              latest: what is committed after the stream's start
+                              N: transaction N and what follows
+    maxTransactionsPerBatch   how many entries one batch takes (1,000): Spark's admission control
+
+Two things make it exact.  Spark asks a stream that it starts again before its first batch is done for its first
+offset anew, and `latest` would then be another one: so every offset says where the stream began, and the end of a
+planned batch decides.  And a batch is planned from the entries themselves: one that was purged meanwhile, or an
+object that is gone, is an error, never a gap.
+
+Of an upsert pool a stream gives every version of a record, of an aggregate pool what each transaction adds.  A
+delete marker is a record with the column `_deleted`, which a stream has where it was chosen (`.schema`, `columns`);
+without it a stream that meets one stops: to pass it by would keep what was deleted.
+
+The columns are those of the pool when the stream is started, or those that the user chose.  In the first case a
+transaction that changes them stops the stream, rather than losing fields; started again it has the new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from lake_core.combine.hidden import DELETED
+from lake_core.combine.newest import without_markers
+from lake_core.errors import InvalidInput, NotFound
+from lake_core.feed import Feed, read_object
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.objects.schema import cast_table, unite_schemas
+from lake_core.pool import Pool
+from lake_core.records import AddObject
+from lake_core.store import open_store
+from lake_core.view import View
+from spark_apps.datasource import options as opts
+from spark_apps.datasource.reader import TASK_SIZE, read_range, split_tasks
+from spark_apps.datasource.types import arrow_schema, spark_schema, to_batch
+
+MOST_TRANSACTIONS = 1_000
+OPENING = 1 << 20
+"""To open an object costs a task as much as to read so many bytes."""
+
+Offset = dict[str, Any]
+"""`transaction`: the last entry delivered; `since`: the one after which the stream began; `pool`: the pool's id."""
+
+
+@dataclass
+class StatePartition(InputPartition):
+    """A key range of the state at entry `n`, which stands for what was purged."""
+
+    lake: str
+    n: int
+    span: KeyRange
+
+
+@dataclass
+class ObjectsPartition(InputPartition):
+    """A run of objects that transactions brought; `schema` is the one in which the pool's records unite.
+
+    `refuses_markers` says that delete markers may be among them, and that the stream does not tell them apart.
+    """
+
+    store: str
+    pool: str
+    key: PoolKey
+    schema: pa.Schema
+    refuses_markers: bool
+    objects: tuple[str, ...]
+
+
+class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans batches in one process that lives as long as the query; `read` is all that tasks call."""
+
+    def __init__(self, options: opts.Options, schema: StructType, *, is_inferred: bool) -> None:
+        opts.check_names(options, opts.READ_STREAM, what="a stream")
+        self._options = options
+        self._schema = schema
+        self._is_inferred = is_inferred
+        self._most = opts.count(options, "maxTransactionsPerBatch") or MOST_TRANSACTIONS
+        if is_inferred and not schema.names:
+            raise InvalidInput(
+                f"stream of {opts.table_name(options)!r}: it has no records yet, so its columns are not known; say "
+                'them: .schema("k long, ...")'
+            )
+        self._last: int | None = None
+        self._seen: Offset | None = None
+
+    # --- offsets
+
+    def initialOffset(self) -> Offset:
+        """Where a stream begins that has no checkpoint; the same whenever it is asked."""
+        return self._initial
+
+    @cached_property
+    def _initial(self) -> Offset:
+        return self._offset(since := self._begin(), since=since)
+
+    def _begin(self) -> int:
+        newest, fence = self._feed.newest(), self._feed.start()
+        text = (self._options.get("startingtransaction") or "earliest").lower()
+        if text in ("earliest", "latest"):
+            return 0 if text == "earliest" else newest
+        first = opts.count(self._options, "startingTransaction") or 0
+        if first > newest + 1:
+            raise NotFound(f"startingTransaction={first}: it does not exist; the newest is {newest}")
+        if first <= fence:
+            raise NotFound(
+                f"startingTransaction={first}: purged, the history begins after {fence}; earliest begins with the "
+                "state there"
+            )
+        return first - 1
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """As many transactions as the option says: Spark's word for it is files, and an entry is one."""
+        return ReadMaxFiles(self._most)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """What is committed from here on is not of this run."""
+        self._last = self._feed.newest()
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        """The end of the next batch; `start` where there is nothing new."""
+        at = self._number(start)
+        newest = self._feed.newest()
+        if at > newest:
+            raise NotFound(
+                f"pool {self._pool.name!r} ends at transaction {newest}, and the stream has delivered {at}: the "
+                "lake is an older copy of the one that the stream has read"
+            )
+        self._seen = self._offset(newest, since=start["since"])
+        end = newest if self._last is None else min(newest, self._last)
+        if isinstance(limit, ReadMaxFiles):
+            # at the beginning, the state in place of what was purged counts as one
+            end = min(end, (at or max(0, self._feed.start() - 1)) + limit.max_files)
+        return start if end <= at else self._offset(end, since=start["since"])
+
+    def reportLatestOffset(self) -> Offset | None:
+        """The newest entry that was seen, for the query's status."""
+        return self._seen
+
+    def _offset(self, n: int, *, since: int) -> Offset:
+        return {"pool": self._pool.config.id, "since": since, "transaction": n}
+
+    def _number(self, offset: Offset) -> int:
+        if offset["pool"] != self._pool.config.id:
+            raise InvalidInput(
+                f"pool {self._pool.name!r} is another of that name than the one that the stream was started on; "
+                "start a new stream, with a checkpointLocation of its own"
+            )
+        return int(offset["transaction"])
+
+    # --- planning
+
+    @cached_property
+    def _pool(self) -> Pool:
+        return opts.open_pool(self._options, what="stream of")
+
+    @cached_property
+    def _feed(self) -> Feed:
+        return self._pool.feed(opts.branch_name(self._options))
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """The tasks of a batch, in order."""
+        after, until = self._number(start), self._number(end)
+        if start["since"] != end["since"]:  # the first batch, planned before the query was started again
+            after = end["since"]
+        if after >= until:
+            return []
+        begin = after or self._feed.start()
+        if begin > until:
+            raise NotFound(
+                f"transaction {until} is purged: the history begins after {begin}, and the batch up to {until} was "
+                "planned before; start a new stream, with a checkpointLocation of its own"
+            )
+        state = [] if after else self._state(begin)
+        brought = [action for _, action in self._feed.between(begin, until)]
+        return [*state, *self._objects(brought)]
+
+    def _state(self, n: int) -> list[StatePartition]:
+        """The state at entry `n`, which stands for all before; none for the beginning."""
+        if not n:
+            return []
+        view = replace(self._pool.at(str(n)), branch=self._feed.branch)
+        spans = split_tasks(view, EVERYTHING) if view.references else []
+        return [StatePartition(view.store.uri, n, span) for span in spans]
+
+    def _objects(self, brought: list[AddObject]) -> list[ObjectsPartition]:
+        """Runs of objects, each of about a task's size."""
+        view = self._pool.at(self._feed.branch)
+        united = self._united(view, brought)
+        refuses = view.rule.kind == "upsert" and DELETED not in united.names
+        runs: list[list[str]] = []
+        size = 0
+        for action in brought:
+            cost = max(action.size, OPENING)
+            if not runs or size + cost > TASK_SIZE:
+                runs.append([])
+                size = 0
+            runs[-1].append(action.object)
+            size += cost
+        store, pool = self._pool.store.uri, self._pool.config.id
+        return [ObjectsPartition(store, pool, view.key, united, refuses, tuple(run)) for run in runs]
+
+    def _united(self, view: View, brought: list[AddObject]) -> pa.Schema:
+        """The schema of the stream's columns that holds the records of all objects, as of now.
+
+        Raises InvalidInput where the stream should have all columns and these are others now.
+        """
+        schemas = [view.schema, *(view.state.schema(id) for id in dict.fromkeys(a.schema for a in brought))]
+        united = unite_schemas(schemas)
+        names = opts.columns(self._options)
+        if names is None and self._is_inferred:
+            names = [name for name in united.names if not (name == DELETED and view.rule.kind == "upsert")]
+        united = pa.schema([united.field(n) for n in names or self._schema.names if n in united.names])
+        if self._is_inferred:
+            self._check_unchanged(spark_schema(united))
+        return united
+
+    def _check_unchanged(self, now: StructType) -> None:
+        known = {field.name: field.dataType for field in self._schema}
+        for field in now:
+            if known.get(field.name) != field.dataType:
+                was = known[field.name].simpleString() if field.name in known else "not there"
+                raise InvalidInput(
+                    f"column {field.name!r} of pool {self._pool.name!r} was {was} when the stream was started, "
+                    f"and is {field.dataType.simpleString()} now; start the query again to read it, or choose "
+                    "columns and types yourself (.schema)"
+                )
+
+    # --- reading
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The records of one task, in order."""
+        if isinstance(partition, StatePartition):
+            options = {**self._options, "lake": partition.lake}
+            view = opts.open_pool(options, what="stream of").at(str(partition.n))
+            view = replace(view, branch=opts.branch_name(options))
+            yield from read_range(view, partition.span, self._schema)
+            return
+        assert isinstance(partition, ObjectsPartition)
+        target = arrow_schema(self._schema)
+        store, schema = open_store(partition.store), partition.schema
+        columns = [*schema.names, *([DELETED] if partition.refuses_markers else [])]
+        for object_id in partition.objects:
+            for table in read_object(
+                store, pool=partition.pool, object_id=object_id, key=partition.key, columns=columns
+            ):
+                if partition.refuses_markers and without_markers(table).num_rows < table.num_rows:
+                    raise InvalidInput(
+                        f"object {object_id} deletes keys, and the stream has no column {DELETED} that would say so; "
+                        f"start the query again with one: .schema(..., {DELETED} boolean)"
+                    )
+                yield from to_batch(cast_table(table, schema, what=object_id), target)

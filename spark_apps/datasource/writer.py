@@ -1,0 +1,212 @@
+"""Records in: `df.write.format("lake").mode("append").save("flights")`, and `df.writeStream` to the same.
+
+A task builds finished objects, as a task of ingest does, and sends back what describes them; the driver's `commit`
+lands one transaction.  Only objects named in the messages that Spark hands to `commit` count.  What an attempt
+wrote that failed, or that lost a race with another of the same task, has names that nobody knows, and is the
+vacuum's.  So is what an aborted write leaves; nothing here deletes.
+
+A batch is written once under its option `token`: written again, however often, it changes nothing.  A micro-batch
+of a stream has a token of its own, made of the query's id, which Spark keeps in the query's checkpoint and tells
+tasks, and of the batch's number.  So a batch that is committed here, and then again because Spark died before it
+had noted that, changes nothing either.
+
+Bad records are an ordinary answer of a task, not a failure that Spark would repeat.  Records count as arrived in
+the order of the partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import msgspec
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from lake_core import errors
+from lake_core.branch import Branch, Job, LoadResult
+from lake_core.catalog import Settings
+from lake_core.combine.rule import rule_of
+from lake_core.errors import Conflict, Corrupt, InvalidInput
+from lake_core.ingest.block import Block
+from lake_core.ingest.declared import DoesNotFit, declared_columns
+from lake_core.ingest.load import ObjectBuilder
+from lake_core.naming import IdSource
+from lake_core.records import AddObject
+from lake_core.records.pools import PoolConfig
+from lake_core.store import open_store
+from spark_apps.datasource import options as opts
+from spark_apps.datasource.types import from_spark
+
+QUERY_ID = "sql.streaming.queryId"
+"""The local property by which Spark tells the tasks of a stream which query they are of."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """All that a task needs; plain values, so that it can be shipped to any worker."""
+
+    store: str
+    pool: PoolConfig
+    job: Job
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """What one task did: objects in their order of arrival, or the kind and text of the error.
+
+    `query` is the id of the stream's query, "" for a batch.
+    """
+
+    partition: int
+    job: Job | None = None
+    objects: tuple[AddObject, ...] = ()
+    schemas: tuple[pa.Schema, ...] = ()
+    failed: tuple[str, str] | None = None
+    query: str = ""
+
+
+def begin(branch: Branch, options: opts.Options) -> Work | None:
+    """The work that tasks share; None where the token tells that it was done before."""
+    job = branch.job(token=options.get("token", ""), message=options.get("message", ""))
+    if isinstance(job, LoadResult):
+        return None
+    return Work(branch.store.uri, branch.pool, job)
+
+
+def build(work: Work, batches: Iterator[pa.RecordBatch]) -> Written:
+    """In a task: sort and write."""
+    context = TaskContext.get()
+    assert context is not None  # only tasks build
+    done = Written(context.partitionId(), work.job, query=context.getLocalProperty(QUERY_ID) or "")
+    builder = ObjectBuilder(
+        open_store(work.store),
+        work.pool.key,
+        work.job.origin,
+        work.job.memory,
+        IdSource().new,
+        rule=rule_of(work.pool.kind, work.pool.aggregates),
+    )
+    declared = Settings(work.pool.settings).declared
+    try:
+        for batch in batches:
+            builder.add(Block(declared_columns(from_spark(batch), declared)))
+        written = builder.finish()
+    except DoesNotFit as error:
+        return replace(done, failed=("InvalidInput", f"the data frame: {error}"))
+    except (InvalidInput, Corrupt) as error:
+        return replace(done, failed=(type(error).__name__, str(error)))
+    return replace(done, objects=tuple(w.action for w in written), schemas=tuple(w.schema for w in written))
+
+
+def land(branch: Branch, tasks: list[Written], *, token: str | None = None) -> LoadResult:
+    """On the driver: one transaction of what the tasks did, under `token` where it is not the job's own.
+
+    Raises what a task has failed with, and what `Branch.commit` raises.
+    """
+    tasks = sorted(tasks, key=lambda task: task.partition)
+    for task in tasks:
+        if task.failed:
+            kind, text = task.failed
+            raise getattr(errors, kind)(text)
+    job = next((task.job for task in tasks if task.job is not None), None)
+    if job is None:
+        return LoadResult(None)
+    if job.origin.pool != branch.pool.id:
+        raise Conflict(f"pool {branch.pool.name!r} was dropped and made anew meanwhile; write again")
+    objects = [action for task in tasks for action in task.objects]
+    return branch.commit(
+        job if token is None else replace(job, token=token),
+        objects=[msgspec.structs.replace(action, place=place) for place, action in enumerate(objects)],
+        schemas=[schema for task in tasks for schema in task.schemas],
+    )
+
+
+def check(options: opts.Options, schema: StructType, known: tuple[str, ...], *, overwrite: bool) -> None:
+    """Raises InvalidInput for what cannot be written, before anything is."""
+    opts.check_names(options, known, what="a write")
+    if overwrite:
+        raise InvalidInput(
+            "records can only be added: use mode append (overwrite, and a stream's output mode complete, would "
+            "replace what is there, which this version cannot)"
+        )
+    if not schema.names:
+        raise InvalidInput("the data frame has no columns")
+    twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+    if twice:
+        raise InvalidInput(f"column {twice[0]!r}: the data frame has it twice; rename one")
+
+
+class _Writes:
+    """What writers of batches and of streams have in common.
+
+    Spark makes a writer on the driver and sends copies of it to the tasks; the one that commits is a copy too, or
+    of its own, in another process.
+    """
+
+    _known: ClassVar[tuple[str, ...]]
+
+    def __init__(self, options: opts.Options, schema: StructType, *, overwrite: bool) -> None:
+        check(options, schema, self._known, overwrite=overwrite)
+        self._options = options
+        self._work = begin(self._branch, options)
+
+    @cached_property
+    def _branch(self) -> Branch:
+        return opts.open_branch(self._options)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_branch"}
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """In a task: the objects of one partition."""
+        return build(self._work, iterator) if self._work else Written(0)
+
+
+class LakeWriter(_Writes, DataSourceArrowWriter):
+    """Writes a data frame as one transaction."""
+
+    _known = opts.WRITE
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """On the driver: one transaction."""
+        if self._work:
+            land(self._branch, [m for m in messages if isinstance(m, Written)])
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """What was written stays, for the vacuum."""
+
+
+class LakeStreamWriter(_Writes, DataSourceStreamArrowWriter):
+    """Writes each micro-batch as one transaction.  Spark makes one for a batch's tasks, and one to commit it."""
+
+    _known = opts.WRITE_STREAM
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """On the driver: one transaction, under the token of the batch."""
+        tasks = [m for m in messages if isinstance(m, Written)]
+        if tasks:
+            land(self._branch, tasks, token=batch_token(tasks, batchId))
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """What was written stays, for the vacuum."""
+
+
+def batch_token(tasks: list[Written], batch: int) -> str:
+    """The same for a batch of a query, however often it is run; raises InvalidInput where Spark does not say which
+    query it is."""
+    queries = {task.query for task in tasks}
+    if len(queries) != 1 or "" in queries:
+        raise InvalidInput(
+            f"this Spark does not tell tasks which query they are of ({QUERY_ID}), so that the batch could be "
+            "written twice; use foreachBatch and the option token"
+        )
+    return f"spark:{queries.pop()}:{batch}"

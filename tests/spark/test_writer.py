@@ -1,0 +1,279 @@
+"""`df.write.format("lake")`: one transaction, each record once, whatever becomes of tasks; or one clear line."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql.types import StructType
+
+from lake_core.errors import Conflict
+from spark_apps.datasource.writer import LakeWriter, Written
+from tests.spark.conftest import Landing
+
+pytestmark = pytest.mark.spark
+
+
+def write(df: Any, landing: Landing, pool: str = "p", mode: str = "append", **options: str) -> None:
+    df.write.format("lake").option("lake", landing.uri).options(**options).mode(mode).save(pool)
+
+
+def load(spark: Any, landing: Landing, name: str = "p") -> Any:
+    return spark.read.format("lake").option("lake", landing.uri).load(name)
+
+
+def numbers(spark: Any, *expressions: str, count: int = 100, tasks: int = 4) -> Any:
+    """Rows with `id` from 0, the expressions added, on so many tasks."""
+    return spark.range(0, count, 1, tasks).selectExpr(*(expressions or ("id as k",)))
+
+
+# --- what is written
+
+
+VALUES = {
+    "instant": "timestamp '2026-03-08 02:30:00.123456 UTC'",
+    "local": "timestamp_ntz '2026-03-08 02:30:00'",
+    "day": "date '0001-01-01'",
+    "small": "cast(7 as tinyint)",
+    "exact": "cast(1.10 as decimal(10, 2))",
+    "bytes": "x'00ff'",
+    "float": "cast(0.5 as float)",
+    "yes": "true",
+    "span": "interval '1' day",
+    "text": "'\u00e9'",
+    "a.b": "named_struct('x.y', array(named_struct('w', 1), null))",
+    "map": "map('a', 1)",
+    "of kinds": "if(id = 0, parse_json('[1, {\"b\": 2.50}, null]'), parse_json('\"text\"'))",
+    "inside": "named_struct('v', array(parse_json('{\"a\": 1}'), null))",
+    "nothing": "null",
+}
+
+
+def test_values_of_every_type_come_back_as_they_were_written(spark: Any, landing: Landing) -> None:
+    df = numbers(
+        spark, "id as k", *(f"{value} as `{name}`" for name, value in VALUES.items()), count=2, tasks=1
+    )
+    nulls = numbers(
+        spark, "id + 2 as k", *(f"if(id < 0, {v}, null) as `{n}`" for n, v in VALUES.items()), count=1
+    )
+    landing.pool()
+    write(df.union(nulls), landing)
+    written = [row.asDict(recursive=True) for row in df.union(nulls).collect()]
+    found = [row.asDict(recursive=True) for row in load(spark, landing).collect()]
+    assert [plain(row) for row in found] == [plain(row) for row in written]
+    stored = landing.lake.pool("p").at().to_table().to_pylist()[0]
+    assert stored["instant"] == dt.datetime(2026, 3, 8, 2, 30, 0, 123456, dt.UTC), "not a time of New York"
+    assert (stored["exact"], stored["bytes"]) == (decimal.Decimal("1.10"), b"\0\xff")
+    assert stored["of kinds"] == '[1,{"b":2.50},null]'
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: plain(v) for name, v in value.items()}
+    if isinstance(value, list):
+        return [plain(v) for v in value]
+    return value.toPython() if hasattr(value, "toPython") else value
+
+
+def test_a_variant_that_json_cannot_say_is_no_value(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    write(
+        numbers(spark, "id as k", "parse_json('null') as a", "double('NaN')::variant as b", count=1), landing
+    )
+    assert landing.lake.pool("p").at().to_table().to_pylist() == [{"k": 0, "a": None, "b": None}]
+
+
+def test_records_are_sorted_by_key_and_equal_keys_are_in_the_order_of_the_partitions(
+    spark: Any, landing: Landing
+) -> None:
+    landing.pool(load_memory="1kB")
+    write(numbers(spark, "id % 10 as k", "id as n", count=1000, tasks=5), landing)
+    table = landing.lake.pool("p").at().to_table()
+    assert landing.transactions("p") == 1
+    assert list(zip(table["k"].to_pylist(), table["n"].to_pylist(), strict=True)) == sorted(
+        (n % 10, n) for n in range(1000)
+    )
+
+
+def test_records_without_the_key_go_to_nokey(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    write(numbers(spark, "if(id % 2 = 0, id, null) as k", "id as n", count=6), landing)
+    assert landing.keys("p") == [0, 2, 4]
+    assert landing.keys("p.$nokey", "n") == [1, 3, 5]
+    assert landing.transactions("p") == 1
+
+
+def test_declared_types_are_kept(spark: Any, landing: Landing) -> None:
+    landing.lake.create_pool("p", key="k", settings={"type.k": "timestamp", "type.v": "json"})
+    write(numbers(spark, "'2026-01-01T00:00:00Z' as k", "id as v", count=1), landing)
+    (record,) = landing.lake.pool("p").at().to_table().to_pylist()
+    assert record == {"k": dt.datetime(2026, 1, 1, tzinfo=dt.UTC), "v": "0"}
+    with pytest.raises(PySparkException, match="the data frame: field 'k': string is not a timestamp"):
+        write(numbers(spark, "'no time' as k", count=1), landing)
+
+
+def test_the_kind_of_the_pool_decides_what_becomes_of_equal_keys(spark: Any, landing: Landing) -> None:
+    landing.lake.create_pool("u", key="k", kind="upsert")
+    landing.lake.create_pool("a", key="k", kind="aggregate", aggregates={"n": "sum"})
+    df = numbers(spark, "id % 2 as k", "id as n", count=10, tasks=3)
+    for pool in ("u", "a"):
+        write(df, landing, pool)
+    assert landing.lake.pool("u").at().to_table().to_pylist() == [{"k": 0, "n": 8}, {"k": 1, "n": 9}]
+    assert landing.lake.pool("a").at().to_table().to_pylist() == [{"k": 0, "n": 20}, {"k": 1, "n": 25}]
+
+
+def test_message_and_author_are_in_the_log(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    write(numbers(spark), landing, message="by hand", branch="main")
+    ((_, transaction),) = landing.lake.pool("p").log()
+    assert (transaction.message, transaction.author) == ("by hand", landing.lake.author)
+
+
+def test_an_empty_data_frame_is_no_transaction(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    write(numbers(spark).where("k < 0"), landing)
+    assert landing.transactions("p") == 0
+
+
+# --- exactly once
+
+
+def test_what_is_written_again_under_its_token_changes_nothing(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    for _ in range(2):
+        write(numbers(spark, count=50_000), landing, token="t")
+    assert landing.keys("p") == list(range(50_000))
+    assert landing.transactions("p") == 1
+    assert landing.data("p") == landing.held("p"), "the second time no object was built"
+    write(numbers(spark, "id + 50000 as k", count=5), landing, token="another")
+    assert landing.transactions("p") == 2
+
+
+def test_a_task_that_fails_and_is_tried_again_writes_its_records_once(spark: Any, landing: Landing) -> None:
+    landing.pool(load_memory="20kB")
+
+    def fail_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        yield from batches
+        if context.partitionId() == 1 and context.attemptNumber() < 2:
+            raise RuntimeError("after its last record")
+
+    df = numbers(spark, count=40_000, tasks=2).mapInArrow(fail_once, "k long")
+    write(df, landing)
+    assert landing.keys("p") == list(range(40_000))
+    assert landing.data("p") > landing.held("p"), "what the first tries wrote is the vacuum's"
+
+
+def test_a_write_whose_tasks_fail_commits_nothing_and_deletes_nothing(spark: Any, landing: Landing) -> None:
+    landing.pool(load_memory="20kB")
+
+    def fail(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+        raise RuntimeError("always")
+
+    with pytest.raises(PySparkException, match="always"):
+        write(numbers(spark, count=40_000, tasks=2).mapInArrow(fail, "k long"), landing)
+    assert landing.transactions("p") == 0
+    assert landing.data("p"), "the objects are left"
+
+
+def test_of_two_attempts_at_a_task_only_the_one_that_spark_names_counts(spark: Any, landing: Landing) -> None:
+    """As with speculation: both run to their end, in real tasks; Spark hands one message a partition to commit."""
+    landing.pool()
+    schema = StructType().add("k", "long")
+    writer = LakeWriter({"lake": landing.uri, "path": "p"}, schema, overwrite=False)
+
+    def attempt(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pickle
+
+        yield pa.record_batch({"message": [pickle.dumps(writer.write(batches))]})
+
+    import pickle
+
+    first, second = (
+        [pickle.loads(row.message) for row in numbers(spark).mapInArrow(attempt, "message binary").collect()]
+        for _ in range(2)
+    )
+    writer.commit([first[0], second[1], first[2], second[3]])
+    assert landing.keys("p") == list(range(100))
+    assert len(landing.data("p")) == 8
+    assert len(landing.held("p")) == 4
+
+
+def test_a_pool_that_was_made_anew_meanwhile_gets_nothing(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    writer = LakeWriter({"lake": landing.uri, "path": "p"}, StructType().add("k", "long"), overwrite=False)
+    assert writer._work is not None
+    messages = [Written(0, writer._work.job)]
+    landing.lake.catalog.drop("p")
+    landing.pool()
+    committing = LakeWriter(
+        {"lake": landing.uri, "path": "p"}, StructType().add("k", "long"), overwrite=False
+    )
+    with pytest.raises(Conflict, match="made anew"):
+        committing.commit(messages)
+
+
+# --- refusals
+
+
+def test_bad_records_are_said_once_and_nothing_is_committed(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    with pytest.raises(
+        AnalysisException, match="InvalidInput: key field 'k': values of several kinds"
+    ) as caught:
+        write(numbers(spark, "parse_json(string(id)) as k"), landing)
+    assert "Job aborted" not in str(caught.value), "no task failed, and none was tried again"
+    assert landing.transactions("p") == 0
+
+
+@pytest.mark.parametrize(
+    ("pool", "options", "said"),
+    [
+        ("p", {"mode": "overwrite"}, "records can only be added: use mode append"),
+        (
+            "p",
+            {"tokn": "t"},
+            "option 'tokn': a write has no such option; it has lake, branch, message, token",
+        ),
+        ("p", {"columns": "k"}, "option 'columns'"),
+        ("p", {"branch": "side"}, "NotFound: pool 'p': branch 'side' does not exist"),
+        ("p@main", {}, "another branch is said by the option branch"),
+        ("p:log", {}, "name a pool"),
+        ("p.$nokey", {}, "read-only"),
+        ("nowhere", {}, "NotFound: pool 'nowhere' does not exist"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_in_one_line_before_anything_is(
+    spark: Any, landing: Landing, pool: str, options: dict[str, str], said: str
+) -> None:
+    landing.pool()
+    with pytest.raises(AnalysisException, match=said):
+        write(numbers(spark), landing, pool, **options)
+    assert landing.data("p") == set()
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [([], "has no columns"), (["id as k", "id as k"], "column 'k': the data frame has it twice")],
+)
+def test_a_data_frame_whose_columns_are_no_records_is_refused(
+    spark: Any, landing: Landing, columns: list[str], said: str
+) -> None:
+    landing.pool()
+    with pytest.raises(AnalysisException, match=said):
+        write(spark.range(3).selectExpr(*columns) if columns else spark.range(3).select(), landing)
+
+
+def test_variants_inside_a_map_are_refused(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    with pytest.raises(AnalysisException, match="column 'm': variants inside a map"):
+        write(numbers(spark, "id as k", "map('a', parse_json('1')) as m"), landing)
