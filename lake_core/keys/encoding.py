@@ -197,6 +197,18 @@ def decode_key(data: bytes, key: PoolKey) -> tuple[Value, ...]:
     return tuple(values)
 
 
+def decode_value(data: bytes) -> Value:
+    """The value that exactly these bytes encode, ascending; raises InvalidInput where they encode none."""
+    if data[:1] and data[0] in _CLASS_OF_TAG:
+        try:
+            value, _ = _decode_value(data, 0, descending=False)
+            if encode_value(value) == data and not (isinstance(value, Instant) and value[2] >= 10**9):
+                return value
+        except (IndexError, ValueError, OverflowError, struct.error, decimal.InvalidOperation):
+            pass
+    raise InvalidInput(f"{data[:40].hex()}: not the encoding of a value")
+
+
 def _decode_value(data: bytes, at: int, *, descending: bool) -> tuple[Value, int]:
     tag = data[at]
     at += 1
@@ -227,7 +239,10 @@ def _decode_number(plain: bytes) -> int | float:
     bits ^= (1 << 63) if bits >> 63 else 0xFFFFFFFFFFFFFFFF
     (value,) = struct.unpack(">d", struct.pack(">Q", bits))
     (rest,) = struct.unpack(">H", plain[8:10])
-    return int(value) + rest if math.isfinite(value) and value == int(value) else value
+    if not math.isfinite(value) or value != int(value):
+        return value
+    whole = int(value) + rest
+    return whole if -(2**63) <= whole < 2**64 else value
 
 
 def _unescape(plain: bytes) -> tuple[bytes, int]:

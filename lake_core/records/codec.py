@@ -46,6 +46,6 @@ class Codec(Generic[T]):
             raise Corrupt(f"{name}: {error}") from error
         except LakeError as error:  # a record that does not hold what it guarantees
             raise Corrupt(f"{name}: {error}") from error
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise Corrupt(f"{name}: {error} (read {len(data)} bytes)") from error
         return entry

@@ -20,6 +20,7 @@ from lake_core.keys.encoding import (
     AFTER,
     Instant,
     decode_key,
+    decode_value,
     encode_key,
     encode_value,
     from_scalar,
@@ -134,6 +135,39 @@ def test_integers_and_doubles_compare_as_numbers_to_the_last_bit() -> None:
 def test_a_value_that_cannot_be_a_key_is_refused(value: Any) -> None:
     with pytest.raises(InvalidInput):
         encode_value(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, 7, 2**64 - 1, 1.5, 1e300, decimal.Decimal("1.5"), "a\0", b"\0", dt.date(1, 1, 1)],
+    ids=str,
+)
+def test_one_encoded_value_is_read_back_and_nothing_else_is(value: Any) -> None:
+    encoded = encode_value(value)
+    assert decode_value(encoded) == value
+    assert type(decode_value(encoded)) is type(value)
+    for other in (encoded + b"\0", encoded[:-1], encode_value(value, descending=True) + b"\x01"):
+        with pytest.raises(InvalidInput):
+            decode_value(other)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x01",
+        b"\x0c",
+        b"\x0c" + bytes(12),
+        b"\x02\x02",
+        b"\x06\xff\0\0",
+        b"\x07\xff\xff\xff\xff",
+        b"\x04" + b"\xff" * 48,
+    ],
+    ids=bytes.hex,
+)
+def test_bytes_that_encode_no_value_are_refused(data: bytes) -> None:
+    with pytest.raises(InvalidInput):
+        decode_value(data)
 
 
 def test_a_datetime_is_not_taken_for_its_day() -> None:

@@ -123,3 +123,15 @@ def test_a_transaction_has_actions_and_an_entry_transactions() -> None:
 
 def test_a_landed_file_is_recorded_by_name_size_and_etag() -> None:
     assert LandedFile("s3://b/f", 7, "etag", modified=5.0).source == Source("s3://b/f", 7, "etag")
+
+
+class Nested(msgspec.Struct):
+    """An entry that may hold another."""
+
+    of: Nested | None = None
+
+
+def test_an_entry_nested_without_end_is_corrupt() -> None:
+    endless = b"\x81\xa2of" * 100_000 + b"\xc0"
+    with pytest.raises(Corrupt, match="NAME"):
+        Codec(Nested).decode(HEADER + endless, name="NAME")
