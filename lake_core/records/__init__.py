@@ -1,8 +1,9 @@
 """What is written into journals: typed, frozen, tagged records, and their bytes.
 
-`transactions` are the actions on a pool's data, `pools` the actions on the list of pools, `codec` turns
-both into MessagePack and back.  A record states its guarantees and checks them when it is made.  An unknown
-action is an error ("written by a newer version"), an unknown optional field is ignored.
+`transactions` are the actions on a pool's data, `pools` the actions on the list of pools, `conditions` what
+such actions may say of records; `codec` turns entries into MessagePack and back.  A record states its guarantees
+and checks them when it is made.  An unknown action is an error ("written by a newer version"), an unknown optional
+field is ignored.
 """
 
 from lake_core.records.pools import ConfigurePool, CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool

@@ -1,0 +1,149 @@
+"""Conditions on records: what a tombstone covers, what a scan keeps; their stored form.
+
+A condition says of a record true, false or neither (null), by SQL's logic.  A value is stored in the encoding of
+keys, ascending (`keys.encoding`): exact for every type, canonical, and comparable as bytes with the bounds of
+objects and of key ranges.  A field is the path to it: the exact name of a field of the pool, then of fields
+inside of records.
+
+`conditions` reads them from text, checks them against a schema and evaluates them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+import msgspec
+
+from lake_core.errors import InvalidInput
+from lake_core.keys.encoding import Instant, Value, decode_value
+
+DEEPEST = 50
+"""How many levels a condition may have."""
+
+Op = Literal["=", "!=", "<", "<=", ">", ">="]
+Path = tuple[str, ...]
+
+OPS: dict[Op, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+_YEARS = (-62_135_596_800, 253_402_300_799)
+"""The first and the last second of the years 1 to 9999, which are those that can be written down."""
+
+
+class And(msgspec.Struct, frozen=True, tag="and"):
+    """All of them, at least two."""
+
+    of: tuple[Condition, ...]
+
+    def __post_init__(self) -> None:
+        _check_members(self.of)
+
+
+class Or(msgspec.Struct, frozen=True, tag="or"):
+    """One of them, at least two."""
+
+    of: tuple[Condition, ...]
+
+    def __post_init__(self) -> None:
+        _check_members(self.of)
+
+
+class Not(msgspec.Struct, frozen=True, tag="not"):
+    """The contrary; null stays null."""
+
+    of: Condition
+
+    def __post_init__(self) -> None:
+        _check_depth((self.of,))
+
+
+class Compare(msgspec.Struct, frozen=True, tag="compare"):
+    """The field compared with an encoded value; null where one of them is."""
+
+    field: Path
+    op: Op
+    value: bytes
+
+    def __post_init__(self) -> None:
+        _check_path(self.field)
+        check_value(self.value)
+        if self.op not in OPS:
+            raise InvalidInput(f"condition: {self.op!r} is not a comparison")
+
+
+class In(msgspec.Struct, frozen=True, tag="in"):
+    """The field equals one of the encoded values, which are sorted and distinct; at least one.
+
+    Null where the field is, and where it equals none and one of the values is null.
+    """
+
+    field: Path
+    values: tuple[bytes, ...]
+
+    def __post_init__(self) -> None:
+        _check_path(self.field)
+        for value in self.values:
+            check_value(value)
+        if not self.values or not all(a < b for a, b in itertools.pairwise(self.values)):
+            raise InvalidInput("condition: the values of `in` must be sorted and distinct, at least one")
+
+
+class IsNull(msgspec.Struct, frozen=True, tag="is_null"):
+    """The field is null or not there; true or false, never null."""
+
+    field: Path
+
+    def __post_init__(self) -> None:
+        _check_path(self.field)
+
+
+Condition = And | Or | Not | Compare | In | IsNull
+
+
+def members(condition: Condition) -> tuple[Condition, ...]:
+    """What a condition is made of, one level down."""
+    if isinstance(condition, And | Or):
+        return condition.of
+    return (condition.of,) if isinstance(condition, Not) else ()
+
+
+def check_value(data: bytes) -> Value:
+    """The value that the bytes encode; raises InvalidInput where it cannot be one of a condition."""
+    value = decode_value(data)
+    if isinstance(value, Instant):
+        tag, seconds, _ = value
+        if tag not in (0x08, 0x09):
+            raise InvalidInput("condition: times of day and durations cannot be compared")
+        if not _YEARS[0] <= seconds <= _YEARS[1]:
+            raise InvalidInput("condition: a timestamp outside of the years 1 to 9999")
+    return value
+
+
+def _check_path(path: Path) -> None:
+    if not 1 <= len(path) <= DEEPEST:
+        raise InvalidInput(f"condition: a field is a path of 1 to {DEEPEST} names")
+
+
+def _check_members(of: tuple[Condition, ...]) -> None:
+    if len(of) < 2:
+        raise InvalidInput("condition: `and` and `or` join at least two conditions")
+    _check_depth(of)
+
+
+def _check_depth(of: Iterable[Condition]) -> None:
+    level = list(of)
+    depth = 1
+    while level:  # bounded: members are made before what holds them, so none is deeper than allowed
+        depth += 1
+        if depth > DEEPEST:
+            raise InvalidInput(f"condition: nested more than {DEEPEST} levels deep")
+        level = [member for condition in level for member in members(condition)]
