@@ -25,9 +25,10 @@ from lake_core import naming
 from lake_core.catalog import Catalog, PoolsState
 from lake_core.commits import History
 from lake_core.commits.requests import Request
+from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or, show
 from lake_core.journal import purge, write_state
 from lake_core.keys import PoolKey
-from lake_core.keys.encoding import Instant, decode_key, encode_key
+from lake_core.keys.encoding import Instant, decode_key, encode_key, encode_value
 from lake_core.lake import Lake
 from lake_core.objects import metadata
 from lake_core.objects.metadata import ObjectMetadata, Origin
@@ -177,6 +178,44 @@ def plain_decimal(value: Any) -> Any:
 
 def test_every_golden_key_is_tested() -> None:
     assert set(json.loads((FOLDER / "keys.json").read_text())) == set(KEYS)
+
+
+CONDITIONS: dict[str, Condition] = {
+    "a = 1": Compare(("a",), "=", encode_value(1)),
+    "a != null": Compare(("a",), "!=", encode_value(None)),
+    "a < 1.5e0": Compare(("a",), "<", encode_value(1.5)),
+    "a <= 12.5": Compare(("a",), "<=", encode_value(decimal.Decimal("12.5"))),
+    "a > x'00ff'": Compare(("a",), ">", encode_value(b"\0\xff")),
+    "id.orig_h >= 'é'": Compare(("id.orig_h",), ">=", encode_value("é")),
+    '"r"."x.y" in (null, 1, 2)': In(("r", "x.y"), tuple(encode_value(v) for v in (None, 1, 2))),
+    "a is not null or (b = true and c = date '2026-01-31')": Or(
+        (
+            Not(IsNull(("a",))),
+            And(
+                (
+                    Compare(("b",), "=", encode_value(True)),
+                    Compare(("c",), "=", encode_value(dt.date(2026, 1, 31))),
+                )
+            ),
+        )
+    ),
+    "t = timestamp '1969-12-31T23:59:59.5Z'": Compare(
+        ("t",), "=", encode_value(Instant((0x09, -1, 500_000_000)))
+    ),
+}
+"""By their text, which is not stored."""
+
+
+@pytest.mark.parametrize("text", CONDITIONS)
+def test_a_condition(text: str) -> None:
+    stored = bytes.fromhex(json.loads((FOLDER / "conditions.json").read_text())[text])
+    assert msgspec.msgpack.decode(stored, type=Condition) == CONDITIONS[text]
+    assert msgspec.msgpack.encode(CONDITIONS[text], order="deterministic").hex() == stored.hex()
+    assert show(CONDITIONS[text]) == text
+
+
+def test_every_golden_condition_is_tested() -> None:
+    assert set(json.loads((FOLDER / "conditions.json").read_text())) == set(CONDITIONS)
 
 
 METADATA = ObjectMetadata(

@@ -1,0 +1,53 @@
+"""Conditions: which records a delete covers, which a scan gives.
+
+    tailnum = 'N14228' and (dep_delay > 15 or dep_delay is null)
+
+One small structure (`records.conditions`), and what is done with it, all of it pure:
+
+    parse, show        text and back; `check` reads it for a schema, and points at the word that is wrong
+    evaluate, holds    a record batch or table at a time, by Arrow kernels
+    may_hold,          what an object's statistics say: whether some of its records, or all of them, can fulfil
+    must_hold          the condition
+    key_range          the keys outside of which it cannot hold
+    top_level          the fields that it reads
+
+The logic is SQL's: a comparison with null is null, and only true counts.  Numbers compare exactly, whatever their
+types; NaN equals NaN and comes after all numbers, -0.0 equals 0.0; strings compare by their UTF-8 bytes.  It is
+the order of keys.  Values of different kinds (a string and a number) do not compare: `check` refuses them; where
+stored records turn out to be of another kind, the answer is null.
+
+A field of records of several types is JSON (`objects.types`).  A condition may only ask whether it is null, since
+SQL engines do not agree on more; but a condition that was checked while the field had one type keeps its meaning
+for records that became JSON later (`jsonvalues`).
+
+Called by `scan`, by deletes and by whatever applies tombstones; `spark_apps.conditions` turns a condition into a
+Spark column with the same answers.
+"""
+
+from lake_core.conditions.check import check
+from lake_core.conditions.evaluate import evaluate, holds
+from lake_core.conditions.fields import top_level
+from lake_core.conditions.keyrange import key_range
+from lake_core.conditions.parse import parse
+from lake_core.conditions.prune import may_hold, must_hold
+from lake_core.conditions.show import show
+from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Or
+
+__all__ = [
+    "And",
+    "Compare",
+    "Condition",
+    "In",
+    "IsNull",
+    "Not",
+    "Or",
+    "check",
+    "evaluate",
+    "holds",
+    "key_range",
+    "may_hold",
+    "must_hold",
+    "parse",
+    "show",
+    "top_level",
+]

@@ -1,0 +1,156 @@
+"""Which records of a table fulfil a condition: by Arrow kernels, a column at a time.
+
+The condition is a checked one.  A field that the table lacks is null; a value of another kind than the column
+gives null.  It may be asked of an object's own records or of records in a united schema: the answers are the same
+where uniting loses nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache, reduce
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.conditions.floor import floor
+from lake_core.conditions.jsonvalues import in_json
+from lake_core.keys.encoding import class_of, decode_value, encode_value, key_class
+from lake_core.objects.types import is_json
+from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Op, Or, Path
+
+Records: TypeAlias = pa.Table | pa.RecordBatch
+Column: TypeAlias = pa.Array | pa.ChunkedArray
+"""One value a record; chunked where the records are."""
+
+_KERNELS: dict[Op, Callable[[Column, pa.Scalar], Column]] = {
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+_NULL = pa.scalar(None, pa.bool_())
+_NULL_VALUE, _NAN = encode_value(None), encode_value(math.nan)
+
+
+def evaluate(condition: Condition, records: Records) -> pa.BooleanArray:
+    """True, false or null for each record.
+
+    Raises InvalidInput for a column of a type that objects do not store (a dictionary).
+    """
+    truth = _truth(condition, records)
+    if isinstance(truth, pa.ChunkedArray):
+        truth = truth.combine_chunks()
+    return truth
+
+
+def holds(condition: Condition, records: Records) -> pa.BooleanArray:
+    """Whether each record fulfils the condition; null does not."""
+    return pc.fill_null(evaluate(condition, records), False)
+
+
+def _truth(condition: Condition, records: Records) -> Column:
+    match condition:
+        case And(of):
+            return reduce(pc.and_kleene, (_truth(member, records) for member in of))
+        case Or(of):
+            return reduce(pc.or_kleene, (_truth(member, records) for member in of))
+        case Not(of):
+            return pc.invert(_truth(of, records))
+        case _:
+            return _leaf(condition, records)
+
+
+def _leaf(leaf: Compare | In | IsNull, records: Records) -> Column:
+    column, field, inside = _column(records, leaf.field)
+    if isinstance(leaf, IsNull) and not inside:
+        return pc.is_null(column)
+    if is_json(field):
+        return in_json(leaf, column, inside)
+    assert not isinstance(leaf, IsNull)
+    value = leaf.values[-1] if isinstance(leaf, In) else leaf.value  # null sorts first
+    if value == _NULL_VALUE or class_of(decode_value(value)) != _class(field.type):
+        return pa.nulls(len(column), pa.bool_())
+    return _in(column, leaf.values) if isinstance(leaf, In) else _compare(column, leaf)
+
+
+def _column(records: Records, path: Path) -> tuple[Column, pa.Field, Path]:
+    """The column at the path, its field, and what of the path lies inside of its JSON."""
+    absent = pa.nulls(records.num_rows), pa.field("", pa.null()), ()
+    fields: pa.Schema | pa.StructType = records.schema
+    column = None
+    for depth, name in enumerate(path):
+        index = fields.get_field_index(name)
+        if index < 0:
+            return absent
+        field = fields.field(index)
+        column = records.column(index) if column is None else pc.struct_field(column, [index])
+        if is_json(field):
+            return column, field, path[depth + 1 :]
+        fields = field.type if pa.types.is_struct(field.type) else pa.schema([])
+    return column, field, ()
+
+
+def _class(kind: pa.DataType) -> str:
+    """The class of values that compare with the type's; none for records and lists, with which none does."""
+    return "" if pa.types.is_nested(kind) else key_class(kind)
+
+
+def _constant(column: Column, value: bool) -> Column:
+    """The value for all records but those where the column is null."""
+    if not column.null_count:
+        return pa.repeat(value, len(column))
+    return pc.if_else(pc.is_valid(column), value, _NULL)
+
+
+def _compare(column: Column, leaf: Compare) -> Column:
+    found = floor(decode_value(leaf.value), column.type)
+    if found is None:
+        return _constant(column, leaf.op in ("!=", ">", ">="))
+    value, exact = found
+    op = leaf.op
+    if not exact:
+        if op in ("=", "!="):
+            return _constant(column, op == "!=")
+        op = "<=" if op in ("<", "<=") else ">"
+    if pa.types.is_floating(column.type):
+        return _compare_floats(column, op, value)
+    return _KERNELS[op](column, value)
+
+
+def _compare_floats(column: Column, op: Op, value: pa.Scalar) -> Column:
+    """The kernels say false of every comparison with NaN but `!=`; here it comes after all numbers."""
+    if pc.is_nan(value).as_py():
+        match op:
+            case "=" | ">=":
+                return pc.is_nan(column)
+            case "!=" | "<":
+                return pc.invert(pc.is_nan(column))
+            case _:
+                return _constant(column, op == "<=")
+    if op in (">", ">="):
+        return pc.invert(_KERNELS["<=" if op == ">" else "<"](column, value))
+    return _KERNELS[op](column, value)
+
+
+def _in(column: Column, values: tuple[bytes, ...]) -> Column:
+    found = pc.is_in(column, value_set=_value_set(values, column.type))
+    if values[-1] == _NAN:  # of which `is_in` knows one bit pattern
+        found = pc.or_(found, pc.is_nan(column))
+    if values[0] == _NULL_VALUE:
+        found = pc.if_else(found, True, _NULL)
+    return pc.if_else(pc.is_valid(column), found, _NULL) if column.null_count else found
+
+
+@lru_cache(maxsize=64)
+def _value_set(values: tuple[bytes, ...], kind: pa.DataType) -> pa.Array:
+    """Those of the values that the type holds; kept, since a scan asks for them a batch at a time."""
+    floors = [floor(value, kind) for value in map(decode_value, values) if value is not None]
+    held = [found[0] for found in floors if found is not None and found[1]]
+    if pa.types.is_floating(kind) and any(value.as_py() == 0 for value in held):
+        held.append(pa.scalar(-0.0, kind))  # which `is_in` takes for another number
+    return pa.array(held, kind)

@@ -1,0 +1,68 @@
+"""Which field of a schema a path names.
+
+The first part is a field of the pool by its exact name, each further one a field inside of the record before.  A
+name with dots may be either: `id.orig_h` is the field of that very name where there is one; else it is cut, at each
+level after the longest name that leads to a field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from lake_core.objects.types import is_json
+from lake_core.records.conditions import DEEPEST, Compare, Condition, In, IsNull, Path, members
+
+
+def leaves(condition: Condition) -> Iterator[Compare | In | IsNull]:
+    """The comparisons, from left to right."""
+    if isinstance(condition, Compare | In | IsNull):
+        yield condition
+    for member in members(condition):
+        yield from leaves(member)
+
+
+def top_level(condition: Condition) -> tuple[str, ...]:
+    """The fields of the pool that a checked condition reads, each once."""
+    return tuple(dict.fromkeys(leaf.field[0] for leaf in leaves(condition)))
+
+
+def find(schema: pa.Schema, path: Path) -> tuple[pa.Field | None, Path]:
+    """The field at the path, or one of JSON on the way with the rest of the path; None where there is neither."""
+    fields: pa.Schema | pa.StructType = schema
+    field = None
+    for depth, name in enumerate(path, 1):
+        index = fields.get_field_index(name)
+        if index < 0:
+            return None, ()
+        field = fields.field(index)
+        if is_json(field):
+            return field, path[depth:]
+        fields = field.type if pa.types.is_struct(field.type) else pa.schema([])
+    return field, ()
+
+
+def resolve(schema: pa.Schema, written: Path) -> Path | None:
+    """The path that a field as written means, perhaps into JSON; None where there is none."""
+    if len(written) > 1:
+        return written if find(schema, written)[0] is not None else None
+    parts = written[0].split(".")
+    if len(parts) > DEEPEST:  # than which no path is longer
+        return written if written[0] in schema.names else None
+    return _cut(schema, parts)
+
+
+def _cut(fields: pa.Schema | pa.StructType, parts: list[str]) -> Path | None:
+    for size in range(len(parts), 0, -1):
+        name, rest = ".".join(parts[:size]), parts[size:]
+        index = fields.get_field_index(name)
+        if index < 0:
+            continue
+        field = fields.field(index)
+        if not rest or is_json(field):
+            return (name, *rest)
+        inner = _cut(field.type, rest) if pa.types.is_struct(field.type) else None
+        if inner is not None:
+            return (name, *inner)
+    return None

@@ -1,0 +1,78 @@
+"""Values seen from a column's type: the greatest that the type holds at or below a value.
+
+A comparison is done by one kernel in the column's own type, without casts that could round.  Where the type
+holds the value itself, it is compared as it is.  Where it does not (2.5 among integers, 2^53 + 1 among doubles,
+nanoseconds among milliseconds), no record equals it, and `x < v` and `x <= v` are both `x <= floor(v)`, `x > v`
+and `x >= v` both `x > floor(v)`.  Called by `evaluate`, and by `spark_apps.conditions` with Spark's types.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+
+import numpy as np
+import pyarrow as pa
+
+from lake_core.keys.encoding import Value
+
+_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def floor(value: Value, kind: pa.DataType) -> tuple[pa.Scalar, bool] | None:
+    """The greatest of the type at or below a (not null) value of its class, and whether it is that value.
+
+    None where all values of the type are above.
+    """
+    if pa.types.is_integer(kind):
+        return _integer(value, kind)
+    if pa.types.is_floating(kind):
+        return _float(value, kind)
+    if pa.types.is_decimal(kind):
+        return _decimal(value, kind)
+    if pa.types.is_timestamp(kind):
+        _, seconds, nanos = value
+        ticks, rest = divmod(seconds * 10**9 + nanos, 10**9 // _TICKS[kind.unit])
+        return _bounded(ticks, rest == 0, kind, -(2**63), 2**63 - 1)
+    return pa.scalar(value, kind), True
+
+
+def _bounded(
+    whole: int, exact: bool, kind: pa.DataType, least: int, greatest: int
+) -> tuple[pa.Scalar, bool] | None:
+    if whole < least:
+        return None
+    return pa.scalar(min(whole, greatest), kind), exact and whole <= greatest
+
+
+def _integer(value: int | float, kind: pa.DataType) -> tuple[pa.Scalar, bool] | None:
+    signed = pa.types.is_signed_integer(kind)
+    greatest = 2 ** (kind.bit_width - signed) - 1
+    least = -greatest - 1 if signed else 0
+    if math.isnan(value) or value == math.inf:  # which come after all integers
+        return pa.scalar(greatest, kind), False
+    if value == -math.inf:
+        return None
+    whole = math.floor(value)
+    return _bounded(whole, whole == value, kind, least, greatest)
+
+
+def _float(value: int | float, kind: pa.DataType) -> tuple[pa.Scalar, bool]:
+    if math.isnan(value):
+        return pa.scalar(value, kind), True
+    numpy = kind.to_pandas_dtype()
+    with np.errstate(over="ignore"):  # beyond the type's range: infinite
+        nearest = numpy(value)
+    if float(nearest) > value:
+        nearest = np.nextafter(nearest, numpy(-math.inf))
+    return pa.scalar(nearest, kind), float(nearest) == value
+
+
+def _decimal(value: decimal.Decimal, kind: pa.DataType) -> tuple[pa.Scalar, bool] | None:
+    with decimal.localcontext(prec=160, rounding=decimal.ROUND_FLOOR):
+        greatest = decimal.Decimal(10**kind.precision - 1).scaleb(-kind.scale)
+        below = value.quantize(decimal.Decimal(1).scaleb(-kind.scale))
+        if below < -greatest:
+            return None
+        held = min(below, greatest)
+        return pa.scalar(held, kind), held == value

@@ -1,0 +1,123 @@
+"""The range of keys outside of which a condition cannot hold.
+
+For each field of the key the condition gives an interval: `and` intersects, `or` spans, `not` is carried to the
+comparisons.  The least key that can fulfil it is made of the least values of the leading fields, as far as they
+are attained, and so is the greatest: `day = d and dep_time > 900` narrows a key `day,dep_time` in both fields.
+
+An interval lies between cuts (bytes of a value in the key's direction, 0 before or 1 after all keys that begin with
+them).  No value's bytes begin another's, so cuts compare as pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+from lake_core.keys import KeyField, KeyRange, PoolKey
+from lake_core.keys.encoding import AFTER, decode_value, encode_value
+from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Op, Or
+
+NOTHING = KeyRange(b"", b"")
+
+_Cut = tuple[bytes, int]
+_MIRRORED: dict[Op, Op] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_OPPOSITE: dict[Op, Op] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_NULL_VALUE = encode_value(None)
+
+
+@dataclass(frozen=True)
+class _Interval:
+    low: _Cut
+    high: _Cut
+
+    @property
+    def empty(self) -> bool:
+        return self.low >= self.high
+
+    def intersect(self, other: _Interval) -> _Interval:
+        return _Interval(max(self.low, other.low), min(self.high, other.high))
+
+    def span(self, other: _Interval) -> _Interval:
+        if self.empty or other.empty:
+            return other if self.empty else self
+        return _Interval(min(self.low, other.low), max(self.high, other.high))
+
+
+_BEGIN: _Cut = (b"", 0)
+_END: _Cut = (AFTER, 0)
+_ALL = _Interval(_BEGIN, _END)
+_NONE = _Interval(_END, _BEGIN)
+_NULLS = _Interval((_NULL_VALUE, 0), (_NULL_VALUE, 1))
+_VALUES = _Interval((_NULL_VALUE, 1), _END)
+"""Null is first in either direction."""
+
+
+def key_range(condition: Condition, key: PoolKey) -> KeyRange:
+    """The smallest range found; an empty one where the condition holds for no key at all."""
+    intervals = [_interval(condition, field, negated=False) for field in key.fields]
+    if any(interval.empty for interval in intervals):
+        return NOTHING
+    return KeyRange(_low(intervals), _high(intervals))
+
+
+def _low(intervals: list[_Interval]) -> bytes:
+    low = b""
+    for interval in intervals:
+        value, after = interval.low
+        low += value + AFTER * after
+        if after or interval.low == _BEGIN:
+            break
+    return low
+
+
+def _high(intervals: list[_Interval]) -> bytes | None:
+    high = b""
+    for interval in intervals:
+        value, after = interval.high
+        high += value
+        if not after:
+            return None if high == AFTER else high
+    return high + AFTER if high else None
+
+
+def _interval(condition: Condition, field: KeyField, *, negated: bool) -> _Interval:
+    """Where the field lies in a key for which the condition is true, or false if `negated`."""
+    match condition:
+        case And(of) | Or(of):
+            parts = [_interval(member, field, negated=negated) for member in of]
+            joined = isinstance(condition, And) != negated
+            return reduce(_Interval.intersect if joined else _Interval.span, parts)
+        case Not(of):
+            return _interval(of, field, negated=not negated)
+        case Compare() | In() | IsNull() if condition.field != (field.name,):
+            return _ALL
+        case IsNull():
+            return _VALUES if negated else _NULLS
+        case In(_, values):
+            return _among(values, field, negated=negated)
+        case Compare(_, op, value):
+            return _compared(_OPPOSITE[op] if negated else op, value, field)
+
+
+def _among(values: tuple[bytes, ...], field: KeyField, *, negated: bool) -> _Interval:
+    if negated:
+        return _NONE if values[0] == _NULL_VALUE else _VALUES
+    return reduce(_Interval.span, (_compared("=", value, field) for value in values))
+
+
+def _compared(op: Op, value: bytes, field: KeyField) -> _Interval:
+    if value == _NULL_VALUE:
+        return _NONE
+    if field.descending:
+        value = encode_value(decode_value(value), descending=True)
+        op = _MIRRORED[op]
+    before, after = (value, 0), (value, 1)
+    found = {
+        "=": _Interval(before, after),
+        "!=": _ALL,
+        "<": _Interval(_BEGIN, before),
+        "<=": _Interval(_BEGIN, after),
+        ">": _Interval(after, _END),
+        ">=": _Interval(before, _END),
+    }[op]
+    return found.intersect(_VALUES)

@@ -1,0 +1,267 @@
+"""Reading a condition from text.
+
+    condition   and_ { or and_ }
+    and_        not_ { and not_ }
+    not_        not not_ | ( condition ) | comparison
+    comparison  field OP value                          OP is one of = != <> < <= > >=
+              | field [not] in ( value {, value} )
+              | field [not] between value and value     both ends included
+              | field is [not] null
+    field       name { . name }                         names as `words` reads them, values as `literals`
+
+Keywords are read in any case.  `a.b` is read as one name, of which `check` says what it means; `"a"."b"` (one of
+them in quotes) is a field inside of a record and nothing else.  Where the words of each comparison stand is kept
+beside the condition (`Parsed.leaves`), so that `check` can point at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from lake_core.conditions.literals import (
+    NotReadable,
+    read_bytes,
+    read_date,
+    read_double,
+    read_number,
+    read_text,
+    read_timestamp,
+)
+from lake_core.conditions.words import KEYWORDS, Place, Word, fault, words
+from lake_core.errors import InvalidInput
+from lake_core.keys.encoding import Value, encode_value
+from lake_core.records.conditions import (
+    DEEPEST,
+    OPS,
+    And,
+    Compare,
+    Condition,
+    In,
+    IsNull,
+    Not,
+    Op,
+    Or,
+    Path,
+)
+
+_OPS: dict[str, Op] = {op: op for op in OPS} | {"<>": "!="}
+_TYPED: dict[str, Callable[[str], Value]] = {
+    "date": read_date,
+    "timestamp": read_timestamp,
+    "double": read_double,
+}
+_PLAIN: dict[str, Callable[[str], Value]] = {
+    "text": read_text,
+    "bytes": read_bytes,
+    "number": read_number,
+}
+_CONSTANTS: dict[str, Callable[[str], Value]] = {
+    "null": lambda _: None,
+    "true": lambda _: True,
+    "false": lambda _: False,
+}
+_VALUES = "12, 'text', true, null, date '2026-01-31', timestamp '2026-01-31T12:00:00Z'"
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Where the words of one comparison stand; values in the order in which the condition holds them."""
+
+    field: Place
+    values: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A condition, its text, and its comparisons from left to right."""
+
+    condition: Condition
+    text: str
+    leaves: tuple[Leaf, ...]
+
+
+def parse(text: str) -> Condition:
+    """The condition; raises InvalidInput that points at the word."""
+    return parse_with_places(text).condition
+
+
+def parse_with_places(text: str) -> Parsed:
+    """The condition and where its words stand; raises InvalidInput that points at the word."""
+    parser = _Parser(text, words(text))
+    condition = parser.any_of()
+    parser.expect_end()
+    return Parsed(condition, text, tuple(parser.leaves))
+
+
+@dataclass
+class _Parser:
+    text: str
+    words: list[Word]
+    leaves: list[Leaf] = field(default_factory=list)
+    at: int = 0
+    nested: int = 0
+
+    @property
+    def word(self) -> Word:
+        return self.words[self.at]
+
+    def take(self) -> Word:
+        self.at += 1  # never past the end: nothing takes the last word
+        return self.words[self.at - 1]
+
+    def takes(self, *wanted: str) -> bool:
+        """Whether the next words are these, which are then taken; a sign, or a keyword in small letters."""
+        ahead = self.words[self.at : self.at + len(wanted)]
+        found = [word.keyword or (word.text if word.kind == "sign" else "") for word in ahead]
+        if found != list(wanted):
+            return False
+        self.at += len(wanted)
+        return True
+
+    def wrong(self, expected: str) -> InvalidInput:
+        return fault(self.text, self.word.place, f"expected {expected}")
+
+    def expect(self, wanted: str, *, said: str = "") -> None:
+        if not self.takes(wanted):
+            raise self.wrong(said or wanted)
+
+    def expect_end(self) -> None:
+        if self.word.kind != "end":
+            raise self.wrong("`and`, `or` or the end")
+
+    # --- and, or, not
+
+    def any_of(self) -> Condition:
+        return self._joined(Or, "or", self.all_of)
+
+    def all_of(self) -> Condition:
+        return self._joined(And, "and", self.negated)
+
+    def _joined(self, kind: type[And | Or], keyword: str, member: Callable[[], Condition]) -> Condition:
+        begin = self.word.place
+        found = [member()]
+        while self.takes(keyword):
+            found.append(member())
+        return found[0] if len(found) == 1 else self._made(kind, tuple(found), begin)
+
+    def _made(self, kind: Callable[[Any], Condition], of: object, place: Place) -> Condition:
+        try:
+            return kind(of)
+        except InvalidInput as error:
+            raise self._too_deep(place) from error
+
+    def _too_deep(self, place: Place) -> InvalidInput:
+        return fault(self.text, place, f"nested more than {DEEPEST} levels deep")
+
+    def negated(self) -> Condition:
+        begin = self.word.place
+        self.nested += 1
+        if self.nested > 2 * DEEPEST:  # a level of the condition may be written as `not (`
+            raise self._too_deep(begin)
+        if self.takes("not"):
+            found = self._made(Not, self.negated(), begin)
+        elif self.takes("("):
+            found = self.any_of()
+            self.expect(")", said="`and`, `or` or `)`")
+        else:
+            found = self.comparison()
+        self.nested -= 1
+        return found
+
+    # --- comparisons
+
+    def comparison(self) -> Condition:
+        path, place = self.path()
+        if self.takes("is", "not", "null"):
+            return Not(self._leaf(IsNull(path), place))
+        if self.takes("is"):
+            self.expect("null", said="`null` or `not null`")
+            return self._leaf(IsNull(path), place)
+        if self.takes("not", "in") or self.takes("not", "between"):
+            self.at -= 1
+            return Not(self._in_or_between(path, place))
+        if self.word.keyword in ("in", "between"):
+            return self._in_or_between(path, place)
+        op = _OPS.get(self.word.text) if self.word.kind == "sign" else None
+        if op is None:
+            raise self.wrong("a comparison: = != < <= > >=, `in`, `between`, `is null`")
+        self.take()
+        value, value_place = self.value()
+        return self._leaf(Compare(path, op, value), place, value_place)
+
+    def _in_or_between(self, path: Path, place: Place) -> Condition:
+        if self.takes("between"):
+            low, low_place = self.value()
+            self.expect("and")
+            high, high_place = self.value()
+            lower = self._leaf(Compare(path, ">=", low), place, low_place)
+            return And((lower, self._leaf(Compare(path, "<=", high), place, high_place)))
+        self.expect("in")
+        self.expect("(")
+        found = [self.value()]
+        while self.takes(","):
+            found.append(self.value())
+        self.expect(")", said="`,` or `)`")
+        places = dict(found)
+        values = tuple(sorted(places))
+        return self._leaf(In(path, values), place, *(places[v] for v in values))
+
+    def _leaf(self, condition: Condition, field: Place, *values: Place) -> Condition:
+        self.leaves.append(Leaf(field, values))
+        return condition
+
+    def path(self) -> tuple[Path, Place]:
+        begin = self.at
+        parts = [self._name(KEYWORDS)]
+        while self.takes("."):
+            parts.append(self._name(frozenset()))
+        taken = self.words[begin : self.at]
+        place = Place(taken[0].place.start, taken[-1].place.end)
+        if not any(word.kind == "quoted" for word in taken):
+            return (".".join(parts),), place
+        if len(parts) > DEEPEST:
+            raise self._too_deep(place)
+        return tuple(parts), place
+
+    def _name(self, reserved: frozenset[str]) -> str:
+        word = self.word
+        if word.kind == "quoted":
+            self.take()
+            return word.text[1:-1].replace('""', '"')
+        if word.kind == "name" and word.keyword not in reserved:
+            self.take()
+            return word.text
+        raise self.wrong(
+            "a field" + ("; a text stands right of the comparison" if word.kind == "text" else "")
+        )
+
+    def value(self) -> tuple[bytes, Place]:
+        """An encoded value, and where it stands."""
+        begin = self.word.place.start
+        read, text = self._value()
+        place = Place(begin, self.words[self.at - 1].place.end)
+        try:
+            return encode_value(read(text)), place
+        except NotReadable as error:
+            raise fault(self.text, place, str(error)) from error
+
+    def _value(self) -> tuple[Callable[[str], Value], str]:
+        """The words of a value, taken: how they are read, and what."""
+        word, after = self.word, self.words[min(self.at + 1, len(self.words) - 1)]
+        if word.keyword in _TYPED and after.kind == "text":
+            self.at += 2
+            return _TYPED[word.keyword], _unquoted(after)
+        read = _CONSTANTS.get(word.keyword) or _PLAIN.get(word.kind)
+        if read is None:
+            quoted = "; a text stands in single quotes" if word.kind in ("name", "quoted") else ""
+            raise self.wrong(f"a value ({_VALUES}){quoted}")
+        self.take()
+        return read, _unquoted(word)
+
+
+def _unquoted(word: Word) -> str:
+    if word.kind == "text":
+        return word.text[1:-1].replace("''", "'")
+    return word.text[2:-1] if word.kind == "bytes" else word.text

@@ -1,0 +1,100 @@
+"""What an object's statistics say of a condition: whether some of its records, or all, can fulfil it.
+
+Of every comparison it is asked which of false, null and true it may be for a record within the bounds; `and`, `or`
+and `not` combine these sets.  A set may be too large (the bounds may be cut, fields hang together), never too
+small: where nothing is known it is all three.  Called when a scan or a job chooses objects.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable
+from functools import reduce
+from itertools import product
+
+import pyarrow as pa
+
+from lake_core.conditions.fields import find
+from lake_core.keys.encoding import encode_value
+from lake_core.records import Column
+from lake_core.records.conditions import OPS, And, Compare, Condition, In, IsNull, Not, Or
+
+FALSE, NULL, TRUE = 0, 1, 2
+"""In this order `and` is the least, `or` the greatest."""
+
+_Truths = frozenset[int]
+_ANY: _Truths = frozenset({FALSE, NULL, TRUE})
+_NULL_VALUE = encode_value(None)
+_NAN = encode_value(math.nan)
+
+
+def may_hold(condition: Condition, schema: pa.Schema, columns: Iterable[Column], *, records: int) -> bool:
+    """Whether some record may fulfil the condition.
+
+    `schema`, `columns` and `records` are those of a whole object; what is said holds for any part of it, too.
+    """
+    return TRUE in _truths(condition, schema, tuple(columns), records)
+
+
+def must_hold(condition: Condition, schema: pa.Schema, columns: Iterable[Column], *, records: int) -> bool:
+    """Whether every record is sure to fulfil the condition; arguments as of `may_hold`."""
+    return _truths(condition, schema, tuple(columns), records) == {TRUE}
+
+
+def _truths(condition: Condition, schema: pa.Schema, columns: tuple[Column, ...], records: int) -> _Truths:
+    match condition:
+        case And(of):
+            return reduce(_least, (_truths(member, schema, columns, records) for member in of))
+        case Or(of):
+            return reduce(_greatest, (_truths(member, schema, columns, records) for member in of))
+        case Not(of):
+            return frozenset(TRUE - truth for truth in _truths(of, schema, columns, records))
+        case _:
+            return _leaf(condition, schema, columns, records)
+
+
+def _least(a: _Truths, b: _Truths) -> _Truths:
+    return frozenset(min(pair) for pair in product(a, b))
+
+
+def _greatest(a: _Truths, b: _Truths) -> _Truths:
+    return frozenset(max(pair) for pair in product(a, b))
+
+
+def _leaf(
+    leaf: Compare | In | IsNull, schema: pa.Schema, columns: tuple[Column, ...], records: int
+) -> _Truths:
+    field, _ = find(schema, leaf.field)
+    column = next((c for c in columns if c.name == leaf.field[0]), None)
+    if field is None or (column is not None and column.nulls >= records):
+        return frozenset({TRUE if isinstance(leaf, IsNull) else NULL})
+    own = column if len(leaf.field) == 1 else None  # inside of records nothing is known
+    if isinstance(leaf, IsNull):
+        return frozenset({FALSE}) if own and not own.nulls else frozenset({FALSE, TRUE})
+    values = leaf.values if isinstance(leaf, In) else (leaf.value,)
+    if values[-1] == _NULL_VALUE:
+        return frozenset({NULL})
+    if own is None or own.low is None or own.high is None or own.low[0] != values[-1][0]:
+        return _ANY  # JSON, records and lists have no bounds; values of another class do not compare
+    # NaN has no place in a bound, and may be there in any column of doubles
+    high = _NAN if pa.types.is_floating(field.type) else own.high
+    found = _compared(leaf, own.low, high) if isinstance(leaf, Compare) else _among(values, own.low, high)
+    return found | {NULL} if own.nulls else found
+
+
+def _compared(leaf: Compare, low: bytes, high: bytes) -> _Truths:
+    """Of values within [low, high]."""
+    below, equal, above = low < leaf.value, low <= leaf.value <= high, leaf.value < high
+    signs = [sign for sign, possible in ((-1, below), (0, equal), (1, above)) if possible]
+    return frozenset(TRUE if OPS[leaf.op](sign, 0) else FALSE for sign in signs)
+
+
+def _among(values: tuple[bytes, ...], low: bytes, high: bytes) -> _Truths:
+    """Of values within [low, high]; `values` are sorted."""
+    at = bisect_left(values, low)
+    if at == len(values) or values[at] > high:
+        found = {FALSE}
+    else:
+        found = {TRUE} if low == high else {FALSE, TRUE}
+    return frozenset(NULL if truth == FALSE and values[0] == _NULL_VALUE else truth for truth in found)

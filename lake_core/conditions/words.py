@@ -1,0 +1,102 @@
+"""The words of a condition's text, and errors that point at one.
+
+    'text'  x'00ff'  "name"  name  12  -1.5e3  <= <> ( , ) .
+
+Names are letters, digits and underscores, or anything between double quotes; quotes inside are doubled.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from lake_core.errors import InvalidInput
+
+LONGEST = 1 << 18
+"""How many characters a condition may have."""
+
+KEYWORDS = frozenset({"and", "or", "not", "in", "is", "null", "between", "true", "false"})
+
+_PLAIN = re.compile(r"[^\W\d]\w*")
+
+_WORD = re.compile(
+    r"""\s*(?:
+      (?P<text>'[^']*(?:''[^']*)*')
+    | (?P<bytes>[xX]'[^']*')
+    | (?P<quoted>"[^"]*(?:""[^"]*)*")
+    | (?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+    | (?P<name>[^\W\d]\w*)
+    | (?P<sign><=|>=|<>|!=|[=<>(),.])
+    | (?P<end>\Z)
+    | (?P<wrong>.)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_AROUND = 40
+
+
+class Place(NamedTuple):
+    """Where words stand in the text: [start, end)."""
+
+    start: int
+    end: int
+
+
+class Word(NamedTuple):
+    """`kind` is text, bytes, quoted, number, name, sign or end."""
+
+    kind: str
+    text: str
+    place: Place
+
+    @property
+    def keyword(self) -> str:
+        """The word in small letters if it is a bare name, else nothing."""
+        return self.text.lower() if self.kind == "name" else ""
+
+
+def words(text: str) -> list[Word]:
+    """All words, the last one of kind `end`; raises InvalidInput for what is none."""
+    if len(text) > LONGEST:
+        raise InvalidInput(f"condition: longer than {LONGEST:,} characters")
+    found: list[Word] = []
+    at = 0
+    while not found or found[-1].kind != "end":  # every turn takes at least a character
+        match = _WORD.match(text, at)
+        assert match is not None
+        kind, at = str(match.lastgroup), match.end()
+        place = Place(match.start(kind), match.end(kind))
+        if kind == "wrong":
+            mark = match[kind]
+            said = f"the closing {mark} is missing" if mark in "'\"" else "this has no meaning here"
+            raise fault(text, place, said)
+        found.append(Word(kind, match[kind], place))
+    return found
+
+
+def fault(text: str, place: Place, said: str) -> InvalidInput:
+    """An error of one line: the condition, the column (from 1), the word, and what is wrong with it."""
+    word = _one_line(text[place.start : place.end], _AROUND)
+    at = f"at `{word}`" if word else "at the end"
+    begin = max(0, place.start - _AROUND) if len(text) > 4 * _AROUND else 0
+    end = place.start + 3 * _AROUND
+    shown = "…" * (begin > 0) + _one_line(text[begin:end], 4 * _AROUND) + "…" * (end < len(text))
+    return InvalidInput(f"condition `{shown}`, column {place.start + 1}, {at}: {said}")
+
+
+def _one_line(text: str, longest: int) -> str:
+    plain = "".join(c if c.isprintable() else " " for c in text)
+    return plain if len(plain) <= longest else plain[: longest - 1] + "…"
+
+
+def show_name(name: str) -> str:
+    """A name as it is written: bare where it can be, dots and all."""
+    parts = name.split(".")
+    if all(map(_PLAIN.fullmatch, parts)) and parts[0].lower() not in KEYWORDS:
+        return name
+    return quoted(name)
+
+
+def quoted(name: str) -> str:
+    """A name in double quotes."""
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,125 @@
+"""Conditions: Arrow answers as plain Python does, text gives the condition back, and pruning loses no record.
+
+Spark's answers are in tests/spark/test_conditions.py, by the same records, conditions and evaluator.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lake_core.conditions import (
+    Condition,
+    check,
+    evaluate,
+    holds,
+    key_range,
+    may_hold,
+    must_hold,
+    parse,
+    show,
+    top_level,
+)
+from lake_core.keys import KeyField, PoolKey
+from lake_core.keys.columns import keys_at
+from lake_core.objects.schema import cast_table, unite_schemas
+from lake_core.objects.statistics import column_statistics
+from lake_core.objects.types import json_field
+from tests.fakes.conditions import SCHEMA, paths, some_condition, some_records, to_table, truth
+
+FIELDS = paths(SCHEMA)
+RANDOM = st.randoms(use_true_random=True)  # as random as its seed, which is hypothesis's
+STORED = msgspec.msgpack.Decoder(Condition)
+IN_JSON = ["i", "u64", "s", "y", "b", "d", "t", "us", "ns", "m", "w"]
+"""Fields whose values are all there still when they have become JSON."""
+
+
+@given(RANDOM)
+def test_a_condition_is_read_back_from_its_text_and_from_its_bytes(random: Random) -> None:
+    condition = some_condition(random, FIELDS, depth=4)
+    assert parse(show(condition)) == condition
+    assert STORED.decode(msgspec.msgpack.encode(condition)) == condition
+
+
+@given(RANDOM)
+def test_a_checked_condition_stays_as_it_is_when_it_is_checked_again(random: Random) -> None:
+    condition = some_condition(random, FIELDS)
+    assert check(condition, SCHEMA) == check(show(condition), SCHEMA) == condition
+
+
+@settings(max_examples=400)
+@given(RANDOM, st.integers(0, 30), st.integers(1, 7))
+def test_arrow_answers_as_plain_python(random: Random, count: int, chunk: int) -> None:
+    condition = some_condition(random, FIELDS)
+    records = some_records(random, count)
+    expected = [truth(condition, record) for record in records]
+    table = to_table(records)
+    assert evaluate(condition, table).to_pylist() == expected
+    assert holds(condition, table).to_pylist() == [found is True for found in expected]
+    batches = table.to_batches(max_chunksize=chunk)
+    assert evaluate(condition, pa.Table.from_batches(batches, SCHEMA)).to_pylist() == expected
+    assert [found for batch in batches for found in evaluate(condition, batch).to_pylist()] == expected
+
+
+@given(RANDOM, st.integers(0, 10))
+def test_only_the_fields_it_names_are_read(random: Random, count: int) -> None:
+    condition = some_condition(random, FIELDS)
+    table = to_table(some_records(random, count))
+    assert evaluate(condition, table.select(list(top_level(condition)))) == evaluate(condition, table)
+
+
+@given(RANDOM, st.integers(0, 10), st.sets(st.sampled_from(SCHEMA.names)))
+def test_a_field_that_the_records_lack_is_null(random: Random, count: int, lacked: set[str]) -> None:
+    condition = some_condition(random, FIELDS)
+    records = some_records(random, count)
+    without = [{n: None if n in lacked else v for n, v in record.items()} for record in records]
+    table = to_table(records).drop_columns(list(lacked))
+    assert evaluate(condition, table).to_pylist() == [truth(condition, record) for record in without]
+
+
+@given(RANDOM, st.integers(1, 20))
+def test_records_that_became_json_give_the_same_answers(random: Random, count: int) -> None:
+    condition = some_condition(random, {(name,): FIELDS[name,] for name in IN_JSON})
+    table = to_table(some_records(random, count)).select(IN_JSON)
+    united = unite_schemas([table.schema, pa.schema([json_field(name) for name in IN_JSON])])
+    assert evaluate(condition, cast_table(table, united, what="test")) == evaluate(condition, table)
+
+
+@settings(max_examples=400)
+@given(RANDOM, st.integers(1, 4))
+def test_what_statistics_say_of_an_object_is_true_of_its_records(random: Random, count: int) -> None:
+    condition = some_condition(random, FIELDS, depth=2)
+    table = to_table(some_records(random, count))
+    columns = column_statistics(table)
+    found = holds(condition, table).to_pylist()
+    assert may_hold(condition, table.schema, columns, records=count) >= any(found)
+    assert must_hold(condition, table.schema, columns, records=count) <= all(found)
+    assert may_hold(condition, table.schema, (), records=count) >= any(found)
+    assert must_hold(condition, table.schema, (), records=count) <= all(found)
+
+
+KEY_FIELDS = ["i", "x", "s", "y", "b", "d", "t", "ns", "m"]
+
+
+@st.composite
+def pool_keys(draw: st.DrawFn) -> PoolKey:
+    names = draw(st.lists(st.sampled_from(KEY_FIELDS), min_size=0, max_size=3, unique=True))
+    return PoolKey(tuple(KeyField(name, draw(st.booleans())) for name in names))
+
+
+@settings(max_examples=400)
+@given(RANDOM, pool_keys(), st.integers(1, 15))
+def test_every_key_that_fulfils_a_condition_lies_in_its_range(
+    random: Random, key: PoolKey, count: int
+) -> None:
+    fields: dict[Any, Any] = {(name,): FIELDS[name,] for name in key.names} or FIELDS
+    condition = some_condition(random, fields)
+    table = to_table(some_records(random, count))
+    span = key_range(condition, key)
+    for encoded, found in zip(keys_at(table, list(range(count)), key), holds(condition, table), strict=True):
+        assert span.contains(encoded) or not found.as_py()
