@@ -262,7 +262,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             ):
                 if partition.refuses_markers and without_markers(table).num_rows < table.num_rows:
                     raise InvalidInput(
-                        f"object {object_id} deletes keys, and the stream has no column {DELETED} that would say so; "
+                        f"object {object_id} deletes keys, which the stream has no column {DELETED} to say; "
                         f"start the query again with one: .schema(..., {DELETED} boolean)"
                     )
                 yield from to_batch(cast_table(table, schema, what=object_id), target)
