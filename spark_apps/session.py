@@ -2,7 +2,8 @@
 
 Under spark-submit the session is the submitted one.  `LAKE_SPARK_REMOTE` (sc://HOST:PORT) names a Connect
 server: tasks of one run share its session if the URL carries a session id, and end with `close`, which
-leaves the server and the shared session alone.  Otherwise a local session starts.
+leaves the server and the shared session alone.  A session that this process runs already is used, and left running.
+Otherwise a local session starts.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ def spark_session(name: str, *, remote: str | None = None) -> Iterator[Any]:
             yield session
         finally:
             session.client.close()
+        return
+    if (running := SparkSession.getActiveSession()) is not None:
+        yield running
         return
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)

@@ -296,7 +296,7 @@ def test_of_an_upsert_pool_every_version_comes_and_deletes_are_heard_of_or_stop_
     end = stream.latestOffset(stream.initialOffset(), ReadAllAvailable())
     commit(landing, [2], v=[None], _deleted=[True])
     deleted = stream.latestOffset(end, ReadAllAvailable())
-    with pytest.raises(InvalidInput, match="deletes keys, and the stream has no column _deleted"):
+    with pytest.raises(InvalidInput, match="deletes keys, which the stream has no column _deleted to say"):
         keys(stream, end, deleted)
     hearing = reader(landing, schema=StructType().add("k", "long").add("_deleted", "boolean"))
     rows = [row for p in hearing.partitions(end, deleted) for b in hearing.read(p) for row in b.to_pylist()]
