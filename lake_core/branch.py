@@ -11,66 +11,31 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lake_core.catalog import Settings
 from lake_core.combine import Rule
 from lake_core.combine.rule import rule_of
-from lake_core.commits import Draft, History, Landed, Reference
-from lake_core.commits.state import Remembered
+from lake_core.commits import Draft, History, Reference
+from lake_core.commits.landing import still_covered
 from lake_core.compaction import Compaction, begin, draft, rewrite
+from lake_core.conditions import holds
+from lake_core.deletes import Erasure, check_erasure, finds
 from lake_core.errors import InvalidInput
 from lake_core.ingest.block import Block, Reading
 from lake_core.ingest.formats import read_blocks
 from lake_core.ingest.load import ObjectBuilder
-from lake_core.naming import NOKEY, REJECTED, IdSource
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.encoding import show_key
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.naming import NOKEY, IdSource
 from lake_core.objects.metadata import Origin
 from lake_core.objects.write import WrittenObject
+from lake_core.outcomes import CompactResult, DeleteResult, Job, LoadResult, landed_load, repeated_load
 from lake_core.records import Action, AddObject, Consume, Source, Transaction
+from lake_core.records.conditions import Condition
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
-
-
-@dataclass(frozen=True)
-class LoadResult:
-    """What a load did: `transaction` is None where there was nothing to load.
-
-    `records` counts those of the pool itself, `size` the bytes of all objects; `nokey` and `rejected` those of
-    the sub-pools.  `repeated` says that the token had been used and the first outcome stands.
-    """
-
-    transaction: int | None
-    id: str | None = None
-    records: int = 0
-    objects: int = 0
-    size: int = 0
-    nokey: int = 0
-    rejected: int = 0
-    repeated: bool = False
-
-
-@dataclass(frozen=True)
-class Job:
-    """A load under way: all that a worker must know to build objects for it, and the driver to commit it."""
-
-    origin: Origin
-    branch: str
-    base: int
-    memory: int
-    token: str
-    message: str
-
-
-@dataclass(frozen=True)
-class CompactResult:
-    """What a compaction did: `inputs` references of `size_in` bytes became `objects` of `size_out`."""
-
-    transaction: int
-    id: str
-    inputs: int
-    objects: int
-    records: int
-    size_in: int
-    size_out: int
 
 
 @dataclass(frozen=True)
@@ -121,6 +86,148 @@ class Branch:
         """Take in an Arrow table as one transaction; as `load`."""
         return self._load([Block(records)], token=token, message=message)
 
+    def delete(
+        self,
+        *,
+        span: KeyRange = EVERYTHING,
+        where: str | Condition | None = None,
+        reason: str = "",
+        token: str = "",
+    ) -> DeleteResult:
+        """Make records of a key range of which a condition holds invisible: one small transaction.
+
+        Loads that land later are not touched, however long ago they began.  Where there is surely nothing to
+        delete, nothing is committed.  Raises InvalidInput, ObjectMissing, Corrupt, OutcomeUnknown, Unavailable.
+        """
+        head = self.history.load()
+        if token and (done := head.state.tokens.get(token)) is not None:
+            return DeleteResult(done.n, done.id, repeated=True)
+        erasure = check_erasure(
+            head.state,
+            branch=self.name,
+            key=self.pool.key,
+            rule=self.rule,
+            span=span,
+            where=where,
+            narrow=True,
+        )
+        if erasure is None or not finds(
+            head.state,
+            erasure,
+            self.store,
+            pool=self.pool.id,
+            branch=self.name,
+            key=self.pool.key,
+            rule=self.rule,
+        ):
+            return DeleteResult(None)
+        id = self.ids.new()
+        action = erasure.tombstone(id, reason=reason)
+        landed = self.history.commit(
+            Draft(id, self.name, head.n, self.author, (action,), message=reason, token=token)
+        )
+        if landed.repeated:
+            return DeleteResult(landed.n, landed.id, repeated=True)
+        return DeleteResult(landed.n, landed.id, covers=self._covers(id))
+
+    def _covers(self, name: str) -> int:
+        state = self.history.load().state
+        branch = state.branches[self.name]
+        tombstone = branch.tombstones.get(name)
+        return len(still_covered(state, branch, tombstone)) if tombstone is not None else 0
+
+    def replace(
+        self,
+        files: list[str],
+        *,
+        span: KeyRange = EVERYTHING,
+        where: str | Condition | None = None,
+        format: str = "auto",
+        token: str = "",
+        message: str = "",
+        progress: Callable[[str], None] = lambda file: None,
+    ) -> LoadResult:
+        """Put the records of files in the place of those in a range of which a condition holds, at once.
+
+        The new records must lie in the range and fulfil the condition.  Without files the range is dropped.
+        Raises InvalidInput (nothing is committed), NotFound, Conflict (an overlapping replace landed since this
+        began), OutcomeUnknown, Unavailable.
+        """
+
+        def blocks() -> Iterable[Block]:
+            for file in files:
+                progress(file)
+                yield from read_blocks(self.reading(file), format=format, null=self.settings["csv.null"])
+
+        return self._replace(blocks(), span=span, where=where, token=token, message=message)
+
+    def replace_with(
+        self,
+        records: pa.Table,
+        *,
+        span: KeyRange = EVERYTHING,
+        where: str | Condition | None = None,
+        token: str = "",
+        message: str = "",
+    ) -> LoadResult:
+        """The same with the records of an Arrow table."""
+        return self._replace([Block(records)], span=span, where=where, token=token, message=message)
+
+    def begin_replace(
+        self,
+        *,
+        span: KeyRange = EVERYTHING,
+        where: str | Condition | None = None,
+        token: str = "",
+        message: str = "",
+    ) -> tuple[Job, Erasure] | LoadResult:
+        """Begin a replace whose objects are built elsewhere; `commit` it with what it replaces."""
+        job = self.job(token=token, message=message)
+        if isinstance(job, LoadResult):
+            return job
+        if where is not None and self.rule.kind == "upsert":
+            raise InvalidInput(
+                "in an upsert pool a replace takes a range without a condition; delete by the condition, then load"
+            )
+        erasure = check_erasure(
+            self.history.load().state,
+            branch=self.name,
+            key=self.pool.key,
+            rule=self.rule,
+            span=span,
+            where=where,
+            narrow=False,
+        )
+        assert erasure is not None
+        return job, erasure
+
+    def _replace(
+        self,
+        blocks: Iterable[Block],
+        *,
+        span: KeyRange,
+        where: str | Condition | None,
+        token: str,
+        message: str,
+    ) -> LoadResult:
+        begun = self.begin_replace(span=span, where=where, token=token, message=message)
+        if isinstance(begun, LoadResult):
+            return begun
+        job, erasure = begun
+        builder = self.builder(job)
+        for block in blocks:
+            if erasure.condition is not None and block.table.num_rows:
+                check_fulfils(block.table, erasure.condition)
+            builder.add(block)
+        written = builder.finish()
+        check_inside([w.action for w in written], erasure.span, self.pool.key)
+        return self.commit(
+            job,
+            objects=[w.action for w in written],
+            schemas=[w.schema for w in written],
+            replaced=erasure,
+        )
+
     def reading(self, file: str) -> Reading:
         """How the pool wants a file read."""
         return Reading(
@@ -134,7 +241,7 @@ class Branch:
         """Begin a load whose objects are built elsewhere, or give the outcome that the token stands for."""
         head = self.history.load()
         if token and (done := head.state.tokens.get(token)) is not None:
-            return _repeated(done)
+            return repeated_load(done)
         return Job(
             origin=Origin(self.lake_id, self.pool.id, self.ids.new(), self.author),
             branch=self.name,
@@ -157,12 +264,23 @@ class Branch:
         objects: list[AddObject],
         schemas: list[pa.Schema],
         sources: list[Source] | None = None,
+        replaced: Erasure | None = None,
     ) -> LoadResult:
         """Land the objects of a job; nothing is written where there are neither objects nor sources.
 
-        Sources alone are recorded too (an empty file is taken in once, not looked at for ever).
+        Sources alone are recorded too (an empty file is taken in once, not looked at for ever).  With `replaced`
+        they take the place of what it covers; raises Conflict where another replace took some of its range.
         """
-        actions: tuple[Action, ...] = (*([Consume(tuple(sources))] if sources else []), *objects)
+        tombstones = (
+            [replaced.tombstone(job.origin.transaction, reason=job.message, replaces=True)]
+            if replaced
+            else []
+        )
+        actions: tuple[Action, ...] = (
+            *([Consume(tuple(sources))] if sources else []),
+            *tombstones,
+            *objects,
+        )
         if not actions:
             return LoadResult(None)
         draft = Draft(
@@ -176,7 +294,7 @@ class Branch:
             token=job.token,
         )
         landed = self.history.commit(draft)
-        return _repeated(landed.repeated) if landed.repeated else _result(landed, objects)
+        return repeated_load(landed.repeated) if landed.repeated else landed_load(landed, objects)
 
     def begin_compaction(self, inputs: Sequence[Reference], *, outputs: int, message: str) -> Compaction:
         """A job for references of the branch; its pieces may be rewritten anywhere.
@@ -235,35 +353,6 @@ class Branch:
         return self.commit(job, objects=[w.action for w in written], schemas=[w.schema for w in written])
 
 
-def _repeated(first: Remembered) -> LoadResult:
-    """The outcome of the commit that used the token first."""
-    return LoadResult(
-        first.n,
-        first.id,
-        first.records,
-        first.objects,
-        first.size,
-        first.nokey,
-        first.rejected,
-        repeated=True,
-    )
-
-
-def _result(landed: Landed, objects: list[AddObject]) -> LoadResult:
-    def count(sub: str) -> int:
-        return sum(o.records for o in objects if o.sub == sub)
-
-    return LoadResult(
-        landed.n,
-        landed.id,
-        records=count(""),
-        objects=len(objects),
-        size=sum(o.size for o in objects),
-        nokey=count(NOKEY),
-        rejected=count(REJECTED),
-    )
-
-
 def count_actions(transaction: Transaction) -> dict[str, int]:
     """Actions by kind, for the log."""
     counts: dict[str, int] = {}
@@ -277,3 +366,30 @@ def check_writable(sub: str) -> None:
     """Sub-pools are filled by loads of their pool; raises InvalidInput."""
     if sub:
         raise InvalidInput(f"the sub-pool {sub} is read-only: load into the pool itself")
+
+
+def check_fulfils(records: pa.Table, condition: Condition) -> None:
+    """New records of a replace must be among what it replaces, else doing it again would double them.
+
+    Raises InvalidInput.
+    """
+    misses = records.num_rows - pc.sum(holds(condition, records)).as_py()
+    if misses:
+        raise InvalidInput(
+            f"replace: {misses:,} of {records.num_rows:,} new records do not fulfil the condition; "
+            "nothing was committed"
+        )
+
+
+def check_inside(objects: Sequence[AddObject], span: KeyRange, key: PoolKey) -> None:
+    """New records of a replace must lie in its range; raises InvalidInput."""
+    for added in objects:
+        if added.sub == NOKEY:
+            raise InvalidInput(
+                f"replace: {added.records:,} new records without the key lie in no range; nothing was committed"
+            )
+        if not added.sub and (added.low < span.low or (span.high is not None and added.high > span.high)):
+            raise InvalidInput(
+                f"replace: new records from key {show_key(added.low, key)} to {show_key(added.high, key)} lie "
+                "outside the range; nothing was committed"
+            )

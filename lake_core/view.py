@@ -19,12 +19,14 @@ from lake_core.combine import APPEND, Rule
 from lake_core.combine.rule import rule_of
 from lake_core.commits import PoolState, Reference
 from lake_core.commits.landing import key_classes
+from lake_core.commits.tombstone import Tombstone
 from lake_core.errors import InvalidInput
 from lake_core.ingest.declared import parse_timestamp
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, Value, class_of, encode_key, from_scalar
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.keys.spec import ARRIVAL
+from lake_core.records.conditions import Condition
 from lake_core.records.pools import PoolConfig
 from lake_core.scan.plan import ScanPlan, overlap_depth, plan_scan, united_schema
 from lake_core.scan.scan import result_schema, scan
@@ -58,6 +60,12 @@ class View:
         return self.state.branches[self.branch].snapshot.find(sub=self.sub)
 
     @property
+    def tombstones(self) -> list[Tombstone]:
+        """What is deleted, as far as it is not applied yet; in the order in which it was."""
+        held = self.state.branches[self.branch].tombstones.values()
+        return [] if self.sub else sorted(held, key=lambda t: t.seq)
+
+    @property
     def records(self) -> int:
         """How many records the objects hold."""
         return self.state.branches[self.branch].snapshot.totals(self.sub).records
@@ -72,8 +80,14 @@ class View:
         """The united schema of all records."""
         return united_schema(self.state, branch=self.branch, sub=self.sub)
 
-    def plan(self, *, span: KeyRange = EVERYTHING, columns: list[str] | None = None) -> ScanPlan:
-        """What a scan would open; raises InvalidInput (unknown column, empty range)."""
+    def plan(
+        self,
+        *,
+        span: KeyRange = EVERYTHING,
+        columns: list[str] | None = None,
+        where: str | Condition | None = None,
+    ) -> ScanPlan:
+        """What a scan would open; raises InvalidInput (unknown column, empty range, bad condition)."""
         return plan_scan(
             self.state,
             branch=self.branch,
@@ -82,16 +96,22 @@ class View:
             sub=self.sub,
             columns=columns,
             rule=self.rule,
+            where=where,
         )
 
     def scan(
-        self, *, span: KeyRange = EVERYTHING, columns: list[str] | None = None, limit: int | None = None
+        self,
+        *,
+        span: KeyRange = EVERYTHING,
+        columns: list[str] | None = None,
+        where: str | Condition | None = None,
+        limit: int | None = None,
     ) -> Iterator[pa.Table]:
         """Records in key order, a table at a time, in bounded memory.
 
         Raises InvalidInput, ObjectMissing, Corrupt, Unavailable.
         """
-        return self.run(self.plan(span=span, columns=columns), limit=limit)
+        return self.run(self.plan(span=span, columns=columns, where=where), limit=limit)
 
     def run(self, plan: ScanPlan, *, limit: int | None = None) -> Iterator[pa.Table]:
         """The records of a plan of this view."""
@@ -105,9 +125,15 @@ class View:
             if left <= 0:
                 return
 
-    def to_table(self, *, span: KeyRange = EVERYTHING, columns: list[str] | None = None) -> pa.Table:
+    def to_table(
+        self,
+        *,
+        span: KeyRange = EVERYTHING,
+        columns: list[str] | None = None,
+        where: str | Condition | None = None,
+    ) -> pa.Table:
         """All records at once; for results that fit in memory."""
-        plan = self.plan(span=span, columns=columns)
+        plan = self.plan(span=span, columns=columns, where=where)
         tables = list(self.run(plan))
         if not plan.columns:  # Arrow forgets how many records there are when it joins tables of no columns
             return pa.table({"": pa.nulls(sum(t.num_rows for t in tables))}).select([])

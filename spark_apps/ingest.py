@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from lake_core import errors
-from lake_core.branch import Branch, Job, LoadResult
+from lake_core.branch import Branch
 from lake_core.combine.rule import rule_of
 from lake_core.errors import Conflict
 from lake_core.ingest.block import Reading
@@ -30,6 +30,7 @@ from lake_core.ingest.sources import find_files
 from lake_core.lake import Lake
 from lake_core.naming import IdSource
 from lake_core.objects.write import WrittenObject
+from lake_core.outcomes import Job, LoadResult
 from lake_core.planning.units import Part, Unit, plan_units, split_row_groups
 from lake_core.records.landed import LandedFile
 from lake_core.records.pools import PoolConfig

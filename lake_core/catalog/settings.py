@@ -103,6 +103,12 @@ KNOWN: dict[str, Setting] = {
     "compact.window": Setting(span, "1d", "time_window: so much of the key's time is one window"),
     "compact.most_inputs": Setting(_count, "64", "most objects in one compaction job"),
     "compact.most_bytes": Setting(_size, "4GiB", "most bytes in one compaction job"),
+    "delete.apply": Setting(
+        span, "1d", "what was deleted goes out of the objects when the delete is this old"
+    ),
+    "delete.remember": Setting(
+        span, "1d", "a replace is remembered at least this long, for loads that began before it"
+    ),
     "ingest.source": Setting(
         str, "", "where files land: a folder or a glob; empty: the ingest agent passes by"
     ),

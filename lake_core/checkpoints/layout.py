@@ -34,6 +34,7 @@ ROW = pa.schema(
         ("object", pa.string()),
         ("seq", pa.int64()),
         ("oldest", pa.int64()),
+        ("applied", pa.int64()),
         ("place", pa.int32()),
         ("records", pa.int64()),
         ("size", pa.int64()),

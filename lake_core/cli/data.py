@@ -11,7 +11,6 @@ import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from lake_core.branch import LoadResult
 from lake_core.cli.output import (
     counted,
     format_of_output,
@@ -23,6 +22,7 @@ from lake_core.cli.output import (
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.ingest.sources import find_files
 from lake_core.lake import Lake
+from lake_core.outcomes import LoadResult
 from lake_core.scan.scan import result_schema
 
 

@@ -2,6 +2,7 @@
 
     section      branch   key              what else
     branch       ""       the name         value: tip and totals (`BranchRow`)
+    tombstone    yes      its name         value: `Tombstone`
     schema       ""       the id           value: the Arrow schema; seq: 1 where the pool itself has it
     token        ""       the token        value: `Remembered`
     source       yes      the URI          value: `Source`
@@ -30,6 +31,7 @@ from lake_core.commits.bases import REFERENCE, CheckpointBase, by_key, without
 from lake_core.commits.layered import LayeredMap
 from lake_core.commits.snapshot import Shape, Snapshot
 from lake_core.commits.state import BranchState, PoolState, Remembered
+from lake_core.commits.tombstone import Tombstone
 from lake_core.errors import Corrupt
 from lake_core.records import Source
 
@@ -37,7 +39,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 T = TypeVar("T")
 
-BRANCH, SCHEMA, TOKEN, SOURCE = "branch", "schema", "token", "source"
+BRANCH, SCHEMA, TOKEN, SOURCE, TOMBSTONE = "branch", "schema", "token", "source", "tombstone"
 
 
 class BranchRow(msgspec.Struct, frozen=True):
@@ -46,6 +48,7 @@ class BranchRow(msgspec.Struct, frozen=True):
     tip: int
     newest: str
     shapes: list[tuple[str, str, Shape]]
+    replaced: int = 0
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,9 @@ class PoolStateFormat:
             subs = sorted({sub for (sub, _), shape in branch.snapshot.shapes.items() if shape.references})
             for sub in subs:
                 yield Part(REFERENCE, name, sub, _references(branch.snapshot, sub))
+        for name, branch in branches:
+            held = sorted(branch.tombstones.items())
+            yield _values(TOMBSTONE, ((id, msgspec.msgpack.encode(t)) for id, t in held), branch=name)
         yield Part(SCHEMA, "", "", _schemas(state))
         for name, _ in branches:
             sources = ((uri, s) for (branch, uri), s in _sorted_items(state.sources) if branch == name)
@@ -111,14 +117,24 @@ def _branch_row(branch: BranchState) -> bytes:
     snapshot = branch.snapshot
     newest = max([snapshot.checkpoint.newest, snapshot.folded.newest, *(id for id, _ in snapshot.added)])
     shapes = sorted((sub, schema, shape) for (sub, schema), shape in snapshot.shapes.items())
-    return msgspec.msgpack.encode(BranchRow(branch.tip, newest, shapes))
+    return msgspec.msgpack.encode(BranchRow(branch.tip, newest, shapes, branch.replaced))
 
 
 def _branch_state(file: CheckpointFile, name: str, row: BranchRow) -> BranchState:
     shapes: HashTrieMap[tuple[str, str], Shape] = HashTrieMap(
         {(sub, schema): shape for sub, schema, shape in row.shapes}
     )
-    return BranchState(row.tip, Snapshot(CheckpointBase(file, name, row.newest), shapes=shapes))
+    return BranchState(
+        row.tip,
+        Snapshot(CheckpointBase(file, name, row.newest), shapes=shapes),
+        HashTrieMap(
+            {
+                id: msgspec.msgpack.decode(value, type=Tombstone)
+                for id, value in _all_values(file, TOMBSTONE, name)
+            }
+        ),
+        row.replaced,
+    )
 
 
 def _references(snapshot: Snapshot, sub: str) -> Iterator[pa.Table]:

@@ -4,9 +4,12 @@ A writer prepares a `Draft` (objects are on the store already) knowing some olde
 newest state and answers with the transaction to write, or with what happened already:
 
 - the token was used: the first outcome stands, nothing is written;
-- loads never conflict: they are rebased onto the tip as they are;
+- loads and deletes never conflict: they are rebased onto the tip as they are; but a load that a replace overtook
+  (which began later, and landed first) carries a tombstone for its own records in the range of the replace;
+- a replace whose range another replace took meanwhile is a Conflict;
 - a landed file that somebody took in meanwhile is a Conflict: the batch must be planned again;
 - a compaction whose input another one took meanwhile is a Conflict: its work is dropped, without harm;
+- a tombstone that still covers something, or is retired already, is not retired: Conflict;
 - schemas that are known by now are not announced again.
 """
 
@@ -16,13 +19,25 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lake_core.commits.state import PoolState, Remembered
+from lake_core.commits.reference import Reference
+from lake_core.commits.state import BranchState, PoolState, Remembered
+from lake_core.commits.tombstone import Tombstone
 from lake_core.errors import Conflict, InvalidInput, NotFound
-from lake_core.keys import PoolKey
+from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import key_class
 from lake_core.objects.schema import schema_id, unite_fields
 from lake_core.objects.types import is_json, show_type
-from lake_core.records import Action, AddObject, Consume, RemoveReference, SetSchema, Transaction
+from lake_core.records import (
+    Action,
+    AddObject,
+    AddTombstone,
+    Consume,
+    MarkApplied,
+    RemoveReference,
+    RemoveTombstone,
+    SetSchema,
+    Transaction,
+)
 
 
 @dataclass(frozen=True)
@@ -38,6 +53,11 @@ class Draft:
     message: str = ""
     token: str = ""
 
+    @property
+    def new_objects(self) -> list[AddObject]:
+        """Objects of the pool itself whose records count as written when this lands."""
+        return [a for a in self.actions if isinstance(a, AddObject) and a.seqs is None and not a.sub]
+
 
 @dataclass(frozen=True)
 class Landed:
@@ -51,7 +71,7 @@ class Landed:
 def land(state: PoolState, draft: Draft, *, key: PoolKey, time: int) -> Transaction | Remembered:
     """The transaction that puts the draft onto the branch's tip, or the one that did so before.
 
-    `time` is microseconds since 1970.  Raises NotFound (branch), Conflict (a source or an input was taken
+    `time` is microseconds since 1970.  Raises NotFound (branch), Conflict (a source, an input or a range was taken
     meanwhile), InvalidInput (a key field that cannot be ordered with the pool's other objects).
     """
     branch = state.branches.get(draft.branch)
@@ -68,8 +88,13 @@ def land(state: PoolState, draft: Draft, *, key: PoolKey, time: int) -> Transact
                 raise Conflict(
                     f"{taken[0]} and {len(taken) - 1} more were taken in by somebody else meanwhile"
                 )
-        if isinstance(action, RemoveReference) and not branch.snapshot.holds(action.object, action.low):
+        if isinstance(action, RemoveReference | MarkApplied) and not branch.snapshot.holds(
+            action.object, action.low
+        ):
             raise Conflict(f"object {action.object} was taken by another compaction meanwhile")
+        if isinstance(action, RemoveTombstone):
+            _check_retired(state, branch, action.tombstone)
+    overtaken = _overtaken(branch, draft)
     _check_key(state, draft, key)
     return Transaction(
         id=draft.id,
@@ -78,10 +103,53 @@ def land(state: PoolState, draft: Draft, *, key: PoolKey, time: int) -> Transact
         base=draft.base,
         time=time,
         author=draft.author,
-        actions=(*_news(state, draft), *draft.actions),
+        actions=(*_news(state, draft), *draft.actions, *overtaken),
         message=draft.message,
         token=draft.token,
     )
+
+
+def _overtaken(branch: BranchState, draft: Draft) -> list[AddTombstone]:
+    """Tombstones for what replaces that landed meanwhile would have covered, had the draft landed when it began.
+
+    Raises Conflict where the draft is a replace itself and overlaps one of them.
+    """
+    replaces = [a.range for a in draft.actions if isinstance(a, AddTombstone) and a.replaces]
+    added = [KeyRange(a.low, a.high) for a in draft.new_objects]
+    if (replaces or added) and draft.base < branch.replaced:
+        raise Conflict("replaces that landed since this began are no longer remembered; begin again")
+    since = [t for t in branch.tombstones.values() if t.replaces and t.n > draft.base]
+    taken = [t for t in since if any(t.span.overlaps(span) for span in replaces)]
+    if taken:
+        raise Conflict(f"a replace of an overlapping range landed meanwhile: transaction {taken[0].n}")
+    later = [t for t in since if t.started > (draft.base, draft.id)]
+    covering = [t for t in later if any(t.span.overlaps(span) for span in added)]
+    return [
+        AddTombstone(
+            f"{draft.id}-overtaken-{number}",
+            t.low,
+            t.high,
+            t.condition,
+            reason=f"overtaken by the replace of transaction {t.n}",
+            own=True,
+        )
+        for number, t in enumerate(sorted(covering, key=lambda t: t.seq), 1)
+    ]
+
+
+def _check_retired(state: PoolState, branch: BranchState, name: str) -> None:
+    """Raises Conflict where the tombstone is gone already, or may still cover something."""
+    tombstone = branch.tombstones.get(name)
+    if tombstone is None:
+        raise Conflict(f"tombstone {name} was retired meanwhile")
+    if still_covered(state, branch, tombstone):
+        raise Conflict(f"tombstone {name} may still cover records")
+
+
+def still_covered(state: PoolState, branch: BranchState, tombstone: Tombstone) -> list[Reference]:
+    """References of which the tombstone may still cover records."""
+    held = branch.snapshot.find(tombstone.span)
+    return [r for r in held if tombstone.may_cover(r, state.schema)]
 
 
 def _news(state: PoolState, draft: Draft) -> list[Action]:

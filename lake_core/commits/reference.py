@@ -17,7 +17,8 @@ class Reference(msgspec.Struct, frozen=True):
 
     `seq` is when its newest record counts as written; `place` orders the objects of one transaction by arrival.
     `oldest` is None where all records count as written at `seq`; else a compaction wrote the object, its oldest
-    record counts as written then, and it holds sequence and place of each record.
+    record counts as written then, and it holds sequence and place of each record.  What tombstones up to entry
+    `applied` cover is not in it.
     """
 
     object: str
@@ -31,6 +32,7 @@ class Reference(msgspec.Struct, frozen=True):
     sub: str = ""
     columns: tuple[Column, ...] = ()
     oldest: int | None = None
+    applied: int = 0
 
     @property
     def first_seq(self) -> int:
@@ -60,6 +62,7 @@ def to_rows(references: Sequence[Reference]) -> pa.Table:
         object=[r.object for r in references],
         seq=[r.seq for r in references],
         oldest=[r.oldest for r in references],
+        applied=[r.applied for r in references],
         place=[r.place for r in references],
         records=[r.records for r in references],
         size=[r.size for r in references],
@@ -68,15 +71,16 @@ def to_rows(references: Sequence[Reference]) -> pa.Table:
     )
 
 
-_NAMES = ("object", "key", "high", "seq", "oldest", "place", "records", "size", "schema", "value")
+_NAMES = ("object", "key", "high", "seq", "oldest", "applied", "place", "records", "size", "schema", "value")
 
 
 def from_rows(table: pa.Table, *, sub: str) -> Iterator[Reference]:
     """The references of the rows."""
     columns = (table[name].to_pylist() for name in _NAMES)
-    for object, low, high, seq, oldest, place, records, size, schema, value in zip(*columns, strict=True):
+    for row in zip(*columns, strict=True):
+        object, low, high, seq, oldest, applied, place, records, size, schema, value = row
         known = _COLUMNS.decode(value)
-        yield Reference(object, low, high, seq, place, records, size, schema, sub, known, oldest)
+        yield Reference(object, low, high, seq, place, records, size, schema, sub, known, oldest, applied)
 
 
 def in_order(references: Iterable[Reference]) -> list[Reference]:

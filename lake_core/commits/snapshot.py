@@ -115,6 +115,20 @@ class Snapshot:
             return replace(self, dropped=self.dropped.insert(identity), shapes=shapes)._settled()
         return replace(self, removed=self.removed.insert(identity), shapes=shapes)
 
+    def mark_applied(self, object_id: str, low: bytes, upto: int) -> Snapshot:
+        """The snapshot with a reference to which tombstones up to entry `upto` were applied.
+
+        Raises Corrupt where it is not there.
+        """
+        reference = self._find((object_id, low))
+        without = self.remove(object_id, low)
+        assert reference is not None
+        return without.add(msgspec.structs.replace(reference, applied=max(reference.applied, upto)))
+
+    def reference(self, object_id: str, low: bytes) -> Reference | None:
+        """The reference to the object's range that begins at `low`."""
+        return self._find((object_id, low))
+
     def holds(self, object_id: str, low: bytes) -> bool:
         """Whether the branch refers to the object's range that begins at `low`."""
         return self._find((object_id, low)) is not None

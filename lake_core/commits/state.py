@@ -2,7 +2,7 @@
 
 `fold_entry` is pure and total: an entry that does not fit the state is Corrupt.  The state knows
 
-- branches, by name: the entry of the tip and the snapshot there,
+- branches, by name: the entry of the tip, the snapshot and the tombstones there,
 - schemas, by id, and which of them objects of the pool itself have (the others are those of its sub-pools),
 - tokens: which transaction a token stands for, so that a repeated commit changes nothing (landing sees to that;
   here the newest use counts: a writer whose state had forgotten the token may have used it again),
@@ -24,9 +24,21 @@ from lake_core.checkpoints import CheckpointDamaged
 from lake_core.commits.layered import LayeredMap
 from lake_core.commits.reference import Reference
 from lake_core.commits.snapshot import Snapshot
+from lake_core.commits.tombstone import Tombstone
 from lake_core.errors import Corrupt
 from lake_core.naming import NOKEY, REJECTED
-from lake_core.records import AddObject, Consume, Entry, RemoveReference, SetSchema, Source, Transaction
+from lake_core.records import (
+    AddObject,
+    AddTombstone,
+    Consume,
+    Entry,
+    MarkApplied,
+    RemoveReference,
+    RemoveTombstone,
+    SetSchema,
+    Source,
+    Transaction,
+)
 from lake_core.records.transactions import sequence
 
 MAIN = "main"
@@ -34,10 +46,16 @@ MAIN = "main"
 
 @dataclass(frozen=True)
 class BranchState:
-    """Where a branch stands: `tip` is the entry of its newest transaction, 0 before the first."""
+    """Where a branch stands: `tip` is the entry of its newest transaction, 0 before the first.
+
+    `tombstones` by name; `replaced` is the newest entry whose replace left a tombstone that is retired by now: what
+    began before it cannot tell any more whether a replace overtook it.
+    """
 
     tip: int = 0
     snapshot: Snapshot = field(default_factory=Snapshot)
+    tombstones: HashTrieMap[str, Tombstone] = field(default_factory=HashTrieMap)
+    replaced: int = 0
 
 
 class Remembered(msgspec.Struct, frozen=True, array_like=True):
@@ -112,7 +130,7 @@ def fold_transaction(state: PoolState, n: int, place: int, transaction: Transact
     if branch.tip != transaction.parent:
         raise Corrupt(f"branch {transaction.branch!r} is at {branch.tip}, not at {transaction.parent}")
     snapshot, schemas, sources = branch.snapshot, state.schemas, state.sources
-    own_schemas = state.own_schemas
+    own_schemas, tombstones, replaced = state.own_schemas, branch.tombstones, branch.replaced
     seq = sequence(n, place)
     for action in transaction.actions:
         match action:
@@ -124,6 +142,18 @@ def fold_transaction(state: PoolState, n: int, place: int, transaction: Transact
                     own_schemas = own_schemas.insert(action.schema)
             case RemoveReference():
                 snapshot = snapshot.remove(action.object, action.low)
+            case MarkApplied():
+                snapshot = snapshot.mark_applied(action.object, action.low, action.upto)
+            case AddTombstone():
+                if action.tombstone in tombstones:
+                    raise Corrupt(f"tombstone {action.tombstone}: added although it is there")
+                tombstones = tombstones.insert(action.tombstone, _tombstone(action, n, seq, transaction))
+            case RemoveTombstone():
+                gone = tombstones.get(action.tombstone)
+                if gone is None:
+                    raise Corrupt(f"tombstone {action.tombstone}: removed although it is not there")
+                tombstones = tombstones.remove(action.tombstone)
+                replaced = max(replaced, gone.n) if gone.replaces else replaced
             case SetSchema():
                 if action.schema in schemas:
                     raise Corrupt(f"schema {action.schema}: known already")
@@ -136,7 +166,7 @@ def fold_transaction(state: PoolState, n: int, place: int, transaction: Transact
     tokens = state.tokens
     if transaction.token:
         tokens = tokens.insert(transaction.token, remembered(n, transaction))
-    branches = state.branches.insert(transaction.branch, BranchState(n, snapshot))
+    branches = state.branches.insert(transaction.branch, BranchState(n, snapshot, tombstones, replaced))
     return replace(
         state, branches=branches, schemas=schemas, own_schemas=own_schemas, sources=sources, tokens=tokens
     )
@@ -156,4 +186,22 @@ def _reference(action: AddObject, seq: int) -> Reference:
         schema=action.schema,
         sub=action.sub,
         columns=action.columns,
+        applied=action.applied,
+    )
+
+
+def _tombstone(action: AddTombstone, n: int, seq: int, by: Transaction) -> Tombstone:
+    return Tombstone(
+        id=action.tombstone,
+        n=n,
+        seq=seq,
+        base=by.base,
+        transaction=by.id,
+        time=by.time,
+        low=action.low,
+        high=action.high,
+        condition=action.condition,
+        reason=action.reason,
+        replaces=action.replaces,
+        own=action.own,
     )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
+import msgspec
 import pyarrow as pa
 
 from lake_core.combine import Rule
-from lake_core.combine.combine import combine_stream
 from lake_core.combine.newest import without_markers
 from lake_core.combine.rule import rule_of
 from lake_core.commits import Draft, PoolState, Reference
+from lake_core.commits.tombstone import Tombstone, covering
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.objects.metadata import Origin
@@ -22,8 +23,9 @@ from lake_core.planning.ranges import WeightedSample, split_range
 from lake_core.records import Action, RemoveReference
 from lake_core.records.pools import PoolConfig
 from lake_core.scan.clusters import clusters
+from lake_core.scan.covered import fields_of
 from lake_core.scan.plan import batch_rows, overlap_depth
-from lake_core.scan.scan import merged
+from lake_core.scan.scan import visible, with_markers
 from lake_core.store import Store
 
 SMALLEST_PIECE = 16 << 20
@@ -46,6 +48,8 @@ class Compaction:
     schema: pa.Schema
     keeps_markers: bool
     message: str
+    tombstones: tuple[Tombstone, ...] = ()
+    schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
 
     @property
     def rule(self) -> Rule:
@@ -75,6 +79,10 @@ def begin(
     Raises ObjectMissing, Corrupt, Unavailable.
     """
     ordered = tuple(sorted(inputs, key=lambda r: r.order))
+    held = state.branches[branch]
+    tombstones = {t.id: t for r in ordered for t in covering(held.tombstones.values(), r, state.schema)}
+    rule = rule_of(pool.kind, pool.aggregates)
+    schema = unite_schemas(state.schema(id) for id in _schemas(state, branch, ordered))
     samples = [_sample(r, store, pool=pool.id) for r in ordered] if outputs > 1 else []
     # the first and the last piece are open, since clips bound the records anyway
     pieces = split_range(samples, EVERYTHING, pieces=outputs) if samples else [EVERYTHING]
@@ -85,9 +93,11 @@ def begin(
         origin=origin,
         inputs=ordered,
         pieces=tuple(pieces),
-        schema=unite_schemas(state.schema(id) for id in _schemas(state, branch, ordered)),
-        keeps_markers=_hides_older(state.branches[branch].snapshot.find(), ordered),
+        schema=with_markers(schema, rule, fields_of(tombstones.values())),
+        keeps_markers=_hides_older(held.snapshot.find(), ordered),
         message=message,
+        tombstones=tuple(tombstones.values()),
+        schemas={r.schema: state.schema(r.schema) for r in ordered},
     )
 
 
@@ -131,18 +141,18 @@ def _records(work: Compaction, span: KeyRange, store: Store) -> Iterator[pa.Tabl
     inside = [r for r in work.inputs if r.span.overlaps(span)]
     rows = batch_rows(overlap_depth(tuple(inside)))
     for cluster in clusters(inside):
-        tables = merged(
-            cluster,
+        tables = visible(
+            {r: covering(work.tombstones, r, work.schemas.__getitem__) for r in cluster},
             store,
             pool=work.pool.id,
             span=span,
             key=work.pool.key,
             schema=work.schema,
+            rule=work.rule,
+            schemas=work.schemas,
             ordered=True,
             batch_rows=rows,
         )
-        if len(cluster) > 1:
-            tables = combine_stream(tables, work.pool.key, work.rule)
         if work.rule.kind == "upsert" and not work.keeps_markers:
             tables = (without_markers(table) for table in tables)
         yield from tables
@@ -152,7 +162,7 @@ def draft(work: Compaction, written: Sequence[WrittenObject], *, author: str) ->
     """The transaction of the job: inputs out, outputs in."""
     actions: tuple[Action, ...] = (
         *(RemoveReference(r.object, r.low) for r in work.inputs),
-        *(w.action for w in written),
+        *(msgspec.structs.replace(w.action, applied=work.base) for w in written),
     )
     return Draft(
         id=work.origin.transaction,

@@ -10,7 +10,9 @@ from __future__ import annotations
 import msgspec
 
 from lake_core.errors import Corrupt
+from lake_core.keys.ranges import KeyRange
 from lake_core.naming import is_id
+from lake_core.records.conditions import Condition
 
 PLACES = 65_536
 """How many transactions one entry can hold."""
@@ -39,6 +41,7 @@ class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=Tru
     `place` is the object's place in the order of arrival within the transaction; `sub` the sub-pool, ""
     for the pool itself.  `seqs` are the oldest and the newest sequence of its records where a compaction wrote
     the object, which then holds the sequence of each; None: all count as written by this transaction.
+    `applied`: what tombstones up to this entry cover is not in it.
     Guarantees: has records, a size in bytes, low < high, and sequences in order.
     """
 
@@ -52,6 +55,7 @@ class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=Tru
     sub: str = ""
     columns: tuple[Column, ...] = ()
     seqs: tuple[int, int] | None = None
+    applied: int = 0
 
     def __post_init__(self) -> None:
         if not (is_id(self.object) and self.records > 0 and self.size > 0 and self.low < self.high):
@@ -65,6 +69,46 @@ class RemoveReference(msgspec.Struct, frozen=True, tag="remove_reference"):
 
     object: str
     low: bytes
+
+
+class MarkApplied(msgspec.Struct, frozen=True, tag="mark_applied"):
+    """A reference was searched: it holds no record that a tombstone up to entry `upto` covers."""
+
+    object: str
+    low: bytes
+    upto: int
+
+
+class AddTombstone(msgspec.Struct, frozen=True, tag="add_tombstone", omit_defaults=True):
+    """Records of keys in [low, high) that were written before this transaction are not visible any more.
+
+    With a condition only those of which it holds.  `replaces`: the transaction stands for a replace; others that
+    overlap it conflict.  `own`: records of this very transaction are covered instead, as a replace overtook it.
+    Guarantees: a name, and a range that is not empty.
+    """
+
+    tombstone: str
+    low: bytes = b""
+    high: bytes | None = None
+    condition: Condition | None = None
+    reason: str = ""
+    replaces: bool = False
+    own: bool = False
+
+    @property
+    def range(self) -> KeyRange:
+        """The keys that it covers."""
+        return KeyRange(self.low, self.high)
+
+    def __post_init__(self) -> None:
+        if not self.tombstone or (self.high is not None and self.low >= self.high):
+            raise Corrupt(f"add_tombstone {self.tombstone!r}: needs a name and a range that is not empty")
+
+
+class RemoveTombstone(msgspec.Struct, frozen=True, tag="remove_tombstone"):
+    """The tombstone covers nothing any more."""
+
+    tombstone: str
 
 
 class SetSchema(msgspec.Struct, frozen=True, tag="set_schema"):
@@ -89,7 +133,7 @@ class Consume(msgspec.Struct, frozen=True, tag="consume"):
     sources: tuple[Source, ...]
 
 
-Action = AddObject | RemoveReference | SetSchema | Consume
+Action = AddObject | RemoveReference | MarkApplied | AddTombstone | RemoveTombstone | SetSchema | Consume
 
 
 class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):

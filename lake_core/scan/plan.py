@@ -6,17 +6,21 @@ the snapshot, not only of the references left, so that a narrow scan has the sam
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from lake_core.combine import APPEND, Rule
 from lake_core.combine.hidden import DELETED
 from lake_core.commits import PoolState, Reference
+from lake_core.commits.tombstone import Tombstone
+from lake_core.conditions import check, key_range, may_hold
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.objects.schema import unite_schemas
+from lake_core.records.conditions import Condition
 
 LARGEST_BATCH = 65_536
 SMALLEST_BATCH = 1_024
@@ -28,7 +32,8 @@ BUFFERED_ROWS = 524_288
 class ScanPlan:
     """References in order of their low bound; `columns` in the order asked for; `depth` bounds the merge.
 
-    `rule` says what becomes of equal keys.
+    `rule` says what becomes of equal keys.  `tombstones` are those that may cover records of the references,
+    `schemas` what is known of the fields of each.  Of the result only what fulfils `where` is wanted.
     """
 
     references: tuple[Reference, ...]
@@ -39,6 +44,9 @@ class ScanPlan:
     depth: int
     batch_rows: int
     rule: Rule = APPEND
+    tombstones: tuple[Tombstone, ...] = ()
+    schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
+    where: Condition | None = None
 
     @property
     def records(self) -> int:
@@ -55,11 +63,13 @@ def plan_scan(
     sub: str = "",
     columns: list[str] | None = None,
     rule: Rule = APPEND,
+    where: str | Condition | None = None,
 ) -> ScanPlan:
-    """Raises InvalidInput for an unknown column or an empty range."""
+    """Raises InvalidInput for an unknown column, an empty range, or a condition that does not fit the fields."""
     if span.empty:
         raise InvalidInput("the key range is empty: its end does not come after its beginning")
-    snapshot = state.branches[branch].snapshot
+    held = state.branches[branch]
+    snapshot = held.snapshot
     schema = united_schema(state, branch=branch, sub=sub)
     if columns is None:
         columns = [name for name in schema.names if not (name == DELETED and rule.kind == "upsert")]
@@ -68,7 +78,15 @@ def plan_scan(
         raise InvalidInput(
             f"column {unknown[0]!r} does not exist; there are: {', '.join(schema.names) or 'none'}"
         )
-    references = tuple(snapshot.find(span, sub=sub))
+    schemas = {id: state.schema(id) for id in snapshot.schemas(sub)}
+    condition = None if where is None else check(where, schema)
+    if condition is not None:
+        span = span.intersect(key_range(condition, key))
+    found = snapshot.find(span, sub=sub) if not span.empty else []
+    if condition is not None and rule.keeps_all:
+        found = [r for r in found if may_hold(condition, schemas[r.schema], r.columns, records=r.records)]
+    references = tuple(found)
+    reaching = [t for t in held.tombstones.values() if not sub and t.span.overlaps(span)]
     depth = overlap_depth(references)
     return ScanPlan(
         references=references,
@@ -79,6 +97,9 @@ def plan_scan(
         depth=depth,
         batch_rows=batch_rows(depth),
         rule=rule,
+        tombstones=tuple(sorted(reaching, key=lambda t: t.seq)),
+        schemas=schemas,
+        where=condition,
     )
 
 

@@ -32,7 +32,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from lake_core import errors
-from lake_core.branch import Branch, Job, LoadResult
+from lake_core.branch import Branch
 from lake_core.catalog import Settings
 from lake_core.combine.rule import rule_of
 from lake_core.errors import Conflict, Corrupt, InvalidInput
@@ -40,6 +40,7 @@ from lake_core.ingest.block import Block
 from lake_core.ingest.declared import DoesNotFit, declared_columns
 from lake_core.ingest.load import ObjectBuilder
 from lake_core.naming import IdSource
+from lake_core.outcomes import Job, LoadResult
 from lake_core.records import AddObject
 from lake_core.records.pools import PoolConfig
 from lake_core.store import open_store

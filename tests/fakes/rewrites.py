@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lake_core.branch import Job
 from lake_core.commits import Draft
 from lake_core.ingest.block import Block
+from lake_core.outcomes import Job
 from lake_core.pool import Pool
 from lake_core.records import RemoveReference
 

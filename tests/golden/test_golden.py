@@ -37,14 +37,17 @@ from lake_core.objects.types import JSON_MARK, WIDE_MARK
 from lake_core.objects.write import write_object
 from lake_core.records import (
     AddObject,
+    AddTombstone,
     Column,
     ConfigurePool,
     Consume,
     CreatePool,
     DropPool,
     Entry,
+    MarkApplied,
     PoolsEntry,
     RemoveReference,
+    RemoveTombstone,
     RenamePool,
     SetSchema,
     Source,
@@ -98,6 +101,27 @@ ENTRY = Entry(
     ),
 )
 
+DELETING_ENTRY = Entry(
+    an_id(1),
+    (
+        transaction(
+            AddTombstone(
+                "a",
+                b"\x03\x01",
+                b"\x03\x02",
+                And((Compare(("x",), ">", encode_value(1)), IsNull(("y", "z")))),
+                reason="GDPR 17",
+                replaces=True,
+            ),
+            AddTombstone("b", own=True),
+            RemoveTombstone("c"),
+            MarkApplied(an_id(7), b"\x03", 12),
+            AddObject(an_id(8), 3, 456, "0123", b"\x03", b"\x04", seqs=(65_536, 131_073), applied=13),
+            id=an_id(2),
+        ),
+    ),
+)
+
 POOLS_ENTRY = PoolsEntry(
     an_id(1),
     1_700_000_000_123_456,
@@ -118,6 +142,12 @@ def test_a_journal_entry() -> None:
     codec = Codec(Entry)
     assert codec.decode(golden("entry.hex"), name="entry") == ENTRY
     assert codec.encode(ENTRY).hex() == golden("entry.hex").hex()
+
+
+def test_a_journal_entry_that_deletes() -> None:
+    codec = Codec(Entry)
+    assert codec.decode(golden("deleting_entry.hex"), name="entry") == DELETING_ENTRY
+    assert codec.encode(DELETING_ENTRY).hex() == golden("deleting_entry.hex").hex()
 
 
 def test_an_entry_of_the_journal_of_pools() -> None:
@@ -312,10 +342,13 @@ HISTORY = (
         (
             transaction(
                 RemoveReference(an_id(21), add(21).low),
-                add(24, 0, 5, seqs=(65_536, 65_537)),
+                add(24, 0, 5, seqs=(65_536, 65_537), applied=1),
+                AddTombstone(f"{an_id(14)}-1", add(21).low, None, Compare(("k",), "<", encode_value(3)), "x"),
+                AddTombstone(f"{an_id(14)}-2", replaces=True),
                 id=an_id(14),
                 parent=2,
             ),
+            transaction(RemoveTombstone(f"{an_id(14)}-2"), id=an_id(15), parent=3),
         ),
     ),
 )

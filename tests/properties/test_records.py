@@ -9,20 +9,24 @@ from hypothesis import strategies as st
 from lake_core.keys import KeyField, PoolKey
 from lake_core.records import (
     AddObject,
+    AddTombstone,
     Column,
     ConfigurePool,
     Consume,
     CreatePool,
     DropPool,
     Entry,
+    MarkApplied,
     PoolsEntry,
     RemoveReference,
+    RemoveTombstone,
     RenamePool,
     SetSchema,
     Source,
     Transaction,
 )
 from lake_core.records.codec import Codec
+from lake_core.records.conditions import IsNull
 from lake_core.records.pools import PoolConfig
 
 IDS = st.text("0123456789ABCXYZabcxyz", min_size=27, max_size=27)
@@ -35,15 +39,28 @@ RANGES = st.tuples(BYTES, BYTES).filter(lambda r: r[0] < r[1])
 
 COLUMNS = st.builds(Column, TEXTS, COUNTS, st.none() | BYTES, st.none() | BYTES)
 OBJECTS = st.builds(
-    lambda id, records, size, schema, span, place, sub, columns: AddObject(
-        id, records, size, schema, span[0], span[1], place, sub, tuple(columns)
+    lambda id, records, size, schema, span, place, sub, columns, seqs, applied: AddObject(
+        id, records, size, schema, span[0], span[1], place, sub, tuple(columns), seqs, applied
     ),
     IDS, SOME, SOME, TEXTS, RANGES, COUNTS, TEXTS, st.lists(COLUMNS, max_size=3),
+    st.none() | st.tuples(SOME, SOME).map(lambda seqs: (min(seqs), max(seqs))), COUNTS,
 )  # fmt: skip
 SOURCES = st.builds(Source, TEXTS, COUNTS, TEXTS, COUNTS)
 ACTIONS = st.one_of(
     OBJECTS,
     st.builds(RemoveReference, IDS, BYTES),
+    st.builds(MarkApplied, IDS, BYTES, COUNTS),
+    st.builds(
+        AddTombstone,
+        NAMES,
+        st.just(b""),
+        st.none() | st.binary(min_size=1),
+        st.none() | st.builds(IsNull, st.tuples(NAMES)),
+        TEXTS,
+        st.booleans(),
+        st.booleans(),
+    ),
+    st.builds(RemoveTombstone, NAMES),
     st.builds(SetSchema, TEXTS, BYTES),
     st.builds(Consume, st.lists(SOURCES, max_size=3).map(tuple)),
 )

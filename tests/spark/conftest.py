@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from lake_core.branch import LoadResult
 from lake_core.ingest.sources import find_files
 from lake_core.lake import Lake
+from lake_core.outcomes import LoadResult
 from local import java, processes
 from spark_apps.ingest import ingest
 from tests.spark.proc import end_all, in_session

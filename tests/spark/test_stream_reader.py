@@ -17,10 +17,10 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
-from lake_core.branch import Job
 from lake_core.errors import InvalidInput, NotFound, ObjectMissing
 from lake_core.ingest.block import Block
 from lake_core.maintenance.checkpoint import purge_pool, write_checkpoint
+from lake_core.outcomes import Job
 from spark_apps.datasource import LakeDataSource, stream_reader
 from spark_apps.datasource.stream_reader import LakeStreamReader, ObjectsPartition, Offset
 from tests.fakes.rewrites import rewrite

@@ -1,0 +1,129 @@
+"""Applying tombstones: which references have to be searched or rewritten, which tombstones are done; pure.
+
+A tombstone is due when it is older than the policy says, or when there are more than readers should bear.  What it
+may cover, by range, age and statistics, is searched; objects that hold covered records are rewritten, the others
+are marked, so that neither is looked at again.  A tombstone that can cover nothing any more is retired; that of a
+replace is kept for a while longer, since loads that began before the replace still have to learn of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lake_core.combine import Rule
+from lake_core.commits import PoolState, Reference
+from lake_core.commits.landing import still_covered
+from lake_core.commits.tombstone import Tombstone, covering
+from lake_core.keys import PoolKey
+from lake_core.scan.covered import fields_of, needs_sequences, uncovered
+from lake_core.scan.plan import LARGEST_BATCH, united_schema
+from lake_core.scan.streams import read_reference
+from lake_core.store import Store
+
+MOST_TOMBSTONES = 64
+"""Where there are more, the oldest are due whatever their age."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Times in microseconds since 1970: tombstones up to `due` are applied, those of replaces up to `forget`
+    may be retired."""
+
+    due: int
+    forget: int
+
+
+@dataclass(frozen=True)
+class Application:
+    """What is to be done: `covered` goes as a whole, `suspects` are searched, `retirable` covers nothing any more.
+
+    `due` and `left` count tombstones.
+    """
+
+    covered: tuple[Reference, ...]
+    suspects: tuple[Reference, ...]
+    retirable: tuple[str, ...]
+    due: int
+    left: int
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to do."""
+        return not (self.covered or self.suspects or self.retirable)
+
+
+def plan_application(state: PoolState, policy: Policy, *, branch: str, rule: Rule) -> Application:
+    """The work on a branch's tombstones."""
+    held = state.branches[branch]
+    ordered = sorted(held.tombstones.values(), key=lambda t: t.seq)
+    too_many = max(0, len(ordered) - MOST_TOMBSTONES)
+    reached = {t.id: still_covered(state, held, t) for t in ordered}
+    due = [t for i, t in enumerate(ordered) if reached[t.id] and (t.time <= policy.due or i < too_many)]
+    covered: dict[tuple[str, bytes], Reference] = {}
+    suspects: dict[tuple[str, bytes], Reference] = {}
+    for tombstone in due:
+        whole = tombstone.condition is None or rule.kind != "upsert"
+        for reference in reached[tombstone.id]:
+            sure = whole and tombstone.covers_all(reference, state.schema)
+            (covered if sure else suspects)[reference.object, reference.low] = reference
+    done = [t for t in ordered if not reached[t.id] and not (t.replaces and t.time > policy.forget)]
+    return Application(
+        covered=tuple(sorted(covered.values(), key=lambda r: r.order)),
+        suspects=tuple(
+            sorted((r for name, r in suspects.items() if name not in covered), key=lambda r: r.order)
+        ),
+        retirable=tuple(t.id for t in done),
+        due=len(due),
+        left=len(ordered) - len(done),
+    )
+
+
+@dataclass(frozen=True)
+class Search:
+    """One reference and all tombstones that may cover records of it, as plain values for any worker.
+
+    `schema`: the fields of the key and of the conditions.
+    """
+
+    pool: str
+    key: PoolKey
+    reference: Reference
+    tombstones: tuple[Tombstone, ...]
+    schema: pa.Schema
+
+
+def searches(
+    state: PoolState, references: tuple[Reference, ...], *, branch: str, pool: str, key: PoolKey
+) -> Iterator[Search]:
+    """What to look for in each reference."""
+    known = united_schema(state, branch=branch, sub="")
+    for reference in references:
+        found = covering(state.branches[branch].tombstones.values(), reference, state.schema)
+        names = dict.fromkeys([*key.names, *fields_of(found)])
+        schema = pa.schema([known.field(name) for name in names if name in known.names])
+        yield Search(pool, key, reference, found, schema)
+
+
+def holds_covered(search: Search, store: Store) -> bool:
+    """Whether the reference holds a record that one of the tombstones covers.
+
+    Raises ObjectMissing, Corrupt, Unavailable.
+    """
+    tables = read_reference(
+        search.reference,
+        store,
+        pool=search.pool,
+        span=search.reference.span,
+        key=search.key,
+        schema=search.schema,
+        ordered=needs_sequences(search.tombstones, [search.reference]),
+        batch_rows=LARGEST_BATCH,
+    )
+    for table in tables:
+        left = uncovered([table], search.tombstones, key=search.key, marks=False)
+        if sum(t.num_rows for t in left) < table.num_rows:
+            return True
+    return False

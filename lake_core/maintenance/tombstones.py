@@ -1,0 +1,201 @@
+"""The tombstones agent without Spark: what deletes covered goes out of the objects, and the deletes are forgotten.
+
+    search -> mark what holds nothing covered -> rewrite what does -> retire what covers nothing any more
+
+Every step is a transaction of its own and may be repeated: killed at any point and run again, the agent plans anew.
+Loads, deletes and compactions go on meanwhile; where a compaction takes a reference first, it has applied the
+tombstones itself.  `apply` is given how references are searched and jobs are rewritten: here one after another, in
+`spark_apps.apply_tombstones` as Spark tasks.  Callers: the DAG, the Spark application, `lake apply-tombstones`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lake_core.branch import Branch
+from lake_core.commits import Draft, Reference
+from lake_core.commits.landing import still_covered
+from lake_core.commits.state import MAIN
+from lake_core.deletes.application import (
+    Application,
+    Policy,
+    Search,
+    holds_covered,
+    plan_application,
+    searches,
+)
+from lake_core.errors import Conflict
+from lake_core.lake import Lake
+from lake_core.maintenance.compact import Done, rewrite_here, run_jobs
+from lake_core.records import Action, MarkApplied, RemoveTombstone
+
+Job = tuple[Sequence[Reference], int, str]
+Searcher = Callable[[Sequence[Search]], Sequence[bool]]
+Runner = Callable[[Sequence[Job]], list[Done]]
+
+WHY = "deleted records go"
+GOES_WHOLE = 1_000
+"""References that are covered as a whole go together, at most so many in one transaction."""
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What the agent did in a pool: numbers of references, bytes rewritten, tombstones retired and left.
+
+    `covered` is how many references those that are left may still cover.
+    """
+
+    pool: str
+    searched: int
+    marked: int
+    rewritten: int
+    size_in: int
+    size_out: int
+    retired: int
+    left: int
+    covered: int
+
+
+def policy_of(branch: Branch, *, now: float, at_once: bool = False) -> Policy:
+    """The pool's policy at a time; `at_once`: everything is due, whatever its age."""
+    apply = 0.0 if at_once else branch.settings["delete.apply"]
+    return Policy(
+        due=int((now - apply) * 1_000_000),
+        forget=int((now - branch.settings["delete.remember"]) * 1_000_000),
+    )
+
+
+def plan(branch: Branch, *, now: float, at_once: bool = False) -> Application:
+    """The work that is due.  Raises Unavailable, Corrupt."""
+    state = branch.history.load().state
+    policy = policy_of(branch, now=now, at_once=at_once)
+    return plan_application(state, policy, branch=branch.name, rule=branch.rule)
+
+
+def search_here(branch: Branch) -> Searcher:
+    """Searches one reference after another."""
+    return lambda wanted: [holds_covered(search, branch.store) for search in wanted]
+
+
+def run_here(branch: Branch) -> Runner:
+    """Rewrites one reference after another."""
+    return lambda jobs: run_jobs(branch, jobs, rewrite_here(branch))
+
+
+def apply(
+    branch: Branch,
+    *,
+    now: float,
+    at_once: bool = False,
+    search: Searcher | None = None,
+    run: Runner | None = None,
+) -> Applied:
+    """Do what is due.  Raises ObjectMissing, Corrupt, OutcomeUnknown, Unavailable."""
+    head = branch.history.load()
+    policy = policy_of(branch, now=now, at_once=at_once)
+    work = plan_application(head.state, policy, branch=branch.name, rule=branch.rule)
+    wanted = list(
+        searches(head.state, work.suspects, branch=branch.name, pool=branch.pool.id, key=branch.pool.key)
+    )
+    found = (search or search_here(branch))(wanted)
+    dirty = [s.reference for s, holds in zip(wanted, found, strict=True) if holds]
+    clean = [s.reference for s, holds in zip(wanted, found, strict=True) if not holds]
+    marked = _commit(
+        branch, head.n, [MarkApplied(r.object, r.low, head.n) for r in clean], "searched for deleted records"
+    )
+    target = branch.settings["compact.target_size"]
+    whole = [work.covered[i : i + GOES_WHOLE] for i in range(0, len(work.covered), GOES_WHOLE)]
+    jobs: list[Job] = [(part, 1, WHY) for part in whole]
+    jobs += [((r,), max(1, round(r.size / target)), WHY) for r in dirty]
+    done = [d for d in (run or run_here(branch))(jobs) if d.transaction is not None]
+    retired = retire(branch, now=now)
+    state = branch.history.load().state
+    held = state.branches[branch.name]
+    left = held.tombstones.values()
+    return Applied(
+        pool=branch.pool.name,
+        searched=len(wanted),
+        marked=len(clean) if marked else 0,
+        rewritten=sum(d.inputs for d in done),
+        size_in=sum(d.size_in for d in done),
+        size_out=sum(d.size_out for d in done),
+        retired=retired,
+        left=len(left),
+        covered=len({(r.object, r.low) for t in left for r in still_covered(state, held, t)}),
+    )
+
+
+def retire(branch: Branch, *, now: float) -> int:
+    """Forget the tombstones that can cover nothing any more; how many."""
+    head = branch.history.load()
+    work = plan_application(head.state, policy_of(branch, now=now), branch=branch.name, rule=branch.rule)
+    actions = [RemoveTombstone(name) for name in work.retirable]
+    return len(actions) if _commit(branch, head.n, actions, "deletes that are done") else 0
+
+
+def _commit(branch: Branch, base: int, actions: Sequence[Action], message: str) -> bool:
+    """Whether it landed: where somebody changed what it names, it is planned again at the next run."""
+    if not actions:
+        return False
+    draft = Draft(branch.ids.new(), branch.name, base, branch.author, tuple(actions), message=message)
+    try:
+        branch.history.commit(draft)
+    except Conflict:
+        return False
+    return True
+
+
+def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The agent's first task: pools with work as plain values, for one mapped task each.
+
+    `params`: lake, pools (none named: all), branch, dry_run.  A dry run prints what is due and gives none.
+    """
+    lake = Lake.open(params["lake"])
+    branch = params.get("branch") or MAIN
+    named = list(params.get("pools") or [])
+    found = []
+    for name in named or [p.name for p in lake.pools()]:
+        pool = lake.pool(name)
+        if not named and branch not in pool.history.load().state.branches:
+            continue
+        work = plan(pool.branch(branch), now=time.time())
+        if work.idle:
+            continue
+        print(describe(name, work))
+        found.append({"lake": params["lake"], "pool": name, "branch": branch})
+    if not found:
+        print("nothing to apply")
+    if params.get("dry_run"):
+        print("dry run: nothing is rewritten")
+        return []
+    return found
+
+
+def describe(pool: str, work: Application) -> str:
+    """What is due, in a line."""
+    return (
+        f"{pool}: {work.due:,} deletes are due: {len(work.covered):,} references go, {len(work.suspects):,} are "
+        f"searched; {len(work.retirable):,} deletes are done; {work.left:,} left"
+    )
+
+
+def report(results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """The agent's last task: a line a pool, and the totals."""
+    for r in results:
+        print(told(Applied(**r)))
+    counted = ("searched", "rewritten", "size_in", "size_out", "retired", "left")
+    totals = {"pools": len(results)} | {name: sum(int(r[name]) for r in results) for name in counted}
+    print(", ".join(f"{count:,} {name}" for name, count in totals.items()))
+    return totals
+
+
+def told(did: Applied) -> str:
+    """What was done in a pool, in a line."""
+    left = f"{did.left:,} left, which may cover {did.covered:,} references" if did.left else "none left"
+    return (
+        f"{did.pool}: {did.searched:,} references searched, {did.rewritten:,} rewritten "
+        f"({did.size_in:,} bytes became {did.size_out:,}); {did.retired:,} deletes are done, {left}"
+    )

@@ -1,0 +1,99 @@
+"""What writing to a branch did: for people, programs and the agents.
+
+`LoadResult` also of replaces and drops; `Job` is a load under way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lake_core.commits import Landed
+from lake_core.commits.state import Remembered
+from lake_core.naming import NOKEY, REJECTED
+from lake_core.objects.metadata import Origin
+from lake_core.records import AddObject
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """What a load did: `transaction` is None where there was nothing to load.
+
+    `records` counts those of the pool itself, `size` the bytes of all objects; `nokey` and `rejected` those of
+    the sub-pools.  `repeated` says that the token had been used and the first outcome stands.
+    """
+
+    transaction: int | None
+    id: str | None = None
+    records: int = 0
+    objects: int = 0
+    size: int = 0
+    nokey: int = 0
+    rejected: int = 0
+    repeated: bool = False
+
+
+@dataclass(frozen=True)
+class Job:
+    """A load under way: all that a worker must know to build objects for it, and the driver to commit it."""
+
+    origin: Origin
+    branch: str
+    base: int
+    memory: int
+    token: str
+    message: str
+
+
+@dataclass(frozen=True)
+class CompactResult:
+    """What a compaction did: `inputs` references of `size_in` bytes became `objects` of `size_out`."""
+
+    transaction: int
+    id: str
+    inputs: int
+    objects: int
+    records: int
+    size_in: int
+    size_out: int
+
+
+@dataclass(frozen=True)
+class DeleteResult:
+    """What a delete did: `transaction` is None where nothing was there to delete.
+
+    `covers` counts references that may hold what was deleted.
+    """
+
+    transaction: int | None
+    id: str | None = None
+    covers: int = 0
+    repeated: bool = False
+
+
+def repeated_load(first: Remembered) -> LoadResult:
+    """The outcome of the commit that used the token first."""
+    return LoadResult(
+        first.n,
+        first.id,
+        first.records,
+        first.objects,
+        first.size,
+        first.nokey,
+        first.rejected,
+        repeated=True,
+    )
+
+
+def landed_load(landed: Landed, objects: list[AddObject]) -> LoadResult:
+    def count(sub: str) -> int:
+        return sum(o.records for o in objects if o.sub == sub)
+
+    return LoadResult(
+        landed.n,
+        landed.id,
+        records=count(""),
+        objects=len(objects),
+        size=sum(o.size for o in objects),
+        nokey=count(NOKEY),
+        rejected=count(REJECTED),
+    )

@@ -1,0 +1,122 @@
+"""Tombstones at work: which records of a sorted stream they cover, and what becomes of these.
+
+Applied to what `merged` gives, before records of equal keys are combined; reading and compaction do the same.
+
+In pools that keep or combine all records, covered ones are dropped.  In upsert pools the newest record of a key
+decides even if it is covered: the key is absent, and older versions do not come back.  So what a conditional
+tombstone covers becomes a delete marker.  What is covered by its range alone is dropped there too, since the older
+versions of the key are covered as well.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.combine.hidden import DELETED, SEQ
+from lake_core.commits import Reference
+from lake_core.commits.tombstone import Tombstone
+from lake_core.conditions import holds, top_level
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.columns import key_at
+
+Mask = npt.NDArray[np.bool_]
+
+
+def fields_of(tombstones: Iterable[Tombstone]) -> tuple[str, ...]:
+    """The fields that their conditions read, each once."""
+    return tuple(dict.fromkeys(f for t in tombstones if t.condition for f in top_level(t.condition)))
+
+
+def needs_sequences(tombstones: Sequence[Tombstone], cluster: Sequence[Reference]) -> bool:
+    """Whether each record must say when it was written; else the tombstones cover it by range and condition."""
+    if len(cluster) > 1:
+        return True
+    return any(not t.reaches_all(cluster[0]) for t in tombstones)
+
+
+def uncovered(
+    tables: Iterable[pa.Table],
+    tombstones: Sequence[Tombstone],
+    *,
+    key: PoolKey,
+    marks: bool,
+) -> Iterator[pa.Table]:
+    """What the tombstones leave of tables sorted by key.
+
+    Tables with the column `_seq` are asked for the age of each record; without it all records count as covered by
+    age.  With `marks` the tables have the column `_deleted`, and what a condition covers becomes a delete marker.
+    """
+    ordered = sorted(tombstones, key=lambda t: t.low)
+    for table in tables:
+        left = _of_table(table, ordered, key=key, marks=marks)
+        if left.num_rows:
+            yield left
+
+
+def _of_table(table: pa.Table, tombstones: Sequence[Tombstone], *, key: PoolKey, marks: bool) -> pa.Table:
+    rows = table.num_rows
+    if not rows:
+        return table
+    first, last = key_at(table, 0, key), key_at(table, rows - 1, key)
+    dropped: Mask | None = None
+    marked: Mask | None = None
+    for tombstone in tombstones:
+        if tombstone.low > last:
+            break
+        if tombstone.high is not None and tombstone.high <= first:
+            continue
+        begin, end = _rows_in(table, tombstone.span, key)
+        if begin == end:
+            continue
+        covered = _covered(table.slice(begin, end - begin), tombstone)
+        if covered is not None and not covered.any():
+            continue
+        if marks and tombstone.condition is not None:
+            marked = np.zeros(rows, np.bool_) if marked is None else marked
+            target = marked
+        else:
+            dropped = np.zeros(rows, np.bool_) if dropped is None else dropped
+            target = dropped
+        target[begin:end] |= True if covered is None else covered
+    if marked is not None:
+        table = _with_marks(table, marked)
+    if dropped is None:
+        return table
+    return table.slice(0, 0) if dropped.all() else table.filter(pa.array(~dropped))
+
+
+def _rows_in(table: pa.Table, span: KeyRange, key: PoolKey) -> tuple[int, int]:
+    rows = range(table.num_rows)
+    begin = bisect_left(rows, span.low, key=lambda row: key_at(table, row, key)) if span.low else 0
+    if span.high is None:
+        return begin, len(rows)
+    return begin, bisect_left(rows, span.high, lo=begin, key=lambda row: key_at(table, row, key))
+
+
+def _covered(records: pa.Table, tombstone: Tombstone) -> Mask | None:
+    """Which of the records in the range are covered; None: all."""
+    found: Mask | None = None
+    if SEQ in records.schema.names:
+        seqs = records.column(SEQ).to_numpy()
+        found = seqs == tombstone.seq if tombstone.own else seqs < tombstone.seq
+        if not found.any():
+            return found
+    if tombstone.condition is not None:
+        # once a column is whole, comparing it costs no more than comparing its parts
+        fulfils = np.asarray(holds(tombstone.condition, records).to_numpy(zero_copy_only=False))
+        found = fulfils if found is None else found & fulfils
+    return found
+
+
+def _with_marks(table: pa.Table, marked: Mask) -> pa.Table:
+    place = table.schema.get_field_index(DELETED)
+    field = table.schema.field(place)
+    known = pc.fill_null(table.column(place).cast(pa.bool_()), False)
+    marks = pc.or_(known, pa.array(marked)).cast(field.type)
+    return table.set_column(place, field, marks)
