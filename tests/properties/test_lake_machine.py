@@ -1,7 +1,9 @@
-"""The lake against a plain dictionary: loads and compactions in any order, read at any revision.
+"""The lake against a plain dictionary: loads, deletes, replaces, compactions in any order, read at any revision.
 
-Three pools of one lake, one of each kind, take the same loads.  Compactions rewrite random subsets of references,
-at once or begun on one state and committed on a later one; lakes are opened anew, with and without checkpoints.
+Three pools of one lake, one of each kind, take the same loads.  Records are deleted and replaced by range and
+condition; loads and replaces land long after they began, so that others overtake them.  Compactions rewrite random
+subsets of references, at once or begun on one state and committed on a later one; deletes are applied and
+forgotten; lakes are opened anew, with and without checkpoints.
 After every step each pool reads as the model says, whole, in a range, in some columns, now and at older revisions.
 
 `LAKE_MACHINE_SECONDS` makes it run that long, over and over with new seeds.
@@ -26,12 +28,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from lake_core.commits import Reference
 from lake_core.compaction import Compaction, rewrite
+from lake_core.deletes import Erasure
 from lake_core.errors import Conflict
+from lake_core.ingest.block import Block
 from lake_core.journal import write_state
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_key
 from lake_core.lake import Lake
+from lake_core.maintenance import tombstones
 from lake_core.objects import write
+from lake_core.outcomes import Job
 from lake_core.pool import Pool
 from lake_core.scan import scan as scanning
 from lake_core.store import Store
@@ -69,32 +75,77 @@ RECORDS = st.fixed_dictionaries(
     }
 )
 LOADS = st.lists(RECORDS, min_size=1, max_size=6)
+BOUNDS = st.tuples(st.integers(-1, 3), st.none() | st.integers(0, 4))
+
+
+Bounds = tuple[int, int | None]
+Predicate = Callable[[Record], bool]
+
+CONDITIONS: dict[str | None, Predicate] = {
+    None: lambda r: True,
+    "v > 0": lambda r: r["v"] is not None and r["v"] > 0,
+    "not v > 0": lambda r: r["v"] is not None and r["v"] <= 0,
+    "one is null or high = 0": lambda r: r["one"] is None or (r["high"] is not None and r["high"] == 0),
+    "\"end\" = 'a' and low != 1": lambda r: r["end"] == "a" and r["low"] is not None and r["low"] != 1,
+    "s in ('', 'a')": lambda r: r["s"] in ("", "a"),
+}
+"""What a condition means, said twice."""
+
+KEY_CONDITIONS = (None, "k = 2", "k < 1 or k > 2")
+CONDITIONS |= {"k = 2": lambda r: r["k"] == 2, "k < 1 or k > 2": lambda r: r["k"] < 1 or r["k"] > 2}
+ANY_CONDITIONS = tuple(CONDITIONS)
+
+
+@dataclass(frozen=True)
+class Erased:
+    """A delete, or what a replace took away; `started` is its base and id."""
+
+    n: int
+    span: KeyRange
+    covers: Predicate
+    replaces: bool = False
+    started: tuple[int, str] = (0, "")
 
 
 @dataclass
 class Model:
-    """What one pool should hold: the records of every transaction, in the order of arrival."""
+    """What one pool should hold: the records of every transaction in the order of arrival, and what was erased."""
 
     kind: str
     key: PoolKey
     loads: dict[int, list[Record]] = field(default_factory=dict)
+    erased: list[Erased] = field(default_factory=list)
+
+    def conditions(self) -> tuple[str | None, ...]:
+        return KEY_CONDITIONS if self.kind == "aggregate" else ANY_CONDITIONS
+
+    def land(self, n: int, records: list[Record], started: tuple[int, str]) -> None:
+        """A load, without what replaces that began later and landed earlier would have taken away."""
+        overtaken = [e for e in self.erased if e.replaces and e.n > started[0] and e.started > started]
+        self.loads[n] = [
+            r for r in records if not any(e.span.contains(self.encoded(r)) and e.covers(r) for e in overtaken)
+        ]
 
     def encoded(self, record: Record) -> bytes:
         return encode_key([record[name] for name in self.key.names], self.key)
 
     def at(self, n: int) -> list[Record]:
         """The records at revision `n`, in order."""
-        arrived = [r for number, records in sorted(self.loads.items()) if number <= n for r in records]
-        by_key: dict[bytes, list[Record]] = {}
-        for record in arrived:
-            by_key.setdefault(self.encoded(record), []).append(record)
+        erased = [e for e in self.erased if e.n <= n]
+        by_key: dict[bytes, list[tuple[Record, bool]]] = {}
+        for number, records in sorted(self.loads.items()):
+            for record in records if number <= n else []:
+                key = self.encoded(record)
+                gone = any(e.n > number and e.span.contains(key) and e.covers(record) for e in erased)
+                by_key.setdefault(key, []).append((record, gone))
         return [r for _, group in sorted(by_key.items()) for r in self._combined(group)]
 
-    def _combined(self, group: list[Record]) -> list[Record]:
-        if self.kind == "append":
-            return group
+    def _combined(self, versions: list[tuple[Record, bool]]) -> list[Record]:
         if self.kind == "upsert":
-            return group[-1:]
+            return [record for record, gone in versions[-1:] if not gone]
+        group = [record for record, gone in versions if not gone]
+        if self.kind == "append" or not group:
+            return group
         made = {name: group[0][name] for name in self.key.names}
         for name in SCHEMA.names:
             if name in self.key.names:
@@ -140,7 +191,7 @@ class LakeMachine(RuleBasedStateMachine):
         memory=st.sampled_from(["1", "700", "1MiB"]),
         loads=st.lists(LOADS, min_size=2, max_size=5),
     )
-    def begin(self, key: str, native: bool, group: int, memory: str, loads: list[list[Record]]) -> None:
+    def begin_lake(self, key: str, native: bool, group: int, memory: str, loads: list[list[Record]]) -> None:
         self.folder = tempfile.mkdtemp()
         self.patches = [
             patch.object(scanning, "FEWEST_NATIVE", 0 if native else 1 << 60),
@@ -161,6 +212,7 @@ class LakeMachine(RuleBasedStateMachine):
         self.models = {kind: Model(kind, PoolKey.parse(key)) for kind in KINDS}
         self.tips = dict.fromkeys(KINDS, 0)
         self.begun: list[tuple[str, Compaction]] = []
+        self.waiting: list[tuple[str, Job, list[Record], Erasure | None, str | None]] = []
         for records in loads:
             self.load(records)
 
@@ -181,21 +233,122 @@ class LakeMachine(RuleBasedStateMachine):
             self.tips[kind] = done.transaction
             self.models[kind].loads[done.transaction] = records
 
+    def range_of(self, kind: str, bounds: Bounds) -> KeyRange | None:
+        """Keys whose first field is in [low, high), the other way round where it descends; None: empty."""
+        view = self.pool(kind).at()
+        ends = sorted(view.bound(end) for end in bounds if end is not None)
+        span = KeyRange(ends[0], ends[1] if len(ends) > 1 else None)
+        return None if span.empty else span
+
+    @rule(kind=st.sampled_from(KINDS), bounds=BOUNDS, data=st.data())
+    def delete(self, kind: str, bounds: Bounds, data: st.DataObject) -> None:
+        model, span = self.models[kind], self.range_of(kind, bounds)
+        where = data.draw(st.sampled_from(model.conditions()))
+        if span is None:
+            return
+        before = model.at(self.tips[kind])
+        done = self.pool(kind).branch().delete(span=span, where=where)
+        covers = CONDITIONS[where]
+        if done.transaction is None:
+            assert not any(span.contains(model.encoded(r)) and covers(r) for r in before)
+            return
+        self.tips[kind] = done.transaction
+        model.erased.append(Erased(done.transaction, span, covers))
+
+    def suits(self, kind: str, records: list[Record], span: KeyRange, where: str | None) -> list[Record]:
+        """What of the records a replace of the range may bring."""
+        model = self.models[kind]
+        return [r for r in records if span.contains(model.encoded(r)) and CONDITIONS[where](r)]
+
+    @precondition(lambda self: len(self.waiting) < 3)
+    @rule(kind=st.sampled_from(KINDS), records=LOADS, bounds=BOUNDS, replaces=st.booleans(), data=st.data())
+    def begin(
+        self, kind: str, records: list[Record], bounds: Bounds, replaces: bool, data: st.DataObject
+    ) -> None:
+        branch, model = self.pool(kind).branch(), self.models[kind]
+        if not replaces:
+            job = branch.job()
+            assert isinstance(job, Job)
+            self.waiting.append((kind, job, records, None, None))
+            return
+        span = self.range_of(kind, bounds)
+        where = None if kind == "upsert" else data.draw(st.sampled_from(model.conditions()))
+        if span is None:
+            return
+        begun = branch.begin_replace(span=span, where=where)
+        assert isinstance(begun, tuple)
+        self.waiting.append((kind, begun[0], self.suits(kind, records, span, where), begun[1], where))
+
+    @precondition(lambda self: self.waiting)
+    @rule(data=st.data())
+    def finish(self, data: st.DataObject) -> None:
+        place = data.draw(st.integers(0, len(self.waiting) - 1))
+        kind, job, records, erasure, where = self.waiting.pop(place)
+        branch, model = self.pool(kind).branch(), self.models[kind]
+        builder = branch.builder(job)
+        if records:
+            builder.add(Block(pa.Table.from_pylist(records, schema=SCHEMA)))
+        written = builder.finish()
+        started = (job.base, job.origin.transaction)
+
+        def commit() -> int:
+            done = branch.commit(
+                job,
+                objects=[w.action for w in written],
+                schemas=[w.schema for w in written],
+                replaced=erasure,
+            )
+            assert done.transaction is not None
+            self.tips[kind] = done.transaction
+            return done.transaction
+
+        if job.base < self.forgotten(kind):
+            with pytest.raises(Conflict, match="no longer remembered"):
+                commit()
+            return
+        if erasure is None:
+            model.land(commit(), records, started)
+            return
+        rivals = [e for e in model.erased if e.replaces and e.n > job.base and e.span.overlaps(erasure.span)]
+        if rivals:
+            with pytest.raises(Conflict, match="overlapping range"):
+                commit()
+            return
+        n = commit()
+        model.loads[n] = records
+        model.erased.append(Erased(n, erasure.span, CONDITIONS[where], True, started))
+
+    def forgotten(self, kind: str) -> int:
+        return self.pool(kind).history.load().state.branches["main"].replaced
+
+    @rule(kind=st.sampled_from(KINDS), later=st.booleans())
+    def apply_tombstones(self, kind: str, later: bool) -> None:
+        branch = self.pool(kind).branch()
+        done = tombstones.apply(branch, now=time.time() + (1e6 if later else 0), at_once=True)
+        self.tips[kind] = branch.history.load().n
+        held = self.pool(kind).at().tombstones
+        assert len(held) == done.left
+        assert done.covered == 0
+        assert all(t.replaces and not later for t in held)
+
     def choose(self, kind: str, data: st.DataObject) -> list[Reference]:
         held = self.pool(kind).at().references
-        places = st.sets(st.integers(0, len(held) - 1), min_size=min(2, len(held)))
+        places = st.sets(st.integers(0, max(0, len(held) - 1)), min_size=min(2, len(held)))
+        if not held:
+            return []
         chosen = [held[place] for place in sorted(data.draw(places))]
         return contiguous(held, chosen) if kind == "aggregate" else chosen
 
     @rule(kind=st.sampled_from(KINDS), outputs=st.integers(1, 3), data=st.data())
     def compact(self, kind: str, outputs: int, data: st.DataObject) -> None:
-        done = self.pool(kind).branch().compact(self.choose(kind, data), outputs=outputs)
-        self.tips[kind] = done.transaction
+        if chosen := self.choose(kind, data):
+            self.tips[kind] = self.pool(kind).branch().compact(chosen, outputs=outputs).transaction
 
     @precondition(lambda self: len(self.begun) < 3)
     @rule(kind=st.sampled_from(KINDS), outputs=st.integers(1, 3), data=st.data())
     def begin_compaction(self, kind: str, outputs: int, data: st.DataObject) -> None:
-        chosen = self.choose(kind, data)
+        if not (chosen := self.choose(kind, data)):
+            return
         work = self.pool(kind).branch().begin_compaction(chosen, outputs=outputs, message="slow")
         self.begun.append((kind, work))
 
