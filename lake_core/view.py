@@ -20,6 +20,7 @@ from lake_core.combine.rule import rule_of
 from lake_core.commits import PoolState, Reference
 from lake_core.commits.landing import key_classes
 from lake_core.commits.tombstone import Tombstone
+from lake_core.deletes.explanation import Version, explain
 from lake_core.errors import InvalidInput
 from lake_core.ingest.declared import parse_timestamp
 from lake_core.keys import KeyRange, PoolKey
@@ -143,6 +144,19 @@ class View:
         """The records of one key, or of all keys that begin with the values given."""
         prefix = self.bound(values)
         return self.to_table(span=KeyRange(prefix, prefix + AFTER))
+
+    def explain(self, span: KeyRange) -> list[Version]:
+        """Every stored version of the keys in a range, and what became of each."""
+        return explain(
+            self.state.branches[self.branch].snapshot.find(span, sub=self.sub),
+            [t for t in self.tombstones if t.span.overlaps(span)],
+            self.store,
+            pool=self.pool.id,
+            span=span,
+            key=self.key,
+            rule=self.rule,
+            schema=self.schema,
+        )
 
     def span(self, *, low: Any = None, high: Any = None) -> KeyRange:
         """The range [low, high) from values in the order of the key; None is an open end."""

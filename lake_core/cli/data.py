@@ -94,7 +94,7 @@ def scan(args: Namespace) -> None:
         low=None if args.from_ is None else parse_key(args.from_),
         high=None if args.to is None else parse_key(args.to),
     )
-    plan = view.plan(span=span, columns=args.columns)
+    plan = view.plan(span=span, columns=args.columns, where=args.where)
     write_records(
         view.run(plan, limit=args.limit), result_schema(plan), format=_format(args), path=args.output
     )

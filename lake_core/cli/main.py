@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from lake_core.catalog.settings import span
-from lake_core.cli import compaction, data, history, pools, upkeep
+from lake_core.cli import compaction, data, deletion, history, pools, upkeep
 from lake_core.cli.output import RECORD_FORMATS
 from lake_core.errors import LakeError
 from lake_core.ingest.formats import FORMATS
@@ -87,8 +87,10 @@ def build_parser() -> argparse.ArgumentParser:
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument("settings", nargs="+", metavar="K=V")
 
-    sub = command("drop", pools.drop, "take a pool off the list")
+    sub = command("drop", pools.drop, "take a pool off the list; with a range: drop its records")
     sub.add_argument("pool", metavar="POOL")
+    _add_range(sub)
+    sub.add_argument("--branch", default="main", metavar="B", help="of a range")
 
     sub = command("rename", pools.rename, "give a pool another name")
     sub.add_argument("pool", metavar="POOL")
@@ -108,10 +110,8 @@ def build_parser() -> argparse.ArgumentParser:
 
     sub = command("scan", data.scan, "records of a key range, in key order")
     sub.add_argument("pool", metavar="POOL")
-    sub.add_argument(
-        "--from", dest="from_", metavar="K", help="first key: a JSON scalar or list, or a bare string"
-    )
-    sub.add_argument("--to", metavar="K", help="the key before which to stop")
+    _add_range(sub)
+    _add_where(sub)
     sub.add_argument("--columns", type=lambda text: text.split(","), metavar="A,B")
     sub.add_argument("--limit", type=_count, metavar="N")
     _add_at(sub)
@@ -130,6 +130,44 @@ def build_parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("sql", metavar="SQL")
     _add_output(sub)
+
+    sub = command("delete", deletion.delete, "delete records by range and condition: one small transaction")
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("--key", metavar="K", help="the records of one key: a JSON scalar or list, or a string")
+    _add_range(sub)
+    _add_where(sub)
+    sub.add_argument("--all", action="store_true", help="all records")
+    sub.add_argument("--reason", default="", metavar="TEXT", help="kept with the delete")
+    sub.add_argument("--token", default="", metavar="T", help="the same token deletes once")
+    sub.add_argument("--branch", default="main", metavar="B")
+
+    sub = command(
+        "replace", deletion.replace, "put the records of files in the place of those in a range, at once"
+    )
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("files", nargs="+", metavar="FILE", help="files, globs, folders; local or s3://, gs://")
+    _add_range(sub)
+    _add_where(sub)
+    sub.add_argument("--all", action="store_true", help="all records")
+    sub.add_argument("--format", default="auto", choices=("auto", *FORMATS), help="default: by the name")
+    sub.add_argument("--branch", default="main", metavar="B")
+    sub.add_argument("--token", default="", metavar="T", help="the same token replaces once")
+    sub.add_argument("--message", default="", metavar="M")
+
+    sub = command(
+        "apply-tombstones",
+        deletion.apply_tombstones,
+        "rewrite what deletes cover, forget those that are done",
+    )
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("--branch", default="main", metavar="B")
+    sub.add_argument("--at-once", action="store_true", help="whatever the pool's delete.apply says")
+    sub.add_argument("--dry-run", action="store_true", help="print what is due, change nothing")
+
+    sub = command("explain", deletion.explain, "the stored versions of a key, and what decides the answer")
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("key", metavar="KEY", help="a JSON scalar or list, or a bare string")
+    _add_at(sub)
 
     sub = command("log", history.log, "transactions of a pool, newest first")
     sub.add_argument("pool", metavar="POOL")
@@ -168,6 +206,17 @@ def _add_at(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--at", default="main", metavar="R", help="transaction number or id, branch, or BRANCH@TIME"
     )
+
+
+def _add_range(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--from", dest="from_", metavar="K", help="first key: a JSON scalar or list, or a bare string"
+    )
+    parser.add_argument("--to", metavar="K", help="the key before which to stop")
+
+
+def _add_where(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--where", metavar="COND", help="a condition: \"tailnum = 'N14228' and delay > 15\"")
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from lake_core.catalog.settings import KNOWN
+from lake_core.cli.deletion import drop_range
 from lake_core.cli.output import counted, human_size, json_of, print_json, print_table, say
 from lake_core.combine.rule import parse_aggregates
 from lake_core.errors import InvalidInput
@@ -135,7 +136,10 @@ def set_(args: Namespace) -> None:
 
 
 def drop(args: Namespace) -> None:
-    """Take a pool off the list."""
+    """Take a pool off the list; with a range, drop what is in it."""
+    if args.from_ is not None or args.to is not None:
+        drop_range(args)
+        return
     n = Lake.open(args.lake).catalog.drop(args.pool)
     _done(args, n, f"dropped the pool {args.pool}; its objects stay until they are vacuumed")
 

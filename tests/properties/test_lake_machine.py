@@ -168,6 +168,17 @@ def _fold(function: str, known: list[Any]) -> Any:
     }[function]()
 
 
+@dataclass(frozen=True)
+class Begun:
+    """A load under way; with an erasure a replace, and the condition of it."""
+
+    kind: str
+    job: Job
+    records: list[Record]
+    erasure: Erasure | None = None
+    where: str | None = None
+
+
 def contiguous(references: list[Reference], chosen: list[Reference]) -> list[Reference]:
     """The chosen ones and all between them in age: what an aggregate pool may compact together."""
     if not chosen:
@@ -212,7 +223,7 @@ class LakeMachine(RuleBasedStateMachine):
         self.models = {kind: Model(kind, PoolKey.parse(key)) for kind in KINDS}
         self.tips = dict.fromkeys(KINDS, 0)
         self.begun: list[tuple[str, Compaction]] = []
-        self.waiting: list[tuple[str, Job, list[Record], Erasure | None, str | None]] = []
+        self.waiting: list[Begun] = []
         for records in loads:
             self.load(records)
 
@@ -260,34 +271,29 @@ class LakeMachine(RuleBasedStateMachine):
         model = self.models[kind]
         return [r for r in records if span.contains(model.encoded(r)) and CONDITIONS[where](r)]
 
-    @precondition(lambda self: len(self.waiting) < 3)
-    @rule(kind=st.sampled_from(KINDS), records=LOADS, bounds=BOUNDS, replaces=st.booleans(), data=st.data())
     def begin(
-        self, kind: str, records: list[Record], bounds: Bounds, replaces: bool, data: st.DataObject
-    ) -> None:
+        self, kind: str, records: list[Record], bounds: Bounds | None, data: st.DataObject
+    ) -> Begun | None:
+        """A load under way, or with bounds a replace; None where the range is empty."""
         branch, model = self.pool(kind).branch(), self.models[kind]
-        if not replaces:
+        if bounds is None:
             job = branch.job()
             assert isinstance(job, Job)
-            self.waiting.append((kind, job, records, None, None))
-            return
+            return Begun(kind, job, records)
         span = self.range_of(kind, bounds)
         where = None if kind == "upsert" else data.draw(st.sampled_from(model.conditions()))
         if span is None:
-            return
+            return None
         begun = branch.begin_replace(span=span, where=where)
         assert isinstance(begun, tuple)
-        self.waiting.append((kind, begun[0], self.suits(kind, records, span, where), begun[1], where))
+        return Begun(kind, begun[0], self.suits(kind, records, span, where), begun[1], where)
 
-    @precondition(lambda self: self.waiting)
-    @rule(data=st.data())
-    def finish(self, data: st.DataObject) -> None:
-        place = data.draw(st.integers(0, len(self.waiting) - 1))
-        kind, job, records, erasure, where = self.waiting.pop(place)
+    def finish(self, one: Begun) -> None:
+        kind, job, erasure = one.kind, one.job, one.erasure
         branch, model = self.pool(kind).branch(), self.models[kind]
         builder = branch.builder(job)
-        if records:
-            builder.add(Block(pa.Table.from_pylist(records, schema=SCHEMA)))
+        if one.records:
+            builder.add(Block(pa.Table.from_pylist(one.records, schema=SCHEMA)))
         written = builder.finish()
         started = (job.base, job.origin.transaction)
 
@@ -307,16 +313,49 @@ class LakeMachine(RuleBasedStateMachine):
                 commit()
             return
         if erasure is None:
-            model.land(commit(), records, started)
+            model.land(commit(), one.records, started)
             return
-        rivals = [e for e in model.erased if e.replaces and e.n > job.base and e.span.overlaps(erasure.span)]
-        if rivals:
+        if any(e.replaces and e.n > job.base and e.span.overlaps(erasure.span) for e in model.erased):
             with pytest.raises(Conflict, match="overlapping range"):
                 commit()
             return
         n = commit()
-        model.loads[n] = records
-        model.erased.append(Erased(n, erasure.span, CONDITIONS[where], True, started))
+        model.loads[n] = one.records
+        model.erased.append(Erased(n, erasure.span, CONDITIONS[one.where], True, started))
+
+    @precondition(lambda self: len(self.waiting) < 3)
+    @rule(kind=st.sampled_from(KINDS), records=LOADS, bounds=st.none() | BOUNDS, data=st.data())
+    def begin_load_or_replace(
+        self, kind: str, records: list[Record], bounds: Bounds | None, data: st.DataObject
+    ) -> None:
+        begun = self.begin(kind, records, bounds, data)
+        self.waiting += [begun] if begun is not None else []
+
+    @precondition(lambda self: self.waiting)
+    @rule(data=st.data())
+    def finish_load_or_replace(self, data: st.DataObject) -> None:
+        self.finish(self.waiting.pop(data.draw(st.integers(0, len(self.waiting) - 1))))
+
+    @rule(
+        kind=st.sampled_from(KINDS),
+        both=st.tuples(st.tuples(LOADS, st.none() | BOUNDS), st.tuples(LOADS, st.none() | BOUNDS)),
+        overtakes=st.booleans(),
+        between=st.booleans(),
+        data=st.data(),
+    )
+    def two_at_once(self, kind: str, both: Any, overtakes: bool, between: bool, data: st.DataObject) -> None:
+        """Two loads or replaces begin one after the other and end in either order."""
+        begun = []
+        for records, bounds in both:
+            begun.append(self.begin(kind, records, bounds, data))
+            if between and len(begun) == 1:
+                done = self.pool(kind).branch().append(pa.Table.from_pylist(records[:1], schema=SCHEMA))
+                assert done.transaction is not None
+                self.models[kind].loads[done.transaction] = records[:1]
+                self.tips[kind] = done.transaction
+        for one in reversed(begun) if overtakes else begun:
+            if one is not None:
+                self.finish(one)
 
     def forgotten(self, kind: str) -> int:
         return self.pool(kind).history.load().state.branches["main"].replaced

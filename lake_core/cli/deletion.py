@@ -1,0 +1,153 @@
+"""Commands that make records invisible: delete, replace, drop of a range; and apply-tombstones, explain."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from typing import Any
+
+from lake_core.cli.data import parse_key, report_load
+from lake_core.cli.output import counted, print_json, print_table, say
+from lake_core.conditions import show
+from lake_core.errors import InvalidInput, NotFound
+from lake_core.ingest.sources import find_files
+from lake_core.keys import KeyRange
+from lake_core.keys.encoding import AFTER, show_key
+from lake_core.lake import Lake
+from lake_core.maintenance import tombstones
+from lake_core.records.transactions import PLACES
+from lake_core.view import View
+
+
+def span_of(view: View, args: Namespace) -> KeyRange:
+    """The range that --from and --to, or --key, say."""
+    if getattr(args, "key", None) is not None:
+        prefix = view.bound(parse_key(args.key))
+        return KeyRange(prefix, prefix + AFTER)
+    return view.span(
+        low=None if args.from_ is None else parse_key(args.from_),
+        high=None if args.to is None else parse_key(args.to),
+    )
+
+
+def delete(args: Namespace) -> None:
+    """Delete records: one small transaction."""
+    if args.key is not None and (args.from_ is not None or args.to is not None):
+        raise InvalidInput("lake delete: give either --key, or --from and --to")
+    if args.all == (any(given is not None for given in (args.key, args.from_, args.to, args.where))):
+        raise InvalidInput(
+            "lake delete: say which records: --key, --from, --to, --where; or --all and none of them"
+        )
+    pool = Lake.open(args.lake).pool(args.pool)
+    done = pool.branch(args.branch).delete(
+        span=span_of(pool.at(args.branch), args), where=args.where, reason=args.reason, token=args.token
+    )
+    if args.json:
+        print_json(vars(done))
+    elif done.transaction is None:
+        say(f"{args.pool}: nothing to delete; nothing was committed")
+    elif done.repeated:
+        say(f"{args.pool}: had deleted that; transaction {done.transaction} {done.id}")
+    else:
+        say(
+            f"{args.pool}: deleted; {counted(done.covers, 'object')} may hold such records; "
+            f"transaction {done.transaction} {done.id}"
+        )
+
+
+def replace(args: Namespace) -> None:
+    """Put the records of files in the place of those in a range, in one transaction."""
+    if args.from_ is None and args.to is None and args.where is None and not args.all:
+        raise InvalidInput("lake replace: say which records: --from, --to, --where, or --all")
+    pool = Lake.open(args.lake).pool(args.pool)
+    result = pool.branch(args.branch).replace(
+        [f.uri for f in find_files(args.files)],
+        span=span_of(pool.at(args.branch), args),
+        where=args.where,
+        format=args.format,
+        token=args.token,
+        message=args.message,
+    )
+    report_load(result, pool=args.pool, as_json=args.json)
+
+
+def drop_range(args: Namespace) -> None:
+    """A replace by nothing."""
+    pool = Lake.open(args.lake).pool(args.pool)
+    done = pool.branch(args.branch).replace([], span=span_of(pool.at(args.branch), args))
+    if args.json:
+        print_json(vars(done))
+    else:
+        say(f"{args.pool}: dropped the range; transaction {done.transaction} {done.id}")
+
+
+def apply_tombstones(args: Namespace) -> None:
+    """Rewrite what deletes cover, forget deletes that cover nothing any more."""
+    branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)
+    if args.dry_run:
+        work = tombstones.plan(branch, now=time.time(), at_once=args.at_once)
+        if args.json:
+            print_json(
+                {
+                    "pool": args.pool,
+                    "due": work.due,
+                    "covered": [r.object for r in work.covered],
+                    "suspects": [r.object for r in work.suspects],
+                    "retirable": list(work.retirable),
+                    "left": work.left,
+                }
+            )
+        else:
+            say(tombstones.describe(args.pool, work))
+        return
+    did = tombstones.apply(branch, now=time.time(), at_once=args.at_once)
+    if args.json:
+        print_json(vars(did))
+    else:
+        say(tombstones.told(did))
+
+
+def explain(args: Namespace) -> None:
+    """Which versions of a key are stored, and what decides the answer."""
+    view = Lake.open(args.lake).pool(args.pool).at(args.at)
+    prefix = view.bound(parse_key(args.key))
+    span = KeyRange(prefix, prefix + AFTER)
+    versions = view.explain(span)
+    over = [t for t in view.tombstones if t.span.overlaps(span)]
+    if not versions and not over:
+        raise NotFound(
+            f"pool {args.pool!r}: no record with key {args.key} was ever stored, or none is any more"
+        )
+    deletes: list[dict[str, Any]] = [
+        {
+            "transaction": t.n,
+            "tombstone": t.id,
+            "from": show_key(t.low, view.key) if t.low else None,
+            "to": show_key(t.high, view.key),
+            "where": show(t.condition) if t.condition is not None else None,
+            "covers": "this transaction" if t.own else "older records",
+            "reason": t.reason,
+        }
+        for t in over
+    ]
+    stored: list[dict[str, Any]] = [
+        {
+            "key": show_key(v.key, view.key),
+            "transaction": v.seq // PLACES,
+            "place": v.place,
+            "object": v.object,
+            "fate": v.fate,
+            "by": v.by,
+            "record": v.record,
+        }
+        for v in versions
+    ]
+    if args.json:
+        print_json({"pool": args.pool, "revision": view.n, "versions": stored, "tombstones": deletes})
+        return
+    print_table(
+        [{**row, "key": str(row["key"]), "record": str(row["record"])} for row in stored],
+        empty="no versions are stored",
+    )
+    if deletes:
+        print_table([{k: "" if v is None else str(v) for k, v in row.items()} for row in deletes], empty="")
