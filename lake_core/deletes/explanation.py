@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import pyarrow as pa
@@ -86,8 +87,7 @@ def explain(
                 found.append(_version(table.slice(row, 1), reference, tombstones, key=key))
     ordered = sorted(found, key=lambda v: v.age)
     if rule.kind == "upsert":
-        newer = [*ordered[1:], None]
-        return [_in_upsert(v, after) for v, after in zip(ordered, newer, strict=True)]
+        return [_in_upsert(v, after) for v, after in zip_longest(ordered, ordered[1:])]
     if rule.kind == "aggregate":
         return [replace(v, fate="combined") if v.fate == "visible" else v for v in ordered]
     return ordered

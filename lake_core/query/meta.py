@@ -1,4 +1,5 @@
-"""The lake's own tables: `lake:pools`, `POOL:branches`, `POOL:log`, `POOL:objects`, `POOL:references`.
+"""The lake's own tables: `lake:pools`, `POOL:branches`, `POOL:log`, `POOL:objects`, `POOL:references`,
+`POOL:tombstones`.
 
 Each is an Arrow table made from a state, so that what the lake knows of itself is queried like any other
 data.  Bounds are shown decoded.
@@ -12,6 +13,8 @@ import msgspec
 import pyarrow as pa
 
 from lake_core.commits import PoolState, Reference
+from lake_core.commits.landing import still_covered
+from lake_core.conditions import show
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import show_key
 from lake_core.keys.spec import ARRIVAL
@@ -119,6 +122,56 @@ def references_table(
             }
         )
     return pa.Table.from_pylist(rows, schema=_REFERENCE)
+
+
+_TOMBSTONE = pa.schema(
+    [
+        ("tombstone", pa.string()),
+        ("transaction", pa.int64()),
+        ("seq", pa.int64()),
+        ("time", _TIME),
+        ("low", pa.string()),
+        ("high", pa.string()),
+        ("condition", pa.string()),
+        ("replaces", pa.bool_()),
+        ("own", pa.bool_()),
+        ("reason", pa.string()),
+        ("references", pa.int64()),
+        ("records", pa.int64()),
+        ("size", pa.int64()),
+    ]
+)
+
+
+def tombstones_table(state: PoolState, *, branch: str, key: PoolKey) -> pa.Table:
+    """`POOL:tombstones`: a row a delete that is not retired, oldest first, and what it may still cover.
+
+    Bounds as JSON, null where open; `references`, `records` and `size` (bytes) are of what it may reach.
+    """
+    if branch not in state.branches:
+        return _TOMBSTONE.empty_table()
+    held = state.branches[branch]
+    rows = []
+    for t in sorted(held.tombstones.values(), key=lambda t: t.seq):
+        covered = still_covered(state, held, t)
+        rows.append(
+            {
+                "tombstone": t.id,
+                "transaction": t.n,
+                "seq": t.seq,
+                "time": t.time,
+                "low": _json(show_key(t.low, key)) if t.low else None,
+                "high": None if t.high is None else _json(show_key(t.high, key)),
+                "condition": None if t.condition is None else show(t.condition),
+                "replaces": t.replaces,
+                "own": t.own,
+                "reason": t.reason,
+                "references": len(covered),
+                "records": sum(r.records for r in covered),
+                "size": sum(r.size for r in covered),
+            }
+        )
+    return pa.Table.from_pylist(rows, schema=_TOMBSTONE)
 
 
 def objects_table(references: pa.Table) -> pa.Table:

@@ -15,7 +15,7 @@ from lake_core.query import meta
 from lake_core.records.pools import PoolConfig
 from lake_core.records.transactions import PLACES
 
-KINDS = ("branches", "log", "objects", "references")
+KINDS = ("branches", "log", "objects", "references", "tombstones")
 
 
 def is_own_table(name: str) -> bool:
@@ -33,6 +33,8 @@ def own_schema(name: str) -> pa.Schema:
             return meta.branches_table(PoolState()).schema
         case "log":
             return meta.log_table([]).schema
+        case "tombstones":
+            return meta.tombstones_table(PoolState(), branch="", key=PoolKey(())).schema
     references = meta.references_table([], PoolKey(()), int)
     return (meta.objects_table(references) if kind == "objects" else references).schema
 
@@ -50,6 +52,8 @@ def own_table(lake: Lake, name: str) -> pa.Table:
         return meta.branches_table(view.state)
     if kind == "log":
         return meta.log_table((n, t) for n, t in pool.log() if n <= view.n)
+    if kind == "tombstones":
+        return meta.tombstones_table(view.state, branch=view.branch, key=view.pool.key)
     snapshot = view.state.branches[view.branch].snapshot
     held = [r for sub in ("", *snapshot.sub_pools()) for r in snapshot.find(sub=sub)]
     table = meta.references_table(held, view.pool.key, lambda seq: seq // PLACES)
