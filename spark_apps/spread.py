@@ -1,13 +1,15 @@
-"""Units of work spread over Spark tasks, each of which writes finished objects: for ingest and for compaction.
+"""Units of work spread over Spark tasks: for ingest, compaction and deletes.
 
-`spread` calls `build(n)` once for each n below `count`, in a Python worker each, and gives what they wrote.  What
-comes back to the driver are only descriptions of objects.  An error of the lake is an ordinary answer of a task,
-not a task failure that Spark would repeat; but for those that may pass (`Unavailable`): Spark does repeat them.
+`gather` calls `answer(n)` once for each n below `count`, in a Python worker each, and gives the pairs of bytes that
+they answer; `spread` is given units that write finished objects, and gives what they wrote.  What comes back to the
+driver is small.  An error of the lake is an ordinary answer of a task, not a task failure that Spark would repeat;
+but for those that may pass (`Unavailable`): Spark does repeat them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -17,31 +19,40 @@ from lake_core import errors
 from lake_core.objects.write import WrittenObject
 from lake_core.records import AddObject
 
-_ANSWER = "unit long, kind string, body binary, schema binary"
+_ANSWER = "unit long, error string, first binary, second binary"
 
+Pair = tuple[bytes, bytes]
+Answer = Callable[[int], Sequence[Pair]]
 Build = Callable[[int], Sequence[WrittenObject]]
 
 
-def spread(spark: Any, build: Build, count: int) -> list[WrittenObject]:
-    """What the units wrote, by place.  `build` is shipped to the workers: it must hold plain values only.
+def gather(spark: Any, answer: Answer, count: int) -> list[Pair]:
+    """The answers of the units, in order.  `answer` is shipped to the workers: it must hold plain values only.
 
     Raises the error of the first unit that met one.
     """
-    answers = spark.range(0, count, 1, count).mapInArrow(_task(build), _ANSWER).collect() if count else []
-    failures = sorted((row for row in answers if row.kind != "object"), key=lambda row: row.unit)
-    if failures:
-        kind = getattr(errors, failures[0].kind)
-        raise kind(bytes(failures[0].body).decode())
+    rows = spark.range(0, count, 1, count).mapInArrow(_task(answer), _ANSWER).collect() if count else []
+    ordered = sorted(rows, key=lambda row: row.unit)
+    for row in ordered:
+        if row.error:
+            raise getattr(errors, row.error)(bytes(row.first).decode())
+    return [(bytes(row.first), bytes(row.second)) for row in ordered]
+
+
+def spread(spark: Any, build: Build, count: int) -> list[WrittenObject]:
+    """What the units wrote, by place; as `gather`."""
     objects = [
         WrittenObject(
-            (
-                msgspec.msgpack.decode(row.body, type=AddObject),
-                pa.ipc.read_schema(pa.py_buffer(bytes(row.schema))),
-            )
+            (msgspec.msgpack.decode(action, type=AddObject), pa.ipc.read_schema(pa.py_buffer(schema)))
         )
-        for row in answers
+        for action, schema in gather(spark, partial(_written, build), count)
     ]
     return sorted(objects, key=lambda written: written.action.place)
+
+
+def _written(build: Build, unit: int) -> list[Pair]:
+    """In a worker."""
+    return [(msgspec.msgpack.encode(w.action), w.schema.serialize().to_pybytes()) for w in build(unit)]
 
 
 def parallelism(spark: Any) -> int:
@@ -53,30 +64,27 @@ def parallelism(spark: Any) -> int:
     return int(spark.sql(f"select max(part) + 1 as cores from ({cut})").first().cores)
 
 
-def _task(build: Build) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _task(answer: Answer) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield _answer(build, number)
+            for unit in batch.column(0).to_pylist():
+                yield _answered(answer, unit)
 
     return run
 
 
-def _answer(build: Build, number: int) -> pa.RecordBatch:
-    rows: list[tuple[str, bytes, bytes | None]]
+def _answered(answer: Answer, unit: int) -> pa.RecordBatch:
+    error = ""
     try:
-        rows = [
-            ("object", msgspec.msgpack.encode(w.action), w.schema.serialize().to_pybytes())
-            for w in build(number)
-        ]
-    except (errors.InvalidInput, errors.NotFound, errors.Corrupt) as error:
-        rows = [(type(error).__name__, str(error).encode(), None)]
+        pairs = list(answer(unit))
+    except (errors.InvalidInput, errors.NotFound, errors.Corrupt) as failure:
+        error, pairs = type(failure).__name__, [(str(failure).encode(), b"")]
     return pa.record_batch(
         [
-            pa.array([number] * len(rows), pa.int64()),
-            pa.array([r[0] for r in rows], pa.string()),
-            pa.array([r[1] for r in rows], pa.binary()),
-            pa.array([r[2] for r in rows], pa.binary()),
+            pa.array([unit] * len(pairs), pa.int64()),
+            pa.array([error] * len(pairs), pa.string()),
+            pa.array([first for first, _ in pairs], pa.binary()),
+            pa.array([second for _, second in pairs], pa.binary()),
         ],
-        names=["unit", "kind", "body", "schema"],
+        names=["unit", "error", "first", "second"],
     )

@@ -1,0 +1,56 @@
+"""The tombstones agent: what was deleted goes out of the objects within the pool's time, and deletes are forgotten.
+
+    find (no Spark) -> apply (mapped: searches and rewrites on Spark for each pool) -> report
+
+Policy is the pool's: `delete.*` (see `lake show`).  Reading never waits for this: a delete holds from its own
+transaction on.  It may be stopped and run again at any point, and conflicts with no load.  Runs by schedule
+(LAKE_TOMBSTONES_SCHEDULE, default hourly at a quarter to), from the trigger form and from the command line:
+
+    airflow dags trigger lake_tombstones --conf '{"pools": ["flights"], "dry_run": true}'
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from typing import Any
+
+from airflow.sdk import dag, task
+
+from dags.defaults import DEFAULT_ARGS, PARAMS
+
+
+@dag(
+    dag_id="lake_tombstones",
+    schedule=os.environ.get("LAKE_TOMBSTONES_SCHEDULE", "45 * * * *") or None,
+    start_date=datetime(2026, 1, 1),
+    catchup=False,
+    max_active_runs=1,
+    default_args=DEFAULT_ARGS,
+    params=PARAMS,
+    tags=["lake"],
+    doc_md=__doc__,
+)
+def lake_tombstones() -> None:
+    @task
+    def find(params: dict[str, Any]) -> list[dict[str, Any]]:
+        from lake_core.maintenance import tombstones
+
+        return tombstones.find(params)
+
+    @task(map_index_template="{{ work['pool'] }}")
+    def apply(work: dict[str, Any]) -> dict[str, Any]:
+        from spark_apps.apply_tombstones import apply_found
+
+        return apply_found(work)
+
+    @task(trigger_rule="none_failed")
+    def report(results: list[dict[str, Any]] | None) -> dict[str, int]:
+        from lake_core.maintenance import tombstones
+
+        return tombstones.report(list(results or []))
+
+    report(apply.expand(work=find()))
+
+
+lake_tombstones()
