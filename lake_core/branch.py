@@ -11,24 +11,22 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lake_core.catalog import Settings
 from lake_core.combine import Rule
 from lake_core.combine.rule import rule_of
 from lake_core.commits import Draft, History, Reference
-from lake_core.commits.landing import still_covered
+from lake_core.commits.landing import key_classes, still_covered
 from lake_core.compaction import Compaction, begin, draft, rewrite
-from lake_core.conditions import holds
-from lake_core.deletes import Erasure, check_erasure, finds
+from lake_core.deletes import Erasure, check_erasure, check_fulfils, check_inside, finds
 from lake_core.errors import InvalidInput
 from lake_core.ingest.block import Block, Reading
 from lake_core.ingest.formats import read_blocks
 from lake_core.ingest.load import ObjectBuilder
-from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.encoding import show_key
+from lake_core.keys import KeyRange
+from lake_core.keys.encoding import key_class
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.naming import NOKEY, IdSource
+from lake_core.naming import IdSource
 from lake_core.objects.metadata import Origin
 from lake_core.objects.write import WrittenObject
 from lake_core.outcomes import CompactResult, DeleteResult, Job, LoadResult, landed_load, repeated_load
@@ -111,15 +109,7 @@ class Branch:
             where=where,
             narrow=True,
         )
-        if erasure is None or not finds(
-            head.state,
-            erasure,
-            self.store,
-            pool=self.pool.id,
-            branch=self.name,
-            key=self.pool.key,
-            rule=self.rule,
-        ):
+        if erasure is None or not self.finds(erasure):
             return DeleteResult(None)
         id = self.ids.new()
         action = erasure.tombstone(id, reason=reason)
@@ -129,6 +119,19 @@ class Branch:
         if landed.repeated:
             return DeleteResult(landed.n, landed.id, repeated=True)
         return DeleteResult(landed.n, landed.id, covers=self._covers(id))
+
+    def finds(self, erasure: Erasure) -> bool:
+        """Whether there may be a visible record to delete; False only where that is sure."""
+        state = self.history.load().state
+        key, rule = self.pool.key, self.rule
+        return finds(state, erasure, self.store, pool=self.pool.id, branch=self.name, key=key, rule=rule)
+
+    def key_class(self) -> str | None:
+        """The class of the leading key field's values; None where no record has told, and nothing is declared."""
+        name = self.pool.key.names[0]
+        declared = self.settings.declared.get(name)
+        known = key_classes(self.history.load().state, self.pool.key).get(name)
+        return known or (key_class(declared.type) if declared is not None else None)
 
     def _covers(self, name: str) -> int:
         state = self.history.load().state
@@ -366,30 +369,3 @@ def check_writable(sub: str) -> None:
     """Sub-pools are filled by loads of their pool; raises InvalidInput."""
     if sub:
         raise InvalidInput(f"the sub-pool {sub} is read-only: load into the pool itself")
-
-
-def check_fulfils(records: pa.Table, condition: Condition) -> None:
-    """New records of a replace must be among what it replaces, else doing it again would double them.
-
-    Raises InvalidInput.
-    """
-    misses = records.num_rows - pc.sum(holds(condition, records)).as_py()
-    if misses:
-        raise InvalidInput(
-            f"replace: {misses:,} of {records.num_rows:,} new records do not fulfil the condition; "
-            "nothing was committed"
-        )
-
-
-def check_inside(objects: Sequence[AddObject], span: KeyRange, key: PoolKey) -> None:
-    """New records of a replace must lie in its range; raises InvalidInput."""
-    for added in objects:
-        if added.sub == NOKEY:
-            raise InvalidInput(
-                f"replace: {added.records:,} new records without the key lie in no range; nothing was committed"
-            )
-        if not added.sub and (added.low < span.low or (span.high is not None and added.high > span.high)):
-            raise InvalidInput(
-                f"replace: new records from key {show_key(added.low, key)} to {show_key(added.high, key)} lie "
-                "outside the range; nothing was committed"
-            )

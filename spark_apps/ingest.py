@@ -11,6 +11,7 @@ crash at any point, the batch is committed exactly once, and what a dead run had
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -21,16 +22,19 @@ import msgspec
 from lake_core import errors
 from lake_core.branch import Branch
 from lake_core.combine.rule import rule_of
+from lake_core.deletes import Erasure, check_inside
 from lake_core.errors import Conflict
 from lake_core.ingest.block import Reading
 from lake_core.ingest.formats import format_of, read_blocks
 from lake_core.ingest.load import ObjectBuilder
 from lake_core.ingest.parquetfile import read_parquet, row_group_sizes
 from lake_core.ingest.sources import find_files
+from lake_core.keys.encoding import key_class
 from lake_core.lake import Lake
 from lake_core.naming import IdSource
 from lake_core.objects.write import WrittenObject
 from lake_core.outcomes import Job, LoadResult
+from lake_core.planning.intervals import interval_range
 from lake_core.planning.units import Part, Unit, plan_units, split_row_groups
 from lake_core.records.landed import LandedFile
 from lake_core.records.pools import PoolConfig
@@ -67,10 +71,12 @@ def ingest(
     message: str = "",
     consume: bool = True,
     parallelism: int = 0,
+    interval: tuple[dt.datetime, dt.datetime] | None = None,
 ) -> LoadResult:
     """Take in the files as one transaction; `consume` records them as taken.
 
-    `parallelism` is the number of tasks aimed at (0: twice the session's default).  Raises what
+    With an interval they replace what the pool holds of it; an interval that was empty and stays so is no
+    transaction.  `parallelism` is the number of tasks aimed at (0: twice the session's default).  Raises what
     `Branch.commit` raises, InvalidInput for bad records, and Conflict for a file that was changed meanwhile.
     """
     target = lake.pool(pool).branch(branch)
@@ -80,14 +86,33 @@ def ingest(
     units = _units(files, format, parallelism or 2 * spreading.parallelism(spark))
     work = _work(lake, target, job, units, format)
     written = spreading.spread(spark, partial(build_unit, work), len(units))
-    if consume:
+    if consume or interval:
         _check_unchanged(files)
+    replaced = _replaced(target, written, interval) if interval else None
+    if interval and not written and (replaced is None or not target.finds(replaced)):
+        return LoadResult(None)
     return target.commit(
         job,
         objects=[w.action for w in written],
+        replaced=replaced,
         schemas=list({w.action.schema: w.schema for w in written}.values()),
         sources=[f.source for f in files] if consume else None,
     )
+
+
+def _replaced(
+    branch: Branch, written: list[WrittenObject], interval: tuple[dt.datetime, dt.datetime]
+) -> Erasure | None:
+    """The keys of the interval; None where neither the pool nor what is new tells what its key is."""
+    key = branch.pool.key
+    known = branch.key_class() or next(
+        (key_class(w.schema.field(key.names[0]).type) for w in written if not w.action.sub), None
+    )
+    if known is None:
+        return None
+    span = interval_range(*interval, key=key, key_class=known)
+    check_inside([w.action for w in written], span, key)
+    return Erasure(span, None)
 
 
 def _check_unchanged(files: list[LandedFile]) -> None:
@@ -167,6 +192,33 @@ def take_in_batch(batch: dict[str, Any]) -> dict[str, Any]:
                 message=f"ingest of {len(batch['files'])} files",
             )
     return {"pool": batch["pool"]} | vars(result)
+
+
+def take_in_interval(work: dict[str, Any]) -> dict[str, Any]:
+    """The agent's mapped task: one pool as `maintenance.intervals.find` gave it.
+
+    With an interval it is replaced; without, the files are appended, once for each run.
+    """
+    lake = Lake.open(work["lake"])
+    pool = lake.pool(work["pool"])
+    interval = None
+    if work["begin"]:
+        interval = dt.datetime.fromisoformat(work["begin"]), dt.datetime.fromisoformat(work["end"])
+    did = f"replaced {work['begin']} to {work['end']}" if interval else "appended by hand"
+    with spark_session(f"lake interval {work['pool']}") as spark:
+        result = ingest(
+            spark,
+            lake,
+            pool=work["pool"],
+            files=msgspec.convert(work["files"], list[LandedFile]),
+            branch=work["branch"],
+            format=pool.settings["ingest.format"],
+            token=work["token"],
+            message=did,
+            consume=False,
+            interval=interval,
+        )
+    return {"pool": work["pool"]} | vars(result)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -113,6 +113,9 @@ KNOWN: dict[str, Setting] = {
         str, "", "where files land: a folder or a glob; empty: the ingest agent passes by"
     ),
     "ingest.format": Setting(_one_of(*FORMATS), "auto", "format of the landed files; auto: by their names"),
+    "interval.source": Setting(
+        str, "", "where the files of an interval land, as in /landing/%Y-%m-%d/*.csv; empty: passed by"
+    ),
     "ingest.batch_files": Setting(_count, "1000", "most files in one batch"),
     "ingest.batch_bytes": Setting(_size, "1GiB", "most bytes in one batch (a larger file is one alone)"),
     "ingest.batch_age": Setting(

@@ -6,5 +6,6 @@ tombstones cover nothing any more.  What a tombstone means is in `commits.tombst
 """
 
 from lake_core.deletes.erasure import Erasure, check_erasure, finds
+from lake_core.deletes.replacement import check_fulfils, check_inside
 
-__all__ = ["Erasure", "check_erasure", "finds"]
+__all__ = ["Erasure", "check_erasure", "check_fulfils", "check_inside", "finds"]

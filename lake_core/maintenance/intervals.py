@@ -1,0 +1,81 @@
+"""The interval agent without Spark: which files belong to an interval of time, pool by pool.
+
+A run for an interval replaces exactly that interval of a pool with what has landed for it, in one transaction; so
+it may be run twice, in any order and beside others, and ends in the same state.  Where nothing has landed, the
+interval becomes empty.  A run without an interval appends the files that it is given, once.  A pool takes part when
+its setting `interval.source` says where the files of an interval land.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from lake_core.catalog import Settings
+from lake_core.commits.state import MAIN
+from lake_core.errors import InvalidInput, NotFound
+from lake_core.ingest.sources import find_files
+from lake_core.lake import Lake
+from lake_core.planning.intervals import place_of
+from lake_core.records.landed import LandedFile
+
+
+def pools_with_intervals(lake: Lake, only: list[str] | None = None) -> list[str]:
+    """Names of the pools that take intervals; of `only`, if any are named.  Raises NotFound, InvalidInput."""
+    if not only:
+        return [p.name for p in lake.pools() if Settings(p.settings)["interval.source"]]
+    for name in only:
+        if not lake.pool(name).settings["interval.source"]:
+            raise InvalidInput(
+                f"pool {name!r}: no place of intervals; lake set {name} interval.source=PATTERN"
+            )
+    return sorted(set(only))
+
+
+def landed(place: str) -> list[LandedFile]:
+    """The files at a place, which may not be there yet."""
+    try:
+        return [f for f in find_files([place]) if f.size]
+    except NotFound:
+        return []
+
+
+def find(
+    params: Mapping[str, Any], *, begin: dt.datetime | None, end: dt.datetime | None, run: str
+) -> list[dict[str, Any]]:
+    """The agent's first task: work as plain values, for one mapped task each.
+
+    `params`: lake, pools (none named: all), branch, files (to be appended where there is no interval), dry_run.
+    `run` names the run: what it appends, it appends once.
+    """
+    lake = Lake.open(params["lake"])
+    names = pools_with_intervals(lake, list(params.get("pools") or []))
+    given = list(params.get("files") or [])
+    if begin is None and (not given or len(names) != 1):
+        raise InvalidInput("a run without an interval appends: name one pool and the files to append")
+    found = []
+    for name in names:
+        if begin is None:
+            files = find_files(given)
+        else:
+            files = landed(place_of(lake.pool(name).settings["interval.source"], begin))
+        when = f"{begin.isoformat()} to {end.isoformat()}" if begin and end else "appended"
+        print(f"{name}: {when}: {len(files):,} files, {sum(f.size for f in files):,} bytes")
+        found.append(
+            {
+                "lake": params["lake"],
+                "pool": name,
+                "branch": params.get("branch") or MAIN,
+                "begin": begin.isoformat() if begin else "",
+                "end": end.isoformat() if end else "",
+                "token": "" if begin else f"interval:{run}:{name}",
+                "files": msgspec.to_builtins(files),
+            }
+        )
+    if params.get("dry_run"):
+        print("dry run: nothing is taken in")
+        return []
+    return found
