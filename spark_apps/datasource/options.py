@@ -31,7 +31,7 @@ from lake_core.view import View
 Options = Mapping[str, str]
 """As Spark gives them: names in lower case; `path` is what load, save or start were given."""
 
-READ = ("at", "columns", "from", "to", "tasks")
+READ = ("at", "columns", "from", "to", "where", "tasks")
 OWN_TABLE = ("at", "columns")
 READ_STREAM = ("branch", "columns", "startingTransaction", "maxTransactionsPerBatch")
 WRITE = ("branch", "message", "token")

@@ -13,8 +13,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from lake_core.conditions import And, check, key_range
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange
+from lake_core.records.conditions import Condition
 from lake_core.splits import split
 from lake_core.view import View
 from spark_apps.datasource import options as opts
@@ -51,6 +53,20 @@ class LakeReader(DataSourceReader):
             "path": opts.table_name(options).partition("@")[0],
             "at": str(view.n) if view.n else view.branch,
         }
+        self._conditions: tuple[Condition, ...] = ()
+        if "where" in options:
+            self.narrow(check(options["where"], view.schema))
+
+    def narrow(self, condition: Condition) -> None:
+        """Read only what may fulfil a condition that was checked."""
+        self._conditions += (condition,)
+        self._span = self._span.intersect(key_range(condition, opts.open_view(self._pinned).key))
+
+    @property
+    def _where(self) -> Condition | None:
+        if len(self._conditions) < 2:
+            return self._conditions[0] if self._conditions else None
+        return And(self._conditions)
 
     def partitions(self) -> Sequence[InputPartition]:
         """One key range a task, of about equal weight, in key order."""
@@ -63,7 +79,7 @@ class LakeReader(DataSourceReader):
         """The records of one range, in key order."""
         assert isinstance(partition, KeyPartition)
         if not partition.span.empty:
-            yield from read_range(opts.open_view(self._pinned), partition.span, self._schema)
+            yield from read_range(opts.open_view(self._pinned), partition.span, self._schema, self._where)
 
 
 def split_tasks(view: View, span: KeyRange, *, tasks: int | None = None) -> list[KeyRange]:
@@ -74,9 +90,12 @@ def split_tasks(view: View, span: KeyRange, *, tasks: int | None = None) -> list
     return split(references, view.store, pool=view.pool.id, span=span, pieces=pieces)
 
 
-def read_range(view: View, span: KeyRange, schema: StructType) -> Iterator[pa.RecordBatch]:
+def read_range(
+    view: View, span: KeyRange, schema: StructType, where: Condition | None = None
+) -> Iterator[pa.RecordBatch]:
     """The view's records of a range in Spark's types; columns that no record has are null."""
     target = arrow_schema(schema)
     known = set(view.schema.names)
-    for table in view.scan(span=span, columns=[name for name in target.names if name in known]):
+    columns = [name for name in target.names if name in known]
+    for table in view.scan(span=span, columns=columns, where=where):
         yield from to_batch(table, target)

@@ -1,4 +1,4 @@
-"""Backfills on a real Airflow: a month of intervals, each replaced as a whole, ends in one state however it is run."""
+"""Backfills on a real Airflow: a month of intervals, each replaced as a whole, ends in one state anyhow."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def kill_a_replace(agent: Agent) -> str:
 def test_a_backfill_run_twice_in_parallel_with_a_task_killed_ends_as_one_clean_run(agent: Agent) -> None:
     landing = agent.folder / "flights"
     landing.mkdir()
-    settings = {"interval.source": f"{landing}/%Y-%m-%d.ndjson", "type.time": "timestamp_tz"}
+    settings = {"interval.source": f"{landing}/%Y-%m-%d.ndjson", "type.time": "timestamp"}
     pool = agent.lake.create_pool("flights", key="time", settings=settings)
     land(landing, version=1)
     api = agent.services.api

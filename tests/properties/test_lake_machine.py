@@ -251,10 +251,13 @@ class LakeMachine(RuleBasedStateMachine):
         span = KeyRange(ends[0], ends[1] if len(ends) > 1 else None)
         return None if span.empty else span
 
-    @rule(kind=st.sampled_from(KINDS), bounds=BOUNDS, data=st.data())
-    def delete(self, kind: str, bounds: Bounds, data: st.DataObject) -> None:
+    @rule(bounds=BOUNDS, where=st.sampled_from(ANY_CONDITIONS), of_key=st.sampled_from(KEY_CONDITIONS))
+    def delete(self, bounds: Bounds, where: str | None, of_key: str | None) -> None:
+        for kind in KINDS:
+            self.delete_from(kind, bounds, of_key if kind == "aggregate" else where)
+
+    def delete_from(self, kind: str, bounds: Bounds, where: str | None) -> None:
         model, span = self.models[kind], self.range_of(kind, bounds)
-        where = data.draw(st.sampled_from(model.conditions()))
         if span is None:
             return
         before = model.at(self.tips[kind])
@@ -337,14 +340,17 @@ class LakeMachine(RuleBasedStateMachine):
         self.finish(self.waiting.pop(data.draw(st.integers(0, len(self.waiting) - 1))))
 
     @rule(
-        kind=st.sampled_from(KINDS),
         both=st.tuples(st.tuples(LOADS, st.none() | BOUNDS), st.tuples(LOADS, st.none() | BOUNDS)),
         overtakes=st.booleans(),
         between=st.booleans(),
         data=st.data(),
     )
-    def two_at_once(self, kind: str, both: Any, overtakes: bool, between: bool, data: st.DataObject) -> None:
+    def two_at_once(self, both: Any, overtakes: bool, between: bool, data: st.DataObject) -> None:
         """Two loads or replaces begin one after the other and end in either order."""
+        for kind in KINDS:
+            self.two_on(kind, both, overtakes, between, data)
+
+    def two_on(self, kind: str, both: Any, overtakes: bool, between: bool, data: st.DataObject) -> None:
         begun = []
         for records, bounds in both:
             begun.append(self.begin(kind, records, bounds, data))
@@ -360,8 +366,12 @@ class LakeMachine(RuleBasedStateMachine):
     def forgotten(self, kind: str) -> int:
         return self.pool(kind).history.load().state.branches["main"].replaced
 
-    @rule(kind=st.sampled_from(KINDS), later=st.booleans())
-    def apply_tombstones(self, kind: str, later: bool) -> None:
+    @rule(later=st.booleans())
+    def apply_tombstones(self, later: bool) -> None:
+        for kind in KINDS:
+            self.apply_to(kind, later)
+
+    def apply_to(self, kind: str, later: bool) -> None:
         branch = self.pool(kind).branch()
         done = tombstones.apply(branch, now=time.time() + (1e6 if later else 0), at_once=True)
         self.tips[kind] = branch.history.load().n

@@ -213,6 +213,15 @@ def test_from_and_to_choose_a_range_of_keys(
     assert keys(load(spark, numbers, **options)) == list(expected)
 
 
+@pytest.mark.parametrize(
+    ("where", "expected"), [("k >= 20 and k < 23", [20, 21, 22]), ("s = 's7'", [7]), ("s < 's0'", [])]
+)
+def test_where_chooses_records(spark: Any, numbers: Landing, where: str, expected: list[int]) -> None:
+    assert keys(load(spark, numbers, where=where)) == expected
+    with pytest.raises(PySparkException, match="no such field"):
+        load(spark, numbers, where="zz = 1").collect()
+
+
 def test_rows_are_in_key_order_on_however_many_tasks(spark: Any, landing: Landing) -> None:
     landing.pool()
     for start in range(8):
@@ -245,6 +254,9 @@ WHERE = [
     ("k > 60 and k < 50", [], 0),
     ("k = 42.0", [42], None),
     ("s = 's7'", [7], None),
+    ("s = 's99'", [99], 1),
+    ("s in ('s99', 's98') and k is not null", [98, 99], 1),
+    ("s is null", [], 0),
     ("k + 1 = 8", [7], None),
     ("k is null", [], None),
     ("k > -1", range(100), None),
