@@ -1,38 +1,49 @@
-"""Small objects side by side, which overlap nothing, are joined: each costs requests, and a place in every plan.
+"""Small objects side by side are joined: each costs requests, and a place in every plan.
 
-Small is below a quarter of the target size.  A stretch is worth joining when it is `least` wide, or makes a whole
-object.  Large objects are never rewritten for the sake of a small one between them.
+What is joined are islands (`layout.islands`), most of them one object.  Small is below a quarter of the target
+size.  A stretch is worth joining when it holds `least` islands, or makes a whole object.  Large islands are never
+rewritten for the sake of a small one between them, and nothing is joined across them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lake_core.commits import Reference
 
 SMALL = 4
-"""The part of the target size below which an object is small."""
+"""The part of the target size below which an island is small."""
 
 
-def joinable(alone: Sequence[Reference], *, target: int, least: int, most: int) -> list[list[Reference]]:
-    """Stretches of small references, of references by key that overlap nothing; of at most `most` each."""
+def joinable(
+    islands: Sequence[Sequence[Reference]],
+    *,
+    target: int,
+    least: int,
+    fits: Callable[[int, int], bool],
+) -> list[list[Reference]]:
+    """Stretches of small islands, of islands by key; each stretch such as `fits` a job (inputs, bytes)."""
     found: list[list[Reference]] = []
     stretch: list[Reference] = []
-    size = 0
+    count = size = 0
 
     def end() -> None:
-        nonlocal stretch, size
-        if len(stretch) >= least or (len(stretch) > 1 and size >= target):
+        nonlocal stretch, count, size
+        if count >= least or (count > 1 and size >= target):
             found.append(stretch)
-        stretch, size = [], 0
+        stretch, count, size = [], 0, 0
 
-    for reference in alone:
-        if reference.size * SMALL >= target:
+    for island in islands:
+        held = sum(r.size for r in island)
+        if held * SMALL >= target:
             end()
             continue
-        stretch.append(reference)
-        size += reference.size
-        if size >= target or len(stretch) == most:
+        if not fits(len(stretch) + len(island), size + held):
+            end()
+        stretch.extend(island)
+        count += 1
+        size += held
+        if size >= target:
             end()
     end()
     return found

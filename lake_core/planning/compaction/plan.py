@@ -1,9 +1,9 @@
 """A plan of compaction: the strategy claims references, jobs are bounded, what is gained is said.
 
 For each region that is deep (`layout.regions`) the strategy chooses a stretch of runs that are neighbours in age.
-Only what overlaps among them is worth rewriting: each island of the chosen references becomes a job.  A job that
-would be too large takes the newest runs that fit; two references always fit, else what is larger than a job could
-never be merged.
+Only what overlaps among them is worth rewriting: each island of the chosen references becomes a job.  What is too
+large for one job is cut: into stretches of fewer runs where at least WIDTH of them fit, else by key.  Two
+references always fit, so there is always a next step.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from dataclasses import dataclass, field
 
 from lake_core.commits import Reference
 from lake_core.keys import KeyRange, PoolKey
+from lake_core.planning.compaction.between import Ages
 from lake_core.planning.compaction.depth import cheapest
 from lake_core.planning.compaction.jobs import CompactionJob, CompactionPlan
-from lake_core.planning.compaction.layout import Run, depth_of, islands, regions, runs
+from lake_core.planning.compaction.layout import Run, depth_of, islands, regions, runs, span_of
 from lake_core.planning.compaction.neighbours import joinable
 from lake_core.planning.compaction.policy import CompactionPolicy
 from lake_core.planning.compaction.size_ratio import WIDTH, alike
 from lake_core.planning.compaction.windows import by_window
 
 Choice = tuple[Sequence[Run], str]
-Choose = Callable[[Sequence[Run]], Choice]
+Choose = Callable[[Sequence[Run], Sequence[KeyRange]], Choice]
+"""Of the runs of a region; beside them the ranges there that other jobs will make."""
 
 
 def plan_compaction(
@@ -30,32 +32,28 @@ def plan_compaction(
 ) -> CompactionPlan:
     """The jobs that are worth it now, for references of one (sub-)pool in any order.
 
-    `kind` is the pool's: jobs of aggregate pools take all that is between their inputs in age, since a record that
-    combines several counts as written with the newest.  Raises InvalidInput for `time_window` where the leading key
-    field is no time.
+    `kind` is the pool's: jobs of aggregate pools take all that is between their inputs in age (`between`).  `now`
+    is in seconds since 1970.  Raises InvalidInput for `time_window` where the leading key field is no time.
     """
     ordered = sorted(references, key=lambda r: r.order)
-    planner = _Planner(ordered, policy, contiguous=kind == "aggregate")
+    planner = _Planner(ordered, policy, ages=Ages(ordered) if kind == "aggregate" else None)
     match policy.strategy:
         case "full":
-            planner.claim(ordered, least=2, choose=_everything)
-            planner.join(least=2)
+            planner.settle(ordered, "all into one run")
         case "depth":
-            planner.claim(ordered, least=policy.depth + 1, choose=planner.too_deep)
+            planner.claim(ordered, least=policy.depth + 1, choose=planner.too_deep, widen=True)
         case "time_window":
             windowed = by_window(ordered, key=key, seconds=policy.window, now=now)
-            for held in windowed.closed:
-                planner.settle(held)
-            planner.claim(windowed.open, least=min(WIDTH, policy.depth + 1), choose=planner.alike_or_too_deep)
-            planner.claim(ordered, least=policy.depth + 1, choose=planner.too_deep)
+            for window in windowed.closed:
+                if window.due(depth=policy.depth):
+                    planner.settle(window.references, "its window has ended")
+            planner.claim(windowed.open, least=WIDTH, choose=planner.alike)
+            planner.claim(ordered, least=policy.depth + 1, choose=planner.too_deep, widen=True)
         case _:
-            planner.claim(ordered, least=min(WIDTH, policy.depth + 1), choose=planner.alike_or_too_deep)
-            planner.join(least=WIDTH)
+            planner.claim(ordered, least=WIDTH, choose=planner.alike)
+            planner.claim(ordered, least=policy.depth + 1, choose=planner.too_deep, widen=True)
+            planner.join()
     return planner.plan()
-
-
-def _everything(found: Sequence[Run]) -> Choice:
-    return found, "they overlap"
 
 
 @dataclass
@@ -64,112 +62,163 @@ class _Planner:
 
     references: Sequence[Reference]
     policy: CompactionPolicy
-    contiguous: bool
-    jobs: list[CompactionJob] = field(default_factory=list)
-    claimed: set[tuple[str, bytes]] = field(default_factory=set)
+    ages: Ages | None
+    jobs: dict[int, CompactionJob] = field(default_factory=dict)
+    claimed: dict[tuple[str, bytes], int] = field(default_factory=dict)
+    count: int = 0
 
-    def alike_or_too_deep(self, found: Sequence[Run]) -> Choice:
+    def alike(self, found: Sequence[Run], taken: Sequence[KeyRange]) -> Choice:
         """The choice of `size_ratio`."""
-        if chosen := alike(found, ratio=self.policy.ratio):
-            return chosen, f"{len(chosen):,} runs of like sizes"
-        return self.too_deep(found)
+        chosen = alike(found, ratio=self.policy.ratio)
+        return chosen, f"{len(chosen):,} runs of like sizes"
 
-    def too_deep(self, found: Sequence[Run]) -> Choice:
+    def too_deep(self, found: Sequence[Run], taken: Sequence[KeyRange]) -> Choice:
         """The choice of `depth`."""
-        return cheapest(found, bound=self.policy.depth), f"deeper than {self.policy.depth:,}"
+        return cheapest(found, taken, bound=self.policy.depth), f"deeper than {self.policy.depth:,}"
 
-    def claim(self, references: Sequence[Reference], *, least: int, choose: Choose) -> None:
-        """Jobs for the regions on which lie at least so many of the free references."""
-        for region in regions(self._free(references), least=least):
-            chosen, why = choose(runs(self._free(region.references)))
-            for island in islands(self._fitting(chosen)):
-                self._add(island, why)
+    def claim(
+        self, references: Sequence[Reference], *, least: int, choose: Choose, widen: bool = False
+    ) -> None:
+        """Jobs for the regions on which lie at least so many of the free references and of what jobs will make.
 
-    def settle(self, window: Sequence[Reference]) -> None:
-        """A closed window becomes one run, and does not again before it is as deep as the policy bears."""
-        settled = [r for r in window if r.oldest is not None]
-        deep = depth_of(window)
-        if deep > 1 and (not settled or deep > self.policy.depth):
-            self.claim(window, least=2, choose=lambda found: (found, "its window has ended"))
+        `widen`: where jobs alone are as many, those of earlier regions take what is left here, if it fits.
+        """
+        made = [job.span for job in self.jobs.values()]
+        for region in regions(self._free(references), taken=made, least=least):
+            claimed = {self.claimed[_name(r)] for r in region.references if _name(r) in self.claimed}
+            jobs = [self.jobs[n] for n in sorted(claimed)]
+            taken = [*region.taken, *(job.span for job in jobs)]
+            free = self._free(region.references)
+            if not free or depth_of([*taken, *(r.span for r in free)]) < least:
+                continue
+            if widen and len(taken) >= least - 1:
+                inputs = [*free, *(r for job in jobs for r in job.inputs)]
+                if len(inputs) < 2 or not self.policy.fits(len(inputs), sum(r.size for r in inputs)):
+                    continue
+                for n in claimed:
+                    self._drop(n)
+                why = jobs[0].why if jobs else ""
+            else:
+                chosen, why = choose(runs(free), taken)
+                inputs = [r for run in chosen for r in run.references]
+            for island in islands(inputs):
+                self._merge(island, why)
 
-    def join(self, *, least: int) -> None:
-        """Small objects side by side."""
-        alone = [island[0] for island in islands(self.references) if len(island) == 1]
-        free = self._free(alone)
-        stretches = joinable(free, target=self.policy.target_size, least=least, most=self.policy.most_inputs)
-        for stretch in stretches:
-            self._add(stretch, "small neighbours")
+    def settle(self, references: Sequence[Reference], why: str) -> None:
+        """One run of objects of about the target size, of references that are free."""
+        groups = islands(references)
+        target = self.policy.target_size
+        for stretch in joinable(groups, target=target, least=2, fits=self.policy.fits):
+            self._add(stretch, why)
+        for island in groups:
+            self._merge(self._free(island), why)
+
+    def join(self) -> None:
+        """Small objects side by side that nothing overlaps."""
+        target = self.policy.target_size
+        stretch: list[Sequence[Reference]] = []
+        for island in [*islands(self.references), self.references]:
+            if len(island) == 1:
+                stretch.append(island)
+                continue
+            for joined in joinable(stretch, target=target, least=WIDTH, fits=self.policy.fits):
+                self._add(joined, "small neighbours")
+            stretch = []
 
     def plan(self) -> CompactionPlan:
         """What has been claimed."""
-        left = self._free(self.references)
-        after = [(r.low, r.high) for r in left]
-        after += [(job.span.low, job.span.high or b"") for job in self.jobs]
-        edges = sorted(edge for low, high in after for edge in ((low, 1), (high, -1)))
-        depth = deepest = 0
-        for _, step in edges:
-            depth += step
-            deepest = max(deepest, depth)
+        left = [r.span for r in self._free(self.references)]
         return CompactionPlan(
-            jobs=tuple(sorted(self.jobs, key=lambda job: job.inputs[0].order)),
+            jobs=tuple(sorted(self.jobs.values(), key=lambda job: job.inputs[0].order)),
             references=len(self.references),
             size=sum(r.size for r in self.references),
-            depth=depth_of(self.references),
-            depth_after=deepest,
+            depth=depth_of(r.span for r in self.references),
+            depth_after=depth_of([*left, *(job.span for job in self.jobs.values())]),
         )
 
     def _free(self, references: Sequence[Reference]) -> list[Reference]:
-        return [r for r in references if (r.object, r.low) not in self.claimed]
+        return [r for r in references if _name(r) not in self.claimed]
 
-    def _fitting(self, chosen: Sequence[Run]) -> list[Reference]:
-        """The references of the newest runs that a job may take, two at least."""
-        taken: list[Reference] = []
-        size = 0
-        for run in reversed(chosen):
-            for reference in run.references:
-                full = len(taken) >= self.policy.most_inputs or size + reference.size > self.policy.most_bytes
-                if full and len(taken) >= 2:
-                    return taken
-                taken.append(reference)
-                size += reference.size
-        return taken
+    def _drop(self, number: int) -> None:
+        for reference in self.jobs.pop(number).inputs:
+            del self.claimed[_name(reference)]
 
-    def _add(self, island: Sequence[Reference], why: str) -> None:
-        inputs = self._between(island) if self.contiguous else list(island)
-        size = sum(r.size for r in inputs)
-        outputs = max(1, round(size / self.policy.target_size))
-        if len(inputs) < 2 or (outputs >= len(inputs) and depth_of(inputs) == 1):
+    def _merge(self, island: Sequence[Reference], why: str) -> None:
+        """A job for references that overlap; several where they are too much for one."""
+        if len(island) < 2 or self._add(island, why):
             return
-        self.claimed |= {(r.object, r.low) for r in inputs}
-        self.jobs.append(
-            CompactionJob(
-                inputs=tuple(sorted(inputs, key=lambda r: r.order)),
-                why=why,
-                span=KeyRange(min(r.low for r in inputs), max(r.high for r in inputs)),
-                size=size,
-                records=sum(r.records for r in inputs),
-                depth=depth_of(inputs),
-                outputs=outputs,
-            )
-        )
+        rest = runs(island)
+        while rest and (count := self._fitting(rest)) >= min(WIDTH, len(rest)):  # newest first
+            self._cut([r for run in rest[-count:] for r in run.references], why)
+            del rest[-count:]
+        self._cut([r for run in rest for r in run.references], why)
 
-    def _between(self, island: Sequence[Reference]) -> list[Reference]:
-        """The island and all that overlaps it and is between its records in age; nothing where that is taken."""
-        inputs = list(island)
-        while True:  # it only grows, and at most to all references
-            oldest, newest = min(r.first_seq for r in inputs), max(r.seq for r in inputs)
-            known = {(r.object, r.low) for r in inputs}
-            spans = [r.span for r in inputs]
-            more = [
-                r
-                for r in self.references
-                if (r.object, r.low) not in known
-                and r.seq >= oldest
-                and r.first_seq <= newest
-                and any(r.span.overlaps(span) for span in spans)
-            ]
-            if not more:
-                return inputs
-            if len(self._free(more)) < len(more):
-                return []
+    def _fitting(self, found: Sequence[Run]) -> int:
+        """How many of the newest runs fit a job."""
+        inputs = size = 0
+        for count, run in enumerate(reversed(found)):
+            inputs += len(run.references)
+            size += run.size
+            if not self.policy.fits(inputs, size):
+                return count
+        return len(found)
+
+    def _cut(self, references: Sequence[Reference], why: str) -> None:
+        """Jobs for one stretch of keys after the other."""
+        part: list[Reference] = []
+        size = 0
+        for reference in sorted(references, key=lambda r: r.order):
+            if not self.policy.fits(len(part) + 1, size + reference.size):
+                self._part(part, why)
+                part, size = [], 0
+            part.append(reference)
+            size += reference.size
+        self._part(part, why)
+
+    def _part(self, references: Sequence[Reference], why: str) -> None:
+        """Jobs for what fits; for halves of it where what must be taken with it (`between`) does not fit."""
+        for island in islands(self._free(references)):
+            if len(island) > 1 and not self._add(island, why) and len(island) > 2:
+                half = len(island) // 2
+                self._part(island[:half], why)
+                self._part(self._free(island[half:]), why)
+
+    def _add(self, references: Sequence[Reference], why: str) -> bool:
+        """A job, if it gains, and no other job holds what must be taken with it; False where it does not fit."""
+        inputs = list(references) if self.ages is None else self._with_between(references, self.ages)
+        size = sum(r.size for r in inputs)
+        if not self.policy.fits(len(inputs), size):
+            return False
+        outputs = max(1, round(size / self.policy.target_size))
+        depth = depth_of(r.span for r in inputs)
+        gains = len(inputs) > 1 and (depth > 1 or outputs < len(inputs))
+        if not gains or len(self._free(inputs)) < len(inputs):
+            return True
+        job = CompactionJob(
+            inputs=tuple(sorted(inputs, key=lambda r: r.order)),
+            why=why,
+            span=span_of(inputs),
+            size=size,
+            records=sum(r.records for r in inputs),
+            depth=depth,
+            outputs=outputs,
+        )
+        self.count += 1
+        self.jobs[self.count] = job
+        self.claimed |= {_name(r): self.count for r in inputs}
+        return True
+
+    def _with_between(self, references: Sequence[Reference], ages: Ages) -> list[Reference]:
+        """And all that must be taken with them, or some of it where that is taken, or does not fit."""
+        inputs = list(references)
+        most = max(2, self.policy.most_inputs)
+        while more := ages.between(inputs, most=most):  # it only grows, to what fits at most
             inputs += more
+            if len(inputs) > most or len(self._free(more)) < len(more):
+                break
+        return inputs
+
+
+def _name(reference: Reference) -> tuple[str, bytes]:
+    """What tells references apart."""
+    return reference.object, reference.low

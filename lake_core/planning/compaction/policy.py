@@ -32,12 +32,18 @@ class CompactionPolicy:
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
             raise InvalidInput(f"compaction strategy {self.strategy!r}: use {' or '.join(STRATEGIES)}")
-        if self.most_inputs < 2 or self.depth < 1 or not self.ratio > 1 or not self.window > 0:
-            raise InvalidInput(
-                "compaction: most_inputs is at least 2, depth 1, ratio above 1, window above 0"
-            )
-        if self.target_size < 1 or self.most_bytes < 1:
-            raise InvalidInput("compaction: target_size and most_bytes are at least a byte")
+        for name, least in (("target_size", 1), ("most_inputs", 2), ("most_bytes", 1), ("depth", 1)):
+            if getattr(self, name) < least:
+                what = "a byte" if name in ("target_size", "most_bytes") else least
+                raise InvalidInput(f"compact.{name} is at least {what}, not {getattr(self, name)}")
+        if not self.ratio > 1:
+            raise InvalidInput(f"compact.ratio is above 1, not {self.ratio:g}")
+        if not self.window > 0:
+            raise InvalidInput(f"compact.window is above 0 s, not {self.window:g} s")
+
+    def fits(self, inputs: int, size: int) -> bool:
+        """Whether one job may take so many references of so many bytes."""
+        return inputs <= 2 or (inputs <= self.most_inputs and size <= self.most_bytes)
 
 
 def policy_of(settings: Settings) -> CompactionPolicy:

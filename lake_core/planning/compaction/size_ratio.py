@@ -23,7 +23,10 @@ def alike(runs: Sequence[Run], *, ratio: float) -> Sequence[Run]:
     """The widest stretch of neighbours in age that are alike; of equally wide ones the smallest; or none."""
     newest = runs[-MOST:]
     best: Sequence[Run] = ()
+    least = 0
     for begin in range(len(newest)):
+        if len(newest) - begin < max(WIDTH, len(best)):
+            break
         total = largest = 0
         for end in range(begin, len(newest)):
             total += newest[end].size
@@ -31,6 +34,6 @@ def alike(runs: Sequence[Run], *, ratio: float) -> Sequence[Run]:
             width = end - begin + 1
             if width < WIDTH or total < ratio * largest:
                 continue
-            if width > len(best) or (width == len(best) and total < sum(r.size for r in best)):
-                best = newest[begin : end + 1]
+            if width > len(best) or (width == len(best) and total < least):
+                best, least = newest[begin : end + 1], total
     return best

@@ -1,0 +1,219 @@
+"""Plans of compaction: bounded, disjoint, the same for the same references, and at rest in the end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lake_core.commits import Reference
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.encoding import encode_value
+from lake_core.naming import IdSource
+from lake_core.planning.compaction import (
+    CompactionJob,
+    CompactionPlan,
+    CompactionPolicy,
+    plan_compaction,
+)
+
+KEY = PoolKey.parse("k")
+BEGIN = 1_700_000_040  # where a window begins
+NOW = 1_800_000_000.0
+WINDOW = 60.0
+TARGET = 100
+ROUNDS = 40
+"""More than any example needs to come to rest."""
+
+
+def encoded(n: int) -> bytes:
+    return encode_value(BEGIN + n)
+
+
+def new_id(n: int, at: float) -> str:
+    return IdSource(lambda: at, lambda length: n.to_bytes(length, "big")).new()
+
+
+@st.composite
+def pools(draw: st.DrawFn) -> list[Reference]:
+    """Loads and outputs of earlier jobs, their keys in five windows long closed, in an order that says nothing."""
+    shapes = st.tuples(st.integers(0, 270), st.integers(1, 60), st.integers(1, 300), st.integers(0, 20))
+    found = []
+    for n, (low, width, size, span) in enumerate(draw(st.lists(shapes, max_size=24)), 1):
+        oldest = max(1, 10 * n - span) if span % 3 == 1 else None
+        found.append(
+            Reference(
+                object=new_id(n, BEGIN),
+                low=encoded(low),
+                high=encoded(low + width),
+                seq=10 * n,
+                place=0,
+                records=size,
+                size=size,
+                schema="s",
+                oldest=oldest,
+            )
+        )
+    return draw(st.permutations(found))
+
+
+STRATEGIES = st.sampled_from(["size_ratio", "depth", "time_window", "full"])
+KINDS = st.sampled_from(["append", "aggregate"])
+TIGHT = st.builds(
+    CompactionPolicy,
+    strategy=STRATEGIES,
+    target_size=st.just(TARGET),
+    most_inputs=st.integers(2, 8),
+    most_bytes=st.integers(1, 1500),
+    depth=st.integers(1, 5),
+    ratio=st.sampled_from([1.5, 2.0, 4.0]),
+    window=st.just(WINDOW),
+)
+ROOMY = TIGHT.map(lambda policy: replace(policy, most_inputs=10_000, most_bytes=1 << 60))
+
+
+def plan(references: list[Reference], policy: CompactionPolicy, kind: str = "append") -> CompactionPlan:
+    return plan_compaction(references, policy, key=KEY, kind=kind, now=NOW)
+
+
+def done(references: list[Reference], jobs: tuple[CompactionJob, ...], *, count: int) -> list[Reference]:
+    """The references when the jobs are: for each job one run over its range, of as many objects as it said."""
+    taken = {(r.object, r.low) for job in jobs for r in job.inputs}
+    left = [r for r in references if (r.object, r.low) not in taken]
+    for job in jobs:
+        bounds = sorted({bound for r in job.inputs for bound in (r.low, r.high)})
+        pieces = min(job.outputs, len(bounds) - 1)
+        cuts = [bounds[n * (len(bounds) - 1) // pieces] for n in range(pieces + 1)]
+        for piece in range(pieces):
+            count += 1
+            left.append(
+                Reference(
+                    object=new_id(count, NOW),
+                    low=cuts[piece],
+                    high=cuts[piece + 1],
+                    seq=max(r.seq for r in job.inputs),
+                    place=piece,
+                    records=1,
+                    size=max(1, job.size // pieces),
+                    schema="s",
+                    oldest=min(r.first_seq for r in job.inputs),
+                )
+            )
+    return left
+
+
+def settled(references: list[Reference], policy: CompactionPolicy, kind: str = "append") -> list[Reference]:
+    """The pool when nothing more is planned."""
+    for n in range(ROUNDS):
+        jobs = plan(references, policy, kind).jobs
+        if not jobs:
+            return references
+        references = done(references, jobs, count=1000 * (n + 1))
+    raise AssertionError(f"still {len(jobs)} jobs after {ROUNDS} plans")
+
+
+def deepest(references: list[Reference]) -> int:
+    return max((sum(r.span.contains(at.low) for r in references) for at in references), default=0)
+
+
+def between(reference: Reference, inputs: list[Reference]) -> bool:
+    """Whether the reference's age is between those of the inputs, where some records may be older than others."""
+    first = min((r.first_seq, r.place if r.oldest is None else -1) for r in inputs)
+    last = max((r.seq, r.place if r.oldest is None else 1 << 60) for r in inputs)
+    own = (reference.first_seq, reference.place), (reference.seq, reference.place)
+    return own[1] > first and own[0] < last
+
+
+@given(pools(), TIGHT, KINDS, st.randoms(use_true_random=False))
+def test_a_plan_does_not_depend_on_the_order_of_the_references(
+    references: list[Reference], policy: CompactionPolicy, kind: str, random: object
+) -> None:
+    other = sorted(references, key=lambda r: random.random())  # type: ignore[attr-defined]
+    assert plan(references, policy, kind) == plan(other, policy, kind)
+
+
+@given(pools(), TIGHT, KINDS)
+def test_jobs_share_no_input_keep_their_bounds_and_gain_something(
+    references: list[Reference], policy: CompactionPolicy, kind: str
+) -> None:
+    found = plan(references, policy, kind)
+    inputs = [(r.object, r.low) for job in found.jobs for r in job.inputs]
+    assert len(set(inputs)) == len(inputs)
+    assert set(inputs) <= {(r.object, r.low) for r in references}
+    for job in found.jobs:
+        assert len(job.inputs) >= 2
+        assert job.size == sum(r.size for r in job.inputs)
+        assert len(job.inputs) == 2 or (
+            len(job.inputs) <= policy.most_inputs and job.size <= policy.most_bytes
+        )
+        assert job.depth == deepest(list(job.inputs))
+        assert job.depth > 1 or job.outputs < len(job.inputs)
+        assert job.span == KeyRange(min(r.low for r in job.inputs), max(r.high for r in job.inputs))
+    assert found.depth == deepest(references)
+
+
+@given(pools(), st.one_of(TIGHT, ROOMY), KINDS)
+def test_plans_of_what_their_jobs_leave_come_to_an_end(
+    references: list[Reference], policy: CompactionPolicy, kind: str
+) -> None:
+    at_rest = settled(references, policy, kind)
+    assert plan(at_rest, policy, kind).jobs == ()
+    assert plan(at_rest, policy, kind).depth_after == plan(at_rest, policy, kind).depth
+
+
+@given(pools(), ROOMY, KINDS)
+def test_a_pool_at_rest_is_not_deeper_than_the_policy(
+    references: list[Reference], policy: CompactionPolicy, kind: str
+) -> None:
+    assert deepest(settled(references, policy, kind)) <= policy.depth
+
+
+@given(pools(), TIGHT)
+def test_bounds_of_jobs_do_not_keep_a_pool_deep(
+    references: list[Reference], policy: CompactionPolicy
+) -> None:
+    assert deepest(settled(references, policy)) <= policy.depth + (policy.strategy == "full") * 24
+
+
+@given(pools(), ROOMY)
+def test_one_plan_of_depth_brings_the_pool_below_the_bound(
+    references: list[Reference], policy: CompactionPolicy
+) -> None:
+    found = plan(references, replace(policy, strategy="depth"))
+    assert found.depth_after <= max(policy.depth, 1)
+    assert bool(found.jobs) == (found.depth > policy.depth)
+
+
+@given(pools(), ROOMY, KINDS)
+def test_full_leaves_one_run_and_then_has_nothing_to_do(
+    references: list[Reference], policy: CompactionPolicy, kind: str
+) -> None:
+    full = replace(policy, strategy="full")
+    found = plan(references, full, kind)
+    assert found.depth_after <= 1
+    assert plan(done(references, found.jobs, count=1000), full, kind).jobs == ()
+
+
+@given(pools(), TIGHT)
+@settings(max_examples=300)
+def test_jobs_of_an_aggregate_pool_leave_out_nothing_between_their_inputs(
+    references: list[Reference], policy: CompactionPolicy
+) -> None:
+    for job in plan(references, policy, "aggregate").jobs:
+        taken = {(r.object, r.low) for r in job.inputs}
+        for at in references:  # depths change at low bounds
+            there = [r for r in references if r.span.contains(at.low)]
+            inputs = [r for r in there if (r.object, r.low) in taken]
+            if len(inputs) > 1:
+                assert not any(between(r, inputs) for r in there if (r.object, r.low) not in taken)
+
+
+@given(pools(), ROOMY)
+def test_a_closed_window_is_rewritten_once(references: list[Reference], policy: CompactionPolicy) -> None:
+    policy = replace(policy, strategy="time_window", depth=100)
+    first = plan(references, policy)
+    after = done(references, first.jobs, count=1000)
+    rewritten = {r.object for r in after} - {r.object for r in references}
+    ended = [job for job in plan(after, policy).jobs if job.why == "its window has ended"]
+    assert not any(r.object in rewritten for job in ended for r in job.inputs)
