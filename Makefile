@@ -7,6 +7,7 @@
 #   make check                           lint, types, layers and the fast tests
 #   make bench [BENCH=name]              the benchmarks
 #   make sim [SEEDS=n] [FROM=m]          the journal under every fault
+#   make sim-compaction [ARGS=...]       months of loads against the planner of compaction (ARGS=--help)
 #   make env                             only the environment
 
 PY := .venv/bin/python
@@ -19,7 +20,7 @@ quietly = @said=$$($(1) 2>&1) || { status=$$?; printf '%s\n' "$$said" >&2; exit 
 with_java = JAVA_HOME=$$($(PY) -m local.java) || exit 1; export JAVA_HOME;
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-s3 up down status check lint bench sim
+.PHONY: help env demo test test-s3 up down status check lint bench sim sim-compaction
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -55,3 +56,6 @@ bench: env
 
 sim: env
 	@$(PY) -m tests.simulation $(or $(SEEDS),1000) $(if $(FROM),--first $(FROM))
+
+sim-compaction: env
+	@$(PY) -m tests.simulation.compaction $(ARGS)
