@@ -84,9 +84,13 @@ class Snapshot:
         )
 
     def schemas(self, sub: str = "") -> list[str]:
-        """Ids of the schemas that references of the (sub-)pool have, in the order in which they came."""
-        used = [(s.first, schema) for (of, schema), s in self.shapes.items() if of == sub and s.references]
-        return [schema for _, schema in sorted(used)]
+        """Ids of the schemas that references of the (sub-)pool have, in the order in which they came.
+
+        Where all references are gone, those that they had: an empty pool keeps its fields.
+        """
+        known = [(s.first, schema, s.references) for (of, schema), s in self.shapes.items() if of == sub]
+        used = [one for one in known if one[2]] or known
+        return [schema for _, schema, _ in sorted(used)]
 
     def sub_pools(self) -> list[str]:
         """Names of the sub-pools that hold references."""

@@ -401,10 +401,29 @@ class LakeMachine(RuleBasedStateMachine):
         work = self.pool(kind).branch().begin_compaction(chosen, outputs=outputs, message="slow")
         self.begun.append((kind, work))
 
+    @rule(
+        bounds=BOUNDS,
+        where=st.sampled_from(ANY_CONDITIONS),
+        of_key=st.sampled_from(KEY_CONDITIONS),
+        data=st.data(),
+    )
+    def delete_while_compacting(
+        self, bounds: Bounds, where: str | None, of_key: str | None, data: st.DataObject
+    ) -> None:
+        for kind in KINDS:
+            chosen = self.choose(kind, data)
+            if not chosen:
+                continue
+            work = self.pool(kind).branch().begin_compaction(chosen, outputs=1, message="overtaken")
+            self.delete_from(kind, bounds, of_key if kind == "aggregate" else where)
+            self.end_compaction(kind, work)
+
     @precondition(lambda self: self.begun)
     @rule(data=st.data())
     def finish_compaction(self, data: st.DataObject) -> None:
-        kind, work = self.begun.pop(data.draw(st.integers(0, len(self.begun) - 1)))
+        self.end_compaction(*self.begun.pop(data.draw(st.integers(0, len(self.begun) - 1))))
+
+    def end_compaction(self, kind: str, work: Compaction) -> None:
         branch = self.pool(kind).branch()
         held = {(r.object, r.low) for r in self.pool(kind).at().references}
         made = [rewrite(work, p, self.lake.store, new_id=self.lake.ids.new) for p in range(len(work.pieces))]

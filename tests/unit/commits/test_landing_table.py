@@ -1,4 +1,4 @@
-"""What conflicts: two pieces of work begin on the same state and land one after the other, every pair, every order.
+"""What conflicts: two pieces of work are under way and land one after the other, every pair, every order.
 
 All lands and is as if done in the order of landing, but for three cells: a compaction loses its input to another,
 a replace loses its range to another, and a load that a replace overtook counts as landed before it.
@@ -29,6 +29,7 @@ from lake_core.view import View
 Records = list[tuple[int, str]]
 Finish = Callable[[], object]
 OLD: Records = [(k, "old") for k in range(10)]
+TICK: Records = [(100, "tick")]
 
 
 @dataclass(frozen=True)
@@ -127,10 +128,13 @@ def test_what_lands_second(pair: tuple[str, str], began_first: bool) -> None:
         branch.append(table(part))
     before = pool.at()
     begun: dict[int, Finish] = {}
-    for place in (0, 1) if began_first else (1, 0):
-        begun[place] = ROWS[pair[place]].begin(pool, branch)
+    first, second = (0, 1) if began_first else (1, 0)
+    begun[first] = ROWS[pair[first]].begin(pool, branch)
+    branch.append(table(TICK))  # so that it is known which began first
+    begun[second] = ROWS[pair[second]].begin(pool, branch)
     begun[0]()
-    expected = ROWS[pair[0]].means(OLD)
+    held = [*OLD, *TICK]
+    expected = ROWS[pair[0]].means(held)
     if pair in CONFLICTS:
         with pytest.raises(Conflict):
             begun[1]()
@@ -138,7 +142,7 @@ def test_what_lands_second(pair: tuple[str, str], began_first: bool) -> None:
         begun[1]()
         overtaken = pair[1] == "load" and pair[0].startswith("replace") and not began_first
         both = [ROWS[name].means for name in (reversed(pair) if overtaken else pair)]
-        expected = both[1](both[0](OLD))
+        expected = both[1](both[0](held))
     assert records(pool.at()) == sorted(expected)
     assert records(Lake.open_on(store).pool("p").at()) == sorted(expected)
     assert records(before) == OLD
