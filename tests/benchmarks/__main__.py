@@ -1,4 +1,4 @@
-"""Runs the benchmarks named (all by default) and prints a table each: `make bench`, `make bench BENCH=scan`."""
+"""Runs the benchmarks named (all by default) and prints each measure as it is made: `make bench BENCH=scan`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import argparse
 import importlib
 import sys
 
-from lake_core.cli.output import human_size, print_table
+from lake_core.cli.output import human_size
 from tests.benchmarks.measure import Measure
 
 NAMES = ("zeek", "ingest", "scan", "commits", "opening", "compaction", "reading")
+_LINE = "{:<38} {:>12} {:>8} {:>12} {:>12} {:>9}  {}"
 
 
 def main() -> int:
@@ -20,23 +21,29 @@ def main() -> int:
     for name in parser.parse_args().names or NAMES:
         module = importlib.import_module(f"tests.benchmarks.{name}")
         print(f"\n{name}: {str(module.__doc__).splitlines()[0]}")
-        found = module.measures()
-        print_table([_row(m, found[0]) for m in found], empty="the data are not there")
-        sys.stdout.flush()
+        print(
+            _LINE.format("what", "records", "seconds", "records/s", "to the first", "memory", ""), flush=True
+        )
+        first: Measure | None = None
+        for measure in module.measures():
+            first = first or measure
+            print(_row(measure, first), flush=True)
+        if first is None:
+            print("the data are not there")
     return 0
 
 
-def _row(measure: Measure, first: Measure) -> dict[str, object]:
+def _row(measure: Measure, first: Measure) -> str:
     rate = measure.records / measure.seconds
-    return {
-        "what": measure.name,
-        "records": measure.records,
-        "seconds": f"{measure.seconds:8.2f}",
-        "records/s": round(rate),
-        "rate to the first": f"{rate / (first.records / first.seconds):17.2f}",
-        "peak memory": human_size(measure.peak).rjust(11),
-        "": measure.note,
-    }
+    return _LINE.format(
+        measure.name,
+        f"{measure.records:,}",
+        f"{measure.seconds:.2f}",
+        f"{rate:,.0f}" if rate >= 1000 else f"{rate:.1f}",
+        f"{rate / (first.records / first.seconds):.2f}",
+        human_size(measure.peak),
+        measure.note,
+    ).rstrip()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,9 @@ import multiprocessing
 import statistics
 import sys
 import time
+from collections.abc import Iterator
 from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Barrier
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,9 @@ APPENDS = 500
 SECONDS = 20.0
 ALONE = ("lake", "lance", "deltalake", "floor: files, no table")
 TOGETHER = ("lake", "lance", "deltalake")
+CROWD = ("lake", "lake, one at a time")
+READY = 600.0
+"""Seconds for which processes wait until the slowest of them has started."""
 
 
 def records(seed: int) -> pa.Table:
@@ -54,19 +59,20 @@ def alone(peer: str, appends: str) -> dict[str, Any]:
 
 
 def together(peer: str, processes: str, uri: str = "") -> dict[str, Any]:
-    """Many processes, each as fast as it can."""
+    """Many processes, each as fast as it can; they begin together, when all are ready."""
     sys.path.append(str(FOLDER))
     path = f"{uri}-{time.time_ns()}" if uri else data.fresh("append")
     PEERS[peer]().create(path, records(0))
     context = multiprocessing.get_context("spawn")
     answers: Queue[tuple[int, int]] = context.Queue()
-    start = time.time() + 5 + int(processes) * 0.5
+    ready = context.Barrier(int(processes))
     workers = [
-        context.Process(target=_append, args=(peer, path, i, start, answers)) for i in range(int(processes))
+        context.Process(target=_append, args=(peer, path, i, ready, answers), daemon=True)
+        for i in range(int(processes))
     ]
     for worker in workers:
         worker.start()
-    done = [answers.get(timeout=600) for _ in workers]
+    done = [answers.get(timeout=2 * READY) for _ in workers]
     for worker in workers:
         worker.join()
     counts = sorted(count for count, _ in done)
@@ -82,45 +88,38 @@ def together(peer: str, processes: str, uri: str = "") -> dict[str, Any]:
     }
 
 
-def _append(peer: str, path: str, seed: int, start: float, answers: Queue[tuple[int, int]]) -> None:
+def _append(peer: str, path: str, seed: int, ready: Barrier, answers: Queue[tuple[int, int]]) -> None:
+    """Appends for so long; those that are acknowledged after it do not count."""
     table = PEERS[peer]()
     table.open(path)
     mine = records(seed)
     done = failed = 0
-    while time.time() < start:
-        time.sleep(0.001)
-    while time.time() < start + SECONDS:
+    ready.wait(timeout=READY)
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
         try:
             table.append(mine)
-            done += 1
-        except (
-            Exception
-        ):  # peers have errors of their own; ours would fail the benchmark's point, so it counts
+            done += time.monotonic() < end
+        except Exception:  # peers have errors of their own, and a failure of ours is to be counted
             failed += 1
             table.open(path)
     answers.put((done, failed))
 
 
-def measures() -> list[Measure]:
+def measures() -> Iterator[Measure]:
     """`records` are appends here."""
     install()
     here = "tests.benchmarks.commits"
-    found = [run(f"{peer}, one writer", f"{here}:alone", peer, str(APPENDS)) for peer in ALONE]
-    found.append(run("lake, one writer, 10,000", f"{here}:alone", "lake", "10000"))
-    found += [run(f"{peer}, 8 processes", f"{here}:together", peer, "8") for peer in TOGETHER]
-    for peer in ("lake", "lake, one at a time"):
-        found.append(run(f"{peer}, 64 processes", f"{here}:together", peer, "64"))
-    return found + _on_ceph(here)
-
-
-def _on_ceph(here: str) -> list[Measure]:
-    """The same on a real S3 server, where it can be had."""
+    for peer in ALONE:
+        yield run(f"{peer}, one writer", f"{here}:alone", peer, str(APPENDS))
+    yield run("lake, one writer, 10,000", f"{here}:alone", "lake", "10000")
+    for peer in TOGETHER:
+        yield run(f"{peer}, 8 processes", f"{here}:together", peer, "8")
+    for peer in CROWD:
+        yield run(f"{peer}, 64 processes", f"{here}:together", peer, "64")
     try:
         with lake_on_ceph() as uri:
-            return [
-                run(f"{peer}, 64 processes, Ceph", f"{here}:together", peer, "64", uri)
-                for peer in ("lake", "lake, one at a time")
-            ]
+            for peer in CROWD:
+                yield run(f"{peer}, 64, Ceph", f"{here}:together", peer, "64", uri)
     except pytest.skip.Exception as reason:
         print(f"no Ceph: {reason}", file=sys.stderr)
-        return []

@@ -6,6 +6,7 @@ Both run on local[2] with a session that is up and warm.  Floor: DuckDB copies t
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +63,9 @@ def _warm(spark: Any) -> None:
     spark.range(0, 2, 1, 2).mapInArrow(lambda batches: batches, "id long").collect()
 
 
-def measures() -> list[Measure]:
+def measures() -> Iterator[Measure]:
     """12 million records each."""
     files = data.lineitem()
-    return [
-        run("lake, ingest on Spark", "tests.benchmarks.ingest:spark_ingest", *files),
-        run("Spark, sort within partitions", "tests.benchmarks.ingest:spark_sort", *files),
-        run("floor: duckdb copy, no order", "tests.benchmarks.ingest:duckdb_copy", *files),
-    ]
+    yield run("lake, ingest on Spark", "tests.benchmarks.ingest:spark_ingest", *files)
+    yield run("Spark, sort within partitions", "tests.benchmarks.ingest:spark_sort", *files)
+    yield run("floor: duckdb copy, no order", "tests.benchmarks.ingest:duckdb_copy", *files)

@@ -6,6 +6,7 @@ The references are made by the project's own code; their data objects do not exi
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -80,13 +81,11 @@ def write_next(path: str, references: str) -> dict[str, Any]:
     return answer | {"records": int(references)}
 
 
-def measures() -> list[Measure]:
+def measures() -> Iterator[Measure]:
     """`records` are references here."""
     here = "tests.benchmarks.opening"
-    found = []
     for size in SIZES:
         path = data.fresh(f"references-{size}")
         run("build", f"{here}:build", path, str(size))
-        found.append(run(f"open and plan, {size:,}", f"{here}:open_and_plan", path, str(size), times=5))
-        found.append(run(f"write the next checkpoint, {size:,}", f"{here}:write_next", path, str(size)))
-    return found
+        yield run(f"open and plan, {size:,}", f"{here}:open_and_plan", path, str(size), times=5)
+        yield run(f"write the next checkpoint, {size:,}", f"{here}:write_next", path, str(size))

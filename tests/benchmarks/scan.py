@@ -6,6 +6,7 @@ memory grows with the pool.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +51,11 @@ def datafusion_read(path: str) -> dict[str, Any]:
     return answer | {"records": records, "note": f"{len(files)} files"}
 
 
-def measures() -> list[Measure]:
+def measures() -> Iterator[Measure]:
     """The pool of 12 million records, and one of 3 million."""
     paths = {scale: data.fresh(f"scan-{scale}") for scale in ("2", "0.5")}
     for scale, path in paths.items():
         run("load", "tests.benchmarks.scan:load", scale, path)
-    return [
-        run("lake scan, 12 million", "tests.benchmarks.scan:lake_scan", paths["2"]),
-        run("DataFusion, no order", "tests.benchmarks.scan:datafusion_read", paths["2"]),
-        run("lake scan, 3 million", "tests.benchmarks.scan:lake_scan", paths["0.5"]),
-    ]
+    yield run("lake scan, 12 million", "tests.benchmarks.scan:lake_scan", paths["2"])
+    yield run("DataFusion, no order", "tests.benchmarks.scan:datafusion_read", paths["2"])
+    yield run("lake scan, 3 million", "tests.benchmarks.scan:lake_scan", paths["0.5"])
