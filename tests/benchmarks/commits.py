@@ -17,12 +17,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 from tests.benchmarks import data
 from tests.benchmarks.measure import Measure, run
 from tests.benchmarks.peers import FOLDER, PEERS, install
-from tests.stores.on_ceph import lake_on_ceph
 
 APPENDS = 500
 SECONDS = 20.0
@@ -108,6 +106,10 @@ def _append(peer: str, path: str, seed: int, ready: Barrier, answers: Queue[tupl
 
 def measures() -> Iterator[Measure]:
     """`records` are appends here."""
+    import pytest  # these two here: each of the many processes imports this module
+
+    from tests.stores.on_ceph import lake_on_ceph
+
     install()
     here = "tests.benchmarks.commits"
     for peer in ALONE:
