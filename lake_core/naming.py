@@ -105,6 +105,12 @@ def request_id(name: str) -> str:
     return name.rpartition("/")[2].partition(".")[0]
 
 
+def is_request(name: str) -> bool:
+    """Whether the name is a request's."""
+    folder, _, file = name.rpartition("/")
+    return folder.endswith("/requests") and file.endswith(".txn")
+
+
 def checkpoint_number(name: str) -> int | None:
     """The entry of a checkpoint's name, None where the name is not one."""
     stem, dot, suffix = name.rpartition("/")[2].partition(".")

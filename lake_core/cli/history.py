@@ -50,5 +50,5 @@ def _begins(pool: Pool) -> str:
 
 
 def inspect(args: Namespace) -> None:
-    """Any object of the lake as JSON."""
-    print_json(inspect_object(Lake.open(args.lake).store, args.name))
+    """Any object of the lake as JSON: a field a line, with --json on one line."""
+    print_json(inspect_object(Lake.open(args.lake).store, args.name), indented=not args.json)

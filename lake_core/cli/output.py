@@ -29,9 +29,10 @@ def json_of(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def print_json(value: Any) -> None:
-    """The same, printed."""
-    sys.stdout.write(json_of(value) + "\n")
+def print_json(value: Any, *, indented: bool = False) -> None:
+    """The same, printed; `indented` for people, a field a line."""
+    text = json_of(value)
+    sys.stdout.write((msgspec.json.format(text, indent=2) if indented else text) + "\n")
 
 
 def print_table(rows: list[dict[str, Any]], *, empty: str, right: tuple[str, ...] = ()) -> None:

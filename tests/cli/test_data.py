@@ -324,7 +324,7 @@ def test_a_log_without_entries_says_so(lake: Command) -> None:
 def test_every_object_of_the_lake_can_be_inspected(lake: Command, pool: str) -> None:
     root = Path(lake.uri)
     names = [str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()]
-    shown = {name: lake("inspect", name).records[0] for name in names}
+    shown = {name: lake("inspect", name, "--json").records[0] for name in names}
     entries = [v for n, v in shown.items() if n.endswith(".txn")]
     assert {e["n"] for e in entries} == {1, 2}
     (created,) = [

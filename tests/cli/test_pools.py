@@ -39,7 +39,9 @@ def test_a_lake_is_made_once(tmp_path: Path) -> None:
     assert made["lake"] == lake.uri
     assert len(made["id"]) == 27
     assert "there is a lake already" in lake.fails(ALREADY_EXISTS, "init")
-    assert lake("inspect", "lake.json").records == [{"magic": "lake", "version": 1, "id": made["id"]}]
+    assert lake("inspect", "lake.json", "--json").records == [
+        {"magic": "lake", "version": 1, "id": made["id"]}
+    ]
 
 
 def test_making_a_lake_says_where(tmp_path: Path) -> None:
