@@ -139,7 +139,13 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     folder = tmp_path_factory.mktemp("airflow")
     lake = Lake.create(str(folder / "lake"))
     keepers: list[psutil.Process] = []
-    schedules = {"LAKE_INGEST_SCHEDULE": "@once", "LAKE_CHECKPOINT_SCHEDULE": ""}
+    schedules = {
+        "LAKE_INGEST_SCHEDULE": "@once",
+        "LAKE_CHECKPOINT_SCHEDULE": "",
+        "LAKE_COMPACT_SCHEDULE": "",
+        "LAKE_TOMBSTONES_SCHEDULE": "",
+        "LAKE_INTERVAL_SCHEDULE": "0 0 */4 * *",
+    }
     with Services(run_dir=folder / "run", lake=str(folder / "lake"), env=schedules, silent=True) as services:
         keepers += psutil.Process().children()
         agent = Agent(services, lake, folder)
