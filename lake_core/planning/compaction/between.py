@@ -80,8 +80,6 @@ class Ages:
             at = bisect_left(self._bounds, key)
             if len(on) >= 2 and begin < at:
                 oldest, newest = min(held[i][0] for i in on), max(held[i][1] for i in on)
-                if found and found[-1][1:] == (begin, oldest, newest):
-                    begin = found.pop()[0]
                 found.append((begin, at, oldest, newest))
             begin = at
             on ^= {n}

@@ -1,8 +1,8 @@
 """Small objects side by side are joined: each costs requests, and a place in every plan.
 
 What is joined are islands (`layout.islands`), most of them one object.  Small is below a quarter of the target
-size.  A stretch is worth joining when it holds `least` islands, or makes a whole object.  Large islands are never
-rewritten for the sake of a small one between them, and nothing is joined across them.
+size.  A stretch is worth joining when it holds `least` islands; it ends when it makes a whole object.  Large
+islands are never rewritten for the sake of a small one between them, and nothing is joined across them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def joinable(
 
     def end() -> None:
         nonlocal stretch, count, size
-        if count >= least or (count > 1 and size >= target):
+        if count >= least:
             found.append(stretch)
         stretch, count, size = [], 0, 0
 

@@ -41,17 +41,17 @@ def plan_compaction(
         case "full":
             planner.settle(ordered, "all into one run")
         case "depth":
-            planner.claim(ordered, least=policy.depth + 1, choose=planner.too_deep, widen=True)
+            planner.claim(ordered, least=policy.depth + 1, choose=planner.too_deep)
         case "time_window":
             windowed = by_window(ordered, key=key, seconds=policy.window, now=now)
             for window in windowed.closed:
                 if window.due(depth=policy.depth):
                     planner.settle(window.references, "its window has ended")
             planner.claim(windowed.open, least=WIDTH, choose=planner.alike)
-            planner.claim(ordered, least=policy.depth + 1, choose=planner.too_deep, widen=True)
+            planner.claim(ordered, least=policy.depth + 1, choose=planner.too_deep)
         case _:
             planner.claim(ordered, least=WIDTH, choose=planner.alike)
-            planner.claim(ordered, least=policy.depth + 1, choose=planner.too_deep, widen=True)
+            planner.claim(ordered, least=policy.depth + 1, choose=planner.too_deep)
             planner.join()
     return planner.plan()
 
@@ -63,9 +63,8 @@ class _Planner:
     references: Sequence[Reference]
     policy: CompactionPolicy
     ages: Ages | None
-    jobs: dict[int, CompactionJob] = field(default_factory=dict)
+    jobs: list[CompactionJob] = field(default_factory=list)
     claimed: dict[tuple[str, bytes], int] = field(default_factory=dict)
-    count: int = 0
 
     def alike(self, found: Sequence[Run], taken: Sequence[KeyRange]) -> Choice:
         """The choice of `size_ratio`."""
@@ -76,33 +75,17 @@ class _Planner:
         """The choice of `depth`."""
         return cheapest(found, taken, bound=self.policy.depth), f"deeper than {self.policy.depth:,}"
 
-    def claim(
-        self, references: Sequence[Reference], *, least: int, choose: Choose, widen: bool = False
-    ) -> None:
-        """Jobs for the regions on which lie at least so many of the free references and of what jobs will make.
-
-        `widen`: where jobs alone are as many, those of earlier regions take what is left here, if it fits.
-        """
-        made = [job.span for job in self.jobs.values()]
+    def claim(self, references: Sequence[Reference], *, least: int, choose: Choose) -> None:
+        """Jobs for the regions on which lie at least so many of the free references and of what jobs will make."""
+        made = [job.span for job in self.jobs]
         for region in regions(self._free(references), taken=made, least=least):
-            claimed = {self.claimed[_name(r)] for r in region.references if _name(r) in self.claimed}
-            jobs = [self.jobs[n] for n in sorted(claimed)]
-            taken = [*region.taken, *(job.span for job in jobs)]
+            jobs = {n for r in region.references if (n := self.claimed.get(_name(r))) is not None}
+            taken = [*region.taken, *(self.jobs[n].span for n in sorted(jobs))]
             free = self._free(region.references)
-            if not free or depth_of([*taken, *(r.span for r in free)]) < least:
-                continue
-            if widen and len(taken) >= least - 1:
-                inputs = [*free, *(r for job in jobs for r in job.inputs)]
-                if len(inputs) < 2 or not self.policy.fits(len(inputs), sum(r.size for r in inputs)):
-                    continue
-                for n in claimed:
-                    self._drop(n)
-                why = jobs[0].why if jobs else ""
-            else:
+            if depth_of([*taken, *(r.span for r in free)]) >= least:
                 chosen, why = choose(runs(free), taken)
-                inputs = [r for run in chosen for r in run.references]
-            for island in islands(inputs):
-                self._merge(island, why)
+                for island in islands([r for run in chosen for r in run.references]):
+                    self._merge(island, why)
 
     def settle(self, references: Sequence[Reference], why: str) -> None:
         """One run of objects of about the target size, of references that are free."""
@@ -129,19 +112,18 @@ class _Planner:
         """What has been claimed."""
         left = [r.span for r in self._free(self.references)]
         return CompactionPlan(
-            jobs=tuple(sorted(self.jobs.values(), key=lambda job: job.inputs[0].order)),
+            jobs=tuple(sorted(self.jobs, key=lambda job: job.inputs[0].order)),
             references=len(self.references),
             size=sum(r.size for r in self.references),
             depth=depth_of(r.span for r in self.references),
-            depth_after=depth_of([*left, *(job.span for job in self.jobs.values())]),
+            depth_after=depth_of([*left, *(job.span for job in self.jobs)]),
         )
 
     def _free(self, references: Sequence[Reference]) -> list[Reference]:
         return [r for r in references if _name(r) not in self.claimed]
 
-    def _drop(self, number: int) -> None:
-        for reference in self.jobs.pop(number).inputs:
-            del self.claimed[_name(reference)]
+    def _fits(self, inputs: Sequence[Reference]) -> bool:
+        return self.policy.fits(len(inputs), sum(r.size for r in inputs))
 
     def _merge(self, island: Sequence[Reference], why: str) -> None:
         """A job for references that overlap; several where they are too much for one."""
@@ -184,28 +166,26 @@ class _Planner:
                 self._part(self._free(island[half:]), why)
 
     def _add(self, references: Sequence[Reference], why: str) -> bool:
-        """A job, if it gains, and no other job holds what must be taken with it; False where it does not fit."""
+        """A job, unless another one holds what must be taken with it; False where it does not fit.
+
+        Something is always gained: what is given overlaps, or is small and becomes fewer objects."""
         inputs = list(references) if self.ages is None else self._with_between(references, self.ages)
-        size = sum(r.size for r in inputs)
-        if not self.policy.fits(len(inputs), size):
+        if not self._fits(inputs):
             return False
-        outputs = max(1, round(size / self.policy.target_size))
-        depth = depth_of(r.span for r in inputs)
-        gains = len(inputs) > 1 and (depth > 1 or outputs < len(inputs))
-        if not gains or len(self._free(inputs)) < len(inputs):
-            return True
-        job = CompactionJob(
-            inputs=tuple(sorted(inputs, key=lambda r: r.order)),
-            why=why,
-            span=span_of(inputs),
-            size=size,
-            records=sum(r.records for r in inputs),
-            depth=depth,
-            outputs=outputs,
-        )
-        self.count += 1
-        self.jobs[self.count] = job
-        self.claimed |= {_name(r): self.count for r in inputs}
+        if len(self._free(inputs)) == len(inputs):
+            self.claimed |= {_name(r): len(self.jobs) for r in inputs}
+            size = sum(r.size for r in inputs)
+            self.jobs.append(
+                CompactionJob(
+                    inputs=tuple(sorted(inputs, key=lambda r: r.order)),
+                    why=why,
+                    span=span_of(inputs),
+                    size=size,
+                    records=sum(r.records for r in inputs),
+                    depth=depth_of(r.span for r in inputs),
+                    outputs=max(1, round(size / self.policy.target_size)),
+                )
+            )
         return True
 
     def _with_between(self, references: Sequence[Reference], ages: Ages) -> list[Reference]:

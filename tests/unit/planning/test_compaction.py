@@ -163,6 +163,11 @@ def test_a_stretch_of_small_neighbours_ends_where_it_makes_an_object() -> None:
     assert [len(job.inputs) for job in plan(small(12, 24)).jobs] == [5, 5]
 
 
+def test_a_stretch_of_small_neighbours_ends_at_what_a_job_may_take() -> None:
+    assert [len(job.inputs) for job in plan(small(12, 1), most_inputs=5).jobs] == [5, 5]
+    assert [len(job.inputs) for job in plan(small(12, 20), most_bytes=80).jobs] == [4, 4, 4]
+
+
 def test_large_objects_are_not_rewritten_for_small_neighbours() -> None:
     references = small(6)
     references[3] = ref(30, 39, 25, seq=4)
@@ -207,6 +212,13 @@ def test_regions_that_share_a_wide_reference_are_brought_down_together() -> None
     references = [ref(0, 100, seq=1), ref(0, 10, seq=2), ref(90, 100, seq=3)]
     found = plan(references, strategy="depth", depth=1)
     assert (inputs(found), found.depth_after) == ([[1, 2, 3]], 1)
+
+
+def test_what_a_job_makes_elsewhere_counts_where_it_reaches() -> None:
+    left = [ref(0, 100, seq=1), *[ref(0, 10, seq=n) for n in range(2, 9)]]
+    right = [ref(90, 100, seq=n) for n in range(11, 18)]
+    found = plan([*left, *right], strategy="depth", depth=4)
+    assert (inputs(found)[0][:1], found.depth, found.depth_after) == ([1], 8, 4)
 
 
 # ---------------------------------------------------------------- full
@@ -330,9 +342,27 @@ def test_a_key_that_is_no_time_is_refused(value: Any, what: str) -> None:
 
 
 def test_aggregate_pools_merge_what_is_between_in_age_too() -> None:
-    loads = [at(3.0, seq=1), at(3.2, seq=2, hours=4.0), at(3.1, seq=3), at(3.2, seq=9, hours=4.0)]
+    loads = [at(3.0, seq=1), at(1.0, seq=2, hours=6.0), at(3.1, seq=3), at(3.2, seq=9, hours=4.0)]
     assert windowed(loads) == [([1, 3], "its window has ended")]
     assert windowed(loads, kind="aggregate") == [([1, 2, 3], "its window has ended")]
+
+
+def test_where_nothing_is_combined_nothing_else_must_be_taken() -> None:
+    loads = [at(3.0, seq=1), at(2.5, seq=2, hours=0.6), at(3.2, seq=3)]
+    assert windowed(loads, kind="aggregate") == [([1, 3], "its window has ended")]
+
+
+def test_what_another_job_holds_is_waited_for() -> None:
+    loads = [at(hour, seq=seq) for hour in (3.0, 5.0) for seq in (1, 3)]
+    spanning = at(2.0, seq=2, hours=6.0)
+    assert windowed([*loads, spanning], kind="aggregate") == [([1, 2, 3], "its window has ended")]
+
+
+def test_half_is_taken_where_all_that_is_between_does_not_fit() -> None:
+    loads = [at(3.0 + seq / 20, seq=seq) for seq in (1, 3, 5, 7)]
+    spanning = [at(2.0, seq=seq, hours=6.0) for seq in (2, 4, 6)]
+    found = windowed([*loads, *spanning], kind="aggregate", most_inputs=4)
+    assert sorted(job for job, _ in found) == [[1, 2, 3], [5, 6, 7]]
 
 
 def test_what_is_older_or_newer_than_the_inputs_may_stay() -> None:
