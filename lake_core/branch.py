@@ -321,6 +321,7 @@ class Branch:
             ),
             outputs=outputs,
             message=message,
+            now=self.ids.clock(),
         )
 
     def commit_compaction(self, work: Compaction, written: Sequence[WrittenObject]) -> CompactResult:

@@ -53,7 +53,7 @@ class Pool:
     def at(self, revision: str = MAIN) -> View:
         """The pool at a transaction number or id, a branch, or BRANCH@TIME; raises NotFound, InvalidInput."""
         head, branch = self.history.resolve(revision)
-        return View(self.store, self.config, head.n, branch, head.state, self.sub)
+        return View(self.store, self.config, head.n, branch, head.state, self.sub, now=self.ids.clock())
 
     def feed(self, branch: str = MAIN) -> Feed:
         """What the branch's transactions bring, to be followed; raises NotFound."""

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from lake_core import naming
+from lake_core.catalog import Settings
 from lake_core.combine import APPEND, Rule
 from lake_core.combine.rule import rule_of
 from lake_core.commits import PoolState, Reference
@@ -29,6 +30,7 @@ from lake_core.keys.ranges import EVERYTHING
 from lake_core.keys.spec import ARRIVAL
 from lake_core.records.conditions import Condition
 from lake_core.records.pools import PoolConfig
+from lake_core.scan.ageoff import age_off
 from lake_core.scan.plan import ScanPlan, overlap_depth, plan_scan, united_schema
 from lake_core.scan.scan import result_schema, scan
 from lake_core.store import Store
@@ -36,7 +38,9 @@ from lake_core.store import Store
 
 @dataclass(frozen=True)
 class View:
-    """`n` is the newest entry the view knows; `sub` the sub-pool it reads, "" for the pool itself."""
+    """`n` is the newest entry the view knows; `sub` the sub-pool it reads, "" for the pool itself; `now` in seconds
+    since 1970 when it was opened, from which ages count.
+    """
 
     store: Store
     pool: PoolConfig
@@ -44,6 +48,7 @@ class View:
     branch: str
     state: PoolState
     sub: str = ""
+    now: float = 0.0
 
     @property
     def key(self) -> PoolKey:
@@ -59,6 +64,11 @@ class View:
     def references(self) -> list[Reference]:
         """What the view reads, by low bound, then by arrival."""
         return self.state.branches[self.branch].snapshot.find(sub=self.sub)
+
+    @property
+    def _aged_off(self) -> tuple[Tombstone, ...]:
+        policy = Settings(self.pool.settings)["age_off"]
+        return age_off(policy, self.schema, now=self.now) if policy and not self.sub else ()
 
     @property
     def tombstones(self) -> list[Tombstone]:
@@ -98,6 +108,7 @@ class View:
             columns=columns,
             rule=self.rule,
             where=where,
+            more=self._aged_off,
         )
 
     def scan(
@@ -149,7 +160,7 @@ class View:
         """Every stored version of the keys in a range, and what became of each."""
         return explain(
             self.state.branches[self.branch].snapshot.find(span, sub=self.sub),
-            [t for t in self.tombstones if t.span.overlaps(span)],
+            [t for t in (*self.tombstones, *self._aged_off) if t.span.overlaps(span)],
             self.store,
             pool=self.pool.id,
             span=span,

@@ -31,7 +31,7 @@ class Catalog:
 
     def create(self, pool: PoolConfig) -> int:
         """Add the pool; returns the entry's number.  Raises AlreadyExists, InvalidInput (settings)."""
-        check_settings(pool.settings)
+        check_settings(pool.settings, kind=pool.kind, key=pool.key)
 
         def propose(state: PoolsState) -> PoolAction:
             if pool.name in state.names:
@@ -42,8 +42,13 @@ class Catalog:
 
     def configure(self, name: str, settings: dict[str, str]) -> int:
         """Change settings.  Raises NotFound, InvalidInput."""
-        check_settings(settings)
-        return self._append(lambda state: ConfigurePool(state.named(name).id, settings))
+
+        def propose(state: PoolsState) -> PoolAction:
+            pool = state.named(name)
+            check_settings(settings, kind=pool.kind, key=pool.key)
+            return ConfigurePool(pool.id, settings)
+
+        return self._append(propose)
 
     def rename(self, name: str, new: str) -> int:
         """Give the pool another name.  Raises NotFound, AlreadyExists, InvalidInput."""

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from lake_core.errors import InvalidInput
+from lake_core.keys import PoolKey
 from lake_core.objects.types import declared_field
 
 TYPE_PREFIX = "type."
@@ -64,6 +65,13 @@ def span(text: str) -> float:
     return float(match[1]) * _SPANS[match[2]]
 
 
+def _age_off(text: str) -> tuple[str, float] | None:
+    field, colon, age = text.rpartition(":")
+    if text and not (colon and field):
+        raise ValueError("use FIELD:SPAN, such as ts:30d")
+    return (field, span(age)) if text else None
+
+
 @dataclass(frozen=True)
 class Setting:
     """One setting: how its text is read, the text it has by default, what it does."""
@@ -103,6 +111,9 @@ KNOWN: dict[str, Setting] = {
     "compact.window": Setting(span, "1d", "time_window: so much of the key's time is one window"),
     "compact.most_inputs": Setting(_count, "64", "most objects in one compaction job"),
     "compact.most_bytes": Setting(_size, "4GiB", "most bytes in one compaction job"),
+    "age_off": Setting(
+        _age_off, "", "FIELD:SPAN: records whose time in the field is further back are not visible, and go"
+    ),
     "delete.apply": Setting(
         span, "1d", "what was deleted goes out of the objects when the delete is this old"
     ),
@@ -148,8 +159,8 @@ class Settings:
         }
 
 
-def check_settings(changes: Mapping[str, str]) -> None:
-    """Raises InvalidInput for an unknown setting or a value that it cannot take."""
+def check_settings(changes: Mapping[str, str], *, kind: str, key: PoolKey) -> None:
+    """Raises InvalidInput for an unknown setting or a value that it cannot take in a pool of the kind and key."""
     for name, text in changes.items():
         if text == "":
             continue
@@ -163,3 +174,7 @@ def check_settings(changes: Mapping[str, str]) -> None:
             setting.parse(text)
         except ValueError as error:
             raise InvalidInput(f"setting {name}={text}: {error}") from error
+        if name == "age_off" and kind == "aggregate" and text.rpartition(":")[0] not in key.names:
+            raise InvalidInput(
+                f"setting {name}={text}: in an aggregate pool it must name a field of the key ({key})"
+            )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pyarrow as pa
 
+from lake_core.catalog import Settings
 from lake_core.combine import Rule
 from lake_core.combine.newest import without_markers
 from lake_core.combine.rule import rule_of
@@ -22,6 +23,7 @@ from lake_core.objects.write import ObjectWriter, WrittenObject
 from lake_core.planning.ranges import WeightedSample, split_range
 from lake_core.records import Action, RemoveReference
 from lake_core.records.pools import PoolConfig
+from lake_core.scan.ageoff import age_off
 from lake_core.scan.clusters import clusters
 from lake_core.scan.covered import fields_of
 from lake_core.scan.plan import batch_rows, overlap_depth
@@ -73,16 +75,21 @@ def begin(
     origin: Origin,
     outputs: int,
     message: str,
+    now: float,
 ) -> Compaction:
     """A job for the references, to be cut into about `outputs` objects; reads the samples in their footers.
+
+    `now` in seconds since 1970, from which ages count.
 
     Raises ObjectMissing, Corrupt, Unavailable.
     """
     ordered = tuple(sorted(inputs, key=lambda r: r.order))
     held = state.branches[branch]
-    tombstones = {t.id: t for r in ordered for t in covering(held.tombstones.values(), r, state.schema)}
     rule = rule_of(pool.kind, pool.aggregates)
     schema = unite_schemas(state.schema(id) for id in _schemas(state, branch, ordered))
+    aged = age_off(Settings(pool.settings)["age_off"], schema, now=now)
+    known = [*held.tombstones.values(), *aged]
+    tombstones = {t.id: t for r in ordered for t in covering(known, r, state.schema)}
     samples = [_sample(r, store, pool=pool.id) for r in ordered] if outputs > 1 else []
     # the first and the last piece are open, since clips bound the records anyway
     pieces = split_range(samples, EVERYTHING, pieces=outputs) if samples else [EVERYTHING]

@@ -8,7 +8,7 @@ replace is kept for a while longer, since loads that began before the replace st
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -55,8 +55,10 @@ class Application:
         return not (self.covered or self.suspects or self.retirable)
 
 
-def plan_application(state: PoolState, policy: Policy, *, branch: str, rule: Rule) -> Application:
-    """The work on a branch's tombstones."""
+def plan_application(
+    state: PoolState, policy: Policy, *, branch: str, rule: Rule, aged: Sequence[Tombstone] = ()
+) -> Application:
+    """The work on a branch's tombstones.  Of what is `aged` off, references go that hold nothing else."""
     held = state.branches[branch]
     ordered = sorted(held.tombstones.values(), key=lambda t: t.seq)
     too_many = max(0, len(ordered) - MOST_TOMBSTONES)
@@ -69,6 +71,10 @@ def plan_application(state: PoolState, policy: Policy, *, branch: str, rule: Rul
         for reference in reached[tombstone.id]:
             sure = whole and tombstone.covers_all(reference, state.schema)
             (covered if sure else suspects)[reference.object, reference.low] = reference
+    for tombstone in aged if rule.kind != "upsert" else ():
+        for reference in still_covered(state, held, tombstone):
+            if tombstone.covers_all(reference, state.schema):
+                covered[reference.object, reference.low] = reference
     done = [t for t in ordered if not reached[t.id] and not (t.replaces and t.time > policy.forget)]
     return Application(
         covered=tuple(sorted(covered.values(), key=lambda r: r.order)),

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lake_core.branch import Branch
-from lake_core.commits import Draft, Reference
+from lake_core.commits import Draft, PoolState, Reference
 from lake_core.commits.landing import still_covered
 from lake_core.commits.state import MAIN
 from lake_core.deletes.application import (
@@ -31,6 +31,8 @@ from lake_core.errors import Conflict
 from lake_core.lake import Lake
 from lake_core.maintenance.compact import Done, rewrite_here, run_jobs
 from lake_core.records import Action, MarkApplied, RemoveTombstone
+from lake_core.scan.ageoff import age_off
+from lake_core.scan.plan import united_schema
 
 Job = tuple[Sequence[Reference], int, str]
 Searcher = Callable[[Sequence[Search]], Sequence[bool]]
@@ -70,9 +72,13 @@ def policy_of(branch: Branch, *, now: float, at_once: bool = False) -> Policy:
 
 def plan(branch: Branch, *, now: float, at_once: bool = False) -> Application:
     """The work that is due.  Raises Unavailable, Corrupt."""
-    state = branch.history.load().state
-    policy = policy_of(branch, now=now, at_once=at_once)
-    return plan_application(state, policy, branch=branch.name, rule=branch.rule)
+    return _plan(branch, branch.history.load().state, policy_of(branch, now=now, at_once=at_once), now=now)
+
+
+def _plan(branch: Branch, state: PoolState, policy: Policy, *, now: float) -> Application:
+    schema = united_schema(state, branch=branch.name, sub="")
+    aged = age_off(branch.settings["age_off"], schema, now=now)
+    return plan_application(state, policy, branch=branch.name, rule=branch.rule, aged=aged)
 
 
 def search_here(branch: Branch) -> Searcher:
@@ -96,7 +102,7 @@ def apply(
     """Do what is due.  Raises ObjectMissing, Corrupt, OutcomeUnknown, Unavailable."""
     head = branch.history.load()
     policy = policy_of(branch, now=now, at_once=at_once)
-    work = plan_application(head.state, policy, branch=branch.name, rule=branch.rule)
+    work = _plan(branch, head.state, policy, now=now)
     wanted = list(
         searches(head.state, work.suspects, branch=branch.name, pool=branch.pool.id, key=branch.pool.key)
     )

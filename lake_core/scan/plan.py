@@ -6,7 +6,7 @@ the snapshot, not only of the references left, so that a narrow scan has the sam
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -64,8 +64,12 @@ def plan_scan(
     columns: list[str] | None = None,
     rule: Rule = APPEND,
     where: str | Condition | None = None,
+    more: Sequence[Tombstone] = (),
 ) -> ScanPlan:
-    """Raises InvalidInput for an unknown column, an empty range, or a condition that does not fit the fields."""
+    """`more` tombstones apply than the branch has.
+
+    Raises InvalidInput for an unknown column, an empty range, or a condition that does not fit the fields.
+    """
     if span.empty:
         raise InvalidInput("the key range is empty: its end does not come after its beginning")
     held = state.branches[branch]
@@ -86,7 +90,7 @@ def plan_scan(
     if condition is not None and rule.keeps_all:
         found = [r for r in found if may_hold(condition, schemas[r.schema], r.columns, records=r.records)]
     references = tuple(found)
-    reaching = [t for t in held.tombstones.values() if not sub and t.span.overlaps(span)]
+    reaching = [t for t in (*held.tombstones.values(), *more) if not sub and t.span.overlaps(span)]
     depth = overlap_depth(references)
     return ScanPlan(
         references=references,

@@ -167,7 +167,7 @@ def test_a_state_is_not_changed_by_what_is_folded_onto_it() -> None:
     ],
 )
 def test_a_setting_is_read_as(name: str, text: str, value: Any) -> None:
-    check_settings({name: text})
+    check_settings({name: text}, kind="append", key=PoolKey.parse("k"))
     assert Settings({name: text})[name] == value
     assert Settings({name: text}).text(name) == text
 
@@ -192,7 +192,7 @@ def test_a_setting_is_read_as(name: str, text: str, value: Any) -> None:
 )
 def test_a_setting_cannot_be(name: str, text: str) -> None:
     with pytest.raises(InvalidInput):
-        check_settings({name: text})
+        check_settings({name: text}, kind="append", key=PoolKey.parse("k"))
 
 
 @pytest.mark.parametrize("name", KNOWN)

@@ -1,0 +1,196 @@
+"""Deleting 1% of a compacted pool of 12 million lineitem records, and what reading costs afterwards; upserts.
+
+Each line begins with a copy of the same data.  Peers delete the same records from tables of the same files.  `scan`
+lines read all columns; their note says how they compare with the scan before anything was deleted.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks import data
+from tests.benchmarks.measure import Measure, run, timed
+from tests.benchmarks.peers import FOLDER, install
+
+RANGE = (100_000, 104_000)
+"""Of 400,000 parts: 1% of the records."""
+CONDITION = "l_suppkey <= 200"
+"""Of 20,000 suppliers."""
+UPSERTS = 119_625
+
+
+def delete(path: str, what: str) -> dict[str, Any]:
+    """One delete by an open pool; seconds of the transaction alone."""
+    from lake_core.lake import Lake
+
+    lake = Lake.open(_copy(path, "work"))
+    pool = lake.pool("lineitem")
+    view = pool.at()
+    before = view.records
+    with timed(answer := {}):
+        if what == "range":
+            done = pool.branch().delete(span=view.span(low=RANGE[0], high=RANGE[1]))
+        else:
+            done = pool.branch().delete(where=CONDITION)
+    assert done.transaction is not None
+    left = sum(t.num_rows for t in pool.at().scan(columns=["l_partkey"]))
+    return answer | {"records": before - left, "note": _milliseconds(answer)}
+
+
+def scan(path: str, what: str) -> dict[str, Any]:
+    """A scan of everything, after nothing, one or a hundred deletes of about 1% in all, or an upsert."""
+    from lake_core.lake import Lake
+
+    lake = Lake.open(_copy(path, "work"))
+    pool = lake.pool("lineitem")
+    branch, view = pool.branch(), pool.at()
+    match what:
+        case "range":
+            branch.delete(span=view.span(low=RANGE[0], high=RANGE[1]))
+        case "condition":
+            branch.delete(where=CONDITION)
+        case "100 ranges":
+            for n in range(100):
+                branch.delete(span=view.span(low=4_000 * n, high=4_000 * n + 40))
+        case "100 conditions":
+            for n in range(100):
+                branch.delete(where=f"l_suppkey in ({2 * n + 1}, {2 * n + 2})")
+        case "upsert":
+            branch.append(_upserts(path))
+    view = pool.at()
+    records = sum(t.num_rows for t in view.scan())  # warm, as the scan before was
+    with timed(answer := {}):
+        records = sum(t.num_rows for t in view.scan())
+    return answer | {"records": records, "note": f"{len(view.tombstones)} tombstones"}
+
+
+def upsert(path: str) -> dict[str, Any]:
+    """Every hundredth key again, with other values."""
+    from lake_core.lake import Lake
+
+    pool = Lake.open(_copy(path, "work")).pool("lineitem")
+    table, before = _upserts(path), pool.at().records
+    branch = pool.branch()
+    with timed(answer := {}):
+        done = branch.append(table)
+    assert before
+    return answer | {"records": done.records, "note": f"{done.size / 1e6:.1f} MB written"}
+
+
+def apply(path: str, what: str) -> dict[str, Any]:
+    """The agent's work on a delete; how much is rewritten."""
+    import time
+
+    from lake_core.lake import Lake
+    from lake_core.maintenance import tombstones
+
+    pool = Lake.open(_copy(path, "work")).pool("lineitem")
+    branch, view = pool.branch(), pool.at()
+    if what == "range":
+        branch.delete(span=view.span(low=RANGE[0], high=RANGE[1]))
+    else:
+        branch.delete(where=CONDITION)
+    with timed(answer := {}):
+        did = tombstones.apply(branch, now=time.time(), at_once=True)
+    note = f"{did.searched} objects searched, {did.rewritten} rewritten ({did.size_out / 1e6:.0f} MB)"
+    return answer | {"records": pool.at().records, "note": note}
+
+
+def peer(name: str, path: str, what: str) -> dict[str, Any]:
+    """The same delete by another format, its table open."""
+    sys.path.append(str(FOLDER))
+    import pyarrow.parquet as pq
+
+    target = data.fresh(f"deletes-{name}")
+    where = f"l_partkey >= {RANGE[0]} and l_partkey < {RANGE[1]}" if what == "range" else CONDITION
+    files = sorted(str(p) for p in Path(path).glob("*/data/*.parquet"))
+    records = 0
+    tables = (pq.read_table(file).drop_columns(["_seq", "_place"]) for file in files)
+    if name == "lance":
+        import lance
+
+        for table in tables:
+            records += table.num_rows
+            lance.write_dataset(table, target, mode="append")
+        dataset = lance.dataset(target)
+        with timed(answer := {}):
+            dataset.delete(where)
+        left = dataset.count_rows()
+    else:
+        import deltalake
+
+        for table in tables:
+            records += table.num_rows
+            deltalake.write_deltalake(target, table, mode="append")
+        delta = deltalake.DeltaTable(target)
+        with timed(answer := {}):
+            delta.delete(where)
+        left = sum(a["num_records"] for a in delta.get_add_actions(flatten=True).to_pylist())
+    return answer | {"records": records - left, "note": _milliseconds(answer)}
+
+
+def _upserts(path: str) -> Any:
+    """Every hundredth of the pool's records, changed."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    file = sorted(Path(path).glob("*/data/*.parquet"))[0]
+    table = pq.read_table(file).drop_columns(["_seq", "_place"])
+    table = table.take(pa.array(range(0, table.num_rows, max(1, table.num_rows // UPSERTS))))
+    place = table.schema.get_field_index("l_quantity")
+    changed = pc.add(table.column("l_quantity"), pa.scalar(1, table.schema.field(place).type))
+    return table.set_column(place, table.schema.field(place), changed.cast(table.schema.field(place).type))
+
+
+def make(path: str, kind: str) -> dict[str, Any]:
+    """The compacted pool, keyed by part, order and line."""
+    from lake_core.lake import Lake
+
+    pool = Lake.create(path).create_pool(
+        "lineitem",
+        key="l_partkey,l_orderkey,l_linenumber",
+        kind=kind,
+        settings={"load.memory": "2GiB"},
+    )
+    for file in data.lineitem(2.0):
+        pool.branch().load([file])
+    pool.branch().compact(pool.at().references, outputs=4)
+    return {"seconds": 1.0, "records": pool.at().records}
+
+
+def _copy(source: str, name: str) -> str:
+    target = data.fresh(f"deletes-{name}")
+    shutil.copytree(source, target)
+    return target
+
+
+def _milliseconds(answer: dict[str, Any]) -> str:
+    return f"{answer['seconds'] * 1000:.1f} ms"
+
+
+def measures() -> list[Measure]:
+    """Deletes beside peers, then scans (to the first of them), then upserts."""
+    install()
+    module = "tests.benchmarks.deletes:"
+    append, upserts = data.fresh("deletes-append"), data.fresh("deletes-upsert")
+    run("make", module + "make", append, "append")
+    run("make", module + "make", upserts, "upsert")
+    found = []
+    for what in ("range", "condition"):
+        found.append(run(f"lake, delete 1% by {what}", module + "delete", append, what))
+        found += [
+            run(f"{name}, delete 1% by {what}", module + "peer", name, append, what)
+            for name in ("lance", "deltalake")
+        ]
+    for what in ("nothing", "range", "condition", "100 ranges", "100 conditions"):
+        found.append(run(f"lake, scan after: {what}", module + "scan", append, what))
+    for what in ("range", "condition"):
+        found.append(run(f"lake, applied: {what}", module + "apply", append, what))
+    found.append(run("lake, upsert of 1%", module + "upsert", upserts))
+    for what in ("nothing", "upsert"):
+        found.append(run(f"lake, upsert pool, scan after: {what}", module + "scan", upserts, what))
+    return found
