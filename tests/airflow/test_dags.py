@@ -23,7 +23,7 @@ print("LOADED " + json.dumps({
     "modules": sorted(name for name in sys.modules if name.partition(".")[0] in {"pyspark", "duckdb"}),
     "dags": {
         dag.dag_id: {
-            "schedule": dag.schedule,
+            "schedule": dag.schedule if isinstance(dag.schedule, str | None) else dag.schedule.expression,
             "params": {name: param.value for name, param in dag.params.items()},
             "catchup": dag.catchup,
             "runs": dag.max_active_runs,
@@ -65,6 +65,14 @@ def test_the_dags_load_without_errors_and_without_spark(tmp_path: Path) -> None:
     assert ingest["tasks"] == {"find": [], "take_in": ["find"], "report": ["take_in"]}
     assert ingest["params"] == {"lake": "/some/lake", "pools": [], "wait": True, "dry_run": False}
     assert (ingest["schedule"], ingest["catchup"], ingest["runs"]) == ("*/5 * * * *", False, 1)
+    for name, work in (
+        ("lake_compact", "compact"),
+        ("lake_tombstones", "apply"),
+        ("lake_intervals", "replace"),
+    ):
+        assert loaded["dags"][name]["tasks"] == {"find": [], work: ["find"], "report": [work]}
+        assert loaded["dags"][name]["catchup"] is False
+    assert loaded["dags"]["lake_intervals"]["schedule"] == "0 0 * * *"
 
 
 @pytest.mark.parametrize(("variable", "schedule"), [("", None), ("@daily", "@daily")])
