@@ -22,6 +22,6 @@ def test_what_was_acknowledged_is_there_once_whoever_was_killed(tmp_path: Path) 
 def test_loads_and_compactions_go_on_beside_each_other_whoever_is_killed(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
-    found = stress(str(tmp_path / "lake"), seconds=30, writers=4, folder=notes, compactors=2)
+    found = stress(str(tmp_path / "lake"), seconds=30, writers=4, folder=notes, compactors=2, moment=3.0)
     assert found["acknowledged"] > 0
     assert found["compactions"] > 0
