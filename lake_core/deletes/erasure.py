@@ -10,7 +10,7 @@ from lake_core.combine import Rule
 from lake_core.commits import PoolState
 from lake_core.commits.landing import still_covered
 from lake_core.commits.tombstone import Tombstone
-from lake_core.conditions import check, holds, key_range, top_level
+from lake_core.conditions import check, holds, key_range, parse, top_level
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.records import AddTombstone
@@ -47,7 +47,7 @@ def check_erasure(
     where: str | Condition | None,
     narrow: bool,
 ) -> Erasure | None:
-    """The erasure; None where no key can fulfil the condition.  With `narrow` the condition narrows the range.
+    """The erasure; None where nothing can fulfil the condition.  With `narrow` the condition narrows the range.
 
     Raises InvalidInput for an empty range, for a condition that does not fit the pool's fields, and in aggregate
     pools for one that names another field than the key's: a value there is what all records of the key make.
@@ -57,6 +57,10 @@ def check_erasure(
     if where is None:
         return Erasure(span, None)
     schema = united_schema(state, branch=branch, sub="")
+    if narrow and not schema.names:  # nothing was ever loaded: there are no fields to check, and no records
+        if isinstance(where, str):
+            parse(where)
+        return None
     unfit = {}
     if rule.kind == "aggregate":
         why = (

@@ -63,6 +63,13 @@ def test_deleting_what_is_not_there_commits_nothing_and_says_so(
     assert len(lake.history(pool)) == 2
 
 
+def test_in_a_pool_that_never_held_anything_there_is_nothing_to_delete(lake: Command) -> None:
+    lake.pool("p")
+    assert "nothing to delete" in lake("delete", "p", "--where", "v = 1").err
+    assert "nothing to delete" in lake("delete", "p", "--all").err
+    assert "column 3" in lake.fails(INVALID_INPUT, "delete", "p", "--where", "v ! 1")
+
+
 def test_what_is_deleted_already_is_not_there(lake: Command, pool: str) -> None:
     lake("delete", pool, "--where", "v = 'v0'")
     assert "nothing to delete" in lake("delete", pool, "--where", "v = 'v0'").err
