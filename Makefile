@@ -11,7 +11,7 @@
 #   make env                             only the environment
 
 PY := .venv/bin/python
-TEST_SECONDS ?= 1800
+TEST_SECONDS ?= 2200
 export PYTHON
 
 # Says nothing when the command succeeds, everything when it fails.
