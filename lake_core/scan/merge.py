@@ -52,6 +52,7 @@ class _Open:
     batches: Iterator[pa.Table]
     key: PoolKey
     buffer: pa.Table = field(init=False)
+    first: Cut = (b"", 0, 0)
     last: Cut = (b"", 0, 0)
     _ahead: pa.Table | None = field(default=None, init=False)
 
@@ -63,6 +64,7 @@ class _Open:
         if self._ahead is None:
             return False
         self.buffer = self._ahead
+        self.first = self.at(0)
         self.last = self.at(self.buffer.num_rows - 1)
         self._ahead = next(self.batches, None)
         return True
@@ -83,10 +85,13 @@ class _Open:
     def up_to(self, cut: Cut | None) -> pa.Table:
         """Take the buffered records that nothing still to come can precede: those at or before the cut."""
         rows = self.buffer.num_rows
-        if cut is not None and self.last > cut:
-            rows = bisect_right(range(rows), cut, key=self.at)
+        if cut is None or self.last <= cut:
+            taken, self.buffer = self.buffer, self.buffer.slice(rows)
+            return taken
+        rows = bisect_right(range(rows), cut, key=self.at)
         taken = self.buffer.slice(0, rows)
         self.buffer = self.buffer.slice(rows)
+        self.first = self.at(0)
         return taken
 
 
@@ -100,7 +105,7 @@ def merge(streams: list[Stream], *, key: PoolKey) -> Iterator[pa.Table]:
         if waiting:
             cuts.append(waiting[-1].begin)
         cut = min(cuts, default=None)
-        parts = [part for s in active if (part := s.up_to(cut)).num_rows]
+        parts = [s.up_to(cut) for s in active if cut is None or s.first <= cut]
         if not parts:  # the next stream begins before anything that is open
             _activate(active, waiting, key)
             continue
@@ -109,11 +114,14 @@ def merge(streams: list[Stream], *, key: PoolKey) -> Iterator[pa.Table]:
 
 
 def _activate(active: list[_Open], waiting: list[Stream], key: PoolKey) -> None:
-    stream = waiting.pop()
-    opened = _Open(stream, stream.open(), key)
-    if opened.fill():
-        active.append(opened)
-        active.sort(key=lambda s: (s.stream.seq, s.stream.place))
+    """Open the next streams: all that begin at one key, for a turn each would cost the square of their number."""
+    low = waiting[-1].low
+    while waiting and waiting[-1].low == low:
+        stream = waiting.pop()
+        opened = _Open(stream, stream.open(), key)
+        if opened.fill():
+            active.append(opened)
+    active.sort(key=lambda s: (s.stream.seq, s.stream.place))
 
 
 def _in_order(parts: list[pa.Table], key: PoolKey, *, mixed: bool) -> pa.Table:

@@ -129,6 +129,14 @@ def test_a_writer_that_knows_no_crowd_does_not_look_for_requests(store: Scripted
     assert store.asked("list", "requests") == 0
 
 
+def test_an_eighth_entry_takes_in_requests_though_its_writer_lost_no_race(store: ScriptedStore) -> None:
+    post(store, 1)
+    for n in range(11, 19):  # a process each, of one commit
+        history(store).commit(draft(n, add(n)))
+    assert [in_entry(store, n) for n in (7, 8)] == [[an_id(17)], [an_id(18), an_id(1)]]
+    assert store.asked("list", "requests") == 1
+
+
 def test_requests_that_cannot_be_read_now_do_not_stop_the_winner(store: ScriptedStore) -> None:
     post(store, 1)
     store.on("list", "requests", instead=unavailable)
