@@ -6,6 +6,7 @@ One small structure (`records.conditions`), and what is done with it, all of it 
 
     parse, show        text and back; `check` reads it for a schema, and points at the word that is wrong
     evaluate, holds    a record batch or table at a time, by Arrow kernels
+    alternatives       fewer conditions instead of many of which one must hold
     may_hold,          what an object's statistics say: whether some of its records, or all of them, can fulfil
     must_hold          the condition
     key_range          the keys outside of which it cannot hold
@@ -24,6 +25,7 @@ Called by `scan`, by deletes and by whatever applies tombstones; `spark_apps.con
 Spark column with the same answers.
 """
 
+from lake_core.conditions.alternatives import alternatives
 from lake_core.conditions.check import check
 from lake_core.conditions.evaluate import evaluate, holds
 from lake_core.conditions.fields import top_level
@@ -41,6 +43,7 @@ __all__ = [
     "IsNull",
     "Not",
     "Or",
+    "alternatives",
     "check",
     "evaluate",
     "holds",

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +23,7 @@ import pyarrow.compute as pc
 from lake_core.combine.hidden import DELETED, SEQ
 from lake_core.commits import Reference
 from lake_core.commits.tombstone import Tombstone
-from lake_core.conditions import holds, top_level
+from lake_core.conditions import Condition, alternatives, holds, top_level
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.columns import key_at
 
@@ -64,31 +66,49 @@ def _of_table(table: pa.Table, tombstones: Sequence[Tombstone], *, key: PoolKey,
     if not rows:
         return table
     first, last = key_at(table, 0, key), key_at(table, rows - 1, key)
-    dropped: Mask | None = None
-    marked: Mask | None = None
+    newest = pc.max(table.column(SEQ)).as_py() if SEQ in table.schema.names else None
+    dropped, marked = _Rows(rows), _Rows(rows)
+    by_condition = marked if marks else dropped
+    of_all: list[Condition] = []
     for tombstone in tombstones:
         if tombstone.low > last:
             break
         if tombstone.high is not None and tombstone.high <= first:
             continue
         begin, end = _rows_in(table, tombstone.span, key)
-        if begin == end:
-            continue
-        covered = _covered(table.slice(begin, end - begin), tombstone)
-        if covered is not None and not covered.any():
-            continue
-        if marks and tombstone.condition is not None:
-            marked = np.zeros(rows, np.bool_) if marked is None else marked
-            target = marked
-        else:
-            dropped = np.zeros(rows, np.bool_) if dropped is None else dropped
-            target = dropped
-        target[begin:end] |= True if covered is None else covered
-    if marked is not None:
-        table = _with_marks(table, marked)
-    if dropped is None:
+        reaches_all = newest is None or (newest < tombstone.seq and not tombstone.own)
+        if reaches_all and (begin, end) == (0, rows) and tombstone.condition is not None:
+            of_all.append(tombstone.condition)
+        elif begin < end:
+            target = dropped if tombstone.condition is None else by_condition
+            target.add(begin, _covered(table.slice(begin, end - begin), tombstone, by_age=not reaches_all))
+    for condition in _alternatives(tuple(of_all)):
+        by_condition.add(0, _fulfils(condition, table))
+    if marked.mask is not None:
+        table = _with_marks(table, marked.mask)
+    if dropped.mask is None:
         return table
-    return table.slice(0, 0) if dropped.all() else table.filter(pa.array(~dropped))
+    return table.slice(0, 0) if dropped.mask.all() else table.filter(pa.array(~dropped.mask))
+
+
+@dataclass
+class _Rows:
+    """Some of so many records; `mask` is None as long as there is none."""
+
+    count: int
+    mask: Mask | None = None
+
+    def add(self, begin: int, mask: Mask) -> None:
+        """Those of the mask, which begins at a record."""
+        if mask.any():
+            self.mask = np.zeros(self.count, np.bool_) if self.mask is None else self.mask
+            self.mask[begin : begin + len(mask)] |= mask
+
+
+@lru_cache(maxsize=16)
+def _alternatives(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    """Kept, since a scan asks for them a batch at a time."""
+    return alternatives(conditions)
 
 
 def _rows_in(table: pa.Table, span: KeyRange, key: PoolKey) -> tuple[int, int]:
@@ -99,19 +119,19 @@ def _rows_in(table: pa.Table, span: KeyRange, key: PoolKey) -> tuple[int, int]:
     return begin, bisect_left(rows, span.high, lo=begin, key=lambda row: key_at(table, row, key))
 
 
-def _covered(records: pa.Table, tombstone: Tombstone) -> Mask | None:
-    """Which of the records in the range are covered; None: all."""
-    found: Mask | None = None
-    if SEQ in records.schema.names:
+def _covered(records: pa.Table, tombstone: Tombstone, *, by_age: bool) -> Mask:
+    """Which of the records in the range are covered."""
+    found = np.ones(records.num_rows, np.bool_)
+    if by_age:
         seqs = records.column(SEQ).to_numpy()
         found = seqs == tombstone.seq if tombstone.own else seqs < tombstone.seq
-        if not found.any():
-            return found
-    if tombstone.condition is not None:
-        # once a column is whole, comparing it costs no more than comparing its parts
-        fulfils = np.asarray(holds(tombstone.condition, records).to_numpy(zero_copy_only=False))
-        found = fulfils if found is None else found & fulfils
+    if tombstone.condition is not None and found.any():
+        found &= _fulfils(tombstone.condition, records)
     return found
+
+
+def _fulfils(condition: Condition, records: pa.Table) -> Mask:
+    return np.asarray(holds(condition, records).to_numpy(zero_copy_only=False))
 
 
 def _with_marks(table: pa.Table, marked: Mask) -> pa.Table:

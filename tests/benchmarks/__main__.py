@@ -9,7 +9,7 @@ import sys
 from lake_core.cli.output import human_size
 from tests.benchmarks.measure import Measure
 
-NAMES = ("zeek", "ingest", "scan", "commits", "opening", "compaction", "reading", "deletes")
+NAMES = ("zeek", "ingest", "scan", "commits", "opening", "compaction", "reading", "deletes", "beside")
 _LINE = "{:<38} {:>12} {:>8} {:>12} {:>12} {:>9}  {}"
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-from pathlib import Path
 from typing import Any
 
 from tests.benchmarks import data
@@ -19,7 +18,7 @@ RANGE = (100_000, 104_000)
 """Of 400,000 parts: 1% of the records."""
 CONDITION = "l_suppkey <= 200"
 """Of 20,000 suppliers."""
-UPSERTS = 119_625
+KEY = "l_partkey,l_orderkey,l_linenumber"
 
 
 def delete(path: str, what: str) -> dict[str, Any]:
@@ -68,7 +67,7 @@ def scan(path: str, what: str) -> dict[str, Any]:
 
 
 def upsert(path: str) -> dict[str, Any]:
-    """Every hundredth key again, with other values."""
+    """Every hundredth record again, with another value."""
     from lake_core.lake import Lake
 
     pool = Lake.open(_copy(path, "work")).pool("lineitem")
@@ -78,6 +77,52 @@ def upsert(path: str) -> dict[str, Any]:
         done = branch.append(table)
     assert before
     return answer | {"records": done.records, "note": f"{done.size / 1e6:.1f} MB written"}
+
+
+def peer_upsert(name: str, path: str) -> dict[str, Any]:
+    """The same upsert by another format; the note says what its scan costs before and afterwards."""
+    sys.path.append(str(FOLDER))
+    import pyarrow.parquet as pq
+
+    target, table = data.fresh(f"deletes-{name}"), _upserts(path)
+    stored = (pq.read_table(file).drop_columns(["_seq", "_place"]) for file in _files(path))
+    keys = KEY.split(",")
+    if name == "lance":
+        import lance
+
+        for one in stored:
+            lance.write_dataset(one, target, mode="append")
+        dataset = lance.dataset(target)
+        before = _read(dataset.to_batches())
+        with timed(answer := {}):
+            merge = dataset.merge_insert(keys).when_matched_update_all().when_not_matched_insert_all()
+            merge.execute(table)
+        after = _read(dataset.to_batches())
+    else:
+        import deltalake
+
+        for one in stored:
+            deltalake.write_deltalake(target, one, mode="append")
+        delta = deltalake.DeltaTable(target)
+        before = _read(_delta_batches(delta))
+        matches = " and ".join(f"t.{key} = s.{key}" for key in keys)
+        with timed(answer := {}):
+            merge = delta.merge(table, matches, source_alias="s", target_alias="t")
+            merge.when_matched_update_all().when_not_matched_insert_all().execute()
+        after = _read(_delta_batches(delta))
+    return answer | {"records": table.num_rows, "note": f"scan after / before {after / before:.2f}"}
+
+
+def _delta_batches(delta: Any) -> Any:
+    import deltalake
+
+    return deltalake.QueryBuilder().register("t", delta).execute("select * from t")
+
+
+def _read(batches: Any) -> float:
+    with timed(answer := {}):
+        assert sum(batch.num_rows for batch in batches)
+    return float(answer["seconds"])
 
 
 def apply(path: str, what: str) -> dict[str, Any]:
@@ -106,9 +151,8 @@ def peer(name: str, path: str, what: str) -> dict[str, Any]:
 
     target = data.fresh(f"deletes-{name}")
     where = f"l_partkey >= {RANGE[0]} and l_partkey < {RANGE[1]}" if what == "range" else CONDITION
-    files = sorted(str(p) for p in Path(path).glob("*/data/*.parquet"))
     records = 0
-    tables = (pq.read_table(file).drop_columns(["_seq", "_place"]) for file in files)
+    tables = (pq.read_table(file).drop_columns(["_seq", "_place"]) for file in _files(path))
     if name == "lance":
         import lance
 
@@ -138,12 +182,22 @@ def _upserts(path: str) -> Any:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    file = sorted(Path(path).glob("*/data/*.parquet"))[0]
-    table = pq.read_table(file).drop_columns(["_seq", "_place"])
-    table = table.take(pa.array(range(0, table.num_rows, max(1, table.num_rows // UPSERTS))))
+    parts = []
+    for file in _files(path):
+        table = pq.read_table(file).drop_columns(["_seq", "_place"])
+        parts.append(table.take(pa.array(range(0, table.num_rows, 100))))
+    table = pa.concat_tables(parts)
     place = table.schema.get_field_index("l_quantity")
     changed = pc.add(table.column("l_quantity"), pa.scalar(1, table.schema.field(place).type))
     return table.set_column(place, table.schema.field(place), changed.cast(table.schema.field(place).type))
+
+
+def _files(path: str) -> list[str]:
+    """The compacted pool's objects."""
+    from lake_core.lake import Lake
+
+    view = Lake.open(path).pool("lineitem").at()
+    return [f"{path}/{view.object_name(r)}" for r in view.references]
 
 
 def make(path: str, kind: str) -> dict[str, Any]:
@@ -152,7 +206,7 @@ def make(path: str, kind: str) -> dict[str, Any]:
 
     pool = Lake.create(path).create_pool(
         "lineitem",
-        key="l_partkey,l_orderkey,l_linenumber",
+        key=KEY,
         kind=kind,
         settings={"load.memory": "2GiB"},
     )
@@ -191,6 +245,9 @@ def measures() -> list[Measure]:
     for what in ("range", "condition"):
         found.append(run(f"lake, applied: {what}", module + "apply", append, what))
     found.append(run("lake, upsert of 1%", module + "upsert", upserts))
+    found += [
+        run(f"{name}, upsert of 1%", module + "peer_upsert", name, upserts) for name in ("lance", "deltalake")
+    ]
     for what in ("nothing", "upsert"):
         found.append(run(f"lake, upsert pool, scan after: {what}", module + "scan", upserts, what))
     return found

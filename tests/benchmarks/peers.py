@@ -1,4 +1,5 @@
-"""Other table formats, each as: make a table, open it, append records to it, count them.
+"""Other table formats, each as: make a table, open it, append records to it, count them; and those that are used
+beside appends: delete a range of keys, compact, upsert.
 
 Installed apart (`.venv/peers`), so that what they depend on does not meet what Airflow and Spark depend on.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +45,8 @@ class Lake:
     def open(self, path: str) -> None:
         from lake_core.lake import Lake as Ours
 
-        self._pool = Ours.open(path, options=options()).pool("p")
+        self._lake = Ours.open(path, options=options())
+        self._pool = self._lake.pool("p")
         self._branch = self._pool.branch()
 
     def append(self, records: pa.Table) -> None:
@@ -51,6 +54,18 @@ class Lake:
 
     def count(self) -> int:
         return self._pool.at().records
+
+    def count_from(self, low: int) -> int:
+        view = self._pool.at()
+        return sum(t.num_rows for t in view.scan(columns=["k"], span=view.span(low=low)))
+
+    def delete(self, low: int, high: int) -> None:
+        self._branch.delete(span=self._pool.at().span(low=low, high=high))
+
+    def compact(self) -> None:
+        from lake_core.maintenance.compact import compact_pool, plan_pool
+
+        compact_pool(self._lake, plan_pool(self._lake, "p", now=time.time()))
 
 
 class OneAtATime(Lake):
@@ -109,6 +124,18 @@ class Lance:
         self._dataset.checkout_latest()
         return int(self._dataset.count_rows())
 
+    def count_from(self, low: int) -> int:
+        self._dataset.checkout_latest()
+        return int(self._dataset.count_rows(filter=f"k >= {low}"))
+
+    def delete(self, low: int, high: int) -> None:
+        self._dataset.checkout_latest()
+        self._dataset.delete(f"k >= {low} and k < {high}")
+
+    def compact(self) -> None:
+        self._dataset.checkout_latest()
+        self._dataset.optimize.compact_files()
+
 
 class Delta:
     """deltalake (delta-rs)."""
@@ -131,6 +158,21 @@ class Delta:
     def count(self) -> int:
         self._table.update_incremental()
         return int(self._table.count())
+
+    def count_from(self, low: int) -> int:
+        import pyarrow.parquet as pq
+
+        self._table.update_incremental()
+        columns = (pq.read_table(file, columns=["k"])["k"].to_numpy() for file in self._table.file_uris())
+        return sum(int((column >= low).sum()) for column in columns)
+
+    def delete(self, low: int, high: int) -> None:
+        self._table.update_incremental()
+        self._table.delete(f"k >= {low} and k < {high}")
+
+    def compact(self) -> None:
+        self._table.update_incremental()
+        self._table.optimize.compact()
 
 
 PEERS: dict[str, Any] = {

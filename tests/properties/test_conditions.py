@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from lake_core.conditions import (
     Condition,
+    alternatives,
     check,
     evaluate,
     holds,
@@ -64,6 +65,21 @@ def test_arrow_answers_as_plain_python(random: Random, count: int, chunk: int) -
     batches = table.to_batches(max_chunksize=chunk)
     assert evaluate(condition, pa.Table.from_batches(batches, SCHEMA)).to_pylist() == expected
     assert [found for batch in batches for found in evaluate(condition, batch).to_pylist()] == expected
+
+
+@settings(max_examples=400)
+@given(RANDOM, st.integers(0, 30), st.integers(1, 8), st.integers(1, 3))
+def test_fewer_conditions_hold_where_one_of_many_does(
+    random: Random, count: int, many: int, fields: int
+) -> None:
+    some = {
+        path: FIELDS[path] for path in random.sample(list(FIELDS), fields)
+    }  # few: asked for again and again
+    conditions = [some_condition(random, some, depth=random.randrange(3)) for _ in range(many)]
+    table = to_table(some_records(random, count))
+    expected = [any(of) for of in zip(*(holds(c, table).to_pylist() for c in conditions), strict=True)]
+    found = [holds(c, table).to_pylist() for c in alternatives(conditions)]
+    assert ([any(of) for of in zip(*found, strict=True)] if found else [False] * count) == expected
 
 
 @given(RANDOM, st.integers(0, 10))

@@ -1,0 +1,42 @@
+"""The tombstones agent on a real Airflow and a real Spark: what was deleted goes; young deletes are let be."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from lake_core.lake import Lake
+from tests.airflow.conftest import RUN_SECONDS, Agent
+
+pytestmark = pytest.mark.airflow
+
+DAG = "lake_tombstones"
+POOLS = {"due": "0s", "young": "7d", "never": "0s"}
+
+
+def test_what_is_due_goes_out_of_the_objects_and_what_is_young_stays(agent: Agent) -> None:
+    for name, apply in POOLS.items():
+        pool = agent.lake.create_pool(name, key="k", settings={"delete.apply": apply})
+        for n in range(3):
+            pool.branch().append(pa.table({"k": [1, 2, 3], "n": [n, n, n]}))
+        if name != "never":
+            pool.branch().delete(where="n = 1 or k = 2")
+    before = {name: agent.lake.pool(name).at().to_table() for name in POOLS}
+    api = agent.services.api
+    api.wait_for_dag(DAG)
+    api.set_paused(DAG, False)
+
+    def run(**conf: object) -> dict[str, object]:
+        run_id = api.trigger(DAG, conf={"pools": list(POOLS), **conf})
+        assert api.wait(DAG, run_id, seconds=RUN_SECONDS) == "success", api.run_url(DAG, run_id)
+        return dict(api.xcom(DAG, run_id, "report"))
+
+    assert run(dry_run=True)["pools"] == 0
+    done = run()
+    assert (done["pools"], done["rewritten"], done["retired"], done["left"]) == (1, 3, 1, 0)
+    lake = Lake.open(agent.lake.store.uri)
+    left = {name: len(lake.pool(name).at().tombstones) for name in POOLS}
+    assert left == {"due": 0, "young": 1, "never": 0}
+    assert {name: lake.pool(name).at().to_table() for name in POOLS} == before
+    assert lake.pool("due").at().records == 4
+    assert run()["pools"] == 0
