@@ -2,11 +2,16 @@
 
 Each test has a pool and a landing place of its own.  The ingest DAG's schedule is `@once`: there is one scheduled
 run, when the DAG is first let loose, and all others are asked for.
+
+With LAKE_TEST_POSTGRES=1 Airflow keeps its database in a real PostgreSQL, as in production; else in SQLite, with
+which it ends itself now and then where two processes make runs at once.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +24,7 @@ from lake_core.lake import Lake
 from lake_core.records import Source, Transaction
 from lake_core.records.transactions import Consume
 from local.services import Services, running
+from tests.stores.postgres import postgresql
 
 DAG = "lake_ingest"
 RUN_SECONDS = 180.0
@@ -86,6 +92,7 @@ class Agent:
     services: Services
     lake: Lake
     folder: Path
+    database: str
 
     def place(self, pool: str, settings: Mapping[str, str] | None = None) -> Place:
         """A new pool with a landing place."""
@@ -133,6 +140,23 @@ class Agent:
         return None
 
 
+@contextlib.contextmanager
+def airflow_database() -> Iterator[dict[str, str]]:
+    """The settings of the database that Airflow keeps itself in; none: its SQLite."""
+    with contextlib.ExitStack() as until:
+        if os.environ.get("LAKE_TEST_POSTGRES") != "1":
+            yield {}
+            return
+        try:
+            address = until.enter_context(postgresql())
+        except pytest.skip.Exception as reason:  # no reason to skip all of Airflow
+            print(f"Airflow keeps its database in SQLite: {reason}")
+            yield {}
+            return
+        uri = address.replace("postgresql://", "postgresql+psycopg://")
+        yield {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": uri, "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_ASYNC": uri}
+
+
 @pytest.fixture(scope="session")
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     """Airflow with the project's DAGs, the scheduled run of the ingest DAG begun with a file to take."""
@@ -146,9 +170,14 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
         "LAKE_TOMBSTONES_SCHEDULE": "",
         "LAKE_INTERVAL_SCHEDULE": "0 0 */4 * *",
     }
-    with Services(run_dir=folder / "run", lake=str(folder / "lake"), env=schedules, silent=True) as services:
+    with (
+        airflow_database() as database,
+        Services(
+            run_dir=folder / "run", lake=str(folder / "lake"), env=schedules | database, silent=True
+        ) as services,
+    ):
         keepers += psutil.Process().children()
-        agent = Agent(services, lake, folder)
+        agent = Agent(services, lake, folder, "PostgreSQL" if database else "SQLite")
         agent.place(SCHEDULED).land("a.ndjson", [{"k": 2}, {"k": 1}])
         services.api.wait_for_dag(DAG)
         services.api.set_paused(DAG, False)

@@ -11,7 +11,6 @@ import psutil
 import pytest
 
 from lake_core.lake import Lake
-from local.errors import LocalError
 from tests.airflow.conftest import Agent
 from tests.spark.proc import await_true
 
@@ -23,7 +22,6 @@ BEGINS = [dt.date(2013, 1, day) for day in (1, 5, 9, 13, 17, 21, 25, 29)]
 ENDS = [*BEGINS[1:], dt.date(2013, 2, 1)]
 EMPTY = BEGINS[3]
 SECONDS = 300.0
-TRIES = 5
 
 
 def flights_of(begin: dt.date, version: int) -> list[dict[str, Any]]:
@@ -53,22 +51,12 @@ def expected(version: int) -> list[tuple[str, int, int]]:
 
 
 def backfill(agent: Agent, *words: str) -> None:
-    """As a user asks for it.  Airflow's SQLite may give up where two write at once: then it is asked again."""
+    """As a user asks for it."""
     command = [
         "backfill", "create", "--dag-id", DAG, "--from-date", str(BEGINS[0]), "--to-date", str(BEGINS[-1]),
         "--max-active-runs", "4", "--dag-run-conf", json.dumps({"pools": ["flights"]}), *words,
     ]  # fmt: skip
-    for attempt in range(TRIES):
-        try:
-            agent.services.airflow(command)
-        except LocalError as error:
-            if "database is locked" not in str(error) or attempt + 1 == TRIES:
-                raise
-            for made in made_backfills(agent):
-                if not made["completed_at"]:
-                    agent.services.api.request("PUT", f"backfills/{made['id']}/cancel")
-        else:
-            return
+    agent.services.airflow(command)
 
 
 def made_backfills(agent: Agent) -> list[dict[str, Any]]:
@@ -106,6 +94,10 @@ def kill_a_replace(agent: Agent) -> str:
 
 
 def test_a_backfill_run_twice_in_parallel_with_a_task_killed_ends_as_one_clean_run(agent: Agent) -> None:
+    if agent.database == "SQLite":
+        pytest.skip(
+            "Airflow's scheduler may end itself on SQLite when a backfill is made (LAKE_TEST_POSTGRES=1)"
+        )
     landing = agent.folder / "flights"
     landing.mkdir()
     settings = {"interval.source": f"{landing}/%Y-%m-%d.ndjson", "type.time": "timestamp"}

@@ -7,6 +7,7 @@ without order.  Memory is shown for a tenth of the data too: it must not follow 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -190,24 +191,22 @@ def _copy_one(file: str, target: str) -> int:
     return int(source.metadata.num_rows)
 
 
-def measures() -> list[Measure]:
+def measures() -> Iterator[Measure]:
     """Compactions first, then scans."""
     big, small, parts = (data.fresh(f"compaction-{name}") for name in ("12m", "1m", "64"))
     run("load", "tests.benchmarks.compaction:load", "2", big, str(RUNS))
     run("load", "tests.benchmarks.compaction:load", "0.2", small, str(RUNS))
     run("load", "tests.benchmarks.compaction:load", "2", parts, str(PARTS))
     module = "tests.benchmarks.compaction:"
-    return [
-        run("floor: DataFusion copy", module + "datafusion_copy", big),
-        run("floor: duckdb copy", module + "duckdb_copy", big),
-        run("floor: pyarrow copy, 2 processes", module + "pyarrow_copy", big),
-        run("lake compact on Spark", module + "lake_on_spark", big),
-        run("lake compact, one process", module + "lake_here", big),
-        run("the same, a tenth of the data", module + "lake_here", small),
-        run("Spark, range partitions, sorted", module + "spark_sort", big),
-        run("scan of 8 overlapping objects", module + "lake_scan", big),
-        run("scan after compaction", module + "lake_scan", big, "4"),
-        run("the same files by pyarrow", module + "files_read", big),
-        run(f"scan of {PARTS} small overlapping objects", module + "lake_scan", parts),
-        run("the same compacted", module + "lake_scan", parts, "1"),
-    ]
+    yield run("floor: DataFusion copy", module + "datafusion_copy", big)
+    yield run("floor: duckdb copy", module + "duckdb_copy", big)
+    yield run("floor: pyarrow copy, 2 processes", module + "pyarrow_copy", big)
+    yield run("lake compact on Spark", module + "lake_on_spark", big)
+    yield run("lake compact, one process", module + "lake_here", big)
+    yield run("the same, a tenth of the data", module + "lake_here", small)
+    yield run("Spark, range partitions, sorted", module + "spark_sort", big)
+    yield run("scan of 8 overlapping objects", module + "lake_scan", big)
+    yield run("scan after compaction", module + "lake_scan", big, "4")
+    yield run("the same files by pyarrow", module + "files_read", big)
+    yield run(f"scan of {PARTS} small overlapping objects", module + "lake_scan", parts)
+    yield run("the same compacted", module + "lake_scan", parts, "1")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -175,13 +175,11 @@ READERS: dict[str, Callable[[str], Look]] = {
 }
 
 
-def measures() -> list[Measure]:
+def measures() -> Iterator[Measure]:
     """Every reader for every share."""
     install()
     path = data.fresh("reading")
     run("make", "tests.benchmarks.reading:make", path)
-    return [
-        run(f"{reader}, {share}", "tests.benchmarks.reading:read", reader, path, str(part))
-        for share, part in SHARES.items()
-        for reader in READERS
-    ]
+    for share, part in SHARES.items():
+        for reader in READERS:
+            yield run(f"{reader}, {share}", "tests.benchmarks.reading:read", reader, path, str(part))
