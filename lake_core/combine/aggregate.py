@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake_core.combine.groups import ends_key
+from lake_core.combine.groups import Mask
 from lake_core.combine.hidden import ORDER
 from lake_core.combine.rule import Rule
 from lake_core.errors import InvalidInput
@@ -25,9 +25,11 @@ from lake_core.keys import PoolKey
 Positions = npt.NDArray[np.int64]
 
 
-def aggregate(table: pa.Table, key: PoolKey, rule: Rule) -> pa.Table:
-    """One record a key, of a table sorted by key and age.  Raises InvalidInput where a sum does not fit 64 bits."""
-    ends = ends_key(table, key)
+def aggregate(table: pa.Table, ends: Mask, *, key: PoolKey, rule: Rule) -> pa.Table:
+    """One record a key, of a table sorted by key and age, by where keys end.
+
+    Raises InvalidInput where a sum does not fit 64 bits.
+    """
     if bool(np.all(ends)):
         return table
     last = np.flatnonzero(ends)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import pyarrow as pa
 
 from lake_core.combine.aggregate import aggregate
-from lake_core.combine.groups import whole_keys
+from lake_core.combine.groups import Mask, ends_key, whole_keys
 from lake_core.combine.newest import newest
 from lake_core.combine.rule import Rule
 from lake_core.keys import PoolKey
@@ -15,12 +16,7 @@ from lake_core.keys import PoolKey
 
 def combine(table: pa.Table, key: PoolKey, rule: Rule) -> pa.Table:
     """A table sorted by key and age, in which every key is whole; raises InvalidInput (sums that do not fit)."""
-    match rule.kind:
-        case "upsert":
-            return newest(table, key)
-        case "aggregate":
-            return aggregate(table, key, rule)
-    return table
+    return table if rule.keeps_all else _combined(table, ends_key(table, key), key=key, rule=rule)
 
 
 def combine_stream(tables: Iterable[pa.Table], key: PoolKey, rule: Rule) -> Iterator[pa.Table]:
@@ -28,4 +24,8 @@ def combine_stream(tables: Iterable[pa.Table], key: PoolKey, rule: Rule) -> Iter
     if rule.keeps_all:
         yield from tables
     else:
-        yield from whole_keys(tables, key, lambda table: combine(table, key, rule))
+        yield from whole_keys(tables, key, partial(_combined, key=key, rule=rule))
+
+
+def _combined(table: pa.Table, ends: Mask, *, key: PoolKey, rule: Rule) -> pa.Table:
+    return newest(table, ends) if rule.kind == "upsert" else aggregate(table, ends, key=key, rule=rule)

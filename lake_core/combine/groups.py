@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.keys import PoolKey
+from lake_core.keys.columns import key_at
 
 Mask = npt.NDArray[np.bool_]
 
@@ -33,34 +34,39 @@ def ends_key(table: pa.Table, key: PoolKey) -> Mask:
 def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Mask:
     if pa.types.is_null(left.type):
         return np.ones(len(left), np.bool_)
-    equal = pc.fill_null(pc.equal(left, right), False)
+    equal = pc.equal(left, right)
+    if not (left.null_count or right.null_count or pa.types.is_floating(left.type)):
+        return np.asarray(equal)
+    equal = pc.fill_null(equal, False)
     if pa.types.is_floating(left.type):
         equal = pc.or_(equal, pc.fill_null(pc.and_(pc.is_nan(left), pc.is_nan(right)), False))
     if left.null_count or right.null_count:
         equal = pc.or_(equal, pc.and_(pc.is_null(left), pc.is_null(right)))
-    return np.asarray(
-        equal.to_numpy(zero_copy_only=False) if isinstance(equal, pa.Array) else equal.to_numpy()
-    )
+    return np.asarray(equal)
 
 
 def whole_keys(
-    tables: Iterable[pa.Table], key: PoolKey, combine: Callable[[pa.Table], pa.Table]
+    tables: Iterable[pa.Table], key: PoolKey, combine: Callable[[pa.Table, Mask], pa.Table]
 ) -> Iterator[pa.Table]:
-    """The stream combined, with all records of a key in one table.
+    """The stream combined, with all records of a key in one table; `combine` is told where keys end.
 
     The records of a table's last key wait for the next table; they are combined first, so that a key of very many
     records takes no more memory than one.
     """
     waiting: pa.Table | None = None
     for table in tables:
-        joined = table if waiting is None else pa.concat_tables([waiting, table])
-        if not joined.num_rows:
+        if not table.num_rows:
             continue
-        ends = ends_key(joined, key)
+        joined, ends = table, ends_key(table, key)
+        if waiting is not None:
+            rows = waiting.num_rows
+            joined = pa.concat_tables([waiting, table])
+            begins = key_at(waiting, rows - 1, key) != key_at(table, 0, key)
+            ends = np.concatenate([np.zeros(rows - 1, np.bool_), [begins], ends])
         before = np.flatnonzero(ends[:-1])
         complete = int(before[-1]) + 1 if len(before) else 0
         if complete:
-            yield combine(joined.slice(0, complete))
-        waiting = combine(joined.slice(complete))
+            yield combine(joined.slice(0, complete), ends[:complete])
+        waiting = combine(joined.slice(complete), ends[complete:])
     if waiting is not None:
         yield waiting

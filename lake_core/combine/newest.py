@@ -6,14 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake_core.combine.groups import ends_key
+from lake_core.combine.groups import Mask
 from lake_core.combine.hidden import DELETED
-from lake_core.keys import PoolKey
 
 
-def newest(table: pa.Table, key: PoolKey) -> pa.Table:
-    """The last record of each key; delete markers are records too."""
-    ends = ends_key(table, key)
+def newest(table: pa.Table, ends: Mask) -> pa.Table:
+    """The last record of each key, by where keys end; delete markers are records too."""
     return table if bool(np.all(ends)) else table.filter(pa.array(ends))
 
 

@@ -19,6 +19,7 @@ import decimal
 import functools
 import operator
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,14 +144,17 @@ class NativeMerge:
     def tables(self) -> Iterator[pa.Table]:
         """All records by key, sequence, place.  Raises Corrupt."""
         stream = self._frame.execute_stream()
-        while (batch := self._next(stream)) is not None:  # ends with the files
-            found = batch.to_pyarrow()
-            if found.num_rows:
-                columns = [
-                    c if c.type == f.type else c.cast(f.type)
-                    for c, f in zip(found.columns, self._schema, strict=True)
-                ]
-                yield pa.Table.from_arrays(columns, schema=self._schema)
+        with ThreadPoolExecutor(1) as ahead:  # it merges the next batch while this one is used
+            coming = ahead.submit(self._next, stream)
+            while (batch := coming.result()) is not None:  # ends with the files
+                coming = ahead.submit(self._next, stream)
+                found = batch.to_pyarrow()
+                if found.num_rows:
+                    columns = [
+                        c if c.type == f.type else c.cast(f.type)
+                        for c, f in zip(found.columns, self._schema, strict=True)
+                    ]
+                    yield pa.Table.from_arrays(columns, schema=self._schema)
 
     def _next(self, stream: Any) -> Any:
         try:
