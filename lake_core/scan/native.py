@@ -18,6 +18,7 @@ import datetime as dt
 import decimal
 import functools
 import operator
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -40,8 +41,11 @@ MOST_INPUTS = 256
 BATCH_ROWS = 8_192
 """Larger ones take more memory, and no less time."""
 
+AHEAD = 8
+"""Batches that are merged before they are asked for: a writer takes as many at once."""
+
 MANY = 16
-"""Of more inputs smaller batches are read: 64 objects of lineitem take 690 MB to compact then, and 860 else."""
+"""Of more inputs smaller batches are read: 64 objects of lineitem take 630 MB to compact then, and 860 else."""
 
 _ABOVE = b"\0"
 
@@ -118,7 +122,7 @@ class NativeMerge:
         config = (
             datafusion.SessionConfig()
             .with_target_partitions(max(len(inputs), 2))
-            .with_batch_size(BATCH_ROWS if len(inputs) <= MANY else BATCH_ROWS // 2)
+            .with_batch_size(BATCH_ROWS if len(inputs) <= MANY else BATCH_ROWS // 4)
             .set("datafusion.optimizer.prefer_existing_sort", "true")
             .set("datafusion.optimizer.repartition_file_scans", "false")
             .set("datafusion.optimizer.enable_round_robin_repartition", "false")
@@ -148,18 +152,26 @@ class NativeMerge:
 
     def tables(self) -> Iterator[pa.Table]:
         """All records by key, sequence, place.  Raises Corrupt."""
+        for batch in self._batches():
+            found = batch.to_pyarrow()
+            if found.num_rows:
+                columns = [
+                    c if c.type == f.type else c.cast(f.type)
+                    for c, f in zip(found.columns, self._schema, strict=True)
+                ]
+                yield pa.Table.from_arrays(columns, schema=self._schema)
+
+    def _batches(self) -> Iterator[Any]:
+        """The merge goes on in a thread of its own while batches are used, since they are used in bursts."""
         stream = self._context.execute(self._plan, 0)
-        with ThreadPoolExecutor(1) as ahead:  # it merges the next batch while this one is used
-            coming = ahead.submit(self._next, stream)
-            while (batch := coming.result()) is not None:  # ends with the files
-                coming = ahead.submit(self._next, stream)
-                found = batch.to_pyarrow()
-                if found.num_rows:
-                    columns = [
-                        c if c.type == f.type else c.cast(f.type)
-                        for c, f in zip(found.columns, self._schema, strict=True)
-                    ]
-                    yield pa.Table.from_arrays(columns, schema=self._schema)
+        thread = ThreadPoolExecutor(1)
+        try:
+            coming = deque(thread.submit(self._next, stream) for _ in range(AHEAD))
+            while (batch := coming.popleft().result()) is not None:  # ends with the files
+                coming.append(thread.submit(self._next, stream))
+                yield batch
+        finally:
+            thread.shutdown(cancel_futures=True)
 
     def _next(self, stream: Any) -> Any:
         try:
