@@ -12,26 +12,14 @@ line:
 
 from __future__ import annotations
 
-import os
-from datetime import datetime
 from typing import Any
 
-from airflow.sdk import dag, task
+from airflow.sdk import task
 
-from dags.defaults import DEFAULT_ARGS, PARAMS
+from dags.defaults import agent
 
 
-@dag(
-    dag_id="lake_compact",
-    schedule=os.environ.get("LAKE_COMPACT_SCHEDULE", "15 * * * *") or None,
-    start_date=datetime(2026, 1, 1),
-    catchup=False,
-    max_active_runs=1,
-    default_args=DEFAULT_ARGS,
-    params=PARAMS,
-    tags=["lake"],
-    doc_md=__doc__,
-)
+@agent("compact", usually="15 * * * *", doc=__doc__)
 def lake_compact() -> None:
     @task
     def find(params: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,12 +1,13 @@
-"""What all agents have in common: how their tasks are tried again, and the parameters of the trigger form."""
+"""What all agents have in common: how tasks are tried again, the trigger form, how a DAG is scheduled."""
 
 from __future__ import annotations
 
 import os
-from datetime import timedelta
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
-from airflow.sdk import ExceptionRetryPolicy, Param, RetryAction, RetryRule
+from airflow.sdk import ExceptionRetryPolicy, Param, RetryAction, RetryRule, dag
 
 # trying again cannot help: somebody must mend the input or the lake
 FINAL = [f"lake_core.errors.{name}" for name in ("InvalidInput", "NotFound", "Corrupt")]
@@ -30,3 +31,23 @@ PARAMS = {
     ),
     "dry_run": Param(False, type="boolean", title="Dry run", description="Print the plan, change nothing"),
 }
+
+
+def agent(
+    name: str, *, usually: str, doc: str | None, params: Mapping[str, Param] | None = None
+) -> Callable[[Callable[[], None]], Callable[[], Any]]:
+    """The DAG `lake_NAME`, one run at a time.
+
+    Scheduled by LAKE_NAME_SCHEDULE in the environment, `usually` where that is not set; empty: by hand only.
+    """
+    return dag(
+        dag_id=f"lake_{name}",
+        schedule=os.environ.get(f"LAKE_{name.upper()}_SCHEDULE", usually) or None,
+        start_date=datetime(2026, 1, 1),
+        catchup=False,
+        max_active_runs=1,
+        default_args=DEFAULT_ARGS,
+        params=PARAMS | dict(params or {}),
+        tags=["lake"],
+        doc_md=doc,
+    )

@@ -15,13 +15,11 @@ form and from the command line:
 
 from __future__ import annotations
 
-import os
-from datetime import datetime
 from typing import Any
 
-from airflow.sdk import Param, dag, task
+from airflow.sdk import Param, task
 
-from dags.defaults import DEFAULT_ARGS, PARAMS
+from dags.defaults import agent
 
 WAIT = Param(
     True,
@@ -31,17 +29,7 @@ WAIT = Param(
 )
 
 
-@dag(
-    dag_id="lake_ingest",
-    schedule=os.environ.get("LAKE_INGEST_SCHEDULE", "*/5 * * * *") or None,
-    start_date=datetime(2026, 1, 1),
-    catchup=False,
-    max_active_runs=1,
-    default_args=DEFAULT_ARGS,
-    params=PARAMS | {"wait": WAIT},
-    tags=["lake"],
-    doc_md=__doc__,
-)
+@agent("ingest", usually="*/5 * * * *", doc=__doc__, params={"wait": WAIT})
 def lake_ingest() -> None:
     @task
     def find(params: dict[str, Any]) -> list[dict[str, Any]]:
