@@ -61,3 +61,10 @@ def test_a_record_that_is_found_ends_the_search(tmp_path: Path, opened: list[str
     assert pool.branch().delete(where="v = 10").transaction is not None
     assert len(opened) == 1
     assert set(pool.at().to_table()["v"].to_pylist()) == {0}
+
+
+def test_in_an_upsert_pool_what_was_overwritten_is_not_there(tmp_path: Path) -> None:
+    pool = filled(tmp_path, loads=1, kind="upsert")
+    pool.branch().append(pa.table({"k": [0], "v": [5]}))
+    assert pool.branch().delete(where="k = 0 and v = 0").transaction is None
+    assert pool.branch().delete(where="k = 0 and v = 5").transaction is not None
