@@ -14,9 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -34,6 +31,7 @@ from lake_core.maintenance import tombstones
 from lake_core.maintenance.compact import compact_pool, plan_pool
 from lake_core.pool import Pool
 from lake_core.records import Transaction
+from tests.acceptance.killing import kill_at_random
 
 POOLS = {"kept": "append", "newest": "upsert"}
 ROLES = {"load": 2, "upsert": 2, "delete": 2, "replace": 1, "compact": 2, "apply": 1}
@@ -206,37 +204,13 @@ def stress(uri: str, *, seconds: float, folder: Path, moment: float, pause: floa
     lake = Lake.create(uri)
     for name, kind in POOLS.items():
         lake.create_pool(name, key="k", kind=kind, settings=SETTINGS)
-    chance = random.Random(1)
-    started = 0
-    running: list[tuple[str, subprocess.Popen[bytes]]] = []
-
-    def start(role: str) -> None:
-        nonlocal started
-        started += 1
-        words = [role, uri, str(folder / f"{role}{started}"), str(started), str(pause)]
-        command = [sys.executable, "-m", "tests.acceptance.killed_actors", "--role", *words]
-        running.append((role, subprocess.Popen(command)))
-
-    killed = 0
-    try:
-        for role, count in ROLES.items():
-            for _ in range(count):
-                start(role)
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            time.sleep(moment * chance.random() * 2)
-            role, process = running.pop(chance.randrange(len(running)))
-            assert process.poll() is None, f"a {role} ended by itself: {process.returncode}"
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            killed += 1
-            start(role)
-        for role, process in running:
-            assert process.poll() is None, f"a {role} ended by itself: {process.returncode}"
-    finally:
-        for _, process in running:
-            process.kill()
-            process.wait()
+    killed = kill_at_random(
+        "tests.acceptance.killed_actors",
+        [role for role, count in ROLES.items() for _ in range(count)],
+        lambda role, number: [uri, str(folder / f"{role}{number}"), str(number), str(pause)],
+        seconds=seconds,
+        moment=moment,
+    )
     notes = [line.split() for path in folder.iterdir() for line in path.read_text().splitlines()]
     acknowledged = {(line[1], line[2]) for line in notes if line[0] == "done" and len(line) == 3}
     counted = check(Lake.open(uri), acknowledged)

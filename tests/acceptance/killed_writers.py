@@ -14,9 +14,6 @@ import argparse
 import collections
 import json
 import os
-import random
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,6 +24,7 @@ import pyarrow as pa
 
 from lake_core.lake import Lake
 from lake_core.maintenance.compact import compact_pool, plan_pool
+from tests.acceptance.killing import kill_at_random
 
 POOL = "killed"
 KEYS = 10
@@ -93,40 +91,18 @@ def stress(
     """Runs it all and checks; what happened.  Raises AssertionError."""
     lake = Lake.create(uri, options=options())
     lake.create_pool(POOL, key="k")
-    chance = random.Random(1)
-    started = 0
-    running: list[tuple[str, subprocess.Popen[bytes]]] = []
 
-    def start(role: str) -> None:
-        nonlocal started
-        started += 1
-        notes = str(folder / f"{role}{started}")
-        words = {"tend": [role, uri], "compact": [role, uri, notes]}.get(
-            role, [role, uri, f"w{started}", notes]
-        )
-        command = [sys.executable, "-m", "tests.acceptance.killed_writers", "--role", *words]
-        running.append((role, subprocess.Popen(command)))
+    def words(role: str, number: int) -> list[str]:
+        notes = str(folder / f"{role}{number}")
+        return {"tend": [uri], "compact": [uri, notes]}.get(role, [uri, f"w{number}", notes])
 
-    killed = 0
-    try:
-        for _ in range(writers):
-            start("write")
-        start("tend")
-        for _ in range(compactors):
-            start("compact")
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            time.sleep(moment * chance.random() * 2)
-            role, process = running.pop(chance.randrange(len(running)))
-            assert process.poll() is None, f"a {role} ended by itself: {process.returncode}"
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            killed += 1
-            start(role)
-    finally:
-        for _, process in running:
-            process.kill()
-            process.wait()
+    killed = kill_at_random(
+        "tests.acceptance.killed_writers",
+        [*["write"] * writers, "tend", *["compact"] * compactors],
+        words,
+        seconds=seconds,
+        moment=moment,
+    )
     before = time.monotonic()
     fresh = Lake.open(uri, options=options())
     result = fresh.pool(POOL).branch().append(batch("last", 0))
