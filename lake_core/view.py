@@ -47,8 +47,8 @@ class View:
     n: int
     branch: str
     state: PoolState
-    sub: str = ""
-    now: float = 0.0
+    sub: str
+    now: float
 
     @property
     def key(self) -> PoolKey:

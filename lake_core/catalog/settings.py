@@ -171,10 +171,10 @@ def check_settings(changes: Mapping[str, str], *, kind: str, key: PoolKey) -> No
         if setting is None:
             raise InvalidInput(f"setting {name!r} is unknown; there are: {', '.join(KNOWN)}, type.FIELD")
         try:
-            setting.parse(text)
+            value = setting.parse(text)
         except ValueError as error:
             raise InvalidInput(f"setting {name}={text}: {error}") from error
-        if name == "age_off" and kind == "aggregate" and text.rpartition(":")[0] not in key.names:
+        if name == "age_off" and kind == "aggregate" and value[0] not in key.names:
             raise InvalidInput(
                 f"setting {name}={text}: in an aggregate pool it must name a field of the key ({key})"
             )

@@ -19,6 +19,10 @@ from lake_core.commits.reference import Reference
 from lake_core.conditions import may_hold, must_hold
 from lake_core.keys import KeyRange
 from lake_core.records.conditions import Condition
+from lake_core.records.transactions import sequence
+
+NEVER = 1 << 40
+"""An entry that no journal reaches."""
 
 SchemaOf = Callable[[str], pa.Schema]
 """A schema by its id."""
@@ -86,6 +90,14 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
             return True
         schema = schema_of(reference.schema)
         return must_hold(self.condition, schema, reference.columns, records=reference.records)
+
+
+def newer_than_all(
+    id: str, span: KeyRange, condition: Condition | None, *, time: int = 0, reason: str = ""
+) -> Tombstone:
+    """As of a delete that comes after everything: for what no journal holds, and is asked like a delete."""
+    seq = sequence(NEVER)
+    return Tombstone(id, NEVER, seq, NEVER, "", time, span.low, span.high, condition=condition, reason=reason)
 
 
 def covering(

@@ -9,13 +9,12 @@ import pyarrow.compute as pc
 from lake_core.combine import Rule
 from lake_core.commits import PoolState
 from lake_core.commits.landing import still_covered
-from lake_core.commits.tombstone import Tombstone
+from lake_core.commits.tombstone import newer_than_all
 from lake_core.conditions import check, holds, key_range, parse, top_level
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.records import AddTombstone
 from lake_core.records.conditions import Condition
-from lake_core.records.transactions import sequence
 from lake_core.scan.plan import plan_scan, united_schema
 from lake_core.scan.scan import scan
 from lake_core.store import Store
@@ -83,8 +82,7 @@ def finds(
     Statistics decide first; then so many records are read.  Raises ObjectMissing, Corrupt, Unavailable.
     """
     span, condition = erasure.span, erasure.condition
-    last = Tombstone("", 1 << 60, sequence(1 << 40), 0, "", 0, span.low, span.high, condition)
-    candidates = tuple(still_covered(state, state.branches[branch], last))
+    candidates = still_covered(state, state.branches[branch], newer_than_all("", span, condition))
     if not candidates:
         return False
     columns = list(top_level(condition)) if condition is not None else key.names[:1]

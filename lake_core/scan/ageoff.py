@@ -13,16 +13,14 @@ import datetime as dt
 
 import pyarrow as pa
 
-from lake_core.commits.tombstone import Tombstone
+from lake_core.commits.tombstone import Tombstone, newer_than_all
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Instant, Value, encode_value, key_class
+from lake_core.keys.ranges import EVERYTHING
 from lake_core.objects.types import is_json
 from lake_core.records.conditions import Compare
-from lake_core.records.transactions import sequence
 
 NAME = "age-off"
-_NEVER = 1 << 40
-"""An entry that no journal reaches."""
 
 
 def age_off(policy: tuple[str, float] | None, schema: pa.Schema, *, now: float) -> tuple[Tombstone, ...]:
@@ -39,11 +37,7 @@ def age_off(policy: tuple[str, float] | None, schema: pa.Schema, *, now: float) 
         return ()
     condition = Compare((name,), "<", encode_value(_value(now - seconds, kind, name)))
     reason = f"age_off={name}:{seconds:g}s"
-    return (
-        Tombstone(
-            NAME, _NEVER, sequence(_NEVER), _NEVER, "", int(now * 1e6), condition=condition, reason=reason
-        ),
-    )
+    return (newer_than_all(NAME, EVERYTHING, condition, time=int(now * 1e6), reason=reason),)
 
 
 def _value(moment: float, kind: str, name: str) -> Value:
