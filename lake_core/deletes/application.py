@@ -30,9 +30,9 @@ MOST_TOMBSTONES = 64
 @dataclass(frozen=True)
 class Policy:
     """Times in microseconds since 1970: tombstones up to `due` are applied, those of replaces up to `forget`
-    may be retired."""
+    may be retired.  Without `due` all are, also those of writers whose clock is ahead."""
 
-    due: int
+    due: int | None
     forget: int
 
 
@@ -63,7 +63,11 @@ def plan_application(
     ordered = sorted(held.tombstones.values(), key=lambda t: t.seq)
     too_many = max(0, len(ordered) - MOST_TOMBSTONES)
     reached = {t.id: still_covered(state, held, t) for t in ordered}
-    due = [t for i, t in enumerate(ordered) if reached[t.id] and (t.time <= policy.due or i < too_many)]
+    due = [
+        t
+        for i, t in enumerate(ordered)
+        if reached[t.id] and (policy.due is None or t.time <= policy.due or i < too_many)
+    ]
     covered: dict[tuple[str, bytes], Reference] = {}
     suspects: dict[tuple[str, bytes], Reference] = {}
     for tombstone in due:

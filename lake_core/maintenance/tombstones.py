@@ -63,9 +63,8 @@ class Applied:
 
 def policy_of(branch: Branch, *, now: float, at_once: bool = False) -> Policy:
     """The pool's policy at a time; `at_once`: everything is due, whatever its age."""
-    apply = 0.0 if at_once else branch.settings["delete.apply"]
     return Policy(
-        due=int((now - apply) * 1_000_000),
+        due=None if at_once else int((now - branch.settings["delete.apply"]) * 1_000_000),
         forget=int((now - branch.settings["delete.remember"]) * 1_000_000),
     )
 

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 from unittest.mock import patch
 
@@ -36,6 +37,7 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_key
 from lake_core.lake import Lake
 from lake_core.maintenance import tombstones
+from lake_core.naming import IdSource
 from lake_core.objects import write
 from lake_core.outcomes import Job
 from lake_core.pool import Pool
@@ -46,6 +48,7 @@ from lake_core.store.memory import MemoryStore
 
 Record = dict[str, Any]
 
+NOW = 1_800_000_000.0
 FUNCTIONS = {"v": "sum", "low": "min", "high": "max", "n": "count", "one": "first", "end": "last"}
 KINDS = ("append", "upsert", "aggregate")
 SCHEMA = pa.schema(
@@ -200,9 +203,12 @@ class LakeMachine(RuleBasedStateMachine):
         native=st.booleans(),
         group=st.integers(1, 5),
         memory=st.sampled_from(["1", "700", "1MiB"]),
+        seed=st.integers(0, 99),
         loads=st.lists(LOADS, min_size=2, max_size=5),
     )
-    def begin_lake(self, key: str, native: bool, group: int, memory: str, loads: list[list[Record]]) -> None:
+    def begin_lake(
+        self, key: str, native: bool, group: int, memory: str, seed: int, loads: list[list[Record]]
+    ) -> None:
         self.folder = tempfile.mkdtemp()
         self.patches = [
             patch.object(scanning, "FEWEST_NATIVE", 0 if native else 1 << 60),
@@ -211,7 +217,9 @@ class LakeMachine(RuleBasedStateMachine):
         for one in self.patches:
             one.start()
         self.store: Store = LocalStore(self.folder) if native else MemoryStore()
-        self.lake = Lake.create_on(self.store)
+        # which of two began first may be decided by their ids: these must be the same when a run is repeated
+        self.ids = IdSource(clock=lambda: NOW, entropy=Random(seed).randbytes)
+        self.lake = Lake.create_on(self.store, ids=self.ids)
         for kind in KINDS:
             self.lake.create_pool(
                 kind,
@@ -373,7 +381,7 @@ class LakeMachine(RuleBasedStateMachine):
 
     def apply_to(self, kind: str, later: bool) -> None:
         branch = self.pool(kind).branch()
-        done = tombstones.apply(branch, now=time.time() + (1e6 if later else 0), at_once=True)
+        done = tombstones.apply(branch, now=NOW + (1e6 if later else 0), at_once=True)
         self.tips[kind] = branch.history.load().n
         held = self.pool(kind).at().tombstones
         assert len(held) == done.left
@@ -437,11 +445,11 @@ class LakeMachine(RuleBasedStateMachine):
     @rule(kind=st.sampled_from(KINDS))
     def checkpoint(self, kind: str) -> None:
         journal = self.pool(kind).history.journal
-        write_state(journal, journal.load(), id=self.lake.ids.new(), now=time.time())
+        write_state(journal, journal.load(), id=self.lake.ids.new(), now=NOW)
 
     @rule()
     def open_anew(self) -> None:
-        self.lake = Lake.open_on(self.store)
+        self.lake = Lake.open_on(self.store, ids=self.ids)
 
     @rule(
         kind=st.sampled_from(KINDS),
