@@ -115,6 +115,19 @@ class Agent:
         assert self.wait(run) == "success", self.services.api.run_url(DAG, run)
         return run
 
+    def run_dag(self, dag: str, **conf: Any) -> str:
+        """A run of any DAG, let loose if it was not, that must succeed; its id."""
+        api = self.services.api
+        api.wait_for_dag(dag)
+        api.set_paused(dag, False)
+        run = api.trigger(dag, conf=conf)
+        assert api.wait(dag, run, seconds=RUN_SECONDS) == "success", api.run_url(dag, run)
+        return run
+
+    def report_of(self, dag: str, **conf: Any) -> dict[str, Any]:
+        """What such a run reports."""
+        return dict(self.services.api.xcom(dag, self.run_dag(dag, **conf), "report"))
+
     def tasks(self, run: str, task: str) -> list[dict[str, Any]]:
         """The instances of a task, mapped ones each."""
         return [found for found in self.services.api.tasks(DAG, run) if found["task_id"] == task]

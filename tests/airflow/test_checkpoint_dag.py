@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.airflow.conftest import RUN_SECONDS, Agent
+from tests.airflow.conftest import Agent
 
 pytestmark = pytest.mark.airflow
 
@@ -16,12 +16,10 @@ DAG = "lake_checkpoint"
 
 def run(agent: Agent, **conf: Any) -> dict[str, str]:
     """A run that must succeed; the state of each of its tasks."""
-    api = agent.services.api
-    api.wait_for_dag(DAG)
-    api.set_paused(DAG, False)
-    run_id = api.trigger(DAG, conf=conf)
-    assert api.wait(DAG, run_id, seconds=RUN_SECONDS) == "success", api.run_url(DAG, run_id)
-    return {task["task_id"]: task["state"] for task in api.tasks(DAG, run_id)} | {"run": run_id}
+    run_id = agent.run_dag(DAG, **conf)
+    return {task["task_id"]: task["state"] for task in agent.services.api.tasks(DAG, run_id)} | {
+        "run": run_id
+    }
 
 
 def test_pools_that_have_grown_are_kept_and_others_cost_no_spark(agent: Agent) -> None:

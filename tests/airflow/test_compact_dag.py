@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pyarrow as pa
 import pytest
 
-from tests.airflow.conftest import RUN_SECONDS, Agent
+from tests.airflow.conftest import Agent
 
 pytestmark = pytest.mark.airflow
 
@@ -19,15 +21,7 @@ def test_pools_with_work_are_compacted_while_the_others_are_passed_by(agent: Age
         for n in range(count):
             pool.branch().append(pa.table({"k": [1, 2], "n": [n, n]}))
     before = {name: agent.lake.pool(name).at().to_table() for name in loads}
-    api = agent.services.api
-    api.wait_for_dag(DAG)
-    api.set_paused(DAG, False)
-
-    def run(**conf: object) -> dict[str, object]:
-        run_id = api.trigger(DAG, conf={"pools": list(loads), **conf})
-        assert api.wait(DAG, run_id, seconds=RUN_SECONDS) == "success", api.run_url(DAG, run_id)
-        return dict(api.xcom(DAG, run_id, "report"))
-
+    run = partial(agent.report_of, DAG, pools=list(loads))
     assert run(dry_run=True)["pools"] == 0
     done = run()
     assert (done["pools"], done["jobs"], done["inputs"], done["objects"]) == (2, 2, 24, 2)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pyarrow as pa
 import pytest
 
 from lake_core.lake import Lake
-from tests.airflow.conftest import RUN_SECONDS, Agent
+from tests.airflow.conftest import Agent
 
 pytestmark = pytest.mark.airflow
 
@@ -22,15 +24,7 @@ def test_what_is_due_goes_out_of_the_objects_and_what_is_young_stays(agent: Agen
         if name != "never":
             pool.branch().delete(where="n = 1 or k = 2")
     before = {name: agent.lake.pool(name).at().to_table() for name in POOLS}
-    api = agent.services.api
-    api.wait_for_dag(DAG)
-    api.set_paused(DAG, False)
-
-    def run(**conf: object) -> dict[str, object]:
-        run_id = api.trigger(DAG, conf={"pools": list(POOLS), **conf})
-        assert api.wait(DAG, run_id, seconds=RUN_SECONDS) == "success", api.run_url(DAG, run_id)
-        return dict(api.xcom(DAG, run_id, "report"))
-
+    run = partial(agent.report_of, DAG, pools=list(POOLS))
     assert run(dry_run=True)["pools"] == 0
     done = run()
     assert (done["pools"], done["rewritten"], done["retired"], done["left"]) == (1, 3, 1, 0)

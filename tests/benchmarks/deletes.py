@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.benchmarks import data
+from tests.benchmarks.compacted import KEY, delta_table, lance_table, tables
 from tests.benchmarks.measure import Measure, run, timed
 from tests.benchmarks.peers import FOLDER, install
 
@@ -19,7 +20,6 @@ RANGE = (100_000, 104_000)
 """Of 400,000 parts: 1% of the records."""
 CONDITION = "l_suppkey <= 200"
 """Of 20,000 suppliers."""
-KEY = "l_partkey,l_orderkey,l_linenumber"
 
 
 def delete(path: str, what: str) -> dict[str, Any]:
@@ -80,52 +80,6 @@ def upsert(path: str) -> dict[str, Any]:
     return answer | {"records": done.records, "note": f"{done.size / 1e6:.1f} MB written"}
 
 
-def peer_upsert(name: str, path: str) -> dict[str, Any]:
-    """The same upsert by another format; the note says what its scan costs before and afterwards."""
-    sys.path.append(str(FOLDER))
-    import pyarrow.parquet as pq
-
-    target, table = data.fresh(f"deletes-{name}"), _upserts(path)
-    stored = (pq.read_table(file).drop_columns(["_seq", "_place"]) for file in _files(path))
-    keys = KEY.split(",")
-    if name == "lance":
-        import lance
-
-        for one in stored:
-            lance.write_dataset(one, target, mode="append")
-        dataset = lance.dataset(target)
-        before = _read(dataset.to_batches())
-        with timed(answer := {}):
-            merge = dataset.merge_insert(keys).when_matched_update_all().when_not_matched_insert_all()
-            merge.execute(table)
-        after = _read(dataset.to_batches())
-    else:
-        import deltalake
-
-        for one in stored:
-            deltalake.write_deltalake(target, one, mode="append")
-        delta = deltalake.DeltaTable(target)
-        before = _read(_delta_batches(delta))
-        matches = " and ".join(f"t.{key} = s.{key}" for key in keys)
-        with timed(answer := {}):
-            merge = delta.merge(table, matches, source_alias="s", target_alias="t")
-            merge.when_matched_update_all().when_not_matched_insert_all().execute()
-        after = _read(_delta_batches(delta))
-    return answer | {"records": table.num_rows, "note": f"scan after / before {after / before:.2f}"}
-
-
-def _delta_batches(delta: Any) -> Any:
-    import deltalake
-
-    return deltalake.QueryBuilder().register("t", delta).execute("select * from t")
-
-
-def _read(batches: Any) -> float:
-    with timed(answer := {}):
-        assert sum(batch.num_rows for batch in batches)
-    return float(answer["seconds"])
-
-
 def apply(path: str, what: str) -> dict[str, Any]:
     """The agent's work on a delete; how much is rewritten."""
     import time
@@ -148,73 +102,64 @@ def apply(path: str, what: str) -> dict[str, Any]:
 def peer(name: str, path: str, what: str) -> dict[str, Any]:
     """The same delete by another format, its table open."""
     sys.path.append(str(FOLDER))
-    import pyarrow.parquet as pq
-
-    target = data.fresh(f"deletes-{name}")
     where = f"l_partkey >= {RANGE[0]} and l_partkey < {RANGE[1]}" if what == "range" else CONDITION
-    records = 0
-    tables = (pq.read_table(file).drop_columns(["_seq", "_place"]) for file in _files(path))
+    table, count = _peer(name, path)
+    before = count()
+    with timed(answer := {}):
+        table.delete(where)
+    return answer | {"records": before - count(), "note": _milliseconds(answer)}
+
+
+def _peer(name: str, path: str) -> tuple[Any, Callable[[], int]]:
+    """Another format's table of the same records, and what counts them."""
     if name == "lance":
-        import lance
+        dataset = lance_table(path, "deletes-lance")
+        return dataset, dataset.count_rows
+    delta = delta_table(path, "deletes-deltalake")
+    return delta, delta.count
 
-        for table in tables:
-            records += table.num_rows
-            lance.write_dataset(table, target, mode="append")
-        dataset = lance.dataset(target)
-        with timed(answer := {}):
-            dataset.delete(where)
-        left = dataset.count_rows()
-    else:
-        import deltalake
 
-        for table in tables:
-            records += table.num_rows
-            deltalake.write_deltalake(target, table, mode="append")
-        delta = deltalake.DeltaTable(target)
-        with timed(answer := {}):
-            delta.delete(where)
-        left = int(delta.count())
-    return answer | {"records": records - left, "note": _milliseconds(answer)}
+def peer_upsert(name: str, path: str) -> dict[str, Any]:
+    """The same upsert by another format; the note says what its scan costs before and afterwards."""
+    sys.path.append(str(FOLDER))
+    table, _ = _peer(name, path)
+    new, keys = _upserts(path), KEY.split(",")
+    before = _read(_batches(name, table))
+    with timed(answer := {}):
+        if name == "lance":
+            merge = table.merge_insert(keys).when_matched_update_all().when_not_matched_insert_all()
+            merge.execute(new)
+        else:
+            matches = " and ".join(f"t.{key} = s.{key}" for key in keys)
+            merge = table.merge(new, matches, source_alias="s", target_alias="t")
+            merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    after = _read(_batches(name, table))
+    return answer | {"records": new.num_rows, "note": f"scan after / before {after / before:.2f}"}
+
+
+def _batches(name: str, table: Any) -> Any:
+    if name == "lance":
+        return table.to_batches()
+    import deltalake
+
+    return deltalake.QueryBuilder().register("t", table).execute("select * from t")
+
+
+def _read(batches: Any) -> float:
+    with timed(answer := {}):
+        assert sum(batch.num_rows for batch in batches)
+    return float(answer["seconds"])
 
 
 def _upserts(path: str) -> Any:
     """Every hundredth of the pool's records, changed."""
     import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
-    parts = []
-    for file in _files(path):
-        table = pq.read_table(file).drop_columns(["_seq", "_place"])
-        parts.append(table.take(pa.array(range(0, table.num_rows, 100))))
-    table = pa.concat_tables(parts)
+    table = pa.concat_tables(t.take(pa.array(range(0, t.num_rows, 100))) for t in tables(path))
     place = table.schema.get_field_index("l_quantity")
     changed = pc.add(table.column("l_quantity"), pa.scalar(1, table.schema.field(place).type))
     return table.set_column(place, table.schema.field(place), changed.cast(table.schema.field(place).type))
-
-
-def _files(path: str) -> list[str]:
-    """The compacted pool's objects."""
-    from lake_core.lake import Lake
-
-    view = Lake.open(path).pool("lineitem").at()
-    return [f"{path}/{view.object_name(r)}" for r in view.references]
-
-
-def make(path: str, kind: str) -> dict[str, Any]:
-    """The compacted pool, keyed by part, order and line."""
-    from lake_core.lake import Lake
-
-    pool = Lake.create(path).create_pool(
-        "lineitem",
-        key=KEY,
-        kind=kind,
-        settings={"load.memory": "2GiB"},
-    )
-    for file in data.lineitem(2.0):
-        pool.branch().load([file])
-    pool.branch().compact(pool.at().references, outputs=4)
-    return {"seconds": 1.0, "records": pool.at().records}
 
 
 def _copy(source: str, name: str) -> str:
@@ -232,8 +177,8 @@ def measures() -> Iterator[Measure]:
     install()
     module = "tests.benchmarks.deletes:"
     append, upserts = data.fresh("deletes-append"), data.fresh("deletes-upsert")
-    run("make", module + "make", append, "append")
-    run("make", module + "make", upserts, "upsert")
+    run("make", "tests.benchmarks.compacted:make", append, "append")
+    run("make", "tests.benchmarks.compacted:make", upserts, "upsert")
     for what in ("range", "condition"):
         yield run(f"lake, delete 1% by {what}", module + "delete", append, what)
         for name in ("lance", "deltalake"):

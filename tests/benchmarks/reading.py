@@ -14,24 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks import data
+from tests.benchmarks.compacted import delta_table, files, lance_table
 from tests.benchmarks.measure import Measure, run
 from tests.benchmarks.peers import FOLDER, install
 
 LOOKUPS = 60
 SHARES = {"52 records": 52 / 12e6, "0.01%": 0.0001, "0.1%": 0.001, "0.5%": 0.005}
-
-
-def make(path: str) -> dict[str, Any]:
-    """The compacted pool, keyed by (l_partkey, l_orderkey, l_linenumber): the first field is drawn from evenly."""
-    from lake_core.lake import Lake
-
-    pool = Lake.create(path).create_pool(
-        "lineitem", key="l_partkey,l_orderkey,l_linenumber", settings={"load.memory": "2GiB"}
-    )
-    for file in data.lineitem(2.0):
-        pool.branch().load([file])
-    pool.branch().compact(pool.at().references, outputs=4)
-    return {"seconds": 1.0, "records": pool.at().records}
 
 
 def _ranges(path: str, share: float) -> list[tuple[int, int]]:
@@ -81,18 +69,11 @@ def _lake(path: str) -> Look:
     return look
 
 
-def _files(path: str) -> list[str]:
-    from lake_core.lake import Lake
-
-    view = Lake.open(path).pool("lineitem").at()
-    return [f"{path}/{view.object_name(r)}" for r in view.references]
-
-
 def _duckdb(path: str) -> Look:
     import duckdb
 
     connection = duckdb.connect(config={"threads": 2})
-    names = ", ".join(f"'{name}'" for name in _files(path))
+    names = ", ".join(f"'{name}'" for name in files(path))
     query = f"select * from read_parquet([{names}]) where l_partkey >= ? and l_partkey < ?"
 
     def look(low: int, high: int) -> int:
@@ -109,7 +90,7 @@ def _datafusion(path: str) -> Look:
     context = datafusion.SessionContext(config)
     folder = data.fresh("reading-datafusion")
     Path(folder).mkdir(parents=True)
-    for file in _files(path):
+    for file in files(path):
         (Path(folder) / Path(file).name).symlink_to(file)
     context.register_parquet("t", folder)
 
@@ -123,7 +104,7 @@ def _datafusion(path: str) -> Look:
 def _polars(path: str) -> Look:
     import polars
 
-    frame = polars.scan_parquet(_files(path))
+    frame = polars.scan_parquet(files(path))
 
     def look(low: int, high: int) -> int:
         wanted = (polars.col("l_partkey") >= low) & (polars.col("l_partkey") < high)
@@ -134,12 +115,8 @@ def _polars(path: str) -> Look:
 
 def _deltalake(path: str) -> Look:
     import deltalake
-    import pyarrow.parquet as pq
 
-    target = data.fresh("reading-delta")
-    for file in _files(path):
-        deltalake.write_deltalake(target, pq.read_table(file), mode="append")
-    table = deltalake.DeltaTable(target)
+    table = delta_table(path, "reading-delta")
 
     def look(low: int, high: int) -> int:
         builder = deltalake.QueryBuilder().register("t", table)
@@ -150,13 +127,7 @@ def _deltalake(path: str) -> Look:
 
 
 def _lance(path: str) -> Look:
-    import lance
-    import pyarrow.parquet as pq
-
-    target = data.fresh("reading-lance")
-    for file in _files(path):
-        lance.write_dataset(pq.read_table(file).drop_columns(["_seq", "_place"]), target, mode="append")
-    dataset = lance.dataset(target)
+    dataset = lance_table(path, "reading-lance")
     dataset.create_scalar_index("l_partkey", "BTREE")
 
     def look(low: int, high: int) -> int:
@@ -179,7 +150,7 @@ def measures() -> Iterator[Measure]:
     """Every reader for every share."""
     install()
     path = data.fresh("reading")
-    run("make", "tests.benchmarks.reading:make", path)
+    run("make", "tests.benchmarks.compacted:make", path)
     for share, part in SHARES.items():
         for reader in READERS:
             yield run(f"{reader}, {share}", "tests.benchmarks.reading:read", reader, path, str(part))
