@@ -28,6 +28,7 @@ from lake_core.scan.clusters import clusters
 from lake_core.scan.covered import fields_of
 from lake_core.scan.plan import batch_rows, overlap_depth
 from lake_core.scan.scan import visible, with_markers
+from lake_core.scan.streams import Reading
 from lake_core.store import Store
 
 SMALLEST_PIECE = 16 << 20
@@ -146,19 +147,16 @@ def rewrite(work: Compaction, piece: int, store: Store, *, new_id: Callable[[], 
 
 def _records(work: Compaction, span: KeyRange, store: Store) -> Iterator[pa.Table]:
     inside = [r for r in work.inputs if r.span.overlaps(span)]
-    rows = batch_rows(overlap_depth(tuple(inside)))
+    reading = Reading(
+        store, work.pool.id, work.pool.key, span, work.schema, batch_rows(overlap_depth(tuple(inside)))
+    )
     for cluster in clusters(inside):
         tables = visible(
             {r: covering(work.tombstones, r, work.schemas.__getitem__) for r in cluster},
-            store,
-            pool=work.pool.id,
-            span=span,
-            key=work.pool.key,
-            schema=work.schema,
+            reading,
             rule=work.rule,
             schemas=work.schemas,
             ordered=True,
-            batch_rows=rows,
         )
         if work.rule.kind == "upsert" and not work.keeps_markers:
             tables = (without_markers(table) for table in tables)

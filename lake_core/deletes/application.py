@@ -20,7 +20,7 @@ from lake_core.commits.tombstone import Tombstone, covering
 from lake_core.keys import PoolKey
 from lake_core.scan.covered import fields_of, needs_sequences, uncovered
 from lake_core.scan.plan import LARGEST_BATCH, united_schema
-from lake_core.scan.streams import read_reference
+from lake_core.scan.streams import Reading, read_reference
 from lake_core.store import Store
 
 MOST_TOMBSTONES = 64
@@ -122,17 +122,10 @@ def holds_covered(search: Search, store: Store) -> bool:
 
     Raises ObjectMissing, Corrupt, Unavailable.
     """
-    tables = read_reference(
-        search.reference,
-        store,
-        pool=search.pool,
-        span=search.reference.span,
-        key=search.key,
-        schema=search.schema,
-        ordered=needs_sequences(search.tombstones, [search.reference]),
-        batch_rows=LARGEST_BATCH,
-    )
-    for table in tables:
+    span = search.reference.span
+    reading = Reading(store, search.pool, search.key, span, search.schema, LARGEST_BATCH)
+    ordered = needs_sequences(search.tombstones, [search.reference])
+    for table in read_reference(search.reference, reading, ordered=ordered):
         left = uncovered([table], search.tombstones, key=search.key, marks=False)
         if sum(t.num_rows for t in left) < table.num_rows:
             return True

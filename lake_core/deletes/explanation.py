@@ -25,7 +25,7 @@ from lake_core.keys.columns import key_at
 from lake_core.records.transactions import PLACES
 from lake_core.scan.covered import uncovered
 from lake_core.scan.plan import SMALLEST_BATCH
-from lake_core.scan.streams import read_reference
+from lake_core.scan.streams import Reading, read_reference
 from lake_core.store import Store
 
 MOST_VERSIONS = 10_000
@@ -70,19 +70,10 @@ def explain(
 
     Raises ObjectMissing, Corrupt, Unavailable.
     """
+    reading = Reading(store, pool, key, span, schema, SMALLEST_BATCH)
     found: list[Version] = []
     for reference in references:
-        tables = read_reference(
-            reference,
-            store,
-            pool=pool,
-            span=span,
-            key=key,
-            schema=schema,
-            ordered=True,
-            batch_rows=SMALLEST_BATCH,
-        )
-        for table in tables:
+        for table in read_reference(reference, reading, ordered=True):
             for row in range(min(table.num_rows, MOST_VERSIONS - len(found))):
                 found.append(_version(table.slice(row, 1), reference, tombstones, key=key))
     ordered = sorted(found, key=lambda v: v.age)

@@ -1,15 +1,18 @@
 """The order of keys for whole Arrow columns: what `encoding` says of one value, said of a batch at once.
 
-`sort_order` gives the permutation that sorts records by key; equal keys keep their order.  The columns are
-turned into one fixed-width array (a native integer where 8 bytes suffice, else bytes compared by memcmp)
-that NumPy sorts with a stable merge, which finds the runs of inputs that are sorted already: merging k
-sorted streams costs about log2(k) comparisons a record.  Such an array is comparable only within the call
-that made it (strings may be ranks); bounds that must live longer are `encoding`'s bytes.
+`sort_order` gives the permutation that sorts records by key, equal keys keeping their order; `insertion_points`
+where the records of one sorted table come in another.  The columns are turned into one comparable array: each field
+takes as many bits as its values differ in, and where all fields together take no more than 64 that is an array of
+native integers, else bytes compared by memcmp.  NumPy sorts either with a stable merge, which finds the runs of
+inputs that are sorted already: merging k sorted streams costs about log2(k) comparisons a record.  Such an array is
+comparable only within the call that made it; bounds that must live longer are `encoding`'s bytes.
 
-Called by `objects.write` (sorting a load) and `scan.merge` (merging streams).
+Called by `objects.write` (sorting a load), `scan.merge` and `scan.overlay` (merging streams).
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +23,27 @@ from lake_core.keys.encoding import encode_value, from_scalar
 from lake_core.keys.spec import PoolKey
 
 Bytes = npt.NDArray[np.uint8]
+"""Big-endian bytes of shape (records, width)."""
 
 _PADDED_STRING = 64
 """Strings up to this length are compared as padded bytes, longer ones by rank."""
+
+
+@dataclass(frozen=True)
+class _Bits:
+    """A part of keys as numbers of so many bits."""
+
+    values: npt.NDArray[np.uint64]
+    bits: int
+
+    @property
+    def as_bytes(self) -> Bytes:
+        width = -(-self.bits // 8)
+        wide = np.ascontiguousarray(self.values.astype(">u8")).view(np.uint8).reshape(len(self.values), 8)
+        return wide[:, 8 - width :]
+
+
+_Part = _Bits | Bytes
 
 
 def key_at(table: pa.Table | pa.RecordBatch, row: int, key: PoolKey) -> bytes:
@@ -48,78 +69,104 @@ def sort_order(
 
     None where the records are in order already.
     """
-    parts = [
-        part for f in key.fields for part in _column_bytes(table.column(f.name), descending=f.descending)
-    ]
-    parts += [_big_endian(array) for array in then]
-    if not parts or table.num_rows < 2:
-        return None
-    order = _packed(parts)
-    if _is_sorted(order):
+    order = _comparable(table, key, then)
+    if order is None or table.num_rows < 2 or _is_sorted(order):
         return None
     return np.argsort(order, kind="stable")
 
 
-def _packed(parts: list[Bytes]) -> npt.NDArray[np.generic]:
-    """One comparable array from big-endian byte columns of shape (records, width)."""
-    width = sum(part.shape[1] for part in parts)
-    rows = parts[0].shape[0]
-    if width <= 8:
-        packed = np.zeros((rows, 8), np.uint8)
-        packed[:, 8 - width :] = np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
-        return packed.view(">u8").reshape(rows).astype(np.uint64)
-    joined = np.ascontiguousarray(np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0])
-    return joined.view(f"S{width}").reshape(rows)
+def insertion_points(
+    into: pa.Table, table: pa.Table, key: PoolKey
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Before which record of `into` each of `table` comes, behind those of the same key; and whether there is one.
+
+    Both tables are sorted by key and have the same types.
+    """
+    rows = into.num_rows
+    both = pa.concat_tables([into.select(key.names), table.select(key.names)])
+    order = _comparable(both, key, ())
+    if order is None:
+        return np.full(table.num_rows, rows), np.full(table.num_rows, rows > 0)
+    places = np.searchsorted(order[:rows], order[rows:], side="right")
+    same = places > 0
+    same[same] = order[places[same] - 1] == order[rows:][same]
+    return places, same
+
+
+def _comparable(
+    table: pa.Table | pa.RecordBatch, key: PoolKey, then: tuple[npt.NDArray[np.uint64], ...]
+) -> npt.NDArray[np.generic] | None:
+    """One array in the order of keys; None where all are equal."""
+    parts = [
+        part for f in key.fields for part in _column_parts(table.column(f.name), descending=f.descending)
+    ]
+    parts += [_numbers(array) for array in then]
+    parts = [p for p in parts if not isinstance(p, _Bits) or p.bits]
+    if not parts:
+        return None
+    numbers = [p for p in parts if isinstance(p, _Bits)]
+    if len(numbers) == len(parts) and sum(p.bits for p in numbers) <= 64:
+        packed = numbers[0].values
+        for part in numbers[1:]:
+            packed = (packed << np.uint64(part.bits)) | part.values
+        return packed
+    columns = [p.as_bytes if isinstance(p, _Bits) else p for p in parts]
+    joined = np.ascontiguousarray(np.concatenate(columns, axis=1) if len(columns) > 1 else columns[0])
+    return joined.view(f"S{joined.shape[1]}").reshape(len(joined))
 
 
 def _is_sorted(order: npt.NDArray[np.generic]) -> bool:
     return bool(np.all(np.less_equal(order[:-1], order[1:])))
 
 
-def _big_endian(values: npt.NDArray[np.generic]) -> Bytes:
-    swapped = values.astype(values.dtype.newbyteorder(">"), copy=False)
-    return np.ascontiguousarray(swapped).view(np.uint8).reshape(len(values), values.dtype.itemsize)
+def _numbers(values: npt.NDArray[np.generic]) -> _Bits:
+    """Integers in their own order, from the smallest of them on."""
+    if not len(values):
+        return _Bits(np.zeros(0, np.uint64), 0)
+    least = values.min()
+    bits = int(values.max()) - int(least)
+    # two's complement: the difference is right even where it does not fit the type
+    return _Bits(values.astype(np.uint64) - least.astype(np.uint64), bits.bit_length())
 
 
-def _column_bytes(column: pa.ChunkedArray | pa.Array, *, descending: bool) -> list[Bytes]:
-    """Order-preserving bytes of a column: a null flag where there are nulls, then the value."""
+def _column_parts(column: pa.ChunkedArray | pa.Array, *, descending: bool) -> list[_Part]:
+    """What orders a column: whether there is a value, where some are null, then the value."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(array, pa.ChunkedArray):  # combine_chunks of an empty or very large column
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
-    parts: list[Bytes] = []
-    valid: npt.NDArray[np.bool_] | None = None
-    if array.null_count:
-        valid = array.is_valid().to_numpy(zero_copy_only=False)
-        parts.append(valid.astype(np.uint8).reshape(-1, 1))
-    values = _value_bytes(array)
-    if descending:
-        values = ~values
-    if valid is not None:
-        values = values.copy() if values.base is not None else values
-        values[~valid] = 0
-    return [*parts, values]
+    if pa.types.is_null(array.type):
+        return []
+    part = _value_part(array)
+    valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
+    ordered: _Part
+    if isinstance(part, _Bits):
+        numbers = np.uint64((1 << part.bits) - 1) - part.values if descending else part.values
+        ordered = _Bits(numbers if valid is None else np.where(valid, numbers, np.uint64(0)), part.bits)
+    else:
+        padded = ~part if descending else part
+        ordered = padded if valid is None else np.where(valid[:, None], padded, np.uint8(0))
+    return [ordered] if valid is None else [_Bits(valid.astype(np.uint64), 1), ordered]
 
 
-def _value_bytes(array: pa.Array) -> Bytes:
+def _value_part(array: pa.Array) -> _Part:
     kind = array.type
     if pa.types.is_boolean(kind):
-        return array.fill_null(False).to_numpy(zero_copy_only=False).astype(np.uint8).reshape(-1, 1)
+        return _numbers(array.fill_null(False).to_numpy(zero_copy_only=False).astype(np.uint8))
     if pa.types.is_floating(kind):
-        return _big_endian(_ordered_floats(array.cast(pa.float64())))
-    if pa.types.is_unsigned_integer(kind):
-        return _big_endian(_numpy(array))
+        return _numbers(_ordered_floats(array.cast(pa.float64())))
     if pa.types.is_integer(kind):
-        return _offset(_numpy(array))
+        return _numbers(_numpy(array))
     if pa.types.is_date32(kind) or pa.types.is_time32(kind):
-        return _offset(_numpy(array.view(pa.int32())))
-    if pa.types.is_date64(kind) or pa.types.is_time64(kind):
-        return _offset(_numpy(array.view(pa.int64())))
-    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
-        return _offset(_numpy(array.view(pa.int64())))
-    if pa.types.is_null(kind):
-        return np.zeros((len(array), 0), np.uint8)
+        return _numbers(_numpy(array.view(pa.int32())))
+    if (
+        pa.types.is_date64(kind)
+        or pa.types.is_time64(kind)
+        or pa.types.is_timestamp(kind)
+        or pa.types.is_duration(kind)
+    ):
+        return _numbers(_numpy(array.view(pa.int64())))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or _is_bytes(kind):
-        return _string_bytes(array)
+        return _string_part(array)
     return _ranks(array)
 
 
@@ -132,12 +179,6 @@ def _numpy(array: pa.Array) -> npt.NDArray[np.generic]:
     return filled.to_numpy(zero_copy_only=False)
 
 
-def _offset(values: npt.NDArray[np.generic]) -> Bytes:
-    """Signed integers as big-endian bytes whose unsigned order is the signed order."""
-    unsigned = values.view(f"u{values.dtype.itemsize}")
-    return _big_endian(unsigned ^ unsigned.dtype.type(1 << (8 * values.dtype.itemsize - 1)))
-
-
 def _ordered_floats(array: pa.Array) -> npt.NDArray[np.uint64]:
     values = np.add(_numpy(array), 0.0)  # makes -0.0 equal 0.0
     bits = values.view(np.uint64)
@@ -146,14 +187,14 @@ def _ordered_floats(array: pa.Array) -> npt.NDArray[np.uint64]:
     return ordered
 
 
-def _string_bytes(array: pa.Array) -> Bytes:
+def _string_part(array: pa.Array) -> _Part:
     """Padded bytes with the length behind them: equal bytes but for padding differ in length only."""
     lengths = pc.binary_length(array)
     longest = pc.max(lengths).as_py() or 0
     if longest > _PADDED_STRING:
         return _ranks(array)
     if longest == 0:
-        return np.zeros((len(array), 1), np.uint8)
+        return _Bits(np.zeros(len(array), np.uint64), 0)
     text = array.cast(pa.binary()) if not pa.types.is_fixed_size_binary(array.type) else array
     raw = np.frombuffer(_contiguous(text), np.uint8)
     sizes = lengths.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -163,7 +204,11 @@ def _string_bytes(array: pa.Array) -> Bytes:
     else:
         padded[:, :longest][np.arange(longest) < sizes[:, None]] = raw
     padded[:, longest] = sizes
-    return padded
+    if longest > 7:
+        return padded
+    wide = np.zeros((len(array), 8), np.uint8)
+    wide[:, 7 - longest :] = padded
+    return _numbers(wide.view(">u8").reshape(len(array)).astype(np.uint64))
 
 
 def _contiguous(array: pa.Array) -> bytes | memoryview:
@@ -177,7 +222,7 @@ def _contiguous(array: pa.Array) -> bytes | memoryview:
     return memoryview(data)[offsets[0] : offsets[-1]] if data is not None else b""
 
 
-def _ranks(array: pa.Array) -> Bytes:
+def _ranks(array: pa.Array) -> _Bits:
     """Dense ranks: exact for any ordered type, comparable within this array only."""
     ranks = pc.rank(array, sort_keys="ascending", tiebreaker="dense")  # nulls are placed by their flag
-    return _big_endian(ranks.to_numpy(zero_copy_only=False).astype(np.uint32))
+    return _numbers(ranks.to_numpy(zero_copy_only=False))

@@ -5,9 +5,11 @@ A cluster of one is passed through as it is decoded.  Clusters follow each other
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from lake_core.commits import Reference
+
+MANY = 256
 
 Cluster = tuple[Reference, ...]
 
@@ -24,3 +26,21 @@ def clusters(references: Iterable[Reference]) -> Iterator[Cluster]:
         gathered.append(reference)
     if gathered:
         yield tuple(gathered)
+
+
+def decided_by_age(cluster: Sequence[Reference]) -> bool:
+    """Whether of two records with one key the older is always that of the older reference, by sequence and place.
+
+    Else the records have to say themselves when they were written: a compaction may take the first and the third
+    load and leave the second.  Of many it is not tried to tell.
+    """
+    rewritten = [r for r in cluster if r.oldest is not None]
+    return not rewritten or (
+        len(cluster) <= MANY
+        and not any(
+            a.first_seq <= b.seq and b.first_seq <= a.seq and a.span.overlaps(b.span)
+            for a in rewritten
+            for b in cluster
+            if a is not b
+        )
+    )

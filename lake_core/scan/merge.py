@@ -6,13 +6,17 @@ windows: the smallest of their last buffered keys is a bound that no stream can 
 holds up to the bound is brought into order by one stable sort that finds the runs (`keys.columns`).  Records
 of equal keys come by sequence and place: those of the stream, or of the record where streams are `mixed`.
 
-Memory: one batch a stream that is open at the same time, and one window.
+Every stream reads one batch ahead, in a few threads, and is topped up as soon as less than half a batch is left:
+so each window takes half a batch of every stream, where waiting until one is spent would take a window for each.
+
+Memory: two or three batches a stream that is open at the same time, and one window.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +26,9 @@ import pyarrow as pa
 from lake_core.combine.hidden import ORDER
 from lake_core.keys import PoolKey
 from lake_core.keys.columns import key_at, sort_order
+
+READERS = 4
+"""Threads that read and decode batches ahead."""
 
 Cut = tuple[bytes, int, int]
 """A place in the merged order: key, sequence, place."""
@@ -49,33 +56,50 @@ class Stream:
 @dataclass
 class _Open:
     stream: Stream
-    batches: Iterator[pa.Table]
     key: PoolKey
-    buffer: pa.Table = field(init=False)
+    readers: Executor
+    buffer: pa.Table | None = field(default=None, init=False)
     first: Cut = (b"", 0, 0)
     last: Cut = (b"", 0, 0)
-    _ahead: pa.Table | None = field(default=None, init=False)
+    _batches: Iterator[pa.Table] = field(init=False)
+    _ahead: Future[pa.Table | None] | None = field(init=False)
+    _batch_rows: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self._ahead = next(self.batches, None)
+        self._batches = self.stream.open()
+        self._ahead = self._next()
+
+    def _next(self) -> Future[pa.Table | None]:
+        return self.readers.submit(next, self._batches, None)
 
     def fill(self) -> bool:
-        """Take the next batch into the empty buffer; False where the stream is spent."""
-        if self._ahead is None:
-            return False
-        self.buffer = self._ahead
-        self.first = self.at(0)
-        self.last = self.at(self.buffer.num_rows - 1)
-        self._ahead = next(self.batches, None)
-        return True
+        """Top up a buffer that is empty or nearly so; False where the stream is spent."""
+        held = self.rows
+        if self._ahead is not None and (held == 0 or held < self._batch_rows // 2):
+            batch = self._ahead.result()
+            self._ahead = None if batch is None else self._next()
+            if batch is not None:
+                self._batch_rows = batch.num_rows
+                self.buffer = pa.concat_tables([self.buffer, batch]) if held else batch
+                self.first = self.at(0)
+                self.last = self.at(self.rows - 1)
+        return self.rows > 0
+
+    @property
+    def rows(self) -> int:
+        """How many records are buffered."""
+        return self.buffer.num_rows if self.buffer is not None else 0
 
     @property
     def final(self) -> bool:
         """Whether nothing comes after the buffer."""
+        if self._ahead is not None and self._ahead.result() is None:
+            self._ahead = None
         return self._ahead is None
 
     def at(self, row: int) -> Cut:
         """The place of a buffered record in the merged order."""
+        assert self.buffer is not None
         key = key_at(self.buffer, row, self.key)
         if not self.stream.mixed:
             return key, self.stream.seq, self.stream.place
@@ -84,15 +108,14 @@ class _Open:
 
     def up_to(self, cut: Cut | None) -> pa.Table:
         """Take the buffered records that nothing still to come can precede: those at or before the cut."""
-        rows = self.buffer.num_rows
-        if cut is None or self.last <= cut:
-            taken, self.buffer = self.buffer, self.buffer.slice(rows)
-            return taken
-        rows = bisect_right(range(rows), cut, key=self.at)
-        taken = self.buffer.slice(0, rows)
-        self.buffer = self.buffer.slice(rows)
-        self.first = self.at(0)
-        return taken
+        held, rows = self.buffer, self.rows
+        assert held is not None
+        if cut is not None and self.last > cut:
+            rows = bisect_right(range(rows), cut, key=self.at)
+        self.buffer = held.slice(rows)
+        if self.rows:
+            self.first = self.at(0)
+        return held.slice(0, rows)
 
 
 def merge(streams: list[Stream], *, key: PoolKey) -> Iterator[pa.Table]:
@@ -100,28 +123,27 @@ def merge(streams: list[Stream], *, key: PoolKey) -> Iterator[pa.Table]:
     waiting = sorted(streams, key=lambda s: s.begin, reverse=True)
     mixed = any(s.mixed for s in streams)
     active: list[_Open] = []
-    while waiting or active:  # every turn opens a stream or uses up records of a batch
-        cuts = [s.last for s in active if not s.final]
-        if waiting:
-            cuts.append(waiting[-1].begin)
-        cut = min(cuts, default=None)
-        parts = [s.up_to(cut) for s in active if cut is None or s.first <= cut]
-        if not parts:  # the next stream begins before anything that is open
-            _activate(active, waiting, key)
-            continue
-        active = [s for s in active if s.buffer.num_rows or s.fill()]
-        yield _in_order(parts, key, mixed=mixed)
+    with ThreadPoolExecutor(READERS) as readers:
+        while waiting or active:  # every turn opens a stream or uses up records of a batch
+            cuts = [s.last for s in active if not s.final]
+            if waiting:
+                cuts.append(waiting[-1].begin)
+            cut = min(cuts, default=None)
+            parts = [s.up_to(cut) for s in active if cut is None or s.first <= cut]
+            if not parts:  # the next stream begins before anything that is open
+                active += _next_streams(waiting, key, readers)
+                active.sort(key=lambda s: (s.stream.seq, s.stream.place))
+            active = [s for s in active if s.fill()]  # and reads ahead while the window is brought into order
+            if parts:
+                yield _in_order(parts, key, mixed=mixed)
 
 
-def _activate(active: list[_Open], waiting: list[Stream], key: PoolKey) -> None:
-    """Open the next streams: all that begin at one key, for a turn each would cost the square of their number."""
-    low = waiting[-1].low
+def _next_streams(waiting: list[Stream], key: PoolKey, readers: Executor) -> list[_Open]:
+    """The next ones opened: all that begin at one key, for a turn each would cost the square of their number."""
+    low, opened = waiting[-1].low, []
     while waiting and waiting[-1].low == low:
-        stream = waiting.pop()
-        opened = _Open(stream, stream.open(), key)
-        if opened.fill():
-            active.append(opened)
-    active.sort(key=lambda s: (s.stream.seq, s.stream.place))
+        opened.append(_Open(waiting.pop(), key, readers))
+    return opened
 
 
 def _in_order(parts: list[pa.Table], key: PoolKey, *, mixed: bool) -> pa.Table:

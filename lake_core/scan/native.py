@@ -33,21 +33,26 @@ from lake_core.errors import Corrupt
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, Instant, Value, decode_key, encode_key
 from lake_core.objects.read import DataObject
+from lake_core.scan.clusters import decided_by_age
 from lake_core.store import Store
 
 MOST_INPUTS = 256
 """Files that are open at the same time."""
 
 BATCH_ROWS = 8_192
-"""Larger ones take more memory, and no less time."""
+"""Larger ones take more memory, and no less time to merge; where nothing is merged they are taken eight times as
+large, for what is done with each."""
 
-AHEAD = 8
-"""Batches that are merged before they are asked for: a writer takes as many at once."""
+AHEAD_ROWS = 65_536
+"""Records that are merged before they are asked for: a writer takes as many at once."""
 
 MANY = 16
 """Of more inputs smaller batches are read: 64 objects of lineitem take 630 MB to compact then, and 860 else."""
 
 _ABOVE = b"\0"
+
+_RANK = pa.field("_rank", pa.int32())
+"""The age of a record's file among the inputs, where that decides which of two records with one key is older."""
 
 
 @dataclass(frozen=True)
@@ -114,30 +119,34 @@ def _widens(own: pa.Field, wanted: pa.Field) -> bool:
 class NativeMerge:
     """One merge; `tables` gives the records, `plan` says how."""
 
-    def __init__(self, inputs: Sequence[Input], *, key: PoolKey, schema: pa.Schema) -> None:
-        """`schema`: the columns wanted, key fields among them; the tables end with `hidden.ORDER`."""
+    def __init__(self, inputs: Sequence[Input], *, key: PoolKey, schema: pa.Schema, ordered: bool) -> None:
+        """`schema`: the columns wanted, key fields among them; `ordered`: the tables end with `hidden.ORDER`."""
         import datafusion
 
-        self._schema = pa.schema([*schema, *ORDER])
+        self._schema = pa.schema([*schema, *ORDER]) if ordered else schema
+        ties = ORDER if ordered or not decided_by_age([i.reference for i in inputs]) else pa.schema([_RANK])
+        read = pa.schema([*schema, *ties])
         config = (
             datafusion.SessionConfig()
             .with_target_partitions(max(len(inputs), 2))
-            .with_batch_size(BATCH_ROWS if len(inputs) <= MANY else BATCH_ROWS // 4)
+            .with_batch_size(_batch_rows(len(inputs)))
             .set("datafusion.optimizer.prefer_existing_sort", "true")
             .set("datafusion.optimizer.repartition_file_scans", "false")
             .set("datafusion.optimizer.enable_round_robin_repartition", "false")
             .set("datafusion.execution.parquet.schema_force_view_types", "false")
             .set("datafusion.execution.collect_statistics", "false")
         )
+        self._ahead = max(2, AHEAD_ROWS // _batch_rows(len(inputs)))
         self._names = [one.path for one in inputs]
         context = datafusion.SessionContext(config)
         frame = None
-        for number, one in enumerate(inputs):
-            branch = _branch(context, f"t{number}", one, key, self._schema)
+        by_age = sorted(inputs, key=lambda i: (i.reference.seq, i.reference.place))
+        for number, one in enumerate(by_age):
+            branch = _branch(context, number, one, key, read)
             frame = branch if frame is None else frame.union(branch)
         assert frame is not None
         self._context = context
-        sorted_frame = frame.sort(*(_sorting(name, descending) for name, descending in _order(key)))
+        sorted_frame = frame.sort(*(_sorting(name, descending) for name, descending in _order(key, ties)))
         self._plan = sorted_frame.execution_plan()
 
     @property
@@ -151,13 +160,13 @@ class NativeMerge:
         return "SortExec" in self.plan
 
     def tables(self) -> Iterator[pa.Table]:
-        """All records by key, sequence, place.  Raises Corrupt."""
+        """All records by key and age.  Raises Corrupt."""
         for batch in self._batches():
             found = batch.to_pyarrow()
             if found.num_rows:
                 columns = [
                     c if c.type == f.type else c.cast(f.type)
-                    for c, f in zip(found.columns, self._schema, strict=True)
+                    for c, f in zip(found.columns, self._schema, strict=False)  # they may end with ties
                 ]
                 yield pa.Table.from_arrays(columns, schema=self._schema)
 
@@ -166,7 +175,7 @@ class NativeMerge:
         stream = self._context.execute(self._plan, 0)
         thread = ThreadPoolExecutor(1)
         try:
-            coming = deque(thread.submit(self._next, stream) for _ in range(AHEAD))
+            coming = deque(thread.submit(self._next, stream) for _ in range(self._ahead))
             while (batch := coming.popleft().result()) is not None:  # ends with the files
                 coming.append(thread.submit(self._next, stream))
                 yield batch
@@ -180,8 +189,14 @@ class NativeMerge:
             raise Corrupt(f"one of {', '.join(self._names)}: cannot be decoded: {error}") from error
 
 
-def _order(key: PoolKey) -> list[tuple[str, bool]]:
-    return [*((f.name, f.descending) for f in key.fields), (SEQ, False), (PLACE, False)]
+def _batch_rows(inputs: int) -> int:
+    if inputs == 1:
+        return BATCH_ROWS * 8
+    return BATCH_ROWS if inputs <= MANY else BATCH_ROWS // 4
+
+
+def _order(key: PoolKey, ties: Iterable[pa.Field]) -> list[tuple[str, bool]]:
+    return [*((f.name, f.descending) for f in key.fields), *((f.name, False) for f in ties)]
 
 
 def _column(name: str) -> Any:
@@ -200,22 +215,26 @@ def _literal(scalar: pa.Scalar) -> Any:
     return lit(scalar)
 
 
-def _branch(context: Any, table: str, one: Input, key: PoolKey, schema: pa.Schema) -> Any:
-    """One file in the columns of `schema`, sorted as it is stored, clipped."""
+def _branch(context: Any, rank: int, one: Input, key: PoolKey, schema: pa.Schema) -> Any:
+    """One file in the columns of `schema`, sorted as it is stored, clipped; `rank` is its age."""
     rewritten = one.reference.oldest is not None
-    order = [[_sorting(n, d) for n, d in (_order(key) if rewritten else _order(key)[:-2])]]
-    context.register_parquet(table, one.path, file_sort_order=order, skip_metadata=False)
+    order = [[_sorting(n, d) for n, d in _order(key, ORDER if rewritten else ())]]
+    table = f"t{rank}"
+    # given the schema DataFusion reads no footer to plan: of 64 files that takes longer than to plan the rest
+    context.register_parquet(table, one.path, schema=one.columns, file_sort_order=order, skip_metadata=False)
     frame = context.table(table)
     if one.cut:
         for bound, above in ((one.clip.low, True), (one.clip.high, False)):
             comparison = _comparison(bound, key, schema) if bound else None
             if comparison is not None:
                 frame = frame.filter(_at_or_above(comparison, key) if above else _below(comparison, key))
-    constants = {SEQ: one.reference.seq, PLACE: one.reference.place}
+    constants = {_RANK.name: rank}
+    if not rewritten:
+        constants |= {SEQ: one.reference.seq, PLACE: one.reference.place}
     columns = []
     for field in schema:
         index = one.columns.get_field_index(field.name)
-        if field.name in constants and not rewritten:
+        if field.name in constants:
             value = _literal(pa.scalar(constants[field.name], field.type))
         elif index < 0:
             value = _literal(pa.scalar(None, field.type))

@@ -3,15 +3,16 @@
 `scan` gives tables in key order; their schema is the plan's, in the columns asked for.  References that overlap
 nothing are passed through as they are decoded.  An object that is missing is an error, never a shorter answer.
 
-`merged` is the part that compaction uses as well: the records of one cluster by key, sequence and place.  Many
-records in files of this machine are merged by DataFusion (`native`), all else in windows (`merge`); both give the
-same.
+`visible` is the part that compaction uses as well: what is left of one cluster.  `merged` brings its records in
+order: few are laid over many that are older (`overlay`); else many in files of this machine are merged by
+DataFusion (`native`), and all others in windows (`merge`).  All three give the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 
 import pyarrow as pa
 
@@ -22,14 +23,16 @@ from lake_core.combine.newest import without_markers
 from lake_core.commits import Reference
 from lake_core.commits.tombstone import Tombstone, covering
 from lake_core.conditions import holds, may_hold, top_level
-from lake_core.keys import KeyRange, PoolKey
-from lake_core.scan.clusters import clusters
+from lake_core.scan.clusters import clusters, decided_by_age
 from lake_core.scan.covered import fields_of, needs_sequences, uncovered
 from lake_core.scan.merge import Stream, merge
 from lake_core.scan.native import NativeMerge, can_merge, inputs_of
+from lake_core.scan.overlay import overlay, split
 from lake_core.scan.plan import ScanPlan
-from lake_core.scan.streams import read_reference
+from lake_core.scan.streams import Reading, read_reference
 from lake_core.store import Store
+
+UPSERT = Rule("upsert")
 
 FEWEST_NATIVE = 100_000
 """Fewer records are merged in windows sooner than DataFusion can be set up."""
@@ -44,15 +47,10 @@ def scan(plan: ScanPlan, store: Store, *, pool: str) -> Iterator[pa.Table]:
         tombstones = {r: covering(plan.tombstones, r, plan.schemas.__getitem__) for r in cluster}
         tables = visible(
             tombstones,
-            store,
-            pool=pool,
-            span=plan.span,
-            key=plan.key,
-            schema=_read_columns(plan, tombstones),
+            Reading(store, pool, plan.key, plan.span, _read_columns(plan, tombstones), plan.batch_rows),
             rule=plan.rule,
             schemas=plan.schemas,
             ordered=False,
-            batch_rows=plan.batch_rows,
         )
         for table in tables:
             kept = without_markers(table) if plan.rule.kind == "upsert" else table
@@ -69,28 +67,17 @@ def result_schema(plan: ScanPlan) -> pa.Schema:
 
 def visible(
     cluster: Mapping[Reference, Sequence[Tombstone]],
-    store: Store,
+    reading: Reading,
     *,
-    pool: str,
-    span: KeyRange,
-    key: PoolKey,
-    schema: pa.Schema,
     rule: Rule,
     schemas: Mapping[str, pa.Schema],
     ordered: bool,
-    batch_rows: int,
 ) -> Iterator[pa.Table]:
     """The records of a cluster that the tombstones beside its references leave, combined by the rule.
 
-    Delete markers are among them.  `schema`: with the fields of conditions, and in upsert pools `_deleted` where
-    there are conditions.  With `ordered` the tables say sequence and place.
+    Delete markers are among them.  The reading's schema has the fields of conditions, and in upsert pools
+    `_deleted` where there are conditions.  With `ordered` the tables say sequence and place.
     """
-    read = partial(merged, store=store, pool=pool, span=span, key=key, schema=schema, batch_rows=batch_rows)
-    found = {t.id: t for covers in cluster.values() for t in covers}
-    tombstones = list(found.values())
-    if not tombstones:
-        tables = read(list(cluster), ordered=ordered)
-        return tables if len(cluster) == 1 else combine_stream(tables, key, rule)
     upsert = rule.kind == "upsert"
     left = [
         r
@@ -99,36 +86,50 @@ def visible(
     ]
     if not left:
         return iter(())
-    with_seqs = ordered or needs_sequences(tombstones, left)
-    tables = uncovered(read(left, ordered=with_seqs), tombstones, key=key, marks=upsert)
-    return tables if len(left) == 1 else combine_stream(tables, key, rule)
+    tombstones = list({t.id: t for r in left for t in cluster[r]}.values())
+    with_seqs = ordered or (bool(tombstones) and needs_sequences(tombstones, left))
+    # as early as can be: but what a replace overtook, its own tombstone takes away and shows what is older
+    first = upsert and not any(t.own for t in tombstones)
+    tables = merged(left, reading, newest=first, ordered=with_seqs)
+    if tombstones:
+        tables = uncovered(tables, tombstones, key=reading.key, marks=upsert)
+    return tables if first or len(left) == 1 else combine_stream(tables, reading.key, rule)
 
 
 def merged(
-    cluster: Sequence[Reference],
-    store: Store,
-    *,
-    pool: str,
-    span: KeyRange,
-    key: PoolKey,
-    schema: pa.Schema,
-    ordered: bool,
-    batch_rows: int,
+    cluster: Sequence[Reference], reading: Reading, *, newest: bool, ordered: bool
 ) -> Iterator[pa.Table]:
-    """The records of references by key, sequence and place; with `ordered` the tables say these two."""
-    read = partial(
-        read_reference, store=store, pool=pool, span=span, key=key, schema=schema, batch_rows=batch_rows
-    )
+    """The records of references by key and age; with `ordered` the tables say their sequence and place.
+
+    `newest`: of each key the newest alone, as upsert pools want it.
+    """
     if len(cluster) == 1:
-        return read(cluster[0], ordered=ordered)
-    inputs = inputs_of(cluster, store, pool=pool, span=span)
+        return read_reference(cluster[0], reading, ordered=ordered)
+    if parts := split(cluster):
+        base, few = parts
+        under = chain.from_iterable(_sorted([r], reading, ordered=ordered) for r in base)
+        over = merged(few, reading, newest=newest, ordered=ordered)
+        return overlay(under, over, key=reading.key, newest=newest)
+    tables = _sorted(cluster, reading, ordered=ordered)
+    return combine_stream(tables, reading.key, UPSERT) if newest else tables
+
+
+def _sorted(cluster: Sequence[Reference], reading: Reading, *, ordered: bool) -> Iterator[pa.Table]:
+    key, schema = reading.key, reading.schema
+    inputs = inputs_of(cluster, reading.store, pool=reading.pool, span=reading.span)
     if inputs and sum(i.rows for i in inputs) >= FEWEST_NATIVE and can_merge(inputs, key=key, schema=schema):
-        native = NativeMerge(inputs, key=key, schema=schema)
+        native = NativeMerge(inputs, key=key, schema=schema, ordered=ordered)
         if not native.sorts:
             return native.tables()
-    mixed = any(r.oldest is not None for r in cluster)
+    mixed = not decided_by_age(cluster)
     streams = [
-        Stream(r.low, r.seq, r.place, partial(read, r, ordered=ordered or mixed), r.oldest is not None)
+        Stream(
+            r.low,
+            r.seq,
+            r.place,
+            partial(read_reference, r, reading, ordered=ordered or mixed),
+            mixed and r.oldest is not None,
+        )
         for r in cluster
     ]
     return merge(streams, key=key)

@@ -7,6 +7,7 @@ else the same for all records.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -18,23 +19,26 @@ from lake_core.objects.schema import cast_table
 from lake_core.store import Store
 
 
-def read_reference(
-    reference: Reference,
-    store: Store,
-    *,
-    pool: str,
-    span: KeyRange,
-    key: PoolKey,
-    schema: pa.Schema,
-    ordered: bool,
-    batch_rows: int,
-) -> Iterator[pa.Table]:
-    """Tables of `schema`; raises ObjectMissing, Corrupt, Unavailable."""
-    clip = span.intersect(reference.span)
-    with DataObject(store, pool=pool, object_id=reference.object) as data:
+@dataclass(frozen=True)
+class Reading:
+    """How references are read: of which pool, which keys, in which columns, how many records at a time."""
+
+    store: Store
+    pool: str
+    key: PoolKey
+    span: KeyRange
+    schema: pa.Schema
+    batch_rows: int
+
+
+def read_reference(reference: Reference, reading: Reading, *, ordered: bool) -> Iterator[pa.Table]:
+    """Tables of the reading's schema; raises ObjectMissing, Corrupt, Unavailable."""
+    schema = reading.schema
+    clip = reading.span.intersect(reference.span)
+    with DataObject(reading.store, pool=reading.pool, object_id=reference.object) as data:
         own = ordered and reference.oldest is not None
         names = [*schema.names, *ORDER.names] if own else schema.names
-        for batch in data.batches(clip, key=key, columns=names, batch_rows=batch_rows):
+        for batch in data.batches(clip, key=reading.key, columns=names, batch_rows=reading.batch_rows):
             table = pa.Table.from_batches([batch])
             if own:
                 records = cast_table(table.drop_columns(ORDER.names), schema, what=data.name)

@@ -41,6 +41,7 @@ from lake_core.naming import IdSource
 from lake_core.objects import write
 from lake_core.outcomes import Job
 from lake_core.pool import Pool
+from lake_core.scan import overlay
 from lake_core.scan import scan as scanning
 from lake_core.store import Store
 from lake_core.store.local import LocalStore
@@ -201,17 +202,26 @@ class LakeMachine(RuleBasedStateMachine):
     @initialize(
         key=st.sampled_from(["k", "k:desc", "k,s", "k:desc,s:desc"]),
         native=st.booleans(),
+        few=st.sampled_from([0, 2, overlay.FEW]),
         group=st.integers(1, 5),
         memory=st.sampled_from(["1", "700", "1MiB"]),
         seed=st.integers(0, 99),
         loads=st.lists(LOADS, min_size=2, max_size=5),
     )
     def begin_lake(
-        self, key: str, native: bool, group: int, memory: str, seed: int, loads: list[list[Record]]
+        self,
+        key: str,
+        native: bool,
+        few: int,
+        group: int,
+        memory: str,
+        seed: int,
+        loads: list[list[Record]],
     ) -> None:
         self.folder = tempfile.mkdtemp()
         self.patches = [
             patch.object(scanning, "FEWEST_NATIVE", 0 if native else 1 << 60),
+            patch.object(overlay, "FEW", few),
             patch.object(write, "ROW_GROUP", group),
         ]
         for one in self.patches:

@@ -15,6 +15,7 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_key
 from lake_core.lake import Lake
 from lake_core.objects import write
+from lake_core.scan import overlay
 from lake_core.scan import scan as scanning
 from lake_core.scan.scan import scan
 from lake_core.store import Store
@@ -76,7 +77,14 @@ def test_a_scan_by_datafusion_is_the_same_sorted_list(case: Case) -> None:
         check(case, LocalStore(folder))
 
 
-def check(case: Case, store: Store) -> None:
+@settings(max_examples=120)
+@given(cases(), st.integers(1, 5))
+def test_a_scan_of_few_records_over_many_is_the_same_sorted_list(case: Case, compacted: int) -> None:
+    with patch.object(overlay, "FEW", 0):
+        check(case, MemoryStore(), compacted=compacted)
+
+
+def check(case: Case, store: Store, *, compacted: int = 0) -> None:
     key = PoolKey.parse(case.key)
     with patch.object(write, "ROW_GROUP", case.row_group):
         pool = Lake.create_on(store).create_pool("p", key=key)
@@ -86,6 +94,8 @@ def check(case: Case, store: Store) -> None:
             schema = pa.schema([("a", kind), ("b", pa.string()), ("load", pa.int64()), ("row", pa.int64())])
             pool.branch().append(pa.Table.from_pylist(records, schema=schema))
             rows += records
+            if number + 1 == compacted:
+                pool.branch().compact(pool.at().references, outputs=2)
 
     def encoded(record: dict[str, Any]) -> bytes:
         return encode_key([record[name] for name in key.names], key)

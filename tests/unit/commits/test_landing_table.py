@@ -152,6 +152,18 @@ def records(view: View) -> Records:
     return sorted((r["k"], r["v"]) for r in view.to_table().to_pylist())
 
 
+@pytest.mark.parametrize("kind", ["append", "upsert"])
+@pytest.mark.parametrize("others", [[], [(20, "late")]], ids=["all of it", "some of it"])
+def test_what_a_replace_overtook_takes_nothing_of_the_replace_along(kind: str, others: Records) -> None:
+    pool = Lake.create_on(MemoryStore()).create_pool("p", key="k", kind=kind)
+    branch = pool.branch()
+    late = load([(1, "late"), *others]).begin(pool, branch)
+    branch.append(table(TICK))
+    branch.replace_with(table([(1, "new")]), span=pool.at().span(high=3))
+    late()
+    assert records(pool.at()) == sorted([(1, "new"), *others, *(r for r in TICK if r[0] >= 3)])
+
+
 def test_a_load_that_began_before_replaces_that_are_forgotten_begins_again() -> None:
     pool = Lake.create_on(MemoryStore()).create_pool("p", key="k")
     branch = pool.branch()

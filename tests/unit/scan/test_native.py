@@ -35,7 +35,7 @@ def merge_of(pool: Pool, span: KeyRange = EVERYTHING) -> NativeMerge | None:
     inputs = inputs_of(view.references, view.store, pool=view.pool.id, span=span)
     if inputs is None or not can_merge(inputs, key=view.key, schema=view.schema):
         return None
-    return NativeMerge(inputs, key=view.key, schema=view.schema)
+    return NativeMerge(inputs, key=view.key, schema=view.schema, ordered=True)
 
 
 def records(merge: NativeMerge | None) -> list[dict[str, Any]]:
