@@ -87,10 +87,14 @@ def visible(
     if not left:
         return iter(())
     tombstones = list({t.id: t for r in left for t in cluster[r]}.values())
+    alone = len(left) == 1 and not ordered  # decoded on all cores, for hardly anything else is to be done
+    if alone and not tombstones:
+        return read_reference(left[0], reading, ordered=False)
     with_seqs = ordered or (bool(tombstones) and needs_sequences(tombstones, left))
     # as early as can be: but what a replace overtook, its own tombstone takes away and shows what is older
     first = upsert and not any(t.own for t in tombstones)
-    tables = merged(left, reading, newest=first, ordered=with_seqs)
+    order = _in_windows if alone else partial(merged, newest=first)
+    tables = order(left, reading, ordered=with_seqs)
     if tombstones:
         tables = uncovered(tables, tombstones, key=reading.key, marks=upsert)
     return tables if first or len(left) == 1 else combine_stream(tables, reading.key, rule)
@@ -103,8 +107,6 @@ def merged(
 
     `newest`: of each key the newest alone, as upsert pools want it.
     """
-    if len(cluster) == 1:
-        return read_reference(cluster[0], reading, ordered=ordered)
     if parts := split(cluster):
         base, few = parts
         under = chain.from_iterable(_sorted([r], reading, ordered=ordered) for r in base)
@@ -121,6 +123,10 @@ def _sorted(cluster: Sequence[Reference], reading: Reading, *, ordered: bool) ->
         native = NativeMerge(inputs, key=key, schema=schema, ordered=ordered)
         if not native.sorts:
             return native.tables()
+    return _in_windows(cluster, reading, ordered=ordered)
+
+
+def _in_windows(cluster: Sequence[Reference], reading: Reading, *, ordered: bool) -> Iterator[pa.Table]:
     mixed = not decided_by_age(cluster)
     streams = [
         Stream(
@@ -132,7 +138,7 @@ def _sorted(cluster: Sequence[Reference], reading: Reading, *, ordered: bool) ->
         )
         for r in cluster
     ]
-    return merge(streams, key=key)
+    return merge(streams, key=reading.key)
 
 
 def _may_fulfil(plan: ScanPlan, alone: Reference) -> bool:
