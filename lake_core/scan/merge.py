@@ -22,13 +22,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lake_core.combine.hidden import ORDER
 from lake_core.keys import PoolKey
 from lake_core.keys.columns import key_at, sort_order
 
 READERS = 4
-"""Threads that read and decode batches ahead."""
+"""Threads that read and decode batches ahead, and bring columns into order."""
 
 Cut = tuple[bytes, int, int]
 """A place in the merged order: key, sequence, place."""
@@ -135,7 +136,7 @@ def merge(streams: list[Stream], *, key: PoolKey) -> Iterator[pa.Table]:
                 active.sort(key=lambda s: (s.stream.seq, s.stream.place))
             active = [s for s in active if s.fill()]  # and reads ahead while the window is brought into order
             if parts:
-                yield _in_order(parts, key, mixed=mixed)
+                yield _in_order(parts, key, readers, mixed=mixed)
 
 
 def _next_streams(waiting: list[Stream], key: PoolKey, readers: Executor) -> list[_Open]:
@@ -146,14 +147,18 @@ def _next_streams(waiting: list[Stream], key: PoolKey, readers: Executor) -> lis
     return opened
 
 
-def _in_order(parts: list[pa.Table], key: PoolKey, *, mixed: bool) -> pa.Table:
+def _in_order(parts: list[pa.Table], key: PoolKey, threads: Executor, *, mixed: bool) -> pa.Table:
     """One table; parts that are not mixed come by age, which the stable sort keeps for equal keys."""
     if len(parts) == 1:
         return parts[0]
     window = pa.concat_tables(parts)
     then = tuple(_unsigned(window, name) for name in ORDER.names) if mixed else ()
     order = sort_order(window, key, then=then)
-    return window if order is None else window.take(pa.array(order))
+    if order is None:
+        return window
+    places = pa.array(order)
+    columns = threads.map(lambda column: pc.take(column, places, boundscheck=False), window.columns)
+    return pa.Table.from_arrays(list(columns), schema=window.schema)
 
 
 def _unsigned(window: pa.Table, name: str) -> npt.NDArray[np.uint64]:

@@ -26,7 +26,7 @@ from lake_core.conditions import holds, may_hold, top_level
 from lake_core.scan.clusters import clusters, decided_by_age
 from lake_core.scan.covered import fields_of, needs_sequences, uncovered
 from lake_core.scan.merge import Stream, merge
-from lake_core.scan.native import NativeMerge, can_merge, inputs_of
+from lake_core.scan.native import Input, NativeMerge, can_merge, inputs_of
 from lake_core.scan.overlay import overlay, split
 from lake_core.scan.plan import ScanPlan
 from lake_core.scan.streams import Reading, read_reference
@@ -35,7 +35,7 @@ from lake_core.store import Store
 UPSERT = Rule("upsert")
 
 FEWEST_NATIVE = 100_000
-"""Fewer records are merged in windows sooner than DataFusion can be set up."""
+"""Files that hold fewer records on average are merged in windows as soon, and with less work to set up."""
 
 
 def scan(plan: ScanPlan, store: Store, *, pool: str) -> Iterator[pa.Table]:
@@ -119,11 +119,15 @@ def merged(
 def _sorted(cluster: Sequence[Reference], reading: Reading, *, ordered: bool) -> Iterator[pa.Table]:
     key, schema = reading.key, reading.schema
     inputs = inputs_of(cluster, reading.store, pool=reading.pool, span=reading.span)
-    if inputs and sum(i.rows for i in inputs) >= FEWEST_NATIVE and can_merge(inputs, key=key, schema=schema):
+    if inputs and _are_large(inputs) and can_merge(inputs, key=key, schema=schema):
         native = NativeMerge(inputs, key=key, schema=schema, ordered=ordered)
         if not native.sorts:
             return native.tables()
     return _in_windows(cluster, reading, ordered=ordered)
+
+
+def _are_large(inputs: Sequence[Input]) -> bool:
+    return sum(i.rows for i in inputs) >= FEWEST_NATIVE * len(inputs)
 
 
 def _in_windows(cluster: Sequence[Reference], reading: Reading, *, ordered: bool) -> Iterator[pa.Table]:
