@@ -502,6 +502,7 @@ def hours(seconds: float, run: Callable[[], None]) -> None:
         run()
 
 
+@pytest.mark.timeout(0)
 @pytest.mark.skipif("LAKE_MACHINE_SECONDS" not in os.environ, reason="LAKE_MACHINE_SECONDS says how long")
 def test_the_machine_for_as_long_as_it_is_asked() -> None:
     from hypothesis.stateful import run_state_machine_as_test
