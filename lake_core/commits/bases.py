@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import pyarrow as pa
@@ -74,6 +75,10 @@ class TableBase:
         return TableBase(changed, newest)
 
     def __len__(self) -> int:
+        return self._count
+
+    @cached_property
+    def _count(self) -> int:  # asked for with every reference that is added
         return sum(t.num_rows for t in self.by_sub.values())
 
     def get(self, object_id: str, low: bytes) -> Reference | None:

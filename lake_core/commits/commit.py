@@ -5,6 +5,7 @@ The thin part: the journal races, `landing` decides, the clock comes in from the
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,14 +25,18 @@ from lake_core.errors import (
     OutcomeUnknown,
     Unavailable,
 )
-from lake_core.journal import Head, Journal, Retry
+from lake_core.journal import Head, Journal, Retry, Wait
 from lake_core.keys import PoolKey
 from lake_core.records import Consume, Entry, Transaction
 from lake_core.records.codec import Codec
 from lake_core.store import Store
 
 PATIENCE = 2
-"""How many races a writer loses before it asks the winner of the next to commit for it."""
+"""How many races a writer loses before it asks the winner of the next to commit for it.  Where its last commit met
+others it asks at once."""
+
+PAUSES, MOST_PAUSES = 2, 16
+"""For how many pauses a writer lets each of those before it in the line go first, and all of them together."""
 
 LOOK_EVERY = 8
 """Whoever writes an entry of a number that this divides looks for requests, though it lost no race: a writer that
@@ -184,6 +189,7 @@ def _microseconds(text: str) -> int:
 class _Attempt:
     """One commit under way: proposes the draft on ever newer states, alone or with the requests of others.
 
+    Who has lost two races, or knows from its last commit that there is a crowd, asks the others and stands in line.
     `seen` is the entry after which the draft may be in the history without our knowing: others have been asked to
     commit it, or an earlier try of it was of unknown outcome.
     """
@@ -199,12 +205,35 @@ class _Attempt:
     def lost(self, times: int, head: Head[PoolState]) -> None:
         """After the second lost race, ask whoever wins the next one."""
         if not self.posted and times >= PATIENCE:
-            self.posted = True
-            self.seen = head.n if self.seen is None else self.seen
-            self.history._requests.post(self.draft, seen=self.seen, time=self.history.now())
+            self._post(head)
 
-    def propose(self, head: Head[PoolState]) -> Entry | None:
+    def _post(self, head: Head[PoolState]) -> None:
+        self.posted = True
+        self.seen = head.n if self.seen is None else self.seen
+        self.history._requests.post(self.draft, seen=self.seen, time=self.history.now())
+
+    def _overtaken(self, head: Head[PoolState]) -> bool:
+        """Whether the next entry is there, perhaps by one of those before us in the line, whom we let go first.
+
+        All of them would else read all requests, make one entry each of them, and lose the race but for one.
+        """
+        journal, line = self.history.journal, self.history._requests.line()
+        before = line.index(self.draft.id) if self.draft.id in line else 0
+        pauses = min(before * PAUSES, MOST_PAUSES)  # then whoever is before us has died, or is slow
+        for pause in range(pauses + 1):
+            with contextlib.suppress(Unavailable):
+                if journal.has(head.n + 1):
+                    return True
+            if pause < pauses:
+                journal.retry.pause(pause)
+        return False
+
+    def propose(self, head: Head[PoolState]) -> Entry | Wait | None:
         """The entry that should come next, None where the outcome is known already."""
+        if self.history._crowded and not self.posted:
+            self._post(head)
+        if self.posted and self._overtaken(head):
+            return Wait.WAIT
         if self.seen is not None and not _is_told(self.seen, head):
             self.outcome = self._searched(self.seen, head)
             if self.outcome is not None:

@@ -1,7 +1,8 @@
 """Requests: transactions that ask to be committed by whoever writes the next entry (group commit).
 
-A writer that has lost two races leaves its draft as an object of its own; the winner of a number takes all the
-requests that it sees into its entry.  Why each is committed once, whoever dies where:
+A writer that has lost two races, or met others at its last commit, leaves its draft as an object of its own; the
+winner of a number takes all the requests that it sees into its entry.  Who waits lets those go first whose requests
+are older, for a while.  Why each is committed once, whoever dies where:
 
 - a request names the entry that its writer had `seen`; it may be committed while the ids of all entries since
   are among the recent ones (`journal.recent`), so every combiner knows whether it was; and not when it is old
@@ -105,12 +106,20 @@ class Requests:
         data = _CODEC.encode(request_of(draft, seen=seen, time=time))
         if len(data) <= MOST_BYTES:
             with contextlib.suppress(Unavailable):
-                self.store.create(naming.request(self.journal, draft.id), data)
+                # not durably: no crash of a machine can lose more than the asking
+                self.store.put(naming.request(self.journal, draft.id), data)
 
     def withdraw(self, id: str) -> None:
         """Take a request away whose outcome is known."""
         with contextlib.suppress(Unavailable):
             self.store.delete(naming.request(self.journal, id))
+
+    def line(self) -> list[str]:
+        """The ids of all requests, oldest first; nothing where the store does not say."""
+        with contextlib.suppress(Unavailable):
+            names = (info.name for info in self.store.list(naming.requests(self.journal)))
+            return [naming.request_id(name) for name in names]
+        return []
 
     def waiting(self, *, is_done: Callable[[str], bool] = lambda id: False) -> list[Request]:
         """What waits, oldest first, as much as one entry can take.

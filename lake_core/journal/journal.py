@@ -26,6 +26,7 @@ fold makes; the journal keeps the newest one it has folded, so that a look for n
 from __future__ import annotations
 
 import enum
+import itertools
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -113,6 +114,12 @@ class StateFormat(Protocol[S]):
         """The state again; it may go on reading from the file.  Raises Corrupt."""
 
 
+class Wait(enum.Enum):
+    """The answer of a proposer that wants to see first what others wrote."""
+
+    WAIT = "wait"
+
+
 class _Placed(enum.Enum):
     OURS = "ours"
     OTHERS = "others"
@@ -121,6 +128,10 @@ class _Placed(enum.Enum):
 
 def _only_id(entry: HasId) -> tuple[str, ...]:
     return (entry.id,)
+
+
+def _is_there(entry: object) -> bool:
+    return entry is not None
 
 
 def _in_threads(read: Callable[[int], Any], numbers: range) -> list[Any]:
@@ -198,6 +209,10 @@ class Journal(Generic[E, S]):
         name = naming.entry(self.name, n)
         data = self.store.get(name)
         return None if data is None else self.codec.decode(data, name=name)
+
+    def has(self, n: int) -> bool:
+        """Whether there is an entry `n`."""
+        return self.store.get(naming.entry(self.name, n)) is not None
 
     def backwards(self) -> Iterator[tuple[int, E]]:
         """Entries and their numbers, newest first, back to where they are purged.  Raises Corrupt, Unavailable."""
@@ -331,6 +346,11 @@ class Journal(Generic[E, S]):
 
     def _read_window(self, first: int, count: int) -> list[E]:
         """Entries from `first` on, at most `count`, up to the first that is missing."""
+        if (
+            self.store.local_path(self.name) is not None
+        ):  # to read a file takes less time than to begin a thread
+            read = (self.read(n) for n in range(first, first + count))
+            return [entry for entry in itertools.takewhile(_is_there, read) if entry is not None]
         found = self.fetch(self.read, range(first, first + count))
         return found[: found.index(None)] if None in found else found  # type: ignore[return-value]
 
@@ -343,12 +363,13 @@ class Journal(Generic[E, S]):
 
     def append(
         self,
-        propose: Callable[[Head[S]], E | None],
+        propose: Callable[[Head[S]], E | Wait | None],
         *,
         id: str,
         lost: Callable[[int, Head[S]], None] = _nothing,
     ) -> Appended[S] | None:
-        """Commit what `propose` makes of the newest state; None where it makes nothing.
+        """Commit what `propose` makes of the newest state; None where it makes nothing, Wait.WAIT where it knows of
+        a newer one.
 
         `id` is the change's own: once it is in the history, by whomever, it is done.  `lost(times, head)` hears
         of lost races.  Raises what `propose` raises (and the fold, for a proposal that does not fit), Conflict
@@ -361,7 +382,11 @@ class Journal(Generic[E, S]):
                 return Appended(done, head.state, attempt)
             n = head.n + 1
             try:
-                entry, refusal = propose(head), None
+                proposed = propose(head)
+                if isinstance(proposed, Wait):
+                    head = self._follow(head, window=2)
+                    continue
+                entry, refusal = proposed, None
                 # what does not fit must never be written: nobody could fold past it
                 after = None if entry is None else self._folded(head, entry)
             except (CheckpointGone, CheckpointDamaged):

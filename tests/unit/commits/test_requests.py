@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from unittest.mock import patch
 
@@ -11,6 +12,7 @@ import pytest
 from lake_core import naming
 from lake_core.checkpoints import read
 from lake_core.commits import History, Landed
+from lake_core.commits.commit import MOST_PAUSES
 from lake_core.commits.requests import LONGEST_WAIT, MOST, MOST_BYTES, Request, Requests, request_of
 from lake_core.errors import Conflict, NotFound, OutcomeUnknown, Unavailable
 from lake_core.journal import Retry, purge, write_state
@@ -88,10 +90,46 @@ def store() -> ScriptedStore:
 def test_a_writer_asks_after_its_second_lost_race_and_no_earlier(store: ScriptedStore) -> None:
     others_win(store, 1)
     assert history(store).commit(draft(1, add(1))).n == 2
-    assert store.asked("create", f"requests/{an_id(1)}.txn") == 0
+    assert store.asked("put", f"requests/{an_id(1)}.txn") == 0
     others_win(store, 3, 4)
     assert history(store).commit(draft(2, add(2))).n == 5
-    assert store.asked("create", f"requests/{an_id(2)}.txn") == 1
+    assert store.asked("put", f"requests/{an_id(2)}.txn") == 1
+
+
+def test_a_writer_that_met_others_asks_at_once(store: ScriptedStore) -> None:
+    ours = crowded(store)
+    ours.commit(draft(1, add(1)))
+    ours.commit(draft(2, add(2)))
+    assert store.asked("put", f"requests/{an_id(1)}.txn") == 1
+    assert store.asked("put", f"requests/{an_id(2)}.txn") == 0, "it was alone"
+
+
+def test_who_waits_lets_those_before_it_go_first(store: ScriptedStore) -> None:
+    post(store, 1)
+    first = crowded(store.behind)
+    ours = crowded(store)
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            first.commit(draft(1, add(1)))
+
+    ours.journal.retry = replace(ours.journal.retry, sleep=pause)
+    assert ours.commit(draft(9, add(9))) == Landed(1, an_id(9))
+    assert in_entry(store, 1) == [an_id(1), an_id(9)]
+    assert store.asked("create", entry(1)) == 0
+    assert len(pauses) == 2
+
+
+def test_who_waits_does_not_wait_for_the_dead(store: ScriptedStore) -> None:
+    for n in range(20):
+        post(store, n)
+    ours, pauses = crowded(store), []
+    ours.journal.retry = replace(ours.journal.retry, sleep=pauses.append)
+    ours.commit(draft(99, add(99)))
+    assert in_entry(store, 1) == [an_id(99), *(an_id(n) for n in range(20))]
+    assert len(pauses) == MOST_PAUSES
 
 
 def test_a_request_is_withdrawn_by_its_writer_when_the_outcome_is_known(store: ScriptedStore) -> None:
@@ -165,7 +203,7 @@ def test_a_request_whose_writer_died_is_committed_once_though_its_combiner_dies_
     dead = crowded(store)
     dead.load()
     store.on("create", entry(1), answer=lost, times=ALWAYS)
-    store.on("get", entry(1), instead=unavailable, times=4)
+    store.on("get", entry(1), instead=unavailable, times=ALWAYS)
     with pytest.raises(OutcomeUnknown):
         dead.commit(draft(8, add(8)))
     assert crowded(store.behind).commit(draft(9, add(9))).n == 2
@@ -220,7 +258,7 @@ def test_a_request_of_long_ago_is_a_dead_writers_and_is_taken_away(store: Script
 def stalled(store: ScriptedStore, meanwhile: Callable[[], object]) -> History:
     """A writer that has lost two races and asked; something happens before it looks again."""
     others_win(store, 1, 2)
-    store.on("create", f"requests/{an_id(1)}.txn", answer=lambda answer: (meanwhile(), answer)[1])
+    store.on("put", f"requests/{an_id(1)}.txn", answer=lambda answer: (meanwhile(), answer)[1])
     return history(store)
 
 
@@ -391,7 +429,7 @@ def test_a_state_that_cannot_be_read_now_refuses_nothing(store: ScriptedStore) -
         fails = True
         return answer
 
-    store.on("create", f"requests/{an_id(1)}.txn", answer=asked)
+    store.on("put", f"requests/{an_id(1)}.txn", answer=asked)
     with patch.object(read, "_KEPT_GROUPS", 0), pytest.raises(OutcomeUnknown, match="may be committed yet"):
         ours.commit(draft(1, add(1), token="u"))
 
@@ -406,7 +444,7 @@ def test_a_store_that_fails_before_asking_is_unavailable(store: ScriptedStore) -
 
 def test_a_request_that_does_not_arrive_costs_nothing(store: ScriptedStore) -> None:
     others_win(store, 1, 2)
-    store.on("create", f"requests/{an_id(1)}.txn", instead=unavailable)
+    store.on("put", f"requests/{an_id(1)}.txn", instead=unavailable)
     assert history(store).commit(draft(1, add(1))).n == 3
 
 
