@@ -87,14 +87,13 @@ def visible(
     if not left:
         return iter(())
     tombstones = list({t.id: t for r in left for t in cluster[r]}.values())
-    alone = len(left) == 1 and not ordered  # decoded on all cores, for hardly anything else is to be done
-    if alone and not tombstones:
-        return read_reference(left[0], reading, ordered=False)
     with_seqs = ordered or (bool(tombstones) and needs_sequences(tombstones, left))
     # as early as can be: but what a replace overtook, its own tombstone takes away and shows what is older
     first = upsert and not any(t.own for t in tombstones)
-    order = _in_windows if alone else partial(merged, newest=first)
-    tables = order(left, reading, ordered=with_seqs)
+    if len(left) > 1 or ordered:
+        tables = merged(left, reading, newest=first, ordered=with_seqs)
+    else:
+        tables = _alone(left[0], reading, ordered=with_seqs, ahead=bool(tombstones))
     if tombstones:
         tables = uncovered(tables, tombstones, key=reading.key, marks=upsert)
     return tables if first or len(left) == 1 else combine_stream(tables, reading.key, rule)
@@ -114,6 +113,13 @@ def merged(
         return overlay(under, over, key=reading.key, newest=newest)
     tables = _sorted(cluster, reading, ordered=ordered)
     return combine_stream(tables, reading.key, UPSERT) if newest else tables
+
+
+def _alone(reference: Reference, reading: Reading, *, ordered: bool, ahead: bool) -> Iterator[pa.Table]:
+    """One reference, decoded on all cores; where all of it is wanted `ahead` of what else there is to do."""
+    if ahead and reading.span.intersect(reference.span) == reference.span:
+        return _in_windows([reference], reading, ordered=ordered)
+    return read_reference(reference, reading, ordered=ordered)
 
 
 def _sorted(cluster: Sequence[Reference], reading: Reading, *, ordered: bool) -> Iterator[pa.Table]:
