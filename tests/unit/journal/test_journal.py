@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import count
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -16,9 +17,11 @@ import pytest
 from lake_core import naming
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, OutcomeUnknown, Unavailable
 from lake_core.journal import Appended, Head, Journal
+from lake_core.journal.hints import write_head
 from lake_core.journal.journal import Retry
 from lake_core.records.codec import Codec
 from lake_core.store import Created, Store
+from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
 from tests.fakes.stores import ALWAYS, ScriptedStore, lost, unavailable
 
@@ -70,6 +73,26 @@ def store() -> ScriptedStore:
 
 def test_an_empty_journal_is_in_its_initial_state_at_number_0(store: ScriptedStore) -> None:
     assert journal(store).load() == Head(0, ())
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_an_entry_that_appears_behind_one_that_was_not_there_yet_is_not_taken_for_it(
+    local: bool, tmp_path: Path
+) -> None:
+    store = ScriptedStore(LocalStore(tmp_path) if local else None)
+    store.local_path = store.behind.local_path  # type: ignore[method-assign]
+    reader, other = journal(store), journal(store.behind)
+    write(other, "a")
+    write_head(store, "j", 9)  # so that several are asked for at once
+
+    def meanwhile(found: bytes | None) -> bytes | None:
+        write(other, "b")
+        write(other, "c")
+        return found
+
+    store.on("get", SECOND, answer=meanwhile)
+    assert reader.load().state in [("a",), ("a", "b", "c")]
+    assert reader.load().state == ("a", "b", "c")
 
 
 def test_entries_are_numbered_from_1_without_a_gap(store: ScriptedStore) -> None:

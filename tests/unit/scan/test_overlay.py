@@ -103,6 +103,7 @@ def test_both_in_one_are_the_sorted_list(base: list[list[int]], few: list[int], 
         ([reference(0, 9, seq=3, oldest=1), reference(5, 20, seq=4)], True),
         ([reference(0, 9, seq=3, oldest=1), reference(5, 20, seq=2)], False),
         ([reference(0, 9, seq=3, oldest=1), reference(5, 20, seq=5, oldest=3)], False),
+        ([reference(0, 9, seq=5, oldest=3), reference(5, 20, seq=3)], False),
         (
             [reference(0, 9, seq=3, oldest=1), reference(9, 20, seq=3, oldest=1), reference(0, 20, seq=4)],
             True,
