@@ -346,9 +346,8 @@ class Journal(Generic[E, S]):
 
     def _read_window(self, first: int, count: int) -> list[E]:
         """Entries from `first` on, at most `count`, up to the first that is missing."""
-        if (
-            self.store.local_path(self.name) is not None
-        ):  # to read a file takes less time than to begin a thread
+        if self.store.local_path(self.name) is not None:
+            # to read a file takes less time than to begin a thread, by far where many processes do
             read = (self.read(n) for n in range(first, first + count))
             return [entry for entry in itertools.takewhile(_is_there, read) if entry is not None]
         found = self.fetch(self.read, range(first, first + count))

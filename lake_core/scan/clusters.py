@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from lake_core.commits import Reference
 
 MANY = 256
+"""Of more references it is not tried to tell which of their records is older."""
 
 Cluster = tuple[Reference, ...]
 
@@ -32,7 +33,7 @@ def decided_by_age(cluster: Sequence[Reference]) -> bool:
     """Whether of two records with one key the older is always that of the older reference, by sequence and place.
 
     Else the records have to say themselves when they were written: a compaction may take the first and the third
-    load and leave the second.  Of many it is not tried to tell.
+    load and leave the second.
     """
     rewritten = [r for r in cluster if r.oldest is not None]
     return not rewritten or (

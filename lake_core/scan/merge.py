@@ -124,7 +124,8 @@ def merge(streams: list[Stream], *, key: PoolKey) -> Iterator[pa.Table]:
     waiting = sorted(streams, key=lambda s: s.begin, reverse=True)
     mixed = any(s.mixed for s in streams)
     active: list[_Open] = []
-    with ThreadPoolExecutor(READERS) as readers:
+    readers = ThreadPoolExecutor(READERS)
+    try:
         while waiting or active:  # every turn opens a stream or uses up records of a batch
             cuts = [s.last for s in active if not s.final]
             if waiting:
@@ -137,6 +138,8 @@ def merge(streams: list[Stream], *, key: PoolKey) -> Iterator[pa.Table]:
             active = [s for s in active if s.fill()]  # and reads ahead while the window is brought into order
             if parts:
                 yield _in_order(parts, key, readers, mixed=mixed)
+    finally:  # also where the reader of this stops early: what is not begun is not read
+        readers.shutdown(cancel_futures=True)
 
 
 def _next_streams(waiting: list[Stream], key: PoolKey, readers: Executor) -> list[_Open]:
