@@ -302,7 +302,7 @@ class Branch:
     def begin_compaction(self, inputs: Sequence[Reference], *, outputs: int, message: str) -> Compaction:
         """A job for references of the branch; its pieces may be rewritten anywhere.
 
-        Raises ObjectMissing, Corrupt, Unavailable.
+        Raises Conflict where another compaction took an input, ObjectMissing, Corrupt, Unavailable.
         """
         head = self.history.load()
         return begin(

@@ -108,10 +108,9 @@ def run_jobs(
         try:
             size = sum(r.size for r in inputs)
             wanted = pieces_for(outputs, size=size, parallelism=parallelism)
-            work = branch.begin_compaction(inputs, outputs=wanted, message=f"compaction: {why}")
-            written = rewriter(work)
             try:
-                result = branch.commit_compaction(work, written)
+                work = branch.begin_compaction(inputs, outputs=wanted, message=f"compaction: {why}")
+                result = branch.commit_compaction(work, rewriter(work))
             except Conflict:
                 done = Done(branch.pool.name, why, None, len(inputs), 0, 0, size, 0)
             else:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from moto.s3.responses import S3Response
 from moto.server import ThreadedMotoServer
 
 from lake_core.store import Store, open_store
@@ -74,9 +76,22 @@ def make_bucket(options: dict[str, Any]) -> None:
     S3FileSystem(**options).call_s3("create_bucket", Bucket=BUCKET)
 
 
+def _one_at_a_time(put: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """moto looks whether an object is there and then puts it: of two threads of a busy server both may win."""
+    lock = threading.Lock()
+
+    def locked(response: Any) -> Any:
+        with lock:
+            return put(response)
+
+    return locked
+
+
 @pytest.fixture(scope="session")
 def s3_options() -> Iterator[dict[str, Any]]:
     """moto's S3 server with one bucket."""
+    put = S3Response.put_object
+    S3Response.put_object = _one_at_a_time(put)  # type: ignore[method-assign]
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     try:
@@ -86,6 +101,7 @@ def s3_options() -> Iterator[dict[str, Any]]:
         yield options
     finally:
         server.stop()
+        S3Response.put_object = put  # type: ignore[method-assign]
 
 
 @pytest.fixture(scope="session")

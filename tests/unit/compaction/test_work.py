@@ -15,6 +15,7 @@ from lake_core.compaction import rewrite
 from lake_core.compaction.work import SMALLEST_PIECE, pieces_for
 from lake_core.errors import Conflict, ObjectMissing
 from lake_core.lake import Lake
+from lake_core.maintenance.compact import rewrite_here, run_jobs
 from lake_core.objects import write
 from lake_core.objects.read import DataObject
 from lake_core.pool import Pool
@@ -125,6 +126,19 @@ def test_of_two_that_share_an_input_one_wins_and_nothing_is_lost(lake: Lake) -> 
         branch.commit_compaction(works[1], [written[1]])
     assert rows(pool) == before
     assert pool.at().n == 4
+
+
+def test_a_job_whose_input_was_taken_before_it_began_is_dropped(lake: Lake) -> None:
+    pool = filled(lake, *LOADS)
+    branch = pool.branch()
+    planned = pool.at().references
+    branch.compact(planned[:2], outputs=1)
+    before = rows(pool)
+    with pytest.raises(Conflict, match="taken by another compaction"):
+        branch.begin_compaction(planned, outputs=1, message="late")
+    (done,) = run_jobs(branch, [(planned, 1, "late")], rewrite_here(branch))
+    assert (done.transaction, done.records) == (None, 0)
+    assert rows(pool) == before
 
 
 def test_an_input_that_is_missing_is_said_and_changes_nothing(lake: Lake) -> None:
