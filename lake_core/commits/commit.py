@@ -92,7 +92,8 @@ class History:
         try:
             appended = self.journal.append(attempt.propose, id=draft.id, lost=attempt.lost)
         except (Conflict, Unavailable) as error:
-            if attempt.seen is None or attempt.refused:
+            # a refusal counts when it is what is raised: it may have rested on a state that was not the newest
+            if attempt.seen is None or error is attempt.refusal:
                 self._resolved(attempt)
                 raise
             self._unknown[draft.id] = attempt.seen
@@ -199,7 +200,7 @@ class _Attempt:
     seen: int | None = None
     posted: bool = False
     others: int = 0
-    refused: bool = False
+    refusal: LakeError | None = None
     outcome: Landed | None = None
 
     def lost(self, times: int, head: Head[PoolState]) -> None:
@@ -239,10 +240,11 @@ class _Attempt:
             if self.outcome is not None:
                 return None
         try:
-            self.refused = False
+            self.refusal = None
             landing = self._landing(head.state, self.draft)
         except LakeError as error:  # a state that cannot be read now refuses nothing
-            self.refused = not isinstance(error, Unavailable | CheckpointGone | CheckpointDamaged)
+            if not isinstance(error, Unavailable | CheckpointGone | CheckpointDamaged):
+                self.refusal = error
             raise
         if isinstance(landing, Remembered):
             self.outcome = Landed(landing.n, landing.id, repeated=landing)
