@@ -19,7 +19,7 @@ import decimal
 import functools
 import operator
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -50,9 +50,6 @@ MANY = 16
 """Of more inputs smaller batches are read: 64 objects of lineitem take 630 MB to compact then, and 860 else."""
 
 _ABOVE = b"\0"
-
-_RANK = pa.field("_rank", pa.int32())
-"""The age of a record's file among the inputs, where that decides which of two records with one key is older."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +121,9 @@ class NativeMerge:
         import datafusion
 
         self._schema = pa.schema([*schema, *ORDER]) if ordered else schema
-        ties = ORDER if ordered or not decided_by_age([i.reference for i in inputs]) else pa.schema([_RANK])
+        recorded = ordered or not decided_by_age([i.reference for i in inputs])
+        # else the age of a record's file among the inputs stands for its sequence, and needs not be read
+        ties = ORDER if recorded else pa.schema([ORDER.field(SEQ)])
         read = pa.schema([*schema, *ties])
         config = (
             datafusion.SessionConfig()
@@ -141,8 +140,9 @@ class NativeMerge:
         context = datafusion.SessionContext(config)
         frame = None
         by_age = sorted(inputs, key=lambda i: (i.reference.seq, i.reference.place))
-        for number, one in enumerate(by_age):
-            branch = _branch(context, number, one, key, read)
+        for rank, one in enumerate(by_age):
+            constants = _age(one.reference) if recorded else {SEQ: rank}
+            branch = _branch(context, f"t{rank}", one, key, read, constants)
             frame = branch if frame is None else frame.union(branch)
         assert frame is not None
         self._context = context
@@ -215,11 +215,17 @@ def _literal(scalar: pa.Scalar) -> Any:
     return lit(scalar)
 
 
-def _branch(context: Any, rank: int, one: Input, key: PoolKey, schema: pa.Schema) -> Any:
-    """One file in the columns of `schema`, sorted as it is stored, clipped; `rank` is its age."""
-    rewritten = one.reference.oldest is not None
-    order = [[_sorting(n, d) for n, d in _order(key, ORDER if rewritten else ())]]
-    table = f"t{rank}"
+def _age(reference: Reference) -> dict[str, int]:
+    """What says of all records of a fresh object when they were written; a rewritten one has it of each."""
+    return {SEQ: reference.seq, PLACE: reference.place} if reference.oldest is None else {}
+
+
+def _branch(
+    context: Any, table: str, one: Input, key: PoolKey, schema: pa.Schema, constants: Mapping[str, int]
+) -> Any:
+    """One file in the columns of `schema`, sorted as it is stored, clipped; some columns are constant."""
+    stored = ORDER if one.reference.oldest is not None else ()
+    order = [[_sorting(n, d) for n, d in _order(key, stored)]]
     # given the schema DataFusion reads no footer to plan: of 64 files that takes longer than to plan the rest
     context.register_parquet(table, one.path, schema=one.columns, file_sort_order=order, skip_metadata=False)
     frame = context.table(table)
@@ -228,9 +234,6 @@ def _branch(context: Any, rank: int, one: Input, key: PoolKey, schema: pa.Schema
             comparison = _comparison(bound, key, schema) if bound else None
             if comparison is not None:
                 frame = frame.filter(_at_or_above(comparison, key) if above else _below(comparison, key))
-    constants = {_RANK.name: rank}
-    if not rewritten:
-        constants |= {SEQ: one.reference.seq, PLACE: one.reference.place}
     columns = []
     for field in schema:
         index = one.columns.get_field_index(field.name)

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lake_core.combine.hidden import ORDER
 from lake_core.errors import Corrupt, ObjectMissing
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER, encode_key
@@ -30,17 +31,19 @@ def a_pool(folder: Path, tables: list[pa.Table], key: str = "k") -> Pool:
     return pool
 
 
-def merge_of(pool: Pool, span: KeyRange = EVERYTHING) -> NativeMerge | None:
+def merge_of(pool: Pool, span: KeyRange = EVERYTHING, *, ordered: bool = True) -> NativeMerge | None:
     view = pool.at()
     inputs = inputs_of(view.references, view.store, pool=view.pool.id, span=span)
     if inputs is None or not can_merge(inputs, key=view.key, schema=view.schema):
         return None
-    return NativeMerge(inputs, key=view.key, schema=view.schema, ordered=True)
+    return NativeMerge(inputs, key=view.key, schema=view.schema, ordered=ordered)
 
 
 def records(merge: NativeMerge | None) -> list[dict[str, Any]]:
+    """Without the columns that an ordered merge ends with."""
     assert merge is not None
-    return [row for table in merge.tables() for row in table.drop_columns(["_seq", "_place"]).to_pylist()]
+    found = [row for table in merge.tables() for row in table.to_pylist()]
+    return [{name: value for name, value in row.items() if name not in ORDER.names} for row in found]
 
 
 TABLES = [
@@ -56,11 +59,12 @@ def test_the_plan_is_a_sorted_merge_and_no_sort(tmp_path: Path, key: str) -> Non
     pool.branch().compact(pool.at().references[:2])
     bound = encode_key([1] if key.startswith("k") else ["a"], pool.config.key)
     for span in (EVERYTHING, KeyRange(bound, bound + AFTER), KeyRange(bound + AFTER, None)):
-        merge = merge_of(pool, span)
-        assert merge is not None
-        assert "SortPreservingMergeExec" in merge.plan
-        assert "SortExec" not in merge.plan
-        assert not merge.sorts
+        for ordered in (True, False):
+            merge = merge_of(pool, span, ordered=ordered)
+            assert merge is not None
+            assert "SortPreservingMergeExec" in merge.plan
+            assert "SortExec" not in merge.plan
+            assert not merge.sorts
 
 
 def test_records_come_by_key_then_by_age_with_fields_united(tmp_path: Path) -> None:
@@ -76,6 +80,21 @@ def test_records_come_by_key_then_by_age_with_fields_united(tmp_path: Path) -> N
     ]
     assert [r["i"] for r in found] == [2, 4, None, 3, None, 1, None]
     assert [r['odd "name'] for r in found] == [None, 2, None, 1, None, None, None]
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("compacted", [slice(0), slice(0, 2), slice(0, 3, 2)], ids=["none", "1, 2", "1, 3"])
+def test_records_of_one_key_come_by_age_whether_references_or_records_tell_it(
+    tmp_path: Path, compacted: slice, ordered: bool
+) -> None:
+    pool = a_pool(tmp_path, [pa.table({"k": [1, 2], "_rank": [n, n]}) for n in range(3)])
+    by_age = sorted(pool.at().references, key=lambda r: r.seq)
+    if chosen := by_age[compacted]:
+        pool.branch().compact(chosen)
+    merge = merge_of(pool, ordered=ordered)
+    assert merge is not None
+    assert [table.schema.names[2:] for table in merge.tables()] == [ORDER.names if ordered else []]
+    assert [(r["k"], r["_rank"]) for r in records(merge)] == [(k, n) for k in (1, 2) for n in range(3)]
 
 
 @pytest.mark.parametrize(
