@@ -88,10 +88,8 @@ def land(state: PoolState, draft: Draft, *, key: PoolKey, time: int) -> Transact
                 raise Conflict(
                     f"{taken[0]} and {len(taken) - 1} more were taken in by somebody else meanwhile"
                 )
-        if isinstance(action, RemoveReference | MarkApplied) and not branch.snapshot.holds(
-            action.object, action.low
-        ):
-            raise Conflict(f"object {action.object} was taken by another compaction meanwhile")
+        if isinstance(action, RemoveReference | MarkApplied):
+            check_held(branch, action.object, action.low)
         if isinstance(action, RemoveTombstone):
             _check_retired(state, branch, action.tombstone)
     overtaken = _overtaken(branch, draft)
@@ -135,6 +133,12 @@ def _overtaken(branch: BranchState, draft: Draft) -> list[AddTombstone]:
         )
         for number, t in enumerate(sorted(covering, key=lambda t: t.seq), 1)
     ]
+
+
+def check_held(branch: BranchState, object_id: str, low: bytes) -> None:
+    """Raises Conflict where the branch does not refer to the object's range any more."""
+    if not branch.snapshot.holds(object_id, low):
+        raise Conflict(f"object {object_id} was taken by another compaction meanwhile")
 
 
 def _check_retired(state: PoolState, branch: BranchState, name: str) -> None:

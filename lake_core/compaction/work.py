@@ -13,8 +13,8 @@ from lake_core.combine import Rule
 from lake_core.combine.newest import without_markers
 from lake_core.combine.rule import rule_of
 from lake_core.commits import Draft, PoolState, Reference
+from lake_core.commits.landing import check_held
 from lake_core.commits.tombstone import Tombstone, covering
-from lake_core.errors import Conflict
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.objects.metadata import Origin
@@ -88,8 +88,7 @@ def begin(
     ordered = tuple(sorted(inputs, key=lambda r: r.order))
     held = state.branches[branch]
     for reference in ordered:
-        if not held.snapshot.holds(reference.object, reference.low):
-            raise Conflict(f"object {reference.object} was taken by another compaction meanwhile")
+        check_held(held, reference.object, reference.low)
     rule = rule_of(pool.kind, pool.aggregates)
     schema = unite_schemas(state.schema(id) for id in _schemas(state, branch, ordered))
     aged = age_off(Settings(pool.settings)["age_off"], schema, now=now)

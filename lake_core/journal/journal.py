@@ -26,7 +26,6 @@ fold makes; the journal keeps the newest one it has folded, so that a look for n
 from __future__ import annotations
 
 import enum
-import itertools
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -130,8 +129,12 @@ def _only_id(entry: HasId) -> tuple[str, ...]:
     return (entry.id,)
 
 
-def _is_there(entry: object) -> bool:
-    return entry is not None
+def _while_there(entries: Iterable[T | None]) -> Iterator[T]:
+    """Up to the first that is missing: what appeared behind it meanwhile is not the next."""
+    for entry in entries:
+        if entry is None:
+            return
+        yield entry
 
 
 def _in_threads(read: Callable[[int], Any], numbers: range) -> list[Any]:
@@ -348,10 +351,8 @@ class Journal(Generic[E, S]):
         """Entries from `first` on, at most `count`, up to the first that is missing."""
         if self.store.local_path(self.name) is not None:
             # to read a file takes less time than to begin a thread, by far where many processes do
-            read = (self.read(n) for n in range(first, first + count))
-            return [entry for entry in itertools.takewhile(_is_there, read) if entry is not None]
-        found = self.fetch(self.read, range(first, first + count))
-        return found[: found.index(None)] if None in found else found  # type: ignore[return-value]
+            return list(_while_there(self.read(n) for n in range(first, first + count)))
+        return list(_while_there(self.fetch(self.read, range(first, first + count))))
 
     def _remember(self, head: Head[S]) -> None:
         with self._lock:

@@ -38,7 +38,7 @@ def fields_of(tombstones: Iterable[Tombstone]) -> tuple[str, ...]:
 def needs_sequences(tombstones: Sequence[Tombstone], cluster: Sequence[Reference]) -> bool:
     """Whether each record must say when it was written; else the tombstones cover it by range and condition."""
     if len(cluster) > 1:
-        return True
+        return bool(tombstones)
     return any(not t.reaches_all(cluster[0]) for t in tombstones)
 
 

@@ -10,7 +10,7 @@ In upsert pools they take the place of what they supersede by the same copy.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from lake_core.commits import Reference
 from lake_core.keys import PoolKey
 from lake_core.keys.columns import insertion_points, key_at
+from lake_core.objects.read import rows_below
 
 FEW = 8
 """The base holds so many times as many records as all else: where there are more, merging costs no more."""
@@ -79,9 +80,9 @@ class _Coming:
 
     def up_to(self, bound: bytes, *, inclusive: bool) -> pa.Table | None:
         taken = []
-        bisect = bisect_right if inclusive else bisect_left
+        limit = bound + b"\0" if inclusive else bound  # the next of all keys
         while (held := self._held) is not None:  # every turn uses up a table, but for the last
-            rows = bisect(range(held.num_rows), bound, key=lambda row: key_at(held, row, self._key))
+            rows = rows_below(held, limit, self._key)
             if rows:
                 taken.append(held.slice(0, rows))
             if rows < held.num_rows:

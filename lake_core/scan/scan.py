@@ -87,16 +87,16 @@ def visible(
     if not left:
         return iter(())
     tombstones = list({t.id: t for r in left for t in cluster[r]}.values())
-    with_seqs = ordered or (bool(tombstones) and needs_sequences(tombstones, left))
+    with_seqs = ordered or needs_sequences(tombstones, left)
     # as early as can be: but what a replace overtook, its own tombstone takes away and shows what is older
-    first = upsert and not any(t.own for t in tombstones)
+    early = upsert and not any(t.own for t in tombstones)
     if len(left) > 1 or ordered:
-        tables = merged(left, reading, newest=first, ordered=with_seqs)
+        tables = merged(left, reading, newest=early, ordered=with_seqs)
     else:
         tables = _alone(left[0], reading, ordered=with_seqs, ahead=bool(tombstones))
     if tombstones:
         tables = uncovered(tables, tombstones, key=reading.key, marks=upsert)
-    return tables if first or len(left) == 1 else combine_stream(tables, reading.key, rule)
+    return tables if early or len(left) == 1 else combine_stream(tables, reading.key, rule)
 
 
 def merged(
@@ -112,7 +112,7 @@ def merged(
         over = merged(few, reading, newest=newest, ordered=ordered)
         return overlay(under, over, key=reading.key, newest=newest)
     tables = _sorted(cluster, reading, ordered=ordered)
-    return combine_stream(tables, reading.key, UPSERT) if newest else tables
+    return combine_stream(tables, reading.key, UPSERT) if newest and len(cluster) > 1 else tables
 
 
 def _alone(reference: Reference, reading: Reading, *, ordered: bool, ahead: bool) -> Iterator[pa.Table]:

@@ -111,9 +111,7 @@ class Agent:
 
     def run(self, place: Place, **conf: Any) -> str:
         """A run for one pool that must succeed; its id."""
-        run = self.trigger(place, **conf)
-        assert self.wait(run) == "success", self.services.api.run_url(DAG, run)
-        return run
+        return self.run_dag(DAG, pools=[place.pool], **conf)
 
     def run_dag(self, dag: str, **conf: Any) -> str:
         """A run of any DAG, let loose if it was not, that must succeed; its id."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pyarrow as pa
+import pytest
 
 from lake_core.keys import PoolKey
 from lake_core.keys.columns import key_at
+from lake_core.scan import merge as merging
 from lake_core.scan.merge import Stream, merge
 
 KEY = PoolKey.parse("k")
@@ -33,6 +38,20 @@ def test_streams_that_begin_at_one_key_are_merged_in_one_turn() -> None:
     assert windows[0]["seq"].to_pylist() == [*range(100)] * 3
 
 
+def test_streams_are_topped_up_together_and_not_one_in_each_turn() -> None:
+    """A window for each batch of each stream is 80 here: so many times all the others would be cut."""
+
+    def batches(seq: int) -> Iterator[pa.Table]:
+        for n in range(4):
+            yield pa.table({"k": [100 * n + seq + 20 * i for i in range(5)], "seq": [seq] * 5})
+
+    low = key_at(pa.table({"k": [0]}), 0, KEY)
+    windows = list(merge([Stream(low, n, 0, partial(batches, n)) for n in range(20)], key=KEY))
+    found = [k for window in windows for k in window["k"].to_pylist()]
+    assert found == list(range(400))
+    assert len(windows) < 20
+
+
 def test_a_stream_is_opened_when_the_merge_reaches_it() -> None:
     opened: list[int] = []
     found = merge([stream(1, 5, seq=1, opened=opened), stream(5, 9, seq=2, opened=opened)], key=KEY)
@@ -40,3 +59,30 @@ def test_a_stream_is_opened_when_the_merge_reaches_it() -> None:
     assert opened == [1]
     assert next(found)["k"].to_pylist() == [5, 9]
     assert opened == [1, 2]
+
+
+def test_who_leaves_early_waits_only_for_what_is_being_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    leaves = threading.Event()
+    begun: list[int] = []
+
+    class Readers(ThreadPoolExecutor):
+        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+            super().shutdown(wait=False, cancel_futures=cancel_futures)
+            leaves.set()
+            super().shutdown(wait=wait)
+
+    def batches(seq: int) -> Iterator[pa.Table]:
+        for n in (0, 1000, 2000):
+            if n == 2000:
+                begun.append(seq)
+                leaves.wait()
+            yield pa.table({"k": [n + 10 * seq + i for i in (0, 1, 2, 1000)], "seq": [seq] * 4})
+
+    monkeypatch.setattr(merging, "READERS", 1)
+    monkeypatch.setattr(merging, "ThreadPoolExecutor", Readers)
+    low = key_at(pa.table({"k": [0]}), 0, KEY)
+    streams = [Stream(low, n, 0, partial(batches, n)) for n in range(10)]
+    windows = merge([*streams, stream(500, seq=10)], key=KEY)
+    assert next(windows).num_rows == 30
+    windows.close()  # while all ten have their third batch wanted, and the one reader waits in the first of them
+    assert begun in ([], [0])
