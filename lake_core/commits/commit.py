@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lake_core import naming
 from lake_core.checkpoints import CheckpointDamaged
@@ -25,18 +25,23 @@ from lake_core.errors import (
     OutcomeUnknown,
     Unavailable,
 )
-from lake_core.journal import Head, Journal, Retry, Wait
+from lake_core.journal import Head, Journal, Overtaken, Retry
 from lake_core.keys import PoolKey
 from lake_core.records import Consume, Entry, Transaction
 from lake_core.records.codec import Codec
-from lake_core.store import Store
+from lake_core.store import ObjectInfo, Store
 
 PATIENCE = 2
 """How many races a writer loses before it asks the winner of the next to commit for it.  Where its last commit met
 others it asks at once."""
 
-PAUSES, MOST_PAUSES = 2, 16
-"""For how many pauses a writer lets each of those before it in the line go first, and all of them together."""
+PAUSES, MOST_PAUSES = 8, 32
+"""For how many pauses a writer lets each of those before it in the line go first, and all of them together: to
+commit takes a listing, the requests side by side, the entry, and a look for fences."""
+
+COMPANY = 8
+"""For how many commits a writer remembers that it met others: to ask for nothing costs three requests, to lose two
+races ten."""
 
 LOOK_EVERY = 8
 """Whoever writes an entry of a number that this divides looks for requests, though it lost no race: a writer that
@@ -59,7 +64,7 @@ class History:
     ) -> None:
         self._key = key
         self._clock = clock
-        self._crowded = False
+        self._company = 0
         self._unknown: dict[str, int] = {}
         name = naming.pool_journal(pool_id)
         self._requests = Requests(store, name)
@@ -111,7 +116,7 @@ class History:
             raise
         self._resolved(attempt)
         if appended is not None:
-            self._crowded = appended.tries > 1 or attempt.others > 0
+            self._company = COMPANY if attempt.met else max(0, self._company - 1)
             return Landed(appended.n, draft.id)
         assert attempt.outcome is not None  # propose returns None only after setting it
         return attempt.outcome
@@ -192,20 +197,22 @@ class _Attempt:
 
     Who has lost two races, or knows from its last commit that there is a crowd, asks the others and stands in line.
     `seen` is the entry after which the draft may be in the history without our knowing: others have been asked to
-    commit it, or an earlier try of it was of unknown outcome.
+    commit it, or an earlier try of it was of unknown outcome.  `met` says that others commit as well.
     """
 
     history: History
     draft: Draft
     seen: int | None = None
     posted: bool = False
-    others: int = 0
+    met: bool = False
+    line: list[ObjectInfo] = field(default_factory=list)
     refusal: LakeError | None = None
     outcome: Landed | None = None
 
     def lost(self, times: int, head: Head[PoolState]) -> None:
         """After the second lost race, ask whoever wins the next one."""
         if not self.posted and times >= PATIENCE:
+            self.met = True
             self._post(head)
 
     def _post(self, head: Head[PoolState]) -> None:
@@ -213,28 +220,45 @@ class _Attempt:
         self.seen = head.n if self.seen is None else self.seen
         self.history._requests.post(self.draft, seen=self.seen, time=self.history.now())
 
-    def _overtaken(self, head: Head[PoolState]) -> bool:
-        """Whether the next entry is there, perhaps by one of those before us in the line, whom we let go first.
+    def _waited(self, head: Head[PoolState]) -> Entry | None:
+        """The next entry if it is there, perhaps by one of those before us in the line, whom we let go first.
 
         All of them would else read all requests, make one entry each of them, and lose the race but for one.
         """
-        journal, line = self.history.journal, self.history._requests.line()
-        before = line.index(self.draft.id) if self.draft.id in line else 0
-        pauses = min(before * PAUSES, MOST_PAUSES)  # then whoever is before us has died, or is slow
-        for pause in range(pauses + 1):
-            with contextlib.suppress(Unavailable):
-                if journal.has(head.n + 1):
-                    return True
-            if pause < pauses:
-                journal.retry.pause(pause)
-        return False
+        if not self.line:  # the first time: others may have committed while our objects were written
+            entry = self._next(head)
+            if entry is not None:
+                return entry
+        retry, requests = self.history.journal.retry, self.history._requests
+        asked = retry.clock()
+        self.line = requests.line()
+        answer = retry.clock() - asked
+        waiting = [info.name for info in self.line if not _is_done(info, head)]
+        self.met |= len(waiting) > 1
+        ours = naming.request(self.history.journal.name, self.draft.id)
+        before = waiting.index(ours) if ours in waiting else 0
+        for _ in range(min(before * PAUSES, MOST_PAUSES)):
+            retry.rest(answer, before=before)
+            entry = self._next(head)
+            if entry is not None:
+                return entry
+        if before:  # whoever is before us has died, or is slow, and the line is no longer what it was
+            self.line = requests.line()
+        return self._next(head)
 
-    def propose(self, head: Head[PoolState]) -> Entry | Wait | None:
+    def _next(self, head: Head[PoolState]) -> Entry | None:
+        with contextlib.suppress(Unavailable):
+            return self.history.journal.read(head.n + 1)
+        return None
+
+    def propose(self, head: Head[PoolState]) -> Entry | Overtaken[Entry] | None:
         """The entry that should come next, None where the outcome is known already."""
-        if self.history._crowded and not self.posted:
+        if self.history._company and not self.posted:
             self._post(head)
-        if self.posted and self._overtaken(head):
-            return Wait.WAIT
+        if self.posted:
+            entry = self._waited(head)
+            if entry is not None:
+                return Overtaken(entry)
         if self.seen is not None and not _is_told(self.seen, head):
             self.outcome = self._searched(self.seen, head)
             if self.outcome is not None:
@@ -250,9 +274,9 @@ class _Attempt:
             self.outcome = Landed(landing.n, landing.id, repeated=landing)
             return None
         transactions = [landing]
-        if self.seen is not None or self.history._crowded or (head.n + 1) % LOOK_EVERY == 0:
+        if self.seen is not None or self.history._company or (head.n + 1) % LOOK_EVERY == 0:
             transactions += self._requested(head, landing)
-        self.others = len(transactions) - 1
+        self.met |= len(transactions) > 1
         return Entry(self.draft.id, tuple(transactions))
 
     def _landing(self, state: PoolState, draft: Draft) -> Transaction | Remembered:
@@ -264,7 +288,13 @@ class _Attempt:
         state = fold_transaction(head.state, n, 0, first)
         taken: dict[str, Transaction] = {}
         requests = self.history._requests
-        for request in requests.waiting(is_done=lambda id: head.recent.find(id) is not None):
+        line = self.line if self.posted else requests.line()
+        if n % LOOK_EVERY == 0:  # those who live do so themselves
+            for info in line:
+                if _is_done(info, head):
+                    requests.withdraw(naming.request_id(info.name))
+        waiting = [info for info in line if not _is_done(info, head)]
+        for request in requests.read(waiting, at_once=self.history.journal.read_all):
             if request.id == self.draft.id or request.id in taken or head.recent.find(request.id) is not None:
                 continue
             if not request.may_be_committed_at(n, now=now):
@@ -313,6 +343,11 @@ def _is_taken(state: PoolState, draft: Draft) -> bool:
     return any(
         (draft.branch, source.uri) in state.sources for action in consumed for source in action.sources
     )
+
+
+def _is_done(request: ObjectInfo, head: Head[PoolState]) -> bool:
+    """Whether the recent ids tell that what was asked for is committed."""
+    return head.recent.find(naming.request_id(request.name)) is not None
 
 
 def _is_told(seen: int, head: Head[PoolState]) -> bool:

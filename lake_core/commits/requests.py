@@ -17,7 +17,7 @@ What nobody can commit any more is withdrawn by the combiner that sees it, or de
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import msgspec
@@ -29,7 +29,7 @@ from lake_core.errors import Corrupt, Unavailable
 from lake_core.journal.recent import generation
 from lake_core.records import Action
 from lake_core.records.codec import Codec
-from lake_core.store import Store
+from lake_core.store import ObjectInfo, Store
 
 MOST = 256
 """How many requests one entry takes in."""
@@ -114,31 +114,34 @@ class Requests:
         with contextlib.suppress(Unavailable):
             self.store.delete(naming.request(self.journal, id))
 
-    def line(self) -> list[str]:
-        """The ids of all requests, oldest first; nothing where the store does not say."""
-        with contextlib.suppress(Unavailable):
-            names = (info.name for info in self.store.list(naming.requests(self.journal)))
-            return [naming.request_id(name) for name in names]
+    def line(self) -> list[ObjectInfo]:
+        """All requests, oldest first; nothing where the store does not say."""
+        with contextlib.suppress(Unavailable):  # others' requests are no reason to fail
+            return list(self.store.list(naming.requests(self.journal)))
         return []
 
-    def waiting(self, *, is_done: Callable[[str], bool] = lambda id: False) -> list[Request]:
-        """What waits, oldest first, as much as one entry can take.
+    def read(
+        self,
+        line: Iterable[ObjectInfo],
+        *,
+        at_once: Callable[[Callable[[str], Request | None], list[str]], Iterable[Request | None]] = map,
+    ) -> list[Request]:
+        """The first of the line, as much as one entry can take; `at_once` may read several at once.
 
-        Those that cannot be read are passed by; those that `is_done` knows are taken away unread.
+        Those that cannot be read are passed by.
         """
-        found: list[Request] = []
+        names: list[str] = []
         size = 0
-        with contextlib.suppress(Unavailable):  # others' requests are no reason to fail
-            for info in self.store.list(naming.requests(self.journal)):
-                id = naming.request_id(info.name)
-                if is_done(id):
-                    self.withdraw(id)
-                    continue
-                if len(found) >= MOST or size + info.size > MOST_BYTES:
-                    break
-                size += info.size
-                data = self.store.get(info.name)
-                if data is not None:  # else its outcome was known in the meantime
-                    with contextlib.suppress(Corrupt):
-                        found.append(_CODEC.decode(data, name=info.name))
-        return found
+        for info in line:
+            size += info.size
+            if len(names) >= MOST or size > MOST_BYTES:
+                break
+            names.append(info.name)
+        return [request for request in at_once(self._read, names) if request is not None]
+
+    def _read(self, name: str) -> Request | None:
+        """The request, None where its outcome was known in the meantime or it cannot be read."""
+        with contextlib.suppress(Unavailable, Corrupt):
+            data = self.store.get(name)
+            return None if data is None else _CODEC.decode(data, name=name)
+        return None

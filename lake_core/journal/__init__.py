@@ -6,8 +6,18 @@ result; `retry` is a writer's patience.  One journal lists the pools of a lake, 
 history.  See docs/protocol.md for the rules and why they hold.
 """
 
-from lake_core.journal.journal import Appended, Head, Journal, StateFormat, Wait
+from lake_core.journal.journal import Appended, Head, Journal, Overtaken, StateFormat
 from lake_core.journal.purge import Purged, purge, write_state
 from lake_core.journal.retry import Retry
 
-__all__ = ["Appended", "Head", "Journal", "Purged", "Retry", "StateFormat", "Wait", "purge", "write_state"]
+__all__ = [
+    "Appended",
+    "Head",
+    "Journal",
+    "Overtaken",
+    "Purged",
+    "Retry",
+    "StateFormat",
+    "purge",
+    "write_state",
+]

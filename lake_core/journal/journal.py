@@ -28,7 +28,7 @@ from __future__ import annotations
 import enum
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -65,6 +65,7 @@ class HasId(Protocol):
 E = TypeVar("E", bound=HasId)
 S = TypeVar("S")
 T = TypeVar("T")
+K = TypeVar("K")
 
 LARGEST_WINDOW = 64
 """How many entries are asked for at once."""
@@ -113,10 +114,11 @@ class StateFormat(Protocol[S]):
         """The state again; it may go on reading from the file.  Raises Corrupt."""
 
 
-class Wait(enum.Enum):
-    """The answer of a proposer that wants to see first what others wrote."""
+@dataclass(frozen=True)
+class Overtaken(Generic[E]):
+    """The answer of a proposer that has seen that the next entry is there already."""
 
-    WAIT = "wait"
+    entry: E
 
 
 class _Placed(enum.Enum):
@@ -137,12 +139,12 @@ def _while_there(entries: Iterable[T | None]) -> Iterator[T]:
         yield entry
 
 
-def _in_threads(read: Callable[[int], Any], numbers: range) -> list[Any]:
-    """Several entries at once."""
-    if len(numbers) == 1:
-        return [read(numbers[0])]
-    with ThreadPoolExecutor(min(len(numbers), 16)) as pool:
-        return list(pool.map(read, numbers))
+def _in_threads(read: Callable[[Any], Any], names: Sequence[Any]) -> list[Any]:
+    """Several entries, or requests, at once."""
+    if len(names) < 2:
+        return [read(name) for name in names]
+    with ThreadPoolExecutor(min(len(names), 16)) as pool:
+        return list(pool.map(read, names))
 
 
 def _nothing(attempt: int, head: object) -> None:
@@ -165,7 +167,7 @@ class Journal(Generic[E, S]):
     retry: Retry = field(default_factory=Retry)
     ids: Callable[[E], tuple[str, ...]] = _only_id
     format: StateFormat[S] | None = None
-    fetch: Callable[[Callable[[int], E | None], range], list[E | None]] = _in_threads
+    fetch: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]] = _in_threads
     _head: Head[S] | None = None
     _damaged: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -182,9 +184,12 @@ class Journal(Generic[E, S]):
             head = self._start()
             hint = hints.read_head(self.store, self.name)
             return self._follow(head, window=max(1, min(LARGEST_WINDOW, hint - head.n + 1)))
-        if self.store.lists_from_name and self._is_unchanged(head):
-            return head
-        return self._follow(head, window=1)
+        if not self.store.lists_from_name:
+            return self._follow(head, window=1)
+        n = self._newest(head)
+        if n is None:
+            return self._follow(head, window=LARGEST_WINDOW)
+        return head if n == head.n else self._follow(head, window=n - head.n, until=n)
 
     def at(self, n: int) -> Head[S] | None:
         """The state after entry `n`, None where the journal is shorter.  Raises NotFound where it is purged."""
@@ -212,10 +217,6 @@ class Journal(Generic[E, S]):
         name = naming.entry(self.name, n)
         data = self.store.get(name)
         return None if data is None else self.codec.decode(data, name=name)
-
-    def has(self, n: int) -> bool:
-        """Whether there is an entry `n`."""
-        return self.store.get(naming.entry(self.name, n)) is not None
 
     def backwards(self) -> Iterator[tuple[int, E]]:
         """Entries and their numbers, newest first, back to where they are purged.  Raises Corrupt, Unavailable."""
@@ -277,15 +278,22 @@ class Journal(Generic[E, S]):
         """After writing entry `n`: whether its number may have been free only because it was purged."""
         return self.marks().fence >= n
 
-    def _is_unchanged(self, head: Head[S]) -> bool:
-        """Whether nothing came after `head`, by one listing: entries come before marks in it, and whoever
-        deletes an entry has put a fence before, so what is missing here was never there."""
-        names = []
+    def _newest(self, head: Head[S]) -> int | None:
+        """The number of the last entry, by one listing; None where too much has happened since `head`.
+
+        Entries come before marks in it, and whoever deletes an entry has put a fence before: so what is missing
+        here was never there.
+        """
+        n, others = head.n, []
         for info in self.store.list(self.name, after=naming.entry(self.name, head.n)):
-            if naming.entry_number(info.name) is not None:
-                return False
-            names.append(info.name)
-        return marks_of(names).fence <= head.floor
+            number = naming.entry_number(info.name)
+            if number is None:
+                others.append(info.name)
+            elif number == n + 1 and n < head.n + LARGEST_WINDOW:
+                n = number
+            else:
+                return None
+        return n if marks_of(others).fence <= head.floor else None
 
     def _start(self, *, until: int | None = None) -> Head[S]:
         """The newest state that can be had without folding: of a checkpoint, or the initial one."""
@@ -310,22 +318,30 @@ class Journal(Generic[E, S]):
                 ) from problem
         raise self._purged_too_fast()
 
-    def _follow(self, head: Head[S], *, window: int) -> Head[S]:
-        """The newest state from `head` on; from a checkpoint where entries after `head` were purged."""
+    def _step(self, head: Head[S], entry: E) -> Head[S]:
+        """The state after the next entry, or a newer one.  Raises Corrupt also where the entry is no history."""
+        after = self._folded(head, entry)
+        if self._is_behind(head):
+            return self._follow(self._start(), window=LARGEST_WINDOW)
+        self._remember(after)
+        return after
+
+    def _follow(self, head: Head[S], *, window: int, until: int | None = None) -> Head[S]:
+        """The newest state from `head` on, or that after `until` if it is there; from a checkpoint where entries
+        after `head` were purged."""
         for _ in range(RESTARTS):
             try:
-                newest = self._walk(head, window=window, until=None)
+                newest = self._walk(head, window=window, until=until)
             except (CheckpointGone, CheckpointDamaged):  # what `head` rests on was purged, or is of no use
                 pass
             except Corrupt:  # what was written below a fence need not fold
                 if not self._is_behind(head):
                     raise
             else:
-                if not self._is_behind(head):
-                    assert newest is not None  # without a bound the walk ends at a state
+                if newest is not None and not self._is_behind(head):
                     self._remember(newest)
                     return newest
-            head, window = self._start(), LARGEST_WINDOW
+            head, window, until = self._start(), LARGEST_WINDOW, None
         raise self._purged_too_fast()
 
     def _purged_too_fast(self) -> Unavailable:
@@ -349,10 +365,14 @@ class Journal(Generic[E, S]):
 
     def _read_window(self, first: int, count: int) -> list[E]:
         """Entries from `first` on, at most `count`, up to the first that is missing."""
+        return list(_while_there(self.read_all(self.read, range(first, first + count))))
+
+    def read_all(self, read: Callable[[K], T], names: Sequence[K]) -> Iterable[T]:
+        """What `read` makes of each, in order; several are read at once where each takes the time of a request."""
         if self.store.local_path(self.name) is not None:
             # to read a file takes less time than to begin a thread, by far where many processes do
-            return list(_while_there(self.read(n) for n in range(first, first + count)))
-        return list(_while_there(self.fetch(self.read, range(first, first + count))))
+            return map(read, names)
+        return self.fetch(read, names)
 
     def _remember(self, head: Head[S]) -> None:
         with self._lock:
@@ -363,13 +383,13 @@ class Journal(Generic[E, S]):
 
     def append(
         self,
-        propose: Callable[[Head[S]], E | Wait | None],
+        propose: Callable[[Head[S]], E | Overtaken[E] | None],
         *,
         id: str,
         lost: Callable[[int, Head[S]], None] = _nothing,
     ) -> Appended[S] | None:
-        """Commit what `propose` makes of the newest state; None where it makes nothing, Wait.WAIT where it knows of
-        a newer one.
+        """Commit what `propose` makes of the newest state; None where it makes nothing, Overtaken where it has seen
+        the next entry.
 
         `id` is the change's own: once it is in the history, by whomever, it is done.  `lost(times, head)` hears
         of lost races.  Raises what `propose` raises (and the fold, for a proposal that does not fit), Conflict
@@ -383,8 +403,8 @@ class Journal(Generic[E, S]):
             n = head.n + 1
             try:
                 proposed = propose(head)
-                if isinstance(proposed, Wait):
-                    head = self._follow(head, window=2)
+                if isinstance(proposed, Overtaken):
+                    head = self._step(head, proposed.entry)
                     continue
                 entry, refusal = proposed, None
                 # what does not fit must never be written: nobody could fold past it
@@ -407,7 +427,7 @@ class Journal(Generic[E, S]):
             if placed is _Placed.OTHERS:
                 lost(attempt + 1, head)
                 self.retry.pause(attempt)
-                head = self._follow(head, window=min(LARGEST_WINDOW, 2 + attempt))
+                head = self._follow(head, window=2)
                 continue
             try:
                 if placed is _Placed.OURS and not self._patiently(partial(self._is_purged, n)):

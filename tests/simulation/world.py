@@ -111,7 +111,7 @@ class World:
             token_keep=self.token_keep,
         )
         history.journal.fetch = _one_by_one
-        history._crowded = self.chance.random() < 0.5
+        history._company = int(self.chance.random() < 0.5)
         return history
 
     def catalog(self, ids: actors.NumberedIds | None = None) -> Catalog:

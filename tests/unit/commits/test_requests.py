@@ -12,7 +12,7 @@ import pytest
 from lake_core import naming
 from lake_core.checkpoints import read
 from lake_core.commits import History, Landed
-from lake_core.commits.commit import MOST_PAUSES
+from lake_core.commits.commit import COMPANY, MOST_PAUSES
 from lake_core.commits.requests import LONGEST_WAIT, MOST, MOST_BYTES, Request, Requests, request_of
 from lake_core.errors import Conflict, NotFound, OutcomeUnknown, Unavailable
 from lake_core.journal import Retry, purge, write_state
@@ -45,15 +45,16 @@ def entry(n: int) -> str:
     return naming.entry(JOURNAL, n)
 
 
-def crowded(store: Store, **how: float) -> History:
+def crowded(store: Store, *, company: int = COMPANY) -> History:
     """A writer that knows of a crowd, and so looks for the requests of others."""
-    ours = history(store, **how)  # type: ignore[arg-type]
-    ours._crowded = True
+    ours = history(store)
+    ours._company = company
     return ours
 
 
 def waiting(store: Store) -> list[str]:
-    return [r.id for r in Requests(store, JOURNAL).waiting()]
+    requests = Requests(store, JOURNAL)
+    return [r.id for r in requests.read(requests.line())]
 
 
 def post(store: Store, n: int, *, seen: int = 0, time: int = NOW, **fields: object) -> None:
@@ -96,12 +97,32 @@ def test_a_writer_asks_after_its_second_lost_race_and_no_earlier(store: Scripted
     assert store.asked("put", f"requests/{an_id(2)}.txn") == 1
 
 
-def test_a_writer_that_met_others_asks_at_once(store: ScriptedStore) -> None:
-    ours = crowded(store)
-    ours.commit(draft(1, add(1)))
-    ours.commit(draft(2, add(2)))
-    assert store.asked("put", f"requests/{an_id(1)}.txn") == 1
-    assert store.asked("put", f"requests/{an_id(2)}.txn") == 0, "it was alone"
+def test_a_writer_that_met_others_asks_at_once_for_some_commits(store: ScriptedStore) -> None:
+    others_win(store, 1, 2)
+    ours = history(store)
+    for n in range(1, COMPANY + 3):
+        ours.commit(draft(n, add(n)))
+    asked = [store.asked("put", f"requests/{an_id(n)}.txn") for n in range(1, COMPANY + 3)]
+    assert asked == [*[1] * (COMPANY + 1), 0], "then it was alone so often"
+
+
+def test_who_finds_others_in_the_line_has_met_them(store: ScriptedStore) -> None:
+    ours = crowded(store, company=1)
+    post(store, 1)
+    for n in (8, 9):
+        ours.commit(draft(n, add(n)))
+    assert in_entry(store, 1) == [an_id(8), an_id(1)]
+    assert store.asked("put", f"requests/{an_id(9)}.txn") == 1
+
+
+def test_a_state_that_was_old_is_no_crowd(store: ScriptedStore) -> None:
+    """One race is lost by everybody who commits now and then; to ask for help would cost more than to try again."""
+    ours = history(store)
+    ours.load()
+    for n in range(1, 9, 2):
+        history(store.behind).commit(draft(n, add(n)))
+        ours.commit(draft(n + 1, add(n + 1)))
+    assert [store.asked("put", f"requests/{an_id(n + 1)}.txn") for n in range(1, 9, 2)] == [0] * 4
 
 
 def test_who_waits_lets_those_before_it_go_first(store: ScriptedStore) -> None:
@@ -191,9 +212,11 @@ def test_a_request_that_was_committed_is_not_committed_again(store: ScriptedStor
     post(store, 1)
     crowded(store).commit(draft(8, add(8)))
     post(store, 1)
-    crowded(store).commit(draft(9, add(9)))
-    assert ids(store) == [an_id(8), an_id(1), an_id(9)]
-    assert waiting(store) == [], "who sees that it is done takes it away"
+    for n in range(9, 16):
+        assert waiting(store) == [an_id(1)]
+        crowded(store).commit(draft(n, add(n)))
+    assert ids(store) == [an_id(8), an_id(1), *map(an_id, range(9, 16))]
+    assert waiting(store) == [], "whoever writes an eighth entry takes away what is done"
 
 
 def test_a_request_whose_writer_died_is_committed_once_though_its_combiner_dies_too(
@@ -477,6 +500,7 @@ def test_a_request_holds_the_whole_draft(store: ScriptedStore) -> None:
         1, Consume((FILE,)), add(1), base=3, message="m", token="t", author="vera", schemas=(SCHEMA,)
     )
     Requests(store, JOURNAL).post(whole, seen=7, time=NOW)
-    (found,) = Requests(store, JOURNAL).waiting()
+    requests = Requests(store, JOURNAL)
+    (found,) = requests.read(requests.line())
     assert found.draft == whole
     assert (found.seen, found.time) == (7, NOW)

@@ -16,9 +16,9 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, OutcomeUnknown, Unavailable
-from lake_core.journal import Appended, Head, Journal
+from lake_core.journal import Appended, Head, Journal, Overtaken
 from lake_core.journal.hints import write_head
-from lake_core.journal.journal import Retry
+from lake_core.journal.journal import LARGEST_WINDOW, Retry
 from lake_core.records.codec import Codec
 from lake_core.store import Created, Store
 from lake_core.store.local import LocalStore
@@ -125,6 +125,26 @@ def test_a_load_without_news_is_one_listing_where_that_begins_at_a_name(store: S
     assert store.requests[before:] == [("list", "j")]
 
 
+def test_a_load_with_news_reads_what_the_listing_names_and_looks_for_fences(store: ScriptedStore) -> None:
+    ours = journal(store)
+    ours.load()
+    for text in "abc":
+        write(journal(store.behind), text)
+    store.requests.clear()
+    assert ours.load().state == ("a", "b", "c")
+    names = [naming.entry("j", n) for n in (1, 2, 3)]
+    assert store.requests == [("list", "j"), *[("get", name) for name in names], ("list", "j/marks")]
+
+
+def test_news_of_more_entries_than_are_asked_for_at_once_is_found(store: ScriptedStore) -> None:
+    ours = journal(store)
+    ours.load()
+    written = [str(n) for n in range(LARGEST_WINDOW + 3)]
+    for text in written:
+        write(journal(store.behind), text)
+    assert ours.load().state == tuple(written)
+
+
 def test_every_earlier_state_can_be_had(store: ScriptedStore) -> None:
     ours = journal(store)
     for text in "abc":
@@ -228,6 +248,34 @@ def test_a_writer_pauses_between_races_longer_and_longer_up_to_a_bound() -> None
     assert slept[-1] == 0.25
     replace(retry, jitter=lambda: 0.5).pause(0)
     assert slept[-1] == 0.001
+
+
+def test_a_writer_rests_as_long_as_the_store_takes_and_longer_behind_many() -> None:
+    slept: list[float] = []
+    retry = Retry(first_pause=0.002, longest_rest=2.0, sleep=slept.append, jitter=lambda: 0.5)
+    for answer, before in ((0.03, 1), (0.03, 4), (0.03, 8), (0.03, 40), (0.0001, 1), (1.0, 40)):
+        retry.rest(answer, before=before)
+    assert slept == pytest.approx([0.03, 0.03, 0.06, 0.3, 0.002, 2.0])
+    replace(retry, jitter=lambda: 0.0).rest(1.0, before=1)
+    replace(retry, jitter=lambda: 1.0).rest(1.0, before=1)
+    assert slept[-2:] == [0.5, 1.5]
+
+
+def test_an_entry_that_the_proposer_has_seen_is_not_read_again(store: ScriptedStore) -> None:
+    ours = journal(store)
+    ours.load()
+    write(journal(store.behind), "theirs")
+    seen = ours.read(1)
+    assert seen is not None
+    store.requests.clear()
+
+    def propose(head: Head[State]) -> Note | Overtaken[Note]:
+        return Overtaken(seen) if head.n == 0 else Note("our id", "ours")
+
+    appended = ours.append(propose, id="our id")
+    assert appended is not None
+    assert (appended.n, appended.state) == (2, ("theirs", "ours"))
+    assert store.asked("get") == 0
 
 
 def test_a_refusal_on_an_old_state_is_asked_again_on_the_newest(store: ScriptedStore) -> None:

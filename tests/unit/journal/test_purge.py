@@ -17,7 +17,7 @@ from lake_core import naming
 from lake_core.checkpoints import CheckpointFile, Part
 from lake_core.checkpoints.layout import rows
 from lake_core.errors import Corrupt, InvalidInput, NotFound, OutcomeUnknown, Unavailable
-from lake_core.journal import Appended, Head, Journal, Purged, Retry, purge, write_state
+from lake_core.journal import Appended, Head, Journal, Overtaken, Purged, Retry, purge, write_state
 from lake_core.journal.marks import Mark, Marks
 from lake_core.journal.recent import GENERATION
 from lake_core.records.codec import Codec
@@ -556,6 +556,33 @@ def test_entries_read_while_they_were_purged_are_not_believed(store: ScriptedSto
     store.on("get", naming.entry("j", 5), before=lambda: checkpointed_and_purged(store.behind))
     with pytest.raises(NotFound, match="transaction 1 is purged"):
         followed(store, 0, 5)
+
+
+@pytest.mark.parametrize("text", ["zombie", "misfit"])
+def test_an_entry_that_the_proposer_has_seen_is_not_believed_below_a_fence(
+    store: ScriptedStore, text: str
+) -> None:
+    """As a writer leaves it that stalled until its number was purged, whether it fits what we know or not."""
+    ours = journal(store)
+    ours.load()
+    write(journal(store.behind), "f")
+    checkpointed_and_purged(store.behind)
+
+    def propose(head: Head[State]) -> Note | Overtaken[Note]:
+        return Overtaken(Note("z", text)) if head.n == 5 else Note("our id", "ours")
+
+    appended = ours.append(propose, id="our id")
+    assert appended is not None
+    assert appended.state == (*"abcdef", "ours")
+
+
+def test_an_entry_that_the_proposer_has_seen_and_that_does_not_fit_is_corrupt(store: ScriptedStore) -> None:
+    ours = journal(store)
+    ours.load()
+    misfit = Note("m", "misfit")
+    store.behind.create(naming.entry("j", 6), CODEC.encode(misfit))
+    with pytest.raises(Corrupt, match="a misfit"):
+        ours.append(lambda head: Overtaken(misfit), id="our id")
 
 
 def test_a_hole_in_what_is_followed_is_corrupt(store: ScriptedStore) -> None:
