@@ -32,15 +32,14 @@ from lake_core.records.codec import Codec
 from lake_core.store import ObjectInfo, Store
 
 PATIENCE = 2
-"""How many races a writer loses before it asks the winner of the next to commit for it.  Where its last commit met
-others it asks at once."""
+"""How many races a writer loses before it asks the winner of the next to commit for it."""
 
 PAUSES, MOST_PAUSES = 8, 32
 """For how many pauses a writer lets each of those before it in the line go first, and all of them together: to
 commit takes a listing, the requests side by side, the entry, and a look for fences."""
 
 COMPANY = 8
-"""For how many commits a writer remembers that it met others: to ask for nothing costs three requests, to lose two
+"""For how many commits a writer that met others asks at once: to ask for nothing costs three requests, to lose two
 races ten."""
 
 LOOK_EVERY = 8
@@ -195,7 +194,7 @@ def _microseconds(text: str) -> int:
 class _Attempt:
     """One commit under way: proposes the draft on ever newer states, alone or with the requests of others.
 
-    Who has lost two races, or knows from its last commit that there is a crowd, asks the others and stands in line.
+    Who has lost two races, or met others at one of its last commits, asks the others and stands in line.
     `seen` is the entry after which the draft may be in the history without our knowing: others have been asked to
     commit it, or an earlier try of it was of unknown outcome.  `met` says that others commit as well.
     """
@@ -208,6 +207,11 @@ class _Attempt:
     line: list[ObjectInfo] = field(default_factory=list)
     refusal: LakeError | None = None
     outcome: Landed | None = None
+
+    @property
+    def name(self) -> str:
+        """Of the request."""
+        return naming.request(self.history.journal.name, self.draft.id)
 
     def lost(self, times: int, head: Head[PoolState]) -> None:
         """After the second lost race, ask whoever wins the next one."""
@@ -235,8 +239,7 @@ class _Attempt:
         answer = retry.clock() - asked
         waiting = [info.name for info in self.line if not _is_done(info, head)]
         self.met |= len(waiting) > 1
-        ours = naming.request(self.history.journal.name, self.draft.id)
-        before = waiting.index(ours) if ours in waiting else 0
+        before = waiting.index(self.name) if self.name in waiting else 0
         for _ in range(min(before * PAUSES, MOST_PAUSES)):
             retry.rest(answer, before=before)
             entry = self._next(head)
@@ -293,7 +296,7 @@ class _Attempt:
             for info in line:
                 if _is_done(info, head):
                     requests.withdraw(naming.request_id(info.name))
-        waiting = [info for info in line if not _is_done(info, head)]
+        waiting = [info for info in line if info.name != self.name and not _is_done(info, head)]
         for request in requests.read(waiting, at_once=self.history.journal.read_all):
             if request.id == self.draft.id or request.id in taken or head.recent.find(request.id) is not None:
                 continue

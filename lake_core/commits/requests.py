@@ -1,8 +1,8 @@
 """Requests: transactions that ask to be committed by whoever writes the next entry (group commit).
 
-A writer that has lost two races, or met others at its last commit, leaves its draft as an object of its own; the
-winner of a number takes all the requests that it sees into its entry.  Who waits lets those go first whose requests
-are older, for a while.  Why each is committed once, whoever dies where:
+A writer that has lost two races, or met others at one of its last commits, leaves its draft as an object of its
+own; the winner of a number takes all the requests that it sees into its entry.  Who waits lets those go first whose
+requests are older, for a while.  Why each is committed once, whoever dies where:
 
 - a request names the entry that its writer had `seen`; it may be committed while the ids of all entries since
   are among the recent ones (`journal.recent`), so every combiner knows whether it was; and not when it is old
