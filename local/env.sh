@@ -79,6 +79,8 @@ fi
 
 # --- what requirements.txt pins, and the project
 rm -f "$stamp"
-"$uv" pip install --quiet --python .venv/bin/python -r requirements.txt --editable . ||
+# Compiled at once: where PYTHONDONTWRITEBYTECODE is set (many containers do), each of the many processes of Airflow
+# and Spark would else compile all that it imports again.
+"$uv" pip install --quiet --compile-bytecode --python .venv/bin/python -r requirements.txt --editable . ||
     fail "the packages of requirements.txt could not be installed (see above); run make again to go on"
 printf '%s\n' "$hash" >"$stamp"
