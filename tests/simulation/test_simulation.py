@@ -20,7 +20,8 @@ purge_module = importlib.import_module("lake_core.journal.purge")  # the package
 
 SEEDS = 2_400
 CHUNK = 100
-ENOUGH_TO_FAIL = 1_500
+ENOUGH_TO_FAIL = 4_000
+"""So many seeds are tried, up to the first that fails: most rules need a few, the rarest a thousand and more."""
 
 REGRESSIONS: dict[str, int] = {
     "a reader is purged past between two requests": 6,
