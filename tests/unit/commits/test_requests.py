@@ -12,7 +12,7 @@ import pytest
 from lake_core import naming
 from lake_core.checkpoints import read
 from lake_core.commits import History, Landed
-from lake_core.commits.commit import COMPANY, MOST_PAUSES
+from lake_core.commits.commit import COMPANY, MOST_PAUSES, PAUSES
 from lake_core.commits.requests import LONGEST_WAIT, MOST, MOST_BYTES, Request, Requests, request_of
 from lake_core.errors import Conflict, NotFound, OutcomeUnknown, Unavailable
 from lake_core.journal import Retry, purge, write_state
@@ -151,6 +151,52 @@ def test_who_waits_does_not_wait_for_the_dead(store: ScriptedStore) -> None:
     ours.commit(draft(99, add(99)))
     assert in_entry(store, 1) == [an_id(99), *(an_id(n) for n in range(20))]
     assert len(pauses) == MOST_PAUSES
+
+
+def test_a_pause_in_the_line_is_as_long_as_the_store_took_to_list_it(store: ScriptedStore) -> None:
+    post(store, 1)
+    ours = crowded(store)
+    time, pauses = [0.0], []
+
+    def slow() -> None:
+        time[0] += 0.3
+
+    store.on("list", "requests", before=slow)
+    ours.journal.retry = replace(
+        ours.journal.retry, sleep=pauses.append, clock=lambda: time[0], jitter=lambda: 0.5
+    )
+    ours.commit(draft(9, add(9)))
+    assert pauses == pytest.approx([0.3] * PAUSES)
+
+
+def test_who_waited_in_vain_takes_in_those_who_came_meanwhile(store: ScriptedStore) -> None:
+    post(store, 1)
+    ours, pauses = crowded(store), []
+
+    def pause(seconds: float) -> None:
+        if not pauses:
+            post(store.behind, 2)
+        pauses.append(seconds)
+
+    ours.journal.retry = replace(ours.journal.retry, sleep=pause)
+    ours.commit(draft(9, add(9)))
+    assert in_entry(store, 1) == [an_id(9), an_id(1), an_id(2)]
+
+
+def test_a_combiner_reads_the_requests_of_others_once_and_not_its_own(store: ScriptedStore) -> None:
+    for n in (1, 2):
+        post(store, n)
+    crowded(store).commit(draft(9, add(9)))
+    assert [store.asked("get", f"requests/{an_id(n)}.txn") for n in (1, 2, 9)] == [1, 1, 0]
+
+
+def test_who_was_overtaken_before_it_asked_steps_on_before_it_looks_at_the_line(store: ScriptedStore) -> None:
+    ours = crowded(store)
+    ours.load()
+    history(store.behind).commit(draft(1, add(1)))
+    assert ours.commit(draft(9, add(9))).n == 2
+    assert store.asked("list", "requests") == 1
+    assert store.asked("create", entry(1)) == 0
 
 
 def test_a_request_is_withdrawn_by_its_writer_when_the_outcome_is_known(store: ScriptedStore) -> None:
