@@ -7,6 +7,7 @@ import importlib
 import sys
 
 from lake_core.cli.output import human_size
+from tests.benchmarks import data
 from tests.benchmarks.measure import Measure
 
 NAMES = ("zeek", "ingest", "scan", "commits", "opening", "compaction", "reading", "deletes", "beside")
@@ -25,9 +26,12 @@ def main() -> int:
             _LINE.format("what", "records", "seconds", "records/s", "to the first", "memory", ""), flush=True
         )
         first: Measure | None = None
-        for measure in module.measures():
-            first = first or measure
-            print(_row(measure, first), flush=True)
+        try:
+            for measure in module.measures():
+                first = first or measure
+                print(_row(measure, first), flush=True)
+        finally:
+            data.clear()
         if first is None:
             print("the data are not there")
     return 0

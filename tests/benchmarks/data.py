@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from local.services import ROOT
 
 FOLDER = ROOT / ".run" / "bench"
+_MADE = FOLDER / "work"
 ZEEK = ROOT.parent / "shared" / "data" / "zeek" / "ndjson"
 KEY = "l_shipdate,l_orderkey,l_linenumber"
 PARTS = 8
@@ -35,10 +37,13 @@ def zeek() -> list[str]:
 
 
 def fresh(name: str) -> str:
-    """A path below the folder at which nothing is."""
-    import shutil
-
-    path = FOLDER / "work" / name
+    """A path below the folder at which nothing is; `clear` removes what a benchmark makes there."""
+    path = _MADE / name
     shutil.rmtree(path, ignore_errors=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     return str(path)
+
+
+def clear() -> None:
+    """Removes what benchmarks have made (twelve million records are written several times); inputs stay."""
+    shutil.rmtree(_MADE, ignore_errors=True)

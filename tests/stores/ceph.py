@@ -1,7 +1,8 @@
 """Ceph's object gateway (radosgw) on loopback: an S3 server that is no mock.
 
 One monitor, one storage daemon that keeps everything in memory, one gateway, no manager; authentication on, for
-with it off the gateway hangs.  About 450 MB and ten seconds.  The order of the steps matters.
+with it off the gateway hangs.  About 450 MB and ten seconds.  The order of the steps matters.  A monitor
+ends itself where a twentieth of the disk is left, of which it needs a few megabytes: here, where a hundredth is.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ osd objectstore = memstore
 memstore device bytes = 4294967296
 osd scrub during recovery = false
 osd max scrubs = 0
+mon data avail crit = 1
+mon data avail warn = 2
 
 [client.admin]
 rgw frontends = beast endpoint=127.0.0.1:{rgw_port} tcp_nodelay=1
