@@ -1,7 +1,8 @@
 """The history of one pool: transactions that land on branches, and the states they fold into.
 
 `snapshot` is what a branch holds, columnar; `state` folds entries into the state of all branches; `landing`
-decides, purely, what becomes of a piece of work that meets a newer tip than it began on; `commit` does it.
+decides, purely, what becomes of a piece of work that meets a newer tip than it began on; `attempt` proposes it,
+with what others asked for (`requests`), until it is in; `commit` is the door to all of it.
 """
 
 from lake_core.commits.commit import History

@@ -1,12 +1,13 @@
 """The generic journal: numbered immutable entries on a store, folded into a state.
 
-`journal` appends and loads; `recent` are the ids committed lately; `marks` are checkpoints and fences; `purge`
-writes them and moves the tail; `hints` keeps HEAD and TAIL, which may be anything at all without changing a
-result; `retry` is a writer's patience.  One journal lists the pools of a lake, one more for each pool holds its
-history.  See docs/protocol.md for the rules and why they hold.
+`reader` loads, `journal` appends, `placing` puts one entry; `head` is the state that they hand out; `recent` are
+the ids committed lately; `marks` are checkpoints and fences; `purge` writes them and moves the tail; `hints` keeps
+HEAD and TAIL, which may be anything at all without changing a result; `retry` is a writer's patience.  One journal
+lists the pools of a lake, one more for each pool holds its history.  docs/protocol.md says why the rules hold.
 """
 
-from lake_core.journal.journal import Appended, Head, Journal, Overtaken, StateFormat
+from lake_core.journal.head import Head, StateFormat
+from lake_core.journal.journal import Appended, Journal, Overtaken
 from lake_core.journal.purge import Purged, purge, write_state
 from lake_core.journal.retry import Retry
 

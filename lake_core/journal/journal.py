@@ -19,80 +19,29 @@ The rules (docs/protocol.md says why they suffice; the simulation holds them und
 8. `Unavailable` means that nothing was written.  Once a put was sent, only an answer or OutcomeUnknown will do.
 9. Nothing here deletes; `purge` does.
 
+`reader` keeps rules 5 to 7, `placing` 2 and 3, the rest stands here.
+
 Callers: `catalog.pools` (the list of pools) and `commits.commit` (a pool's history).  State is whatever the
 fold makes; the journal keeps the newest one it has folded, so that a look for news is one request.
 """
 
 from __future__ import annotations
 
-import enum
-import logging
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic
 
 from lake_core import naming
-from lake_core.checkpoints import CheckpointDamaged, CheckpointFile, Part
-from lake_core.errors import (
-    CheckpointGone,
-    Conflict,
-    Corrupt,
-    LakeError,
-    NotFound,
-    OutcomeUnknown,
-    Unavailable,
-)
+from lake_core.checkpoints import CheckpointDamaged
+from lake_core.errors import CheckpointGone, Conflict, LakeError, OutcomeUnknown, Unavailable
 from lake_core.journal import hints
-from lake_core.journal.marks import Mark, Marks, marks_of, read_marks
-from lake_core.journal.recent import Recent
-from lake_core.journal.retry import Retry
-from lake_core.records.codec import Codec
-from lake_core.store import Created, Store
-
-log = logging.getLogger(__name__)
-
-
-class HasId(Protocol):
-    """What the journal needs of an entry: the writer's id."""
-
-    @property
-    def id(self) -> str: ...
-
-
-E = TypeVar("E", bound=HasId)
-S = TypeVar("S")
-T = TypeVar("T")
-K = TypeVar("K")
-
-LARGEST_WINDOW = 64
-"""How many entries are asked for at once."""
+from lake_core.journal.head import E, Head, S
+from lake_core.journal.placing import Placed, place
+from lake_core.journal.reader import LARGEST_WINDOW, JournalReader, T
 
 HINT_EVERY = 16
 """HEAD is left at every so many entries: it is only a hint."""
-
-RESTARTS = 16
-"""How often a reader begins again because it was purged past."""
-
-RECENT = "recent"
-"""The section of a checkpoint that holds the recent ids."""
-
-
-@dataclass(frozen=True)
-class Head(Generic[S]):
-    """The state after entry `n`, the ids that were committed lately, and the checkpoint that the state rests on."""
-
-    n: int
-    state: S
-    recent: Recent = field(default_factory=Recent, compare=False)
-    base: Mark | None = field(default=None, compare=False)
-
-    @property
-    def floor(self) -> int:
-        """A fence above this entry has purged something that the state needs, or that comes after it."""
-        return self.n if self.base is None else self.base.n
 
 
 @dataclass(frozen=True)
@@ -104,16 +53,6 @@ class Appended(Generic[S]):
     tries: int
 
 
-class StateFormat(Protocol[S]):
-    """How a state is kept in a checkpoint."""
-
-    def parts(self, state: S, *, now: float) -> Iterable[Part]:
-        """The state as rows; what may be forgotten at `now` (seconds since 1970) is left out."""
-
-    def restore(self, file: CheckpointFile) -> S:
-        """The state again; it may go on reading from the file.  Raises Corrupt."""
-
-
 @dataclass(frozen=True)
 class Overtaken(Generic[E]):
     """The answer of a proposer that has seen that the next entry is there already."""
@@ -121,265 +60,13 @@ class Overtaken(Generic[E]):
     entry: E
 
 
-class _Placed(enum.Enum):
-    OURS = "ours"
-    OTHERS = "others"
-    GONE = "gone"
-
-
-def _only_id(entry: HasId) -> tuple[str, ...]:
-    return (entry.id,)
-
-
-def _while_there(entries: Iterable[T | None]) -> Iterator[T]:
-    """Up to the first that is missing: what appeared behind it meanwhile is not the next."""
-    for entry in entries:
-        if entry is None:
-            return
-        yield entry
-
-
-def _in_threads(read: Callable[[Any], Any], names: Sequence[Any]) -> list[Any]:
-    """Several entries, or requests, at once."""
-    if len(names) < 2:
-        return [read(name) for name in names]
-    with ThreadPoolExecutor(min(len(names), 16)) as pool:
-        return list(pool.map(read, names))
-
-
 def _nothing(attempt: int, head: object) -> None:
     return None
 
 
 @dataclass
-class Journal(Generic[E, S]):
-    """One journal.  Safe for use from several threads; each gets states in order.
-
-    `fold(state, n, entry)` must be pure; it may raise Corrupt.  `ids(entry)` are the changes that an entry
-    holds, each of which comes once.
-    """
-
-    store: Store
-    name: str
-    codec: Codec[E]
-    initial: S
-    fold: Callable[[S, int, E], S]
-    retry: Retry = field(default_factory=Retry)
-    ids: Callable[[E], tuple[str, ...]] = _only_id
-    format: StateFormat[S] | None = None
-    fetch: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]] = _in_threads
-    _head: Head[S] | None = None
-    _damaged: set[str] = field(default_factory=set)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    # --- reading
-
-    def load(self) -> Head[S]:
-        """The newest state, no older than the moment of the call.
-
-        One request where there is no news, on a store that lists from a name on.  Raises Corrupt, Unavailable.
-        """
-        head = self._head
-        if head is None or (head.base is not None and head.base.name in self._damaged):
-            head = self._start()
-            hint = hints.read_head(self.store, self.name)
-            return self._follow(head, window=max(1, min(LARGEST_WINDOW, hint - head.n + 1)))
-        if not self.store.lists_from_name:
-            return self._follow(head, window=1)
-        n = self._newest(head)
-        if n is None:
-            return self._follow(head, window=LARGEST_WINDOW)
-        return head if n == head.n else self._follow(head, window=n - head.n, until=n)
-
-    def at(self, n: int) -> Head[S] | None:
-        """The state after entry `n`, None where the journal is shorter.  Raises NotFound where it is purged."""
-        head = self._head
-        if head is not None and head.n == n:
-            return head
-        for _ in range(RESTARTS):
-            if head is None or head.n > n:
-                head = self._start(until=n)
-            try:
-                found = self._walk(head, window=LARGEST_WINDOW, until=n)
-            except (CheckpointGone, CheckpointDamaged):
-                pass
-            except Corrupt:
-                if not self._is_behind(head):
-                    raise
-            else:
-                if not self._is_behind(head):
-                    return found
-            head = None
-        raise self._purged_too_fast()
-
-    def read(self, n: int) -> E | None:
-        """Entry `n`, None where there is none (any more)."""
-        name = naming.entry(self.name, n)
-        data = self.store.get(name)
-        return None if data is None else self.codec.decode(data, name=name)
-
-    def backwards(self) -> Iterator[tuple[int, E]]:
-        """Entries and their numbers, newest first, back to where they are purged.  Raises Corrupt, Unavailable."""
-        n, window = self.load().n, 1
-        fence = self.marks().fence
-        while n > fence:
-            numbers = range(n, max(fence, n - window), -1)
-            entries = self.fetch(self.read, numbers)
-            fence = self.marks().fence  # what was read at or below it may never have been history
-            for n, entry in zip(numbers, entries, strict=True):
-                if n <= fence:
-                    return
-                if entry is None:
-                    raise Corrupt(f"{naming.entry(self.name, n)}: missing, and not purged")
-                yield n, entry
-            n, window = n - 1, min(LARGEST_WINDOW, window * 2)
-
-    def between(self, after: int, until: int) -> Iterator[tuple[int, E]]:
-        """Entries above `after` up to `until` and their numbers, oldest first.
-
-        Raises NotFound where one of them is purged, Corrupt where one is missing, Unavailable.
-        """
-        while after < until:  # bounded by the numbers asked for
-            numbers = range(after + 1, min(until, after + LARGEST_WINDOW) + 1)
-            entries = self.fetch(self.read, numbers)
-            fence = self.marks().fence  # what was read at or below it may never have been history
-            if fence > after:
-                raise NotFound(f"transaction {after + 1} is purged: the history begins after {fence}")
-            for n, entry in zip(numbers, entries, strict=True):
-                if entry is None:
-                    raise Corrupt(f"{naming.entry(self.name, n)}: missing, and not purged")
-                yield n, entry
-            after = numbers[-1]
-
-    def marks(self) -> Marks:
-        """Checkpoints and the newest fence."""
-        return read_marks(self.store, self.name)
-
-    def restore(self, mark: Mark) -> Head[S]:
-        """The state that a checkpoint holds.  Raises Corrupt, CheckpointGone, Unavailable."""
-        if self.format is None:
-            raise Corrupt(f"{mark.name}: this journal has no checkpoints")
-        file = CheckpointFile(self.store, mark.name, on_damage=self._damaged.add)
-        if file.head.n != mark.n or file.head.journal != self.name:
-            raise Corrupt(f"{mark.name}: holds {file.head.journal} at {file.head.n}")
-        ids = [
-            (key.as_py().decode(), n.as_py())
-            for table in file.scan(RECENT)
-            for key, n in zip(table["key"], table["seq"], strict=True)
-        ]
-        return Head(mark.n, self.format.restore(file), Recent.of(mark.n, ids), mark)
-
-    def _is_behind(self, head: Head[S]) -> bool:
-        """After reading on from `head`: whether entries above it may have been purged on the way, or the
-        checkpoint that it rests on."""
-        return self.marks().fence > head.floor
-
-    def _is_purged(self, n: int) -> bool:
-        """After writing entry `n`: whether its number may have been free only because it was purged."""
-        return self.marks().fence >= n
-
-    def _newest(self, head: Head[S]) -> int | None:
-        """The number of the last entry, by one listing; None where too much has happened since `head`.
-
-        Entries come before marks in it, and whoever deletes an entry has put a fence before: so what is missing
-        here was never there.
-        """
-        n, others = head.n, []
-        for info in self.store.list(self.name, after=naming.entry(self.name, head.n)):
-            number = naming.entry_number(info.name)
-            if number is None:
-                others.append(info.name)
-            elif number == n + 1 and n < head.n + LARGEST_WINDOW:
-                n = number
-            else:
-                return None
-        return n if marks_of(others).fence <= head.floor else None
-
-    def _start(self, *, until: int | None = None) -> Head[S]:
-        """The newest state that can be had without folding: of a checkpoint, or the initial one."""
-        for _ in range(RESTARTS):
-            marks = self.marks()
-            if until is not None and until < marks.fence:
-                raise NotFound(f"transaction {until} is purged: the history begins after {marks.fence}")
-            problem: LakeError | None = None
-            for mark in marks.usable(until=until) if self.format else []:
-                if mark.name in self._damaged:
-                    continue
-                try:
-                    return self.restore(mark)
-                except (Corrupt, CheckpointGone) as error:  # an older one, or all entries, do as well
-                    log.warning("%s is passed over: %s", mark.name, error)
-                    problem = error
-            if not marks.fence:
-                return Head(0, self.initial)
-            if not isinstance(problem, CheckpointGone) and self.marks() == marks:
-                raise Corrupt(
-                    f"{self.name}: purged up to {marks.fence}, and no checkpoint from there on can be read"
-                ) from problem
-        raise self._purged_too_fast()
-
-    def _step(self, head: Head[S], entry: E) -> Head[S]:
-        """The state after the next entry, or a newer one.  Raises Corrupt also where the entry is no history."""
-        after = self._folded(head, entry)
-        if self._is_behind(head):
-            return self._follow(self._start(), window=LARGEST_WINDOW)
-        self._remember(after)
-        return after
-
-    def _follow(self, head: Head[S], *, window: int, until: int | None = None) -> Head[S]:
-        """The newest state from `head` on, or that after `until` if it is there; from a checkpoint where entries
-        after `head` were purged."""
-        for _ in range(RESTARTS):
-            try:
-                newest = self._walk(head, window=window, until=until)
-            except (CheckpointGone, CheckpointDamaged):  # what `head` rests on was purged, or is of no use
-                pass
-            except Corrupt:  # what was written below a fence need not fold
-                if not self._is_behind(head):
-                    raise
-            else:
-                if newest is not None and not self._is_behind(head):
-                    self._remember(newest)
-                    return newest
-            head, window, until = self._start(), LARGEST_WINDOW, None
-        raise self._purged_too_fast()
-
-    def _purged_too_fast(self) -> Unavailable:
-        return Unavailable(f"{self.name}: purged faster than it can be read; try again")
-
-    def _walk(self, head: Head[S], *, window: int, until: int | None) -> Head[S] | None:
-        """Fold entries after `head`, up to `until` or the end; asks for growing windows of them at once."""
-        while until is None or head.n < until:  # bounded by the length of the journal
-            ask = window if until is None else min(window, until - head.n)
-            entries = self._read_window(head.n + 1, ask)
-            for entry in entries:
-                head = self._folded(head, entry)
-            if len(entries) < ask:
-                break
-            window = min(LARGEST_WINDOW, window * 2)
-        return head if until is None or head.n == until else None
-
-    def _folded(self, head: Head[S], entry: E) -> Head[S]:
-        n = head.n + 1
-        return Head(n, self.fold(head.state, n, entry), head.recent.after(n, self.ids(entry)), head.base)
-
-    def _read_window(self, first: int, count: int) -> list[E]:
-        """Entries from `first` on, at most `count`, up to the first that is missing."""
-        return list(_while_there(self.read_all(self.read, range(first, first + count))))
-
-    def read_all(self, read: Callable[[K], T], names: Sequence[K]) -> Iterable[T]:
-        """What `read` makes of each, in order; several are read at once where each takes the time of a request."""
-        if self.store.local_path(self.name) is not None:
-            # to read a file takes less time than to begin a thread, by far where many processes do
-            return map(read, names)
-        return self.fetch(read, names)
-
-    def _remember(self, head: Head[S]) -> None:
-        with self._lock:
-            if self._head is None or head.n >= self._head.n:
-                self._head = head
-
-    # --- writing
+class Journal(JournalReader[E, S]):
+    """One journal, to be read and appended to."""
 
     def append(
         self,
@@ -423,14 +110,14 @@ class Journal(Generic[E, S]):
                 if refusal is not None:
                     raise refusal
                 return None
-            placed = self._put(n, entry)
-            if placed is _Placed.OTHERS:
+            placed = place(self, n, entry)
+            if placed is Placed.OTHERS:
                 lost(attempt + 1, head)
                 self.retry.pause(attempt)
                 head = self._follow(head, window=2)
                 continue
             try:
-                if placed is _Placed.OURS and not self._patiently(partial(self._is_purged, n)):
+                if placed is Placed.OURS and not self._patiently(partial(self.is_purged, n)):
                     self._remember(after)
                     if n % HINT_EVERY == 0:
                         hints.write_head(self.store, self.name, n)
@@ -463,31 +150,3 @@ class Journal(Generic[E, S]):
             except Unavailable:
                 self.retry.pause(attempt)
         return ask()
-
-    def _put(self, n: int, entry: E) -> _Placed:
-        """Whose entry `n` is.  Asks until the answer is known, within bounds."""
-        name, data = naming.entry(self.name, n), self.codec.encode(entry)
-        sent = False
-        for attempt in range(self.retry.repeats):
-            try:
-                created = self.store.create(name, data)
-                if created is Created.YES:
-                    return _Placed.OURS
-                sent = True  # even what exists may be ours: a store's client repeats lost requests itself
-                there = self.read(n)
-                if there is not None:  # the same id may have been sent before, beside other transactions
-                    return _Placed.OURS if there == entry else _Placed.OTHERS
-                if created is Created.EXISTS:
-                    if self._is_purged(n):
-                        return _Placed.GONE
-                    raise Corrupt(f"{name}: the store says that it exists, and does not give it")
-            except Unavailable:
-                if not sent:  # refused before anything was written
-                    raise
-            self.retry.pause(attempt)
-        raise OutcomeUnknown(
-            f"{name}: the store gave no answer in {self.retry.repeats} tries; the entry {entry.id} may be "
-            "there or not. Run the same command with the same token again",
-            entry_id=entry.id,
-            n=n,
-        )

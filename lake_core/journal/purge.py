@@ -20,7 +20,8 @@ from lake_core.checkpoints import CheckpointFile, CheckpointHead, Part, write_ch
 from lake_core.checkpoints.layout import VERSION, rows
 from lake_core.errors import CheckpointGone, Corrupt, InvalidInput, Unavailable
 from lake_core.journal import hints
-from lake_core.journal.journal import RECENT, Head, Journal
+from lake_core.journal.head import RECENT, Head
+from lake_core.journal.journal import Journal
 from lake_core.journal.marks import Mark, Marks
 from lake_core.journal.recent import Recent
 from lake_core.store import Created

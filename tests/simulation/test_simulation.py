@@ -51,7 +51,7 @@ def _nothing_is_purged(journal: object, n: int) -> bool:
 
 RULES: dict[str, tuple[object, str, object]] = {
     "a reader looks for a fence": (Journal, "_is_behind", _nothing_is_behind),
-    "a writer looks for a fence": (Journal, "_is_purged", _nothing_is_purged),
+    "a writer looks for a fence": (Journal, "is_purged", _nothing_is_purged),
     "a look for news looks for a fence": (journal_module, "marks_of", lambda names: Marks()),
     "a state's checkpoint must not lie below the fence": (Head, "floor", property(lambda head: head.n)),
     "recent ids are looked up": (Recent, "find", lambda recent, id: None),

@@ -14,7 +14,7 @@ from lake_core.checkpoints import read, write
 from lake_core.commits import History, commit
 from lake_core.errors import LakeError
 from lake_core.journal import Retry, recent
-from lake_core.journal.journal import LARGEST_WINDOW
+from lake_core.journal.reader import LARGEST_WINDOW
 from lake_core.keys import PoolKey
 from lake_core.records.pools import PoolConfig
 from tests.fakes.records import add, an_id, draft

@@ -12,7 +12,7 @@ from lake_core.commits import Draft, History, Landed, PoolState
 from lake_core.commits.landing import land
 from lake_core.commits.state import Remembered
 from lake_core.errors import Conflict, Corrupt, InvalidInput, NotFound, OutcomeUnknown
-from lake_core.journal.journal import Retry
+from lake_core.journal import Retry
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.objects.schema import schema_id

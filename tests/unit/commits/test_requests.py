@@ -12,7 +12,8 @@ import pytest
 from lake_core import naming
 from lake_core.checkpoints import read
 from lake_core.commits import History, Landed
-from lake_core.commits.commit import COMPANY, MOST_PAUSES, PAUSES
+from lake_core.commits.attempt import MOST_PAUSES, PAUSES
+from lake_core.commits.commit import COMPANY
 from lake_core.commits.requests import LONGEST_WAIT, MOST, MOST_BYTES, Request, Requests, request_of
 from lake_core.errors import Conflict, NotFound, OutcomeUnknown, Unavailable
 from lake_core.journal import Retry, purge, write_state

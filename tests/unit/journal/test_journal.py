@@ -16,9 +16,9 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, OutcomeUnknown, Unavailable
-from lake_core.journal import Appended, Head, Journal, Overtaken
+from lake_core.journal import Appended, Head, Journal, Overtaken, Retry
 from lake_core.journal.hints import write_head
-from lake_core.journal.journal import LARGEST_WINDOW, Retry
+from lake_core.journal.reader import LARGEST_WINDOW
 from lake_core.records.codec import Codec
 from lake_core.store import Created, Store
 from lake_core.store.local import LocalStore

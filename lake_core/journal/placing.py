@@ -1,0 +1,55 @@
+"""Putting one entry under its number, until it is known whose the number is.
+
+Rules 2 and 3 of `journal`: a put whose answer is lost is repeated with the same bytes, and read back; what exists
+may be ours from an earlier try.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from lake_core import naming
+from lake_core.errors import Corrupt, OutcomeUnknown, Unavailable
+from lake_core.journal.head import E, S
+from lake_core.journal.reader import JournalReader
+from lake_core.store import Created
+
+
+class Placed(enum.Enum):
+    """Whose the entry of a number is; GONE: nobody's, for the number had been purged."""
+
+    OURS = "ours"
+    OTHERS = "others"
+    GONE = "gone"
+
+
+def place(journal: JournalReader[E, S], n: int, entry: E) -> Placed:
+    """Put entry `n`; asks whose it is until the answer is known, within bounds.
+
+    Raises Unavailable only where nothing was written, else OutcomeUnknown; Corrupt.
+    """
+    name, data = naming.entry(journal.name, n), journal.codec.encode(entry)
+    sent = False
+    for attempt in range(journal.retry.repeats):
+        try:
+            created = journal.store.create(name, data)
+            if created is Created.YES:
+                return Placed.OURS
+            sent = True  # even what exists may be ours: a store's client repeats lost requests itself
+            there = journal.read(n)
+            if there is not None:  # the same id may have been sent before, beside other transactions
+                return Placed.OURS if there == entry else Placed.OTHERS
+            if created is Created.EXISTS:
+                if journal.is_purged(n):
+                    return Placed.GONE
+                raise Corrupt(f"{name}: the store says that it exists, and does not give it")
+        except Unavailable:
+            if not sent:  # refused before anything was written
+                raise
+        journal.retry.pause(attempt)
+    raise OutcomeUnknown(
+        f"{name}: the store gave no answer in {journal.retry.repeats} tries; the entry {entry.id} may be "
+        "there or not. Run the same command with the same token again",
+        entry_id=entry.id,
+        n=n,
+    )
