@@ -7,7 +7,7 @@ distributed engine: workers build objects, one driver commits them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -30,7 +30,7 @@ from lake_core.naming import IdSource
 from lake_core.objects.metadata import Origin
 from lake_core.objects.write import WrittenObject
 from lake_core.outcomes import CompactResult, DeleteResult, Job, LoadResult, landed_load, repeated_load
-from lake_core.records import Action, AddObject, Consume, Source, Transaction
+from lake_core.records import Action, AddObject, Consume, Source
 from lake_core.records.conditions import Condition
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
@@ -72,13 +72,7 @@ class Branch:
         With a `token` a repeated call returns the first outcome.  `progress` hears of each file begun.
         Raises InvalidInput (nothing is committed), NotFound, Conflict, OutcomeUnknown, Unavailable.
         """
-
-        def blocks() -> Iterable[Block]:
-            for file in files:
-                progress(file)
-                yield from read_blocks(self.reading(file), format=format, null=self.settings["csv.null"])
-
-        return self._load(blocks(), token=token, message=message)
+        return self._load(self._blocks(files, format, progress), token=token, message=message)
 
     def append(self, records: pa.Table, *, token: str = "", message: str = "") -> LoadResult:
         """Take in an Arrow table as one transaction; as `load`."""
@@ -156,13 +150,8 @@ class Branch:
         Raises InvalidInput (nothing is committed), NotFound, Conflict (an overlapping replace landed since this
         began), OutcomeUnknown, Unavailable.
         """
-
-        def blocks() -> Iterable[Block]:
-            for file in files:
-                progress(file)
-                yield from read_blocks(self.reading(file), format=format, null=self.settings["csv.null"])
-
-        return self._replace(blocks(), span=span, where=where, token=token, message=message)
+        blocks = self._blocks(files, format, progress)
+        return self._replace(blocks, span=span, where=where, token=token, message=message)
 
     def replace_with(
         self,
@@ -239,6 +228,11 @@ class Branch:
             key=self.pool.key.names,
             bad_records=self.settings["bad_records"],
         )
+
+    def _blocks(self, files: list[str], format: str, progress: Callable[[str], None]) -> Iterator[Block]:
+        for file in files:
+            progress(file)
+            yield from read_blocks(self.reading(file), format=format, null=self.settings["csv.null"])
 
     def job(self, *, token: str = "", message: str = "") -> Job | LoadResult:
         """Begin a load whose objects are built elsewhere, or give the outcome that the token stands for."""
@@ -355,18 +349,3 @@ class Branch:
             builder.add(block)
         written = builder.finish()
         return self.commit(job, objects=[w.action for w in written], schemas=[w.schema for w in written])
-
-
-def count_actions(transaction: Transaction) -> dict[str, int]:
-    """Actions by kind, for the log."""
-    counts: dict[str, int] = {}
-    for action in transaction.actions:
-        kind = str(type(action).__struct_config__.tag)
-        counts[kind] = counts.get(kind, 0) + 1
-    return counts
-
-
-def check_writable(sub: str) -> None:
-    """Sub-pools are filled by loads of their pool; raises InvalidInput."""
-    if sub:
-        raise InvalidInput(f"the sub-pool {sub} is read-only: load into the pool itself")

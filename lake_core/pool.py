@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lake_core.branch import Branch, check_writable
+from lake_core.branch import Branch
 from lake_core.catalog import Settings
 from lake_core.commits import History
 from lake_core.commits.state import MAIN
-from lake_core.errors import NotFound
+from lake_core.errors import InvalidInput, NotFound
 from lake_core.feed import Feed
 from lake_core.naming import IdSource
 from lake_core.records import Transaction
@@ -46,7 +46,8 @@ class Pool:
 
     def branch(self, name: str = MAIN) -> Branch:
         """A branch to write to; raises NotFound, and InvalidInput for a sub-pool."""
-        check_writable(self.sub)
+        if self.sub:
+            raise InvalidInput(f"the sub-pool {self.sub} is read-only: load into the pool itself")
         self._check_branch(name)
         return Branch(self.store, self.config, name, self.history, self.ids, self.author, self.lake_id)
 

@@ -6,11 +6,11 @@ import datetime as dt
 from argparse import Namespace
 from itertools import islice
 
-from lake_core.branch import count_actions
 from lake_core.cli.output import print_json, print_table
 from lake_core.inspection import inspect_object
 from lake_core.lake import Lake
 from lake_core.pool import Pool
+from lake_core.records import Transaction
 
 
 def log(args: Namespace) -> None:
@@ -26,7 +26,7 @@ def log(args: Namespace) -> None:
             "author": t.author,
             "message": t.message,
             "token": t.token,
-            "actions": count_actions(t),
+            "actions": _count_actions(t),
         }
         for n, t in islice(pool.log(branch=args.branch), args.limit)
     ]
@@ -52,3 +52,12 @@ def _begins(pool: Pool) -> str:
 def inspect(args: Namespace) -> None:
     """Any object of the lake as JSON: a field a line, with --json on one line."""
     print_json(inspect_object(Lake.open(args.lake).store, args.name), indented=not args.json)
+
+
+def _count_actions(transaction: Transaction) -> dict[str, int]:
+    """Actions by kind, for the log."""
+    counts: dict[str, int] = {}
+    for action in transaction.actions:
+        kind = str(type(action).__struct_config__.tag)
+        counts[kind] = counts.get(kind, 0) + 1
+    return counts

@@ -14,10 +14,6 @@ Not everything can be said to it exactly.  `can_merge` is False, and the caller 
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
-import functools
-import operator
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,8 +27,8 @@ from lake_core.combine.hidden import ORDER, PLACE, SEQ
 from lake_core.commits import Reference
 from lake_core.errors import Corrupt
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.encoding import AFTER, Instant, Value, decode_key, encode_key
 from lake_core.objects.read import DataObject
+from lake_core.scan.bounds import at_or_above, below, column, comparison, literal
 from lake_core.scan.clusters import decided_by_age
 from lake_core.store import Store
 
@@ -48,8 +44,6 @@ AHEAD_ROWS = 65_536
 
 MANY = 16
 """Of more inputs smaller batches are read: 64 objects of lineitem take 630 MB to compact then, and 860 else."""
-
-_ABOVE = b"\0"
 
 
 @dataclass(frozen=True)
@@ -98,7 +92,7 @@ def can_merge(inputs: Sequence[Input], *, key: PoolKey, schema: pa.Schema) -> bo
             if not (own.type == field.type or _widens(own, field)) or own.metadata != field.metadata:
                 return False
         if one.cut and any(
-            bound and _comparison(bound, key, schema) is None for bound in (one.clip.low, one.clip.high)
+            bound and comparison(bound, key, schema) is None for bound in (one.clip.low, one.clip.high)
         ):
             return False
     return True
@@ -199,20 +193,8 @@ def _order(key: PoolKey, ties: Iterable[pa.Field]) -> list[tuple[str, bool]]:
     return [*((f.name, f.descending) for f in key.fields), *((f.name, False) for f in ties)]
 
 
-def _column(name: str) -> Any:
-    from datafusion import col
-
-    return col('"' + name.replace('"', '""') + '"')
-
-
 def _sorting(name: str, descending: bool) -> Any:
-    return _column(name).sort(ascending=not descending, nulls_first=True)
-
-
-def _literal(scalar: pa.Scalar) -> Any:
-    from datafusion import lit
-
-    return lit(scalar)
+    return column(name).sort(ascending=not descending, nulls_first=True)
 
 
 def _age(reference: Reference) -> dict[str, int]:
@@ -231,114 +213,19 @@ def _branch(
     frame = context.table(table)
     if one.cut:
         for bound, above in ((one.clip.low, True), (one.clip.high, False)):
-            comparison = _comparison(bound, key, schema) if bound else None
-            if comparison is not None:
-                frame = frame.filter(_at_or_above(comparison, key) if above else _below(comparison, key))
+            at = comparison(bound, key, schema) if bound else None
+            if at is not None:
+                frame = frame.filter(at_or_above(at, key) if above else below(at, key))
     columns = []
     for field in schema:
         index = one.columns.get_field_index(field.name)
         if field.name in constants:
-            value = _literal(pa.scalar(constants[field.name], field.type))
+            value = literal(pa.scalar(constants[field.name], field.type))
         elif index < 0:
-            value = _literal(pa.scalar(None, field.type))
+            value = literal(pa.scalar(None, field.type))
         else:
-            value = _column(field.name)
+            value = column(field.name)
             if one.columns.field(index).type != field.type:
                 value = value.cast(field.type)
         columns.append(value.alias(field.name))
     return frame.select(*columns)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A bound as values of the first key fields; `beyond`: it is above all keys that begin with them."""
-
-    values: tuple[pa.Scalar, ...]
-    beyond: bool
-
-
-def _comparison(bound: bytes, key: PoolKey, schema: pa.Schema) -> Comparison | None:
-    """The bound in the fields' own types; None where they do not hold it exactly."""
-    values = decode_key(bound, key)
-    prefix = encode_key(list(values), key)
-    if not bound.startswith(prefix):
-        return None
-    rest = bound[len(prefix) :]
-    whole = len(values) == len(key.fields)
-    if rest not in (b"", AFTER) and not (whole and rest == _ABOVE):
-        return None
-    try:
-        scalars = tuple(
-            _scalar(value, schema.field(field.name).type)
-            for value, field in zip(values, key.fields, strict=False)
-        )
-    except (pa.ArrowException, OverflowError, TypeError, ValueError):
-        return None
-    return Comparison(scalars, rest != b"")
-
-
-def _scalar(value: Value, kind: pa.DataType) -> pa.Scalar:
-    """A key value in the field's type; raises where that does not hold it exactly."""
-    if value is None:
-        return pa.scalar(None, kind)
-    if isinstance(value, Instant):
-        if not pa.types.is_timestamp(kind):
-            raise ValueError(kind)
-        _, seconds, nanos = value
-        units = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
-        whole, part = divmod(nanos * units, 10**9)
-        if part:
-            raise ValueError(value)
-        return pa.scalar(seconds * units + whole, pa.int64()).cast(kind)
-    allowed = {
-        bool: pa.types.is_boolean,
-        int: pa.types.is_integer,
-        str: pa.types.is_string,
-        bytes: pa.types.is_binary,
-        dt.date: pa.types.is_date32,
-        decimal.Decimal: pa.types.is_decimal,
-    }
-    if not allowed[type(value)](kind):
-        raise ValueError(value)
-    return pa.scalar(value, kind)
-
-
-def _at_or_above(bound: Comparison, key: PoolKey) -> Any:
-    """Records whose key is at or above the bound, in the order of the key."""
-    after = _differs(bound, key, later=True)
-    return after if bound.beyond else after | _equals(bound, key)
-
-
-def _below(bound: Comparison, key: PoolKey) -> Any:
-    """The others; spelled so that DataFusion can tell which row groups hold none of them."""
-    before = _differs(bound, key, later=False)
-    return before | _equals(bound, key) if bound.beyond else before
-
-
-def _equals(bound: Comparison, key: PoolKey) -> Any:
-    return _all(_is(f.name, value) for f, value in zip(key.fields, bound.values, strict=False))
-
-
-def _is(name: str, value: pa.Scalar) -> Any:
-    return _column(name) == _literal(value) if value.is_valid else _column(name).is_null()
-
-
-def _differs(bound: Comparison, key: PoolKey, *, later: bool) -> Any:
-    """Records whose first key fields come after the bound's values, or before; null comes before everything."""
-    ways = []
-    for number, (field, value) in enumerate(zip(key.fields, bound.values, strict=False)):
-        column = _column(field.name)
-        if not value.is_valid:
-            way = column.is_not_null() if later else _literal(pa.scalar(False))
-        elif later:
-            way = column < _literal(value) if field.descending else column > _literal(value)
-        else:
-            smaller = column > _literal(value) if field.descending else column < _literal(value)
-            way = smaller | column.is_null()
-        before = Comparison(bound.values[:number], beyond=False)
-        ways.append(_equals(before, key) & way if number else way)
-    return functools.reduce(operator.or_, ways)
-
-
-def _all(parts: Iterable[Any]) -> Any:
-    return functools.reduce(operator.and_, parts)

@@ -1,0 +1,132 @@
+"""Bounds of key ranges as DataFusion's expressions, spelled so that it can tell which row groups they leave out.
+
+A bound is bytes (`keys.encoding`), DataFusion compares columns.  `comparison` gives a bound as values of the first
+key fields, where the fields' own types hold them exactly; `at_or_above` and `below` are the two sides of it.  Null
+comes before everything, and a descending field turns its comparison around.  Called by `native`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import functools
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from lake_core.keys import PoolKey
+from lake_core.keys.encoding import AFTER, Instant, Value, decode_key, encode_key
+
+_ABOVE = b"\0"
+
+
+def column(name: str) -> Any:
+    """The column of this name, whatever signs are in it."""
+    from datafusion import col
+
+    return col('"' + name.replace('"', '""') + '"')
+
+
+def literal(scalar: pa.Scalar) -> Any:
+    """The value."""
+    from datafusion import lit
+
+    return lit(scalar)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A bound as values of the first key fields; `beyond`: it is above all keys that begin with them."""
+
+    values: tuple[pa.Scalar, ...]
+    beyond: bool
+
+
+def comparison(bound: bytes, key: PoolKey, schema: pa.Schema) -> Comparison | None:
+    """The bound in the fields' own types; None where they do not hold it exactly."""
+    values = decode_key(bound, key)
+    prefix = encode_key(list(values), key)
+    if not bound.startswith(prefix):
+        return None
+    rest = bound[len(prefix) :]
+    whole = len(values) == len(key.fields)
+    if rest not in (b"", AFTER) and not (whole and rest == _ABOVE):
+        return None
+    try:
+        scalars = tuple(
+            _scalar(value, schema.field(field.name).type)
+            for value, field in zip(values, key.fields, strict=False)
+        )
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return None
+    return Comparison(scalars, rest != b"")
+
+
+def _scalar(value: Value, kind: pa.DataType) -> pa.Scalar:
+    """A key value in the field's type; raises where that does not hold it exactly."""
+    if value is None:
+        return pa.scalar(None, kind)
+    if isinstance(value, Instant):
+        if not pa.types.is_timestamp(kind):
+            raise ValueError(kind)
+        _, seconds, nanos = value
+        units = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
+        whole, part = divmod(nanos * units, 10**9)
+        if part:
+            raise ValueError(value)
+        return pa.scalar(seconds * units + whole, pa.int64()).cast(kind)
+    allowed = {
+        bool: pa.types.is_boolean,
+        int: pa.types.is_integer,
+        str: pa.types.is_string,
+        bytes: pa.types.is_binary,
+        dt.date: pa.types.is_date32,
+        decimal.Decimal: pa.types.is_decimal,
+    }
+    if not allowed[type(value)](kind):
+        raise ValueError(value)
+    return pa.scalar(value, kind)
+
+
+def at_or_above(bound: Comparison, key: PoolKey) -> Any:
+    """Records whose key is at or above the bound, in the order of the key."""
+    after = _differs(bound, key, later=True)
+    return after if bound.beyond else after | _equals(bound, key)
+
+
+def below(bound: Comparison, key: PoolKey) -> Any:
+    """The others; spelled so that DataFusion can tell which row groups hold none of them."""
+    before = _differs(bound, key, later=False)
+    return before | _equals(bound, key) if bound.beyond else before
+
+
+def _equals(bound: Comparison, key: PoolKey) -> Any:
+    return _all(_is(f.name, value) for f, value in zip(key.fields, bound.values, strict=False))
+
+
+def _is(name: str, value: pa.Scalar) -> Any:
+    return column(name) == literal(value) if value.is_valid else column(name).is_null()
+
+
+def _differs(bound: Comparison, key: PoolKey, *, later: bool) -> Any:
+    """Records whose first key fields come after the bound's values, or before; null comes before everything."""
+    ways = []
+    for number, (field, value) in enumerate(zip(key.fields, bound.values, strict=False)):
+        at = column(field.name)
+        if not value.is_valid:
+            way = at.is_not_null() if later else literal(pa.scalar(False))
+        elif later:
+            way = at < literal(value) if field.descending else at > literal(value)
+        else:
+            smaller = at > literal(value) if field.descending else at < literal(value)
+            way = smaller | at.is_null()
+        before = Comparison(bound.values[:number], beyond=False)
+        ways.append(_equals(before, key) & way if number else way)
+    return functools.reduce(operator.or_, ways)
+
+
+def _all(parts: Iterable[Any]) -> Any:
+    return functools.reduce(operator.and_, parts)
