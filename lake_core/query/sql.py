@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import duckdb
@@ -176,12 +177,12 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
 
     def scanner(
         self, columns: list[str] | None = None, filter: pc.Expression | None = None, **_: Any
-    ) -> ds.Scanner:
+    ) -> _Scanner:
         """The records, projected and filtered; both are DuckDB's wish and must be fulfilled exactly."""
         names = self.schema.names if columns is None else list(columns)
         needed = names if filter is None else self._needed(names, filter)
         schema = pa.schema([self.schema.field(n) for n in names])
-        return ds.Scanner.from_batches(self._batches(needed, names, filter, schema), schema=schema)
+        return _Scanner(schema, self._batches(needed, names, filter, schema))
 
     def _needed(self, names: list[str], filter: pc.Expression) -> list[str]:
         """The columns to read: those wanted, and those that the filter names.
@@ -210,6 +211,22 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
         except LakeError as error:
             self._raised.append(error)  # DuckDB would turn it into one of its own
             raise
+
+
+@dataclass(frozen=True)
+class _Scanner:
+    """What DuckDB asks of a scanner.
+
+    Arrow's own would read ahead in a thread that nobody can wait for, and a program that ends while that is in
+    Python is aborted; DuckDB's threads have ended when its connection is closed.
+    """
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The records; called once."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches)
 
 
 def _offered(schema: pa.Schema) -> pa.Schema:
