@@ -110,7 +110,7 @@ def _by_key(table: pa.Table, key: PoolKey) -> tuple[pa.Table, pa.Table]:
     for name in key.names[1:]:
         if table.schema.get_field_index(name) < 0:
             table = table.append_column(name, pa.nulls(table.num_rows))
-    valid = pc.is_valid(table.column(leading))
-    if pc.all(valid).as_py():
+    if not table.column(leading).null_count:
         return table, table.slice(0, 0)
+    valid = pc.is_valid(table.column(leading))
     return table.filter(valid), table.filter(pc.invert(valid))

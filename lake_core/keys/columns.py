@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake_core.keys.encoding import encode_value, from_scalar
+from lake_core.keys.encoding import encode_value, from_array, from_scalar
 from lake_core.keys.spec import PoolKey
 
 Bytes = npt.NDArray[np.uint8]
@@ -58,7 +58,7 @@ def keys_at(table: pa.Table, rows: list[int], key: PoolKey) -> list[bytes]:
     parts = []
     for f in key.fields:
         column = table.column(f.name).take(pa.array(rows, pa.int64()))
-        parts.append([encode_value(from_scalar(v), descending=f.descending) for v in column])
+        parts.append([encode_value(v, descending=f.descending) for v in from_array(column)])
     return [b"".join(values) for values in zip(*parts, strict=True)] if parts else [b""] * len(rows)
 
 

@@ -124,17 +124,31 @@ def encode_key(values: tuple[Value, ...] | list[Value], key: PoolKey) -> bytes:
 
 def from_scalar(scalar: pa.Scalar) -> Value:
     """The Python value of an Arrow scalar, as `encode_value` takes it; exact for nanoseconds."""
-    kind = scalar.type
-    if not scalar.is_valid:
-        return None
+    return (
+        _instant(scalar.value, scalar.type) if _is_time(scalar.type) and scalar.is_valid else scalar.as_py()
+    )
+
+
+def from_array(array: pa.Array | pa.ChunkedArray) -> list[Value]:
+    """The same of all values of a column, several times as fast."""
+    kind = array.type
+    if not _is_time(kind):
+        return list(array.to_pylist())
+    ticks = array.cast(pa.int32() if kind.bit_width == 32 else pa.int64()).to_pylist()
+    return [None if tick is None else _instant(tick, kind) for tick in ticks]
+
+
+def _is_time(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind))
+
+
+def _instant(ticks: int, kind: pa.DataType) -> Instant:
+    seconds, part = divmod(ticks, _UNITS[kind.unit])
     if pa.types.is_timestamp(kind):
-        seconds, part = divmod(scalar.value, _UNITS[kind.unit])
-        return Instant((0x09 if kind.tz else 0x08, seconds, part * (10**9 // _UNITS[kind.unit])))
-    if pa.types.is_time(kind) or pa.types.is_duration(kind):
-        seconds, part = divmod(scalar.value, _UNITS[kind.unit])
+        tag = 0x09 if kind.tz else 0x08
+    else:
         tag = 0x0B if pa.types.is_duration(kind) else 0x0A
-        return Instant((tag, seconds, part * (10**9 // _UNITS[kind.unit])))
-    return scalar.as_py()
+    return Instant((tag, seconds, part * (10**9 // _UNITS[kind.unit])))
 
 
 def key_class(kind: pa.DataType) -> str:

@@ -31,7 +31,7 @@ from lake_core.keys.columns import key_at, keys_at, sort_order
 from lake_core.keys.encoding import key_class
 from lake_core.objects import metadata
 from lake_core.objects.metadata import ObjectMetadata, Origin, Sample
-from lake_core.objects.schema import normalized, schema_id
+from lake_core.objects.schema import schema_id
 from lake_core.objects.statistics import column_statistics, unite_statistics
 from lake_core.records import AddObject, Column
 from lake_core.store import Store
@@ -69,11 +69,10 @@ def write_object(
     sub: str = "",
     rule: Rule = APPEND,
 ) -> WrittenObject:
-    """Sort and write the records (at least one); those of equal keys become what the rule says.
+    """Sort and write the records (at least one, `normalized`); those of equal keys become what the rule says.
 
     Raises InvalidInput where a key field has a type without order, Unavailable where the store fails.
     """
-    table = normalized(table)
     for name in key.names:
         key_class(table.schema.field(name).type)
     order = sort_order(table, key)
@@ -249,31 +248,23 @@ def parquet_writer(file: BinaryIO, first: pa.Table, *, key: PoolKey) -> pq.Parqu
         compression="zstd",
         write_page_index=True,
         sorting_columns=sorting or None,
-        use_dictionary=_recurring(first.slice(0, ROW_GROUP)),
+        use_dictionary=_recurring(first.slice(0, ROW_GROUP if first.num_rows >= ROW_GROUP else _FEW)),
     )
 
 
-_FEW = 1_024
+_FEW = 256
+"""Records of an object of less than one row group that are looked at: to look at all takes as long as it saves."""
 
 
-def _recurring(sample: pa.Table) -> bool | list[str]:
-    """The columns whose values recur; all, where there are too few records to tell.
-
-    Members of records and lists are not looked at: they keep their dictionaries.
-    """
-    if sample.num_rows < _FEW:
-        return True
+def _recurring(sample: pa.Table) -> list[str]:
+    """The columns whose values recur.  Members of records and lists are not looked at: they keep dictionaries."""
     chosen: list[str] = []
     for column, kept in zip(sample.schema, sample.columns, strict=True):
         if pa.types.is_nested(column.type):
             chosen += _leaves(column)
-        elif pa.types.is_boolean(column.type) or _distinct(kept) * 2 < sample.num_rows:
+        elif not pa.types.is_null(column.type) and pc.count_distinct(kept).as_py() * 2 < sample.num_rows:
             chosen.append(column.name)
     return chosen
-
-
-def _distinct(column: pa.ChunkedArray) -> int:
-    return int(pc.count_distinct(column).as_py())
 
 
 def _leaves(column: pa.Field, prefix: str = "") -> list[str]:

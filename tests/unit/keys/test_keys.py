@@ -23,6 +23,7 @@ from lake_core.keys.encoding import (
     decode_value,
     encode_key,
     encode_value,
+    from_array,
     from_scalar,
     key_class,
     show_key,
@@ -205,6 +206,19 @@ def test_nanoseconds_are_exact_also_before_1970() -> None:
         -1,
         999_999_999,
     )
+
+
+@pytest.mark.parametrize("array", [
+    pa.array([3, None, -1]), pa.array([0.5, None]), pa.array(["a", None]), pa.array([b"a", None]),
+    pa.array([True, None]), pa.array([dt.date(2020, 1, 2), None]), pa.array([decimal.Decimal("1.5"), None]),
+    *(pa.array([-5, None, 7], pa.int64()).cast(pa.timestamp(unit, zone))
+      for unit in ("s", "ms", "us", "ns") for zone in (None, "UTC")),
+    pa.array([5, None], pa.int32()).cast(pa.time32("ms")), pa.array([5, None]).cast(pa.time64("ns")),
+    pa.array([-5, None]).cast(pa.duration("us")),
+], ids=lambda array: str(array.type))  # fmt: skip
+def test_the_values_of_a_column_are_those_of_its_scalars(array: pa.Array) -> None:
+    assert from_array(array) == [from_scalar(scalar) for scalar in array]
+    assert from_array(pa.chunked_array([array, array])) == from_array(array) * 2
 
 
 # ---------------------------------------------------------------- display

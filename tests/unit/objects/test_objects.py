@@ -17,7 +17,7 @@ from lake_core.keys.spec import ARRIVAL
 from lake_core.objects import metadata, read, write
 from lake_core.objects.metadata import SAMPLES, ObjectMetadata, Sample
 from lake_core.objects.read import DataObject
-from lake_core.objects.schema import schema_id
+from lake_core.objects.schema import normalized, schema_id
 from lake_core.objects.statistics import LONGEST_BOUND, column_statistics
 from lake_core.objects.write import WrittenObject, write_object
 from lake_core.records import Column
@@ -25,6 +25,14 @@ from lake_core.store import Store
 from lake_core.store.memory import MemoryStore
 from tests.fakes.records import ORIGIN, an_id
 from tests.fakes.stores import ScriptedStore
+
+STORED = (
+    pa.null(), pa.bool_(), pa.int8(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(), pa.decimal128(9, 2),
+    pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.binary(3), pa.date32(), pa.date64(),
+    pa.time32("s"), pa.time64("ns"), pa.timestamp("s"), pa.timestamp("ns", "UTC"), pa.duration("ms"),
+    pa.list_(pa.int8()), pa.struct([("a", pa.null())]), pa.dictionary(pa.int8(), pa.string()),
+)  # fmt: skip
+"""Types that a load may bring."""
 
 KEY = PoolKey.parse("k")
 NAME = f"pool/data/{an_id(1)}.parquet"
@@ -114,6 +122,22 @@ def test_the_file_is_zstd_with_a_page_index_and_says_how_it_is_sorted(store: Mem
     assert {group.column(c).compression for c in range(2)} == {"ZSTD"}
     assert group.column(0).has_offset_index
     assert group.sorting_columns == (pq.SortingColumn(1, descending=True, nulls_first=True),)
+
+
+@pytest.mark.parametrize("count", [40, 1_000, 20_000])
+def test_columns_whose_values_recur_have_dictionaries(store: MemoryStore, count: int) -> None:
+    written(
+        store, pa.table({"k": range(count), "few": [i % 5 for i in range(count)], "none": pa.nulls(count)})
+    )
+    group = pq.ParquetFile(io.BytesIO(store.get(NAME) or b"")).metadata.row_group(0)
+    named = [group.column(c) for c in range(group.num_columns)]
+    assert [c.path_in_schema for c in named if "RLE_DICTIONARY" in c.encodings] == ["few"]
+
+
+@pytest.mark.parametrize("kind", STORED, ids=str)
+def test_a_column_of_any_type_may_be_empty_in_many_records(store: MemoryStore, kind: pa.DataType) -> None:
+    written(store, normalized(pa.table({"k": range(2_000), "v": pa.nulls(2_000, kind)})))
+    assert {r["v"] for r in rows(store)} == {None}
 
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.struct([("a", pa.int64())])], ids=str)
