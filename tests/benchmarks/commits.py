@@ -1,7 +1,7 @@
 """Appends of 1,000 records: one writer, then 8 and 64 processes on one pool, the latter on Ceph too.
 
 For one writer: appends a second, and the first 50 against the last 50.  For many: appends a second, how many
-failed, and the slowest writer against the median one.
+failed, and the slowest writer against the median one.  To compare runs, leave some minutes between them (`_place`).
 """
 
 from __future__ import annotations
@@ -40,12 +40,21 @@ def records(seed: int) -> pa.Table:
     return pa.table({"k": chance.integers(0, 10**9, 1000), "v": chance.random(1000), "s": names})
 
 
+def _place() -> str:
+    """A new folder for each.
+
+    For minutes ext4 passes over the inodes of files that were deleted, one by one: whoever comes after a table was
+    removed makes files at half the speed.
+    """
+    return data.fresh(f"append-{time.time_ns()}")
+
+
 def alone(peer: str, appends: str) -> dict[str, Any]:
     """One writer, one open table."""
     sys.path.append(str(FOLDER))
     tables = [records(seed) for seed in range(10)]
     table = PEERS[peer]()
-    path = data.fresh("append")
+    path = _place()
     table.create(path, tables[0])
     table.open(path)
     taken = []
@@ -61,7 +70,7 @@ def alone(peer: str, appends: str) -> dict[str, Any]:
 def together(peer: str, processes: str, uri: str = "") -> dict[str, Any]:
     """Many processes, each as fast as it can; they begin together, when all are ready."""
     sys.path.append(str(FOLDER))
-    path = f"{uri}-{time.time_ns()}" if uri else data.fresh("append")
+    path = f"{uri}-{time.time_ns()}" if uri else _place()
     seconds = SECONDS_ON_CEPH if uri else SECONDS
     PEERS[peer]().create(path, records(0))
     context = multiprocessing.get_context("spawn")

@@ -72,9 +72,9 @@ class OneAtATime(Lake):
     """Ours without group commit: who loses a race tries again alone."""
 
     def open(self, path: str) -> None:
-        from lake_core.commits import commit
+        from lake_core.commits import attempt
 
-        commit.PATIENCE = 10**9
+        attempt.PATIENCE = 10**9
         super().open(path)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from lake_core.commits import checkpoint as checkpoint_module
 from lake_core.journal import Head, Journal
-from lake_core.journal import journal as journal_module
+from lake_core.journal import reader as reader_module
 from lake_core.journal.marks import Marks
 from lake_core.journal.recent import Recent
 from tests.simulation.world import failing_seeds, simulate
@@ -52,7 +52,7 @@ def _nothing_is_purged(journal: object, n: int) -> bool:
 RULES: dict[str, tuple[object, str, object]] = {
     "a reader looks for a fence": (Journal, "_is_behind", _nothing_is_behind),
     "a writer looks for a fence": (Journal, "is_purged", _nothing_is_purged),
-    "a look for news looks for a fence": (journal_module, "marks_of", lambda names: Marks()),
+    "a look for news looks for a fence": (reader_module, "marks_of", lambda names: Marks()),
     "a state's checkpoint must not lie below the fence": (Head, "floor", property(lambda head: head.n)),
     "recent ids are looked up": (Recent, "find", lambda recent, id: None),
     "recent ids are kept in checkpoints": (Recent, "of", classmethod(lambda cls, n, items: Recent(n))),

@@ -11,7 +11,7 @@ from unittest.mock import patch
 from lake_core import naming
 from lake_core.catalog import Catalog
 from lake_core.checkpoints import read, write
-from lake_core.commits import History, commit
+from lake_core.commits import History, attempt
 from lake_core.errors import LakeError
 from lake_core.journal import Retry, recent
 from lake_core.journal.reader import LARGEST_WINDOW
@@ -77,7 +77,7 @@ class World:
             patch.object(recent, "GENERATION", self.generation),
             patch.object(write, "GROUP_ROWS", 3),
             patch.object(read, "_KEPT_GROUPS", 0),
-            patch.object(commit, "PATIENCE", 1),
+            patch.object(attempt, "PATIENCE", 1),
         ):
             for number in range(self.chance.choice((2, 3, 4, 5, 9))):
                 self._start(f"writer {number}", writer)
