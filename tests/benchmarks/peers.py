@@ -78,6 +78,17 @@ class OneAtATime(Lake):
         super().open(path)
 
 
+class Unsynced(Lake):
+    """Ours without syncs: a crash of the machine would take away what was acknowledged, as it does of lance's and
+    deltalake's appends, which sync nothing."""
+
+    def open(self, path: str) -> None:
+        import os
+
+        os.fsync = lambda handle: None
+        super().open(path)
+
+
 class Files:
     """The floor: a Parquet file each, durable, and no table."""
 
@@ -178,6 +189,7 @@ class Delta:
 PEERS: dict[str, Any] = {
     "lake": Lake,
     "lake, one at a time": OneAtATime,
+    "lake, no syncs": Unsynced,
     "lance": Lance,
     "deltalake": Delta,
     "floor: files, no table": Files,
