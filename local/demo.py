@@ -21,12 +21,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from lake_core.cli.output import human_size, print_table, write_records
+from lake_core.cli.output import print_table, write_records
 from lake_core.errors import LakeError
 from lake_core.lake import Lake
 from lake_core.pool import Pool
 from lake_core.query import query
 from lake_core.scan.plan import overlapping
+from lake_core.wording import human_size
 from local import flights
 from local.errors import LocalError
 from local.progress import Display, display

@@ -23,7 +23,7 @@ from lake_core.branch import Branch
 from lake_core.commits import Reference
 from lake_core.compaction import Compaction, rewrite
 from lake_core.lake import Lake
-from lake_core.maintenance.compact import Done, plan_pool, run_jobs, still_there, summary
+from lake_core.maintenance.compact import Done, job_line, plan_pool, run_jobs, still_there, summary
 from lake_core.naming import IdSource
 from lake_core.objects.write import WrittenObject
 from lake_core.store import open_store
@@ -45,7 +45,7 @@ def compact(spark: Any, branch: Branch, jobs: Sequence[tuple[Sequence[Reference]
         on_spark,
         parallelism=parallelism(spark),
         at_once=JOBS_AT_ONCE,
-        progress=lambda done: print(progress_line(done), file=sys.stderr),
+        progress=lambda done: print(job_line(done), file=sys.stderr),
     )
 
 
@@ -53,16 +53,6 @@ def _rewrite(store: str, work: Compaction, piece: int) -> list[WrittenObject]:
     """In a worker."""
     written = rewrite(work, piece, open_store(store), new_id=IdSource().new)
     return [] if written is None else [written]
-
-
-def progress_line(done: Done) -> str:
-    """For the log of the task, as each job ends."""
-    if done.transaction is None:
-        return f"{done.pool}: dropped, another compaction was faster ({done.why})"
-    return (
-        f"{done.pool}: transaction {done.transaction:,}: {done.inputs:,} references, {done.size_in:,} bytes, "
-        f"became {done.objects:,} objects, {done.size_out:,} bytes ({done.why})"
-    )
 
 
 def compact_found(work: dict[str, Any]) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 
-from lake_core.cli.output import counted, human_size, print_json, say
+from lake_core.cli.output import print_json, say
 from lake_core.lake import Lake
-from lake_core.maintenance.compact import Done, compact_pool, plan_pool, summary
+from lake_core.maintenance.compact import compact_pool, describe, job_line, plan_pool, pool_line, summary
 from lake_core.planning.compaction import CompactionPlan
 
 
@@ -18,7 +18,7 @@ def compact(args: Namespace) -> None:
     if args.dry_run:
         _print_plan(work.plan, args.pool, as_json=args.json)
         return
-    done = compact_pool(lake, work, progress=lambda one: None if args.json else _say_job(one))
+    done = compact_pool(lake, work, progress=lambda one: None if args.json else say(job_line(one)))
     depth = lake.pool(args.pool).at(args.branch).depth
     made = summary(args.pool, done, depth_before=work.plan.depth, depth_after=depth)
     if args.json:
@@ -33,23 +33,9 @@ def compact(args: Namespace) -> None:
             }
         )
     elif not work.plan.jobs:
-        say(f"{args.pool}: nothing to gain; depth {work.plan.depth:,}")
+        _print_plan(work.plan, args.pool, as_json=False)
     else:
-        say(
-            f"{args.pool}: {human_size(made['size_in'])} in {counted(made['inputs'], 'reference')} became "
-            f"{human_size(made['size_out'])} in {counted(made['objects'], 'object')}; "
-            f"depth {work.plan.depth:,}, now {depth:,}"
-        )
-
-
-def _say_job(done: Done) -> None:
-    if done.transaction is None:
-        say(f"  dropped, another compaction was faster ({done.why})")
-        return
-    say(
-        f"  transaction {done.transaction:,}: {counted(done.inputs, 'reference')}, {human_size(done.size_in)}, "
-        f"became {counted(done.objects, 'object')}, {human_size(done.size_out)} ({done.why})"
-    )
+        say(pool_line(made))
 
 
 def _print_plan(plan: CompactionPlan, pool: str, *, as_json: bool) -> None:
@@ -75,15 +61,5 @@ def _print_plan(plan: CompactionPlan, pool: str, *, as_json: bool) -> None:
             }
         )
         return
-    if not plan.jobs:
-        say(f"{pool}: nothing to gain; depth {plan.depth:,}")
-        return
-    say(
-        f"{pool}: would rewrite {human_size(plan.rewritten)} of {human_size(plan.size)}; "
-        f"depth {plan.depth:,}, {plan.depth_after:,} after"
-    )
-    for job in plan.jobs:
-        say(
-            f"  {counted(len(job.inputs), 'reference')}, {human_size(job.size)}, depth {job.depth:,}, into about "
-            f"{counted(job.outputs, 'object')}: {job.why}"
-        )
+    for line in describe(plan, pool):
+        say(line)

@@ -12,9 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from lake_core.cli.output import (
-    counted,
     format_of_output,
-    human_size,
     print_json,
     say,
     write_records,
@@ -24,6 +22,7 @@ from lake_core.ingest.sources import find_files
 from lake_core.lake import Lake
 from lake_core.outcomes import LoadResult
 from lake_core.scan.scan import result_schema
+from lake_core.wording import counted, human_size
 
 
 def load(args: Namespace) -> None:

@@ -7,7 +7,7 @@ from argparse import Namespace
 from typing import Any
 
 from lake_core.cli.data import parse_key, report_load
-from lake_core.cli.output import counted, print_json, print_table, say
+from lake_core.cli.output import print_json, print_table, say
 from lake_core.conditions import show
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.ingest.sources import find_files
@@ -17,6 +17,7 @@ from lake_core.lake import Lake
 from lake_core.maintenance import tombstones
 from lake_core.records.transactions import PLACES
 from lake_core.view import View
+from lake_core.wording import counted
 
 
 def span_of(view: View, args: Namespace) -> KeyRange:

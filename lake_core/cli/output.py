@@ -65,21 +65,6 @@ def say(message: str) -> None:
     sys.stderr.write(message + "\n")
 
 
-def counted(count: int, noun: str) -> str:
-    """`1 object`, `1,000 objects`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def human_size(size: int) -> str:
-    """Bytes with a decimal unit: `4.7 MB`."""
-    amount = float(size)
-    for unit in ("B", "kB", "MB", "GB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} TB"
-
-
 @contextmanager
 def _sink(path: str | None) -> Iterator[BinaryIO]:
     """Where results go.  A file gets its name when it is whole; until then what had the name keeps it."""

@@ -19,6 +19,7 @@ from lake_core.journal.marks import Marks
 from lake_core.journal.purge import choose, is_sound
 from lake_core.lake import Lake
 from lake_core.planning.checkpoints import CheckpointPolicy, Since, last_older, why_due
+from lake_core.wording import counted
 
 POOLS = "lake:pools"
 
@@ -158,7 +159,10 @@ def report(results: list[dict[str, Any]]) -> dict[str, int]:
     """The agent's last task: a line a journal, and the totals."""
     for r in results:
         done = f"checkpoint {r['checkpoint']:,}" + ("" if r["written"] else " (there already)")
-        print(f"{r['pool']}: {done}; purged {r['entries']:,} entries, {r['checkpoints']:,} checkpoints")
+        entries = counted(r["entries"], "entry", "entries")
+        print(f"{r['pool']}: {done}; purged {entries}, {counted(r['checkpoints'], 'checkpoint')}")
     totals = {"journals": len(results), "entries": sum(int(r["entries"]) for r in results)}
-    print(", ".join(f"{count:,} {name}" for name, count in totals.items()))
+    print(
+        f"{counted(totals['journals'], 'journal')}, {counted(totals['entries'], 'entry', 'entries')} purged"
+    )
     return totals

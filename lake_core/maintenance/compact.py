@@ -23,6 +23,7 @@ from lake_core.errors import Conflict, LakeError
 from lake_core.lake import Lake
 from lake_core.objects.write import WrittenObject
 from lake_core.planning.compaction import CompactionPlan, plan_compaction, policy_of
+from lake_core.wording import counted, human_size
 
 Rewriter = Callable[[Compaction], Sequence[WrittenObject]]
 
@@ -199,30 +200,51 @@ def still_there(
 
 def describe(plan: CompactionPlan, pool: str) -> list[str]:
     """A plan in lines: the pool, then each job."""
-    lines = [
-        f"{pool}: depth {plan.depth:,}, {plan.depth_after:,} after {len(plan.jobs):,} jobs that rewrite "
-        f"{plan.rewritten:,} of {plan.size:,} bytes (write amplification {plan.write_amplification:.2f})"
+    if not plan.jobs:
+        return [f"{pool}: nothing to gain; depth {plan.depth:,}"]
+    return [
+        f"{pool}: depth {plan.depth:,}, {plan.depth_after:,} after {counted(len(plan.jobs), 'job')} that would "
+        f"rewrite {human_size(plan.rewritten)} of {human_size(plan.size)} (write amplification "
+        f"{plan.write_amplification:.2f})",
+        *(
+            f"  {counted(len(job.inputs), 'reference')}, {human_size(job.size)}, depth {job.depth:,}, into about "
+            f"{counted(job.outputs, 'object')}: {job.why}"
+            for job in plan.jobs
+        ),
     ]
-    for job in plan.jobs:
-        lines.append(
-            f"  {len(job.inputs):,} references, {job.size:,} bytes, depth {job.depth:,}, into about "
-            f"{job.outputs:,} objects: {job.why}"
-        )
-    return lines
+
+
+def job_line(done: Done) -> str:
+    """What became of a job."""
+    if done.transaction is None:
+        return f"  dropped, another compaction was faster ({done.why})"
+    return (
+        f"  transaction {done.transaction:,}: {counted(done.inputs, 'reference')}, {human_size(done.size_in)}, "
+        f"became {counted(done.objects, 'object')}, {human_size(done.size_out)} ({done.why})"
+    )
+
+
+def pool_line(made: Mapping[str, Any]) -> str:
+    """What became of a pool, from its `summary`."""
+    return f"{made['pool']}: {_work_line(made)}; depth {made['depth_before']:,}, now {made['depth_after']:,}"
+
+
+def _work_line(made: Mapping[str, Any]) -> str:
+    dropped = f", {made['dropped']:,} dropped since another compaction was faster" if made["dropped"] else ""
+    return (
+        f"{counted(made['jobs'], 'job')}{dropped}: {human_size(made['size_in'])} in "
+        f"{counted(made['inputs'], 'reference')} became {human_size(made['size_out'])} in "
+        f"{counted(made['objects'], 'object')}"
+    )
 
 
 def report(results: list[dict[str, Any]]) -> dict[str, int]:
     """The agent's last task: a line a pool, and the totals."""
     for r in results:
-        dropped = f", {r['dropped']} dropped (another compaction was faster)" if r["dropped"] else ""
-        print(
-            f"{r['pool']}: {r['jobs']} jobs{dropped}, {r['size_in']:,} bytes in {r['inputs']:,} references became "
-            f"{r['size_out']:,} bytes in {r['objects']:,} objects; "
-            f"depth {r['depth_before']}, now {r['depth_after']}"
-        )
-    counted = ("jobs", "dropped", "inputs", "objects", "size_in", "size_out")
-    totals = {"pools": len(results)} | {name: sum(int(r[name]) for r in results) for name in counted}
-    print(", ".join(f"{count:,} {name}" for name, count in totals.items()))
+        print(pool_line(r))
+    summed = ("jobs", "dropped", "inputs", "objects", "size_in", "size_out")
+    totals = {"pools": len(results)} | {name: sum(int(r[name]) for r in results) for name in summed}
+    print(f"{counted(totals['pools'], 'pool')}, {_work_line(totals)}")
     return totals
 
 

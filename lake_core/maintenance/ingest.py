@@ -21,6 +21,7 @@ from lake_core.ingest.sources import find_files
 from lake_core.lake import Lake
 from lake_core.planning.batches import Batch, BatchPolicy, plan_batches
 from lake_core.records.landed import LandedFile
+from lake_core.wording import counted, human_size
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,8 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
         lake, pools=list(params.get("pools") or []), wait=bool(params.get("wait", True)), now=time.time()
     )
     for found in batches:
-        print(
-            f"{found.pool}: {len(found.batch.files)} files, {found.batch.size:,} bytes, token {found.token}"
-        )
+        files, size = counted(len(found.batch.files), "file"), human_size(found.batch.size)
+        print(f"{found.pool}: {files}, {size}, token {found.token}")
     if not batches:
         print("nothing has landed that was not taken in")
     if params.get("dry_run"):
@@ -109,12 +109,16 @@ def report(results: list[dict[str, Any]]) -> dict[str, int]:
     """The agent's last task: a line a batch, and the totals."""
     for result in results:
         print(
-            f"{result['pool']}: transaction {result['transaction']}, {result['records']:,} records in "
-            f"{result['objects']} objects, {result['nokey']:,} without the key, "
+            f"{result['pool']}: transaction {result['transaction']:,}, {counted(result['records'], 'record')} in "
+            f"{counted(result['objects'], 'object')}, {result['nokey']:,} without the key, "
             f"{result['rejected']:,} rejected"
             + (" (had been committed before)" if result["repeated"] else "")
         )
-    counted = ("records", "objects", "nokey", "rejected")
-    totals = {"batches": len(results)} | {name: sum(int(r[name]) for r in results) for name in counted}
-    print(", ".join(f"{count:,} {name}" for name, count in totals.items()))
+    summed = ("records", "objects", "nokey", "rejected")
+    totals = {"batches": len(results)} | {name: sum(int(r[name]) for r in results) for name in summed}
+    print(
+        f"{counted(totals['records'], 'record')} in {counted(totals['objects'], 'object')} of "
+        f"{counted(totals['batches'], 'batch', 'batches')}, "
+        f"{totals['nokey']:,} without the key, {totals['rejected']:,} rejected"
+    )
     return totals

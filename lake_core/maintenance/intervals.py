@@ -21,6 +21,7 @@ from lake_core.ingest.sources import find_files
 from lake_core.lake import Lake
 from lake_core.planning.intervals import place_of
 from lake_core.records.landed import LandedFile
+from lake_core.wording import counted, human_size
 
 
 def pools_with_intervals(lake: Lake, only: list[str] | None = None) -> list[str]:
@@ -63,7 +64,8 @@ def find(
         else:
             files = landed(place_of(lake.pool(name).settings["interval.source"], begin))
         when = f"{begin.isoformat()} to {end.isoformat()}" if begin and end else "appended"
-        print(f"{name}: {when}: {len(files):,} files, {sum(f.size for f in files):,} bytes")
+        size = human_size(sum(f.size for f in files))
+        print(f"{name}: {when}: {counted(len(files), 'file')}, {size}")
         found.append(
             {
                 "lake": params["lake"],

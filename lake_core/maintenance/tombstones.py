@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from lake_core.branch import Branch
@@ -33,6 +33,7 @@ from lake_core.maintenance.compact import Done, rewrite_here, run_jobs
 from lake_core.records import Action, MarkApplied, RemoveTombstone
 from lake_core.scan.ageoff import age_off
 from lake_core.scan.plan import united_schema
+from lake_core.wording import counted, human_size
 
 Job = tuple[Sequence[Reference], int, str]
 Searcher = Callable[[Sequence[Search]], Sequence[bool]]
@@ -182,8 +183,8 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
 def describe(pool: str, work: Application) -> str:
     """What is due, in a line."""
     return (
-        f"{pool}: {work.due:,} deletes are due: {len(work.covered):,} references go, {len(work.suspects):,} are "
-        f"searched; {len(work.retirable):,} deletes are done; {work.left:,} left"
+        f"{pool}: deletes: {work.due:,} due, for which {counted(len(work.covered), 'reference')} will go and "
+        f"{len(work.suspects):,} will be searched; {len(work.retirable):,} done; {work.left:,} left"
     )
 
 
@@ -191,16 +192,25 @@ def report(results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """The agent's last task: a line a pool, and the totals."""
     for r in results:
         print(told(Applied(**r)))
-    counted = ("searched", "rewritten", "size_in", "size_out", "retired", "left")
-    totals = {"pools": len(results)} | {name: sum(int(r[name]) for r in results) for name in counted}
-    print(", ".join(f"{count:,} {name}" for name, count in totals.items()))
+    summed = ("searched", "rewritten", "size_in", "size_out", "retired", "left")
+    totals = {"pools": len(results)} | {name: sum(int(r[name]) for r in results) for name in summed}
+    print(f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}; {totals['left']:,} left")
     return totals
 
 
 def told(did: Applied) -> str:
     """What was done in a pool, in a line."""
-    left = f"{did.left:,} left, which may cover {did.covered:,} references" if did.left else "none left"
+    if not did.left:
+        left = "none left"
+    elif did.covered:
+        left = f"{did.left:,} left, which may cover {counted(did.covered, 'reference')}"
+    else:  # as `plan_application` has it
+        left = f"{did.left:,} left of replaces, in case a load that began before is still under way"
+    return f"{did.pool}: {_work_line(asdict(did))}; {left}"
+
+
+def _work_line(did: Mapping[str, Any]) -> str:
     return (
-        f"{did.pool}: {did.searched:,} references searched, {did.rewritten:,} rewritten "
-        f"({did.size_in:,} bytes became {did.size_out:,}); {did.retired:,} deletes are done, {left}"
+        f"{counted(did['searched'], 'reference')} searched, {did['rewritten']:,} rewritten "
+        f"({human_size(did['size_in'])} became {human_size(did['size_out'])}); deletes: {did['retired']:,} done"
     )

@@ -53,7 +53,7 @@ def test_a_dry_run_prints_the_plan_and_changes_nothing(lake: Command, pool: str)
     (job,) = plan["jobs"]
     assert (len(job["inputs"]), job["depth"], job["outputs"]) == (10, 10, 1)
     said = lake("compact", pool, "--dry-run").err.splitlines()
-    assert said[0].startswith("p: would rewrite ")
+    assert said[0].startswith("p: depth 10, 1 after 1 job that would rewrite 1")
     assert said[1].startswith("  10 references, ")
     assert len(lake.history(pool)) == 10
 

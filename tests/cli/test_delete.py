@@ -202,6 +202,21 @@ def test_applied_deletes_are_gone_from_the_objects_and_forgotten(lake: Command, 
     assert keys(lake, pool, "--at", "2") == list(range(10))
 
 
+def test_people_are_told_what_was_done_and_what_is_left_and_why(lake: Command, pool: str) -> None:
+    lake("delete", pool, "--where", "n = 30")
+    said = lake("apply-tombstones", pool, "--dry-run").err
+    assert (
+        said
+        == f"{pool}: deletes: 1 due, for which 0 references will go and 2 will be searched; 0 done; 1 left\n"
+    )
+    said = lake("apply-tombstones", pool).err
+    assert said.startswith(f"{pool}: 2 references searched, 1 rewritten (")
+    assert said.endswith("deletes: 1 done; none left\n")
+    lake("drop", pool, "--from", "2")
+    said = lake("apply-tombstones", pool, "--at-once").err
+    assert said.endswith("1 left of replaces, in case a load that began before is still under way\n")
+
+
 def test_only_objects_that_hold_deleted_records_are_rewritten(lake: Command, pool: str) -> None:
     before = {r["object"] for r in lake.query(f'select object from "{pool}:references"')}
     lake("delete", pool, "--where", "n = 30")

@@ -271,5 +271,5 @@ def test_a_report_sums_the_journals(capsys: pytest.CaptureFixture[str]) -> None:
     one = {"pool": "p", "checkpoint": 1200, "written": True, "fence": 3, "entries": 2000, "checkpoints": 1}
     assert report([one, one | {"written": False}]) == {"journals": 2, "entries": 4000}
     said = capsys.readouterr().out
-    assert "p: checkpoint 1,200; purged 2,000 entries, 1 checkpoints\n" in said
+    assert "p: checkpoint 1,200; purged 2,000 entries, 1 checkpoint\n" in said
     assert "checkpoint 1,200 (there already)" in said
