@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,9 @@ import pyarrow as pa
 import pytest
 
 from lake_core.lake import Lake
+from lake_core.query import query
+from lake_core.query.sql import _Question
+from lake_core.view import View
 from tests.cli.command import INVALID_INPUT, NOT_FOUND, Command
 
 RECORDS = [
@@ -209,6 +214,26 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> str:
     rows = range(200_000)
     lake.create_pool("p", key="k").branch().append(pa.table({"k": rows, "a": [i % 97 for i in rows]}))
     return lake.store.uri
+
+
+def test_the_threads_that_read_a_pool_have_ended_when_its_answer_is_closed(
+    large: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading: set[int] = set()
+    scan = View.scan
+
+    def noted(view: View, **words: Any) -> Iterator[pa.Table]:
+        for table in scan(view, **words):
+            reading.add(threading.get_native_id())
+            yield table
+
+    monkeypatch.setattr(View, "scan", noted)
+    answer = query(Lake.open(large), 'select * from "p" order by a desc')
+    assert answer.read_next_batch().num_rows > 0
+    assert reading
+    _Question.close_all()
+    reading.discard(threading.get_native_id())
+    assert [thread for thread in reading if Path(f"/proc/self/task/{thread}").exists()] == []
 
 
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS.keys())
