@@ -108,8 +108,11 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
 def report(results: list[dict[str, Any]]) -> dict[str, int]:
     """The agent's last task: a line a batch, and the totals."""
     for result in results:
+        if result["transaction"] is None:  # an interval of which nothing landed, and nothing was there
+            print(f"{result['pool']}: nothing to commit")
+            continue
         print(
-            f"{result['pool']}: transaction {result['transaction']:,}, {counted(result['records'], 'record')} in "
+            f"{result['pool']}: transaction {result['transaction']}, {counted(result['records'], 'record')} in "
             f"{counted(result['objects'], 'object')}, {result['nokey']:,} without the key, "
             f"{result['rejected']:,} rejected"
             + (" (had been committed before)" if result["repeated"] else "")

@@ -123,9 +123,15 @@ def test_a_report_sums_the_batches(capsys: pytest.CaptureFixture[str]) -> None:
         "rejected": 0,
         "repeated": False,
     }
-    totals = report([one, one | {"repeated": True}])
-    assert totals == {"batches": 2, "records": 2000, "objects": 4, "nokey": 2, "rejected": 0}
-    assert capsys.readouterr().out.count("had been committed before") == 1
+    nothing = one | {"transaction": None, "records": 0, "objects": 0, "nokey": 0}
+    totals = report([one, one | {"repeated": True}, nothing])
+    assert totals == {"batches": 3, "records": 2000, "objects": 4, "nokey": 2, "rejected": 0}
+    assert capsys.readouterr().out.splitlines() == [
+        "p: transaction 3, 1,000 records in 2 objects, 1 without the key, 0 rejected",
+        "p: transaction 3, 1,000 records in 2 objects, 1 without the key, 0 rejected (had been committed before)",
+        "p: nothing to commit",
+        "2,000 records in 4 objects of 3 batches, 2 without the key, 0 rejected",
+    ]
     assert report([])["batches"] == 0
 
 
