@@ -163,24 +163,23 @@ class Attempt:
 
     def _searched(self, seen: int, head: Head[PoolState]) -> Landed | None:
         """Whether the draft was committed, from the entries themselves."""
-        journal = self.journal
         landed = missing = None
         for n in range(seen + 1, head.n + 1):  # bounded: a stalled writer's entries
-            entry = journal.read(n)
+            entry = self.journal.read(n)
             if entry is None:
                 missing = n
                 break
             if any(t.id == self.draft.id for t in entry.transactions):
                 landed = Landed(n, self.draft.id)
                 break
-        fence = journal.marks().fence  # what was read at or below it may never have been history
+        fence = self.journal.marks().fence  # what was read at or below it may never have been history
         if landed is not None and landed.n > fence:
             return landed
         if missing is None and fence <= seen:
             return None
         raise OutcomeUnknown(
-            f"{naming.entry(journal.name, missing or seen + 1)}: purged; whether the transaction {self.draft.id} "
-            "was committed cannot be told. Run the same command with the same token again",
+            f"{naming.entry(self.journal.name, missing or seen + 1)}: purged; whether the transaction "
+            f"{self.draft.id} was committed cannot be told. Run the same command with the same token again",
             entry_id=self.draft.id,
             n=seen + 1,
         )

@@ -19,7 +19,7 @@ The rules (docs/protocol.md says why they suffice; the simulation holds them und
 8. `Unavailable` means that nothing was written.  Once a put was sent, only an answer or OutcomeUnknown will do.
 9. Nothing here deletes; `purge` does.
 
-`reader` keeps rules 5 to 7, `placing` 2 and 3, the rest stands here.
+`reader` keeps rules 5 and 7, and 6 for who has read; `placing` keeps 2 and 3; the rest stands here.
 
 Callers: `catalog.pools` (the list of pools) and `commits.commit` (a pool's history).  State is whatever the
 fold makes; the journal keeps the newest one it has folded, so that a look for news is one request.

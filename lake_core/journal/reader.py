@@ -1,8 +1,8 @@
 """Reading a journal: the newest state, an earlier one, the entries themselves.
 
-Rules 5 to 7 of `journal` are kept here: the end is the first number that has no entry; whoever has read looks for
-a fence afterwards, and begins again from a checkpoint where there is one above the state it began with; and no
-state is given that rests on a checkpoint below the fence, or on a damaged one.
+Rules 5 to 7 of `journal`, as far as they bind readers: the end is the first number that has no entry; whoever has
+read looks for a fence afterwards, and begins again from a checkpoint where there is one above the state it began
+with; and no state is given that rests on a checkpoint below the fence, or on a damaged one.
 """
 
 from __future__ import annotations

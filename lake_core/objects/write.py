@@ -253,7 +253,7 @@ def parquet_writer(file: BinaryIO, first: pa.Table, *, key: PoolKey) -> pq.Parqu
 
 
 _FEW = 256
-"""Records of an object of less than one row group that are looked at: to look at all takes as long as it saves."""
+"""Records that are looked at of an object of less than a row group: to look at all takes as long as it saves."""
 
 
 def _recurring(sample: pa.Table) -> list[str]:

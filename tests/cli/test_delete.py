@@ -212,6 +212,9 @@ def test_people_are_told_what_was_done_and_what_is_left_and_why(lake: Command, p
     said = lake("apply-tombstones", pool).err
     assert said.startswith(f"{pool}: 2 references searched, 1 rewritten (")
     assert said.endswith("deletes: 1 done; none left\n")
+    lake("set", pool, "delete.apply=1d")
+    lake("delete", pool, "--where", "n = 10")
+    assert lake("apply-tombstones", pool).err.endswith("; 1 left, which may cover 2 references\n")
     lake("drop", pool, "--from", "2")
     said = lake("apply-tombstones", pool, "--at-once").err
     assert said.endswith("1 left of replaces, in case a load that began before is still under way\n")
