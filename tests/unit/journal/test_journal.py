@@ -338,6 +338,14 @@ def test_a_write_whose_answer_is_lost_is_known_again_by_its_id(store: ScriptedSt
     assert texts(store) == ("a",)
 
 
+def test_an_answer_that_is_lost_is_no_lost_race(store: ScriptedStore) -> None:
+    races: list[int] = []
+    note = Note("our id", "ours")
+    store.on("create", FIRST, answer=lost)
+    journal(store).append(lambda head: note, id=note.id, lost=lambda times, head: races.append(times))
+    assert (races, texts(store)) == ([], ("ours",))
+
+
 def test_a_write_that_the_client_repeated_by_itself_exists_and_is_ours(store: ScriptedStore) -> None:
     store.on("create", FIRST, answer=lambda _: Created.EXISTS)
     assert write(journal(store), "a").n == 1

@@ -59,6 +59,13 @@ def rows(
         return [row for batch in batches for row in batch.to_pylist()]
 
 
+def with_dictionary(store: Store) -> list[str]:
+    """The columns of the first row group that have one."""
+    group = pq.ParquetFile(io.BytesIO(store.get(NAME) or b"")).metadata.row_group(0)
+    named = [group.column(c) for c in range(group.num_columns)]
+    return [c.path_in_schema for c in named if "RLE_DICTIONARY" in c.encodings]
+
+
 @pytest.fixture
 def store() -> MemoryStore:
     return MemoryStore()
@@ -129,9 +136,17 @@ def test_columns_whose_values_recur_have_dictionaries(store: MemoryStore, count:
     written(
         store, pa.table({"k": range(count), "few": [i % 5 for i in range(count)], "none": pa.nulls(count)})
     )
-    group = pq.ParquetFile(io.BytesIO(store.get(NAME) or b"")).metadata.row_group(0)
-    named = [group.column(c) for c in range(group.num_columns)]
-    assert [c.path_in_schema for c in named if "RLE_DICTIONARY" in c.encodings] == ["few"]
+    assert with_dictionary(store) == ["few"]
+
+
+@pytest.mark.parametrize(("count", "dictionaries"), [(8_191, ["late"]), (8_192, [])])
+def test_of_an_object_of_less_than_a_row_group_a_few_records_tell(
+    store: MemoryStore, count: int, dictionaries: list[str]
+) -> None:
+    """A column that recurs in the first records only: where few are looked at it is taken for one that recurs."""
+    late = [0 if i < 256 else i for i in range(count)]
+    written(store, pa.table({"k": range(count), "late": late}))
+    assert with_dictionary(store) == dictionaries
 
 
 @pytest.mark.parametrize("kind", STORED, ids=str)
