@@ -24,11 +24,11 @@ from lake_core.commits.checkpoint import BRANCH, SCHEMA, BranchRow
 from lake_core.commits.requests import Request
 from lake_core.errors import CheckpointGone, Corrupt, NotFound
 from lake_core.objects import metadata
-from lake_core.objects.types import show_type
 from lake_core.records import Entry, PoolsEntry
 from lake_core.records.codec import Codec
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
+from lake_core.values.types import show_type
 
 _SHOWN = {BRANCH: BranchRow, POOL: PoolConfig}
 """What the values of the sections are whose rows are shown; those of `schema` are Arrow's."""

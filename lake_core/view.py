@@ -6,8 +6,6 @@ through here: the command, SQL, PySpark.
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -22,10 +20,8 @@ from lake_core.commits import PoolState, Reference
 from lake_core.commits.landing import key_classes
 from lake_core.commits.tombstone import Tombstone
 from lake_core.deletes.explanation import Version, explain
-from lake_core.errors import InvalidInput
-from lake_core.ingest.declared import parse_timestamp
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.encoding import AFTER, Value, class_of, encode_key, from_scalar
+from lake_core.keys.encoding import AFTER, Value, key_class
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.keys.spec import ARRIVAL
 from lake_core.records.conditions import Condition
@@ -34,6 +30,7 @@ from lake_core.scan.ageoff import age_off
 from lake_core.scan.plan import ScanPlan, overlap_depth, plan_scan, united_schema
 from lake_core.scan.scan import result_schema, scan
 from lake_core.store import Store
+from lake_core.values.keytext import encoded, parts_of
 
 
 @dataclass(frozen=True)
@@ -179,58 +176,20 @@ class View:
         A scalar is the first field.  Texts are read as the type that the key field has in the pool.
         Raises InvalidInput.
         """
-        parts = values if isinstance(values, list) else [values]
-        names = self.key.names
-        if len(parts) > len(names):
-            raise InvalidInput(f"key {parts!r}: the pool key {self.key} has {len(names)} fields")
-        classes = key_classes(self.state, self.key)
-        typed = [_as_class(v, classes.get(name), name) for v, name in zip(parts, names, strict=False)]
-        return encode_key(typed, self.key)
+        parts = values if isinstance(values, list | tuple) else [values]
+        return encoded(parts, self.key, self._key_classes)
+
+    def bound_of_text(self, text: str) -> bytes:
+        """A key as people write it (`values.keytext`), as an encoded bound; raises InvalidInput."""
+        return encoded(parts_of(text, self.key), self.key, self._key_classes)
+
+    @property
+    def _key_classes(self) -> dict[str, str]:
+        """The classes of the key's fields: as declared, otherwise as in the records."""
+        declared = Settings(self.pool.settings).declared
+        known = {name: key_class(declared[name].type) for name in self.key.names if name in declared}
+        return known | key_classes(self.state, self.key)
 
     def object_name(self, reference: Reference) -> str:
         """Where the reference's data object is."""
         return naming.data_object(self.pool.id, reference.object)
-
-
-def _as_class(value: Any, key_class: str | None, name: str) -> Value:
-    if isinstance(value, dict | list):
-        raise InvalidInput(f"key {name}={value!r}: write a scalar, or one list of the key's fields")
-    if isinstance(value, str) and key_class not in (None, "string"):
-        try:
-            return _from_text(value, key_class)
-        except (ValueError, decimal.InvalidOperation) as error:
-            raise InvalidInput(f"key {name}={value!r}: the pool's key is a {key_class}") from error
-    if key_class == "string" and not isinstance(value, str | None):
-        return str(value)
-    if isinstance(value, dt.datetime):
-        zoned = value if value.tzinfo else value.replace(tzinfo=dt.UTC)
-        kind = pa.timestamp("us", None if key_class == "timestamp" else "UTC")
-        moment = zoned if kind.tz else zoned.astimezone(dt.UTC).replace(tzinfo=None)
-        typed = from_scalar(pa.scalar(moment, kind))
-    elif key_class == "decimal" and type(value) in (int, float):
-        typed = decimal.Decimal(str(value))
-    else:
-        typed = value
-    if typed is not None and key_class not in (None, class_of(typed)):
-        raise InvalidInput(f"key {name}={value!r}: the pool's key is a {key_class}")
-    return typed
-
-
-def _from_text(text: str, key_class: str | None) -> Value:
-    if key_class == "number":
-        try:
-            return int(text)
-        except ValueError:
-            return float(text)
-    if key_class in ("timestamp", "timestamp with zone"):
-        kind = pa.timestamp("us", "UTC" if "zone" in key_class else None)
-        return from_scalar(pa.scalar(parse_timestamp(text, kind), kind))
-    if key_class == "date":
-        return dt.date.fromisoformat(text)
-    if key_class == "decimal":
-        return decimal.Decimal(text)
-    if key_class == "bytes":
-        return bytes.fromhex(text)
-    if key_class == "boolean" and text in ("true", "false"):
-        return text == "true"
-    raise ValueError(text)

@@ -19,12 +19,13 @@ from pyspark.sql import functions as f
 
 from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or
 from lake_core.conditions.fields import find
-from lake_core.conditions.floor import floor
-from lake_core.conditions.show import show
+from lake_core.conditions.show import show as show_condition
 from lake_core.errors import InvalidInput
-from lake_core.keys.encoding import Value, class_of, decode_value, from_scalar, key_class, show_value
-from lake_core.objects.types import is_json
+from lake_core.keys.encoding import Value, class_of, decode_value, from_scalar, key_class
 from lake_core.records.conditions import OPS, Op, Path
+from lake_core.values.floor import floor
+from lake_core.values.text import show
+from lake_core.values.types import is_json
 
 
 def to_spark(condition: Condition, schema: pa.Schema) -> Column:
@@ -51,7 +52,7 @@ def _leaf(leaf: Compare | In | IsNull, schema: pa.Schema) -> Column:
     if isinstance(leaf, IsNull) and not inside:
         return column.isNull()
     if isinstance(leaf, IsNull) or is_json(field):
-        raise InvalidInput(f"condition `{show(leaf)}`: Spark cannot look into a field of JSON")
+        raise InvalidInput(f"condition `{show_condition(leaf)}`: Spark cannot look into a field of JSON")
     values = [decode_value(value) for value in (leaf.values if isinstance(leaf, In) else (leaf.value,))]
     if values[-1] is None or class_of(values[-1]) != key_class(field.type):  # null sorts first
         return _unknown()
@@ -104,7 +105,7 @@ def _literal(scalar: pa.Scalar) -> Column:
     if pa.types.is_timestamp(kind):
         if kind.tz:
             return f.timestamp_micros(f.lit(scalar.value))
-        return f.expr(f"timestamp_ntz '{show_value(from_scalar(scalar))}'")
+        return f.expr(f"timestamp_ntz '{show(from_scalar(scalar))}'")
     if pa.types.is_date(kind):  # `lit` would go by the calendar that Java had for dates before 1582
         return f.date_from_unix_date(f.lit(scalar.cast(pa.int32()).as_py()))
     value: Any = scalar.as_py()

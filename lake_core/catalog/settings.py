@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
-from lake_core.objects.types import declared_field
+from lake_core.values.types import declared_field
 
 TYPE_PREFIX = "type."
 FORMATS = ("auto", "ndjson", "csv", "parquet")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import Namespace
-from typing import Any
 
 import pyarrow as pa
 from rich.console import Console
@@ -19,9 +17,12 @@ from lake_core.cli.output import (
 )
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.ingest.sources import find_files
+from lake_core.keys import KeyRange
+from lake_core.keys.encoding import AFTER
 from lake_core.lake import Lake
 from lake_core.outcomes import LoadResult
 from lake_core.scan.scan import result_schema
+from lake_core.view import View
 from lake_core.wording import counted, human_size
 
 
@@ -77,23 +78,21 @@ def report_load(result: LoadResult, *, pool: str, as_json: bool) -> None:
     say(f"{line}; transaction {result.transaction} {result.id}")
 
 
-def parse_key(text: str) -> Any:
-    """A key on the command line: a JSON scalar or list, or a bare string."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return text
-    return text if isinstance(value, dict) else value
+def span_of(view: View, args: Namespace) -> KeyRange:
+    """The range that --from and --to, or --key, say."""
+    if getattr(args, "key", None) is not None:
+        prefix = view.bound_of_text(args.key)
+        return KeyRange(prefix, prefix + AFTER)
+    return KeyRange(
+        b"" if args.from_ is None else view.bound_of_text(args.from_),
+        None if args.to is None else view.bound_of_text(args.to),
+    )
 
 
 def scan(args: Namespace) -> None:
     """Records of a key range, in key order."""
     view = Lake.open(args.lake).pool(args.pool).at(args.at)
-    span = view.span(
-        low=None if args.from_ is None else parse_key(args.from_),
-        high=None if args.to is None else parse_key(args.to),
-    )
-    plan = view.plan(span=span, columns=args.columns, where=args.where)
+    plan = view.plan(span=span_of(view, args), columns=args.columns, where=args.where)
     write_records(
         view.run(plan, limit=args.limit), result_schema(plan), format=_format(args), path=args.output
     )
@@ -102,7 +101,7 @@ def scan(args: Namespace) -> None:
 def get(args: Namespace) -> None:
     """The records of one key."""
     view = Lake.open(args.lake).pool(args.pool).at(args.at)
-    found = view.get(parse_key(args.key))
+    found = view.to_table(span=span_of(view, args))
     if not found.num_rows:
         raise NotFound(f"pool {args.pool!r}: no record with key {args.key}")
     write_records([found], found.schema, format=_format(args), path=None)

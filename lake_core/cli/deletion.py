@@ -6,29 +6,16 @@ import time
 from argparse import Namespace
 from typing import Any
 
-from lake_core.cli.data import parse_key, report_load
+from lake_core.cli.data import report_load, span_of
 from lake_core.cli.output import print_json, print_table, say
 from lake_core.conditions import show
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.ingest.sources import find_files
-from lake_core.keys import KeyRange
-from lake_core.keys.encoding import AFTER, show_key
 from lake_core.lake import Lake
 from lake_core.maintenance import tombstones
 from lake_core.records.transactions import PLACES
-from lake_core.view import View
+from lake_core.values.keytext import show_key
 from lake_core.wording import counted
-
-
-def span_of(view: View, args: Namespace) -> KeyRange:
-    """The range that --from and --to, or --key, say."""
-    if getattr(args, "key", None) is not None:
-        prefix = view.bound(parse_key(args.key))
-        return KeyRange(prefix, prefix + AFTER)
-    return view.span(
-        low=None if args.from_ is None else parse_key(args.from_),
-        high=None if args.to is None else parse_key(args.to),
-    )
 
 
 def delete(args: Namespace) -> None:
@@ -111,8 +98,7 @@ def apply_tombstones(args: Namespace) -> None:
 def explain(args: Namespace) -> None:
     """Which versions of a key are stored, and what decides the answer."""
     view = Lake.open(args.lake).pool(args.pool).at(args.at)
-    prefix = view.bound(parse_key(args.key))
-    span = KeyRange(prefix, prefix + AFTER)
+    span = span_of(view, args)
     versions = view.explain(span)
     over = [t for t in view.tombstones if t.span.overlaps(span)]
     if not versions and not over:

@@ -15,8 +15,8 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from lake_core.errors import InvalidInput
-from lake_core.objects.jsontext import json_lines, json_text
-from lake_core.objects.types import is_json
+from lake_core.values.typed_json import json_lines, shown
+from lake_core.values.types import is_json
 
 RECORD_FORMATS = ("json", "csv", "parquet", "arrow", "table")
 _BY_ENDING = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".arrows": "arrow"}
@@ -138,7 +138,7 @@ def _is_json_in_csv(field: pa.Field) -> bool:
 def _for_csv(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     if not _is_json_in_csv(field):
         return column
-    text = json_text(column, field)
+    text = shown(column, field)
     return text if is_json(field) or pa.types.is_nested(field.type) else pc.utf8_trim(text, '"')
 
 
@@ -183,6 +183,6 @@ def _write_text(tables: Iterable[pa.Table], schema: pa.Schema, sink: BinaryIO) -
 
 def _for_people(column: pa.ChunkedArray, field: pa.Field) -> list[str | None]:
     """JSON, without the quotes of plain strings: what is not printable stays escaped."""
-    texts: list[str | None] = json_text(column, field).to_pylist()
+    texts: list[str | None] = shown(column, field).to_pylist()
     bare = not (is_json(field) or pa.types.is_nested(field.type))
     return [t[1:-1] if t and bare and t.startswith('"') else t for t in texts]

@@ -9,9 +9,9 @@ from lake_core.cli.deletion import drop_range
 from lake_core.cli.output import json_of, print_json, print_table, say
 from lake_core.combine.rule import parse_aggregates
 from lake_core.errors import InvalidInput
-from lake_core.keys.encoding import show_key
 from lake_core.lake import Lake
-from lake_core.objects.types import show_type
+from lake_core.values.keytext import show_key
+from lake_core.values.types import show_type
 from lake_core.wording import counted, human_size
 
 

@@ -26,7 +26,6 @@ from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import key_class
 from lake_core.objects.schema import schema_id, unite_fields
-from lake_core.objects.types import is_json, show_type
 from lake_core.records import (
     Action,
     AddObject,
@@ -38,6 +37,7 @@ from lake_core.records import (
     SetSchema,
     Transaction,
 )
+from lake_core.values.types import is_json, show_type
 
 
 @dataclass(frozen=True)

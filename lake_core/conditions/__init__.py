@@ -12,14 +12,14 @@ One small structure (`records.conditions`), and what is done with it, all of it 
     key_range          the keys outside of which it cannot hold
     top_level          the fields that it reads
 
-The logic is SQL's: a comparison with null is null, and only true counts.  Numbers compare exactly, whatever their
-types; NaN equals NaN and comes after all numbers, -0.0 equals 0.0; strings compare by their UTF-8 bytes.  It is
-the order of keys.  Values of different kinds (a string and a number) do not compare: `check` refuses them; where
-stored records turn out to be of another kind, the answer is null.
+The logic is SQL's: a comparison with null is null, and only true counts.  Numbers compare exactly, whatever
+their types; NaN equals NaN and comes after all numbers, -0.0 equals 0.0; strings compare by their UTF-8 bytes.
+It is the order of keys.  Numbers compare with decimals too, by what is shown of a double (`values.numbers`).
+Values of other classes (a string and a number) do not compare: `check` refuses them; where stored records turn
+out to be of another class, the answer is null.
 
-A field of records of several types is JSON (`objects.types`).  A condition may only ask whether it is null, since
-SQL engines do not agree on more; but a condition that was checked while the field had one type keeps its meaning
-for records that became JSON later (`jsonvalues`).
+A field of records of several types is typed JSON, in which every value keeps its class.  It is compared as what
+it was (`mixed`), so a condition means the same before and after a field becomes JSON.
 
 Called by `scan`, by deletes and by whatever applies tombstones; `spark_apps.conditions` turns a condition into a
 Spark column with the same answers.

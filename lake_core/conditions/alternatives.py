@@ -1,7 +1,7 @@
 """Fewer conditions in place of many of which one must hold: tests for equality become one look into a set.
 
-A hundred deletes of single values cost a hundred comparisons a record, or one look-up.  Only values of one kind are
-put together, since `in` compares values of one kind.  What is no test for equality stays as it is.
+A hundred deletes of single values cost a hundred comparisons a record, or one look-up.  Only values of one kind
+are put together, since `in` compares values of one kind.  What is no test for equality stays as it is.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def alternatives(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
         else:
             others[condition] = None
             continue
-        equal = [value for value in values if value != _NULL_VALUE]  # nothing is equal to null
-        if equal:
-            kind = class_of(decode_value(equal[0]))
-            sets.setdefault((condition.field, kind), set()).update(equal)
+        for value in values:
+            if value != _NULL_VALUE:  # nothing is equal to null
+                kind = class_of(decode_value(value))
+                sets.setdefault((condition.field, kind), set()).add(value)
     united = [In(field, tuple(sorted(values))) for (field, _), values in sets.items()]
     return (*united, *others)
 

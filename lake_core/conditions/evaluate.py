@@ -1,8 +1,8 @@
 """Which records of a table fulfil a condition: by Arrow kernels, a column at a time.
 
-The condition is a checked one.  A field that the table lacks is null; a value of another kind than the column
-gives null.  It may be asked of an object's own records or of records in a united schema: the answers are the same
-where uniting loses nothing.
+The condition is a checked one.  A field that the table lacks is null; a value of another class than the column
+gives null, but numbers compare with decimals (`values.numbers`).  It may be asked of an object's own records or
+of records in a united schema: the answers are the same, since uniting loses nothing.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake_core.conditions.floor import floor
-from lake_core.conditions.jsonvalues import in_json
-from lake_core.keys.encoding import class_of, decode_value, encode_value, key_class
-from lake_core.objects.types import is_json
+from lake_core.conditions.mixed import in_json
+from lake_core.keys.encoding import Value, decode_value, encode_value, key_class
 from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Op, Or, Path
+from lake_core.values.floor import floor
+from lake_core.values.numbers import as_class
+from lake_core.values.types import is_json
 
 Records: TypeAlias = pa.Table | pa.RecordBatch
 Column: TypeAlias = pa.Array | pa.ChunkedArray
@@ -34,7 +35,7 @@ _KERNELS: dict[Op, Callable[[Column, pa.Scalar], Column]] = {
     ">=": pc.greater_equal,
 }
 _NULL = pa.scalar(None, pa.bool_())
-_NULL_VALUE, _NAN = encode_value(None), encode_value(math.nan)
+_NAN = encode_value(math.nan)
 
 
 def evaluate(condition: Condition, records: Records) -> pa.BooleanArray:
@@ -70,12 +71,25 @@ def _leaf(leaf: Compare | In | IsNull, records: Records) -> Column:
     if isinstance(leaf, IsNull) and not inside:
         return pc.is_null(column)
     if is_json(field):
-        return in_json(leaf, column, inside)
+        return in_json(leaf, column, inside, _of_column)
     assert not isinstance(leaf, IsNull)
-    value = leaf.values[-1] if isinstance(leaf, In) else leaf.value  # null sorts first
-    if value == _NULL_VALUE or class_of(decode_value(value)) != _class(field.type):
+    return _of_column(leaf, column)
+
+
+def _of_column(leaf: Compare | In, column: Column) -> Column:
+    """The comparison with a column of a plain type; null where the classes do not compare."""
+    kind = _class(column.type)
+    values = [decode_value(data) for data in (leaf.values if isinstance(leaf, In) else (leaf.value,))]
+    if isinstance(leaf, Compare):
+        found = None if values[0] is None else as_class(leaf.op, values[0], kind)
+        if isinstance(found, bool):
+            return _constant(column, found)
+        return pa.nulls(len(column), pa.bool_()) if found is None else _compare(column, *found)
+    equal = [as_class("=", value, kind) for value in values if value is not None]
+    if all(found is None for found in equal):
         return pa.nulls(len(column), pa.bool_())
-    return _in(column, leaf.values) if isinstance(leaf, In) else _compare(column, leaf)
+    held = tuple(encode_value(found[1]) for found in equal if isinstance(found, tuple))
+    return _in(column, held, with_null=values[0] is None)
 
 
 def _column(records: Records, path: Path) -> tuple[Column, pa.Field, Path]:
@@ -107,12 +121,11 @@ def _constant(column: Column, value: bool) -> Column:
     return pc.if_else(pc.is_valid(column), value, _NULL)
 
 
-def _compare(column: Column, leaf: Compare) -> Column:
-    found = floor(decode_value(leaf.value), column.type)
+def _compare(column: Column, op: Op, wanted: Value) -> Column:
+    found = floor(wanted, column.type)
     if found is None:
-        return _constant(column, leaf.op in ("!=", ">", ">="))
+        return _constant(column, op in ("!=", ">", ">="))
     value, exact = found
-    op = leaf.op
     if not exact:
         if op in ("=", "!="):
             return _constant(column, op == "!=")
@@ -137,11 +150,11 @@ def _compare_floats(column: Column, op: Op, value: pa.Scalar) -> Column:
     return _KERNELS[op](column, value)
 
 
-def _in(column: Column, values: tuple[bytes, ...]) -> Column:
+def _in(column: Column, values: tuple[bytes, ...], *, with_null: bool) -> Column:
     found = pc.is_in(column, value_set=_value_set(values, column.type))
-    if values[-1] == _NAN:  # of which `is_in` knows one bit pattern
+    if _NAN in values and pa.types.is_floating(column.type):  # of which `is_in` knows one bit pattern
         found = pc.or_(found, pc.is_nan(column))
-    if values[0] == _NULL_VALUE:
+    if with_null:
         found = pc.if_else(found, True, _NULL)
     return pc.if_else(pc.is_valid(column), found, _NULL) if column.null_count else found
 
@@ -149,7 +162,7 @@ def _in(column: Column, values: tuple[bytes, ...]) -> Column:
 @lru_cache(maxsize=64)
 def _value_set(values: tuple[bytes, ...], kind: pa.DataType) -> pa.Array:
     """Those of the values that the type holds; kept, since a scan asks for them a batch at a time."""
-    floors = [floor(value, kind) for value in map(decode_value, values) if value is not None]
+    floors = [floor(value, kind) for value in map(decode_value, values)]
     held = [found[0] for found in floors if found is not None and found[1]]
     if pa.types.is_floating(kind) and any(value.as_py() == 0 for value in held):
         held.append(pa.scalar(-0.0, kind))  # which `is_in` takes for another number

@@ -1,8 +1,8 @@
 """Which field of a schema a path names.
 
-The first part is a field of the pool by its exact name, each further one a field inside of the record before.  A
-name with dots may be either: `id.orig_h` is the field of that very name where there is one; else it is cut, at each
-level after the longest name that leads to a field.
+The first part is a field of the pool by its exact name, each further one a field inside of the record before.
+A name with dots may be either: `id.orig_h` is the field of that very name where there is one; else it is cut,
+at each level after the longest name that leads to a field.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from lake_core.objects.types import is_json
 from lake_core.records.conditions import DEEPEST, Compare, Condition, In, IsNull, Path, members
+from lake_core.values.types import is_json
 
 
 def leaves(condition: Condition) -> Iterator[Compare | In | IsNull]:

@@ -4,8 +4,8 @@ For each field of the key the condition gives an interval: `and` intersects, `or
 comparisons.  The least key that can fulfil it is made of the least values of the leading fields, as far as they
 are attained, and so is the greatest: `day = d and dep_time > 900` narrows a key `day,dep_time` in both fields.
 
-An interval lies between cuts (bytes of a value in the key's direction, 0 before or 1 after all keys that begin with
-them).  No value's bytes begin another's, so cuts compare as pairs.
+An interval lies between cuts (bytes of a value in the key's direction, 0 before or 1 after all keys that begin
+with them).  No value's bytes begin another's, so cuts compare as pairs.
 """
 
 from __future__ import annotations

@@ -20,15 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from lake_core.conditions.literals import (
-    NotReadable,
-    read_bytes,
-    read_date,
-    read_double,
-    read_number,
-    read_text,
-    read_timestamp,
-)
+from lake_core.conditions.literals import read_number
 from lake_core.conditions.words import KEYWORDS, Place, Word, fault, words
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Value, encode_value
@@ -45,16 +37,28 @@ from lake_core.records.conditions import (
     Or,
     Path,
 )
+from lake_core.values.text import (
+    NotReadable,
+    read_date,
+    read_double,
+    read_duration,
+    read_hex,
+    read_string,
+    read_time,
+    read_timestamp,
+)
 
 _OPS: dict[str, Op] = {op: op for op in OPS} | {"<>": "!="}
 _TYPED: dict[str, Callable[[str], Value]] = {
     "date": read_date,
     "timestamp": read_timestamp,
     "double": read_double,
+    "time": read_time,
+    "duration": read_duration,
 }
 _PLAIN: dict[str, Callable[[str], Value]] = {
-    "text": read_text,
-    "bytes": read_bytes,
+    "text": read_string,
+    "bytes": read_hex,
     "number": read_number,
 }
 _CONSTANTS: dict[str, Callable[[str], Value]] = {

@@ -1,8 +1,8 @@
 """What an object's statistics say of a condition: whether some of its records, or all, can fulfil it.
 
-Of every comparison it is asked which of false, null and true it may be for a record within the bounds; `and`, `or`
-and `not` combine these sets.  A set may be too large (the bounds may be cut, fields hang together), never too
-small: where nothing is known it is all three.  Called when a scan or a job chooses objects.
+Of every comparison it is asked which of false, null and true it may be for a record within the bounds; `and`,
+`or` and `not` combine these sets.  A set may be too large (the bounds may be cut, fields hang together), never
+too small: where nothing is known it is all three.  Called when a scan or a job chooses objects.
 """
 
 from __future__ import annotations
@@ -75,7 +75,12 @@ def _leaf(
     values = leaf.values if isinstance(leaf, In) else (leaf.value,)
     if values[-1] == _NULL_VALUE:
         return frozenset({NULL})
-    if own is None or own.low is None or own.high is None or own.low[0] != values[-1][0]:
+    if (
+        own is None
+        or own.low is None
+        or own.high is None
+        or any(v[0] != own.low[0] for v in values if v != _NULL_VALUE)
+    ):
         return _ANY  # JSON, records and lists have no bounds; values of another class do not compare
     # NaN has no place in a bound, and may be there in any column of doubles
     high = _NAN if pa.types.is_floating(field.type) else own.high

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 from lake_core.conditions import holds
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.encoding import show_key
 from lake_core.naming import NOKEY
 from lake_core.records import AddObject
 from lake_core.records.conditions import Condition
+from lake_core.values.keytext import show_key
 
 
 def check_fulfils(records: pa.Table, condition: Condition) -> None:

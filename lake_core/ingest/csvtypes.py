@@ -1,34 +1,48 @@
-"""What the text of a CSV column is: the narrowest type that gives every value back as it was.
+"""What the text of a CSV column is: the narrowest type that gives every value back as it was written.
 
-A column is boolean, a 64-bit integer (signed, else unsigned), a double, a date, a timestamp (without zone,
-else with one), or else a string.  A number counts only where its text is that number's own: `007`, `+5` and
-`0x10` are names, an integer that a double would round (beyond 2^53) keeps its column a string, and so does
-`1e400`.  A column without any value has the null type.  Types are found block by block and joined
-(`Narrowing`).
+| type | when every value is |
+|---|---|
+| boolean | `true` or `false`, `True`, `TRUE` |
+| 64-bit integer, signed, otherwise unsigned | its digits, without a plus or leading zeros |
+| double | a plain number, the shortest text of its double; `5` comes back as `5.0` |
+| decimal | a number, and all have as many digits behind the point: `1.10`, `2.50` |
+| date; timestamp | ISO 8601, without a zone |
+| instant | ISO 8601 with `Z`; another offset would not come back |
+| string | anything else: `007`, `+5`, `0x10`, `1e5`, `1.10` beside `1.1`, `1e400` |
 
-A declared field is another matter: there the text is read as the pool says (`read_as`, `value_as`), whatever
-else it could be.  Called by `csvfile`.
+A column without any value has the null type.  Types are found block by block and joined (`Narrowing`).
+
+A declared field is another matter: there the text is read as the pool says (`read_as`), whatever else it could be.
+Called by `csvfile`.
 """
 
 from __future__ import annotations
 
-import json
-import re
+import decimal
 from collections.abc import Callable
-from typing import Any, NoReturn
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake_core.ingest.declared import DoesNotFit, convert
+from lake_core.ingest.declared import read_declared
 from lake_core.objects.schema import EXACT_IN_DOUBLE
-from lake_core.objects.types import is_json, show_type
+from lake_core.values.fit import array_of
+from lake_core.values.text import NotReadable, read_decimal
+from lake_core.values.typed_json import shown, to_typed
+from lake_core.values.types import is_json, show_type
 
 _BOOLEANS = ("true", "false", "True", "False", "TRUE", "FALSE")
 _SAMPLE = 64
 _INT, _UINT, _DOUBLE = pa.int64(), pa.uint64(), pa.float64()
 _DATE, _TIME, _INSTANT = pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC")
+_PLAIN = r"^-?(0|[1-9][0-9]*)(\.([0-9]*[1-9]|0))?$"
+"""A number without a plus, an exponent, zeros in front, or zeros at the end."""
+
+_SURE_DIGITS = 15
+"""Characters of a plain number that a double always gives back."""
+
+_PRECISIONS = (18, 38)
+"""Digits of the decimals that a column may be: few types, so that loads of one pool differ less."""
 
 
 class Narrowing:
@@ -38,6 +52,7 @@ class Narrowing:
         self.kind: pa.DataType = pa.null()
         self._largest = 0  # of the integers seen, whatever the sign
         self._negative = False
+        self._scale: int | None = None  # digits behind the point of all numbers so far; -1 if they differ
 
     def see(self, column: pa.ChunkedArray) -> None:
         """Take more values into account."""
@@ -48,6 +63,9 @@ class Narrowing:
             bounds = pc.min_max(values).as_py()
             self._largest = max(self._largest, abs(bounds["min"]), abs(bounds["max"]))
             self._negative = self._negative or bounds["min"] < 0
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+            scale = common_scale(column)
+            self._scale = scale if self._scale in (None, scale) else -1
         self.kind = self._joined(kind)
 
     def _joined(self, kind: pa.DataType) -> pa.DataType:
@@ -60,6 +78,9 @@ class Narrowing:
             return _DOUBLE
         if both == {_DATE, _TIME}:
             return _TIME
+        decimals = [k for k in both if pa.types.is_decimal(k)]
+        if decimals and len(decimals) + (_DOUBLE in both) == 2 and (self._scale or 0) > 0:
+            return max(decimals, key=lambda k: k.precision)
         return pa.string()
 
 
@@ -72,43 +93,102 @@ def narrowest(column: pa.ChunkedArray) -> tuple[pa.DataType, pa.ChunkedArray]:
     if not len(sample):
         sample = column.drop_null()
     sample = sample.slice(0, _SAMPLE)
-    for kind, parse in _LADDER:
+    for parse in _LADDER:
         try:
-            parse(sample, kind)
-            return kind, parse(column, kind)
+            parse(sample)
+            values = parse(column)
         except (pa.ArrowInvalid, _OtherwiseWritten):
             continue
+        return values.type, values
     return pa.string(), column
+
+
+def common_scale(column: pa.ChunkedArray) -> int:
+    """How many digits all numbers of the column have behind the point; -1 if they differ."""
+    point = pc.find_substring(column, ".")
+    digits = pc.if_else(pc.less(point, 0), 0, pc.subtract(pc.utf8_length(column), pc.add(point, 1)))
+    bounds = pc.min_max(digits).as_py()
+    return bounds["min"] if bounds["min"] == bounds["max"] and bounds["min"] is not None else -1
 
 
 class _OtherwiseWritten(ValueError):
     """The value could be taken for one of the type, but its text is not how that value is written."""
 
 
-def _boolean(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+def _boolean(column: pa.ChunkedArray) -> pa.ChunkedArray:
     _require(pc.is_in(column, value_set=pa.array(_BOOLEANS), skip_nulls=False), column)
-    return column.cast(kind)
+    return column.cast(pa.bool_())
 
 
-def _integer(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    values = column.cast(kind)
-    _require(pc.equal(values.cast(pa.string()), column), column)
+def _integer(kind: pa.DataType) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
+    def parse(column: pa.ChunkedArray) -> pa.ChunkedArray:
+        values = column.cast(kind)
+        _require(pc.equal(values.cast(pa.string()), column), column)
+        return values
+
+    return parse
+
+
+def _double(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The shortest text of a double is its own; so is a plain number of so few digits that it comes back."""
+    values = column.cast(_DOUBLE)
+    short = pc.less_equal(pc.utf8_length(column), _SURE_DIGITS)
+    sure = pc.and_(pc.match_substring_regex(column, _PLAIN), short)
+    if not pc.all(sure).as_py():
+        rest, texts = values.filter(pc.invert(sure)), column.filter(pc.invert(sure))
+        own = shown(rest, pa.field("", _DOUBLE))
+        same = pc.or_(pc.equal(own, texts), pc.equal(own, pc.binary_join_element_wise(texts, ".0", "")))
+        same = pc.and_(same, pc.is_finite(rest))
+        for text in texts.filter(pc.invert(same)).to_pylist():
+            _require_shortest(text)
     return values
 
 
-def _double(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    values = column.cast(kind)
-    _require(pc.is_finite(values), column)  # 1e400, nan
-    _refuse(column, r"^\+|^-?0[0-9]|\.$|\.[eE]")
-    _refuse(column.filter(pc.equal(values, 0)), r"^[^eE]*[1-9]")  # 1e-400
-    _refuse(column.filter(pc.greater(pc.abs(values), float(EXACT_IN_DOUBLE))), r"^-?[0-9]+$")
-    # 2^53 + 1 is rounded to 2^53 before it can be seen to be larger
-    _refuse(column.filter(pc.equal(pc.abs(values), float(EXACT_IN_DOUBLE))), f"{EXACT_IN_DOUBLE + 1}$")
-    return values
+def _require_shortest(text: str) -> None:
+    """A plain number that its double is not shown as, since it is small or large: `0.00000123456789012`."""
+    try:
+        exact, double = read_decimal(text), float(text)
+        if text == repr(double):
+            return
+        if "e" in text.lower() or text.strip("+-0123456789.") or not _is_plain(text):
+            raise _OtherwiseWritten
+        if decimal.Decimal(repr(double)) == exact and abs(double) <= EXACT_IN_DOUBLE:
+            return
+    except (NotReadable, ValueError, decimal.InvalidOperation) as error:
+        raise _OtherwiseWritten from error
+    raise _OtherwiseWritten
 
 
-def _time(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    return column.cast(kind)
+def _is_plain(text: str) -> bool:
+    return bool(pc.match_substring_regex(pa.scalar(text), _PLAIN).as_py())
+
+
+def _decimal(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    scale = common_scale(column)
+    if scale <= 0:
+        raise _OtherwiseWritten
+    for precision in _PRECISIONS:
+        if scale < precision:
+            try:
+                values = column.cast(pa.decimal128(precision, scale))
+            except pa.ArrowInvalid:
+                continue
+            _require(pc.equal(shown(values, pa.field("", values.type)), column), column)
+            return values
+    raise _OtherwiseWritten
+
+
+def _date(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(_DATE)
+
+
+def _time(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(_TIME)
+
+
+def _instant(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    _require(pc.match_substring_regex(column, r"(Z|\+00:?00)$"), column)
+    return column.cast(_INSTANT)
 
 
 def _require(holds: pa.ChunkedArray, column: pa.ChunkedArray) -> None:
@@ -117,20 +197,15 @@ def _require(holds: pa.ChunkedArray, column: pa.ChunkedArray) -> None:
         raise _OtherwiseWritten
 
 
-def _refuse(column: pa.ChunkedArray, pattern: str) -> None:
-    if len(column) and pc.any(pc.match_substring_regex(column, pattern)).as_py():
-        raise _OtherwiseWritten
-
-
-_Parse = Callable[[pa.ChunkedArray, pa.DataType], pa.ChunkedArray]
-_LADDER: tuple[tuple[pa.DataType, _Parse], ...] = (
-    (pa.bool_(), _boolean),
-    (_INT, _integer),
-    (_UINT, _integer),
-    (_DOUBLE, _double),
-    (_DATE, _time),
-    (_TIME, _time),
-    (_INSTANT, _time),
+_LADDER: tuple[Callable[[pa.ChunkedArray], pa.ChunkedArray], ...] = (
+    _boolean,
+    _integer(_INT),
+    _integer(_UINT),
+    _double,
+    _decimal,
+    _date,
+    _time,
+    _instant,
 )
 
 
@@ -148,13 +223,14 @@ def read_as(column: pa.ChunkedArray, field: pa.Field, wrong: dict[int, str]) -> 
     for row, text in enumerate(column.to_pylist()):
         value = None
         try:
-            value = None if text is None else value_as(text, field)
-        except (ValueError, pa.ArrowException) as error:
-            shown = text if len(text) <= 60 else text[:57] + "..."
-            why = f": {error}" if is_json(field) else ""
-            wrong.setdefault(row, f"field {field.name!r}: {shown!r} is not a {show_type(field)}{why}")
+            value = None if text is None else _value(text, field)
+        except ValueError as error:
+            shown_text = text if len(text) <= 60 else text[:57] + "..."
+            wrong.setdefault(
+                row, f"field {field.name!r}: {shown_text!r} is not a {show_type(field)}: {error}"
+            )
         values.append(value)
-    return pa.chunked_array([pa.array(values, field.type)])
+    return pa.chunked_array([array_of(values, field.type)])
 
 
 def _reads_more_than_decimal(column: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
@@ -164,30 +240,11 @@ def _reads_more_than_decimal(column: pa.ChunkedArray, values: pa.ChunkedArray) -
     return pa.types.is_floating(values.type) and pc.any(pc.is_inf(values)).as_py() is True
 
 
-def value_as(text: str, field: pa.Field) -> Any:
-    """One text as the field's type; raises ValueError or ArrowInvalid."""
-    kind = field.type
+def _value(text: str, field: pa.Field) -> object:
+    """One text as the field's type; raises ValueError."""
     if is_json(field):
-        return _json(text)
-    if pa.types.is_integer(kind):
-        if not re.fullmatch(r"[+-]?[0-9]+", text):
-            raise DoesNotFit(text)
-        return convert(int(text), field)
-    if pa.types.is_floating(kind):
-        value = float(text)
-        if value in (float("inf"), float("-inf")) and any(c.isdigit() for c in text):
-            raise DoesNotFit(text)
-        return value
-    if pa.types.is_boolean(kind):
-        return pa.scalar(text).cast(kind).as_py()
-    return convert(text, field)
-
-
-def _json(text: str) -> str | None:
-    """JSON text on one line, its numbers as they are written; null is none."""
-    value = json.loads(text, parse_constant=_no_constant)
-    return None if value is None else msgspec.json.format(text, indent=-1)
-
-
-def _no_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not JSON")
+        typed = to_typed(text)
+        return None if typed == "null" else typed
+    if pa.types.is_boolean(field.type) and text.lower() in ("true", "false", "1", "0"):
+        return text.lower() in ("true", "1")
+    return read_declared(text, field)

@@ -1,50 +1,78 @@
 """Declared types: may this value be what the pool says the field is?
 
-JSON has no times, dates, decimals or bytes: those are read from strings (bytes from base64).  Otherwise a
-value must be of the declared kind and in its range; a string is not a number, though it may look like one.
-CSV has only text, so there every kind is read from it.
+JSON has no times, dates, decimals or bytes: those are read from strings (`values.text`), decimals from numbers
+too, exactly.  Otherwise a value must be of the declared class and in its range; a string is not a number,
+though it may look like one.  CSV has only text, so there every class is read from it (`csvtypes`).  A type
+never cuts a value: what it does not hold exactly does not fit; only doubles take the nearest number.
 """
 
 from __future__ import annotations
 
-import base64
-import datetime as dt
 import decimal
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from lake_core.objects.jsontext import json_text
-from lake_core.objects.types import is_json, show_type
+from lake_core.errors import InvalidInput
+from lake_core.keys.encoding import Value, key_class
+from lake_core.values.fit import fitted
+from lake_core.values.numbers import shown_decimal
+from lake_core.values.text import NotReadable, read
+from lake_core.values.typed_json import typed
+from lake_core.values.types import is_json, show_type
 
 
 class DoesNotFit(ValueError):
     """The value is not of the declared type; the message says so in a few words."""
 
 
+_READ_FROM_TEXT = ("decimal", "bytes", "date", "timestamp", "timestamp with zone", "time", "duration")
+
+
 def convert(value: Any, field: pa.Field) -> Any:
-    """A JSON value as the declared type's Python value; raises DoesNotFit."""
-    kind = field.type
+    """A JSON value, its numbers exact, as a value of the declared type; raises DoesNotFit."""
     if value is None or is_json(field):
         return value
-    if pa.types.is_string(kind) and isinstance(value, str):
-        return value
-    if pa.types.is_boolean(kind) and isinstance(value, bool):
-        return value
-    if pa.types.is_integer(kind) and isinstance(value, int) and not isinstance(value, bool):
-        try:
-            pa.scalar(value, kind)
-        except (pa.ArrowInvalid, OverflowError) as error:
-            raise DoesNotFit(f"{value} is out of range for {show_type(field)}") from error
-        return value
-    if pa.types.is_floating(kind) and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    if pa.types.is_decimal(kind) and isinstance(value, str | int | float) and not isinstance(value, bool):
-        return _decimal(value, field)
-    if isinstance(value, str):
-        return _from_text(value, field)
-    raise DoesNotFit(f"{_shown(value)} is not a {show_type(field)}")
+    try:
+        return fitted(_of_class(value, field), field)
+    except NotReadable as error:
+        raise DoesNotFit(f"{_shown(value)} is not a {show_type(field)}: it is {error}") from error
+
+
+def read_declared(text: str, field: pa.Field) -> Value:
+    """Text as a value of the declared type; raises NotReadable."""
+    return fitted(read(text, key_class(field.type)), field)
+
+
+def _of_class(value: Any, field: pa.Field) -> Value:
+    kind = key_class(field.type)
+    match kind, value:
+        case "number", int() | float() | decimal.Decimal() if not isinstance(value, bool):
+            if pa.types.is_integer(field.type) and not isinstance(value, int):
+                raise NotReadable("no integer of 64 bits")
+            return value
+        case "decimal", int() | float() if not isinstance(value, bool) and math.isfinite(value):
+            return shown_decimal(value)
+        case ("decimal", decimal.Decimal()) | ("boolean", bool()) | ("string", str()):
+            return value
+        case _, str() if kind in _READ_FROM_TEXT:
+            return read(value, kind)
+    raise NotReadable(_json_kind(value))
+
+
+def _json_kind(value: Any) -> str:
+    match value:
+        case bool():
+            return "a boolean"
+        case str():
+            return "a string"
+        case dict():
+            return "a record"
+        case list():
+            return "a list"
+    return "a number"
 
 
 def declared_columns(table: pa.Table, declared: Mapping[str, pa.Field]) -> pa.Table:
@@ -55,7 +83,7 @@ def declared_columns(table: pa.Table, declared: Mapping[str, pa.Field]) -> pa.Ta
             continue
         field, column = table.schema.field(index), table.column(index)
         try:
-            column = json_text(column, field) if is_json(target) else column.cast(target.type)
+            column = typed(column, field) if is_json(target) else _cast(column, field, target)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise DoesNotFit(
                 f"field {name!r}: {show_type(field)} is not a {show_type(target)}: {error}"
@@ -64,40 +92,34 @@ def declared_columns(table: pa.Table, declared: Mapping[str, pa.Field]) -> pa.Ta
     return table
 
 
-def _from_text(text: str, field: pa.Field) -> Any:
+def _cast(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.ChunkedArray:
+    """Within a class, and between numbers and decimals: Arrow would turn numbers into booleans as well."""
+    if field.type == target.type or pa.types.is_null(field.type):
+        return column.cast(target.type)
+    here, there = _class(field), _class(target)
+    if here != there and {here, there} not in _ALIKE:
+        raise DoesNotFit(f"field {field.name!r}: {show_type(field)} is not a {show_type(target)}")
+    return column.cast(target.type)
+
+
+_ALIKE = (
+    {"number", "decimal"},
+    {"timestamp", "timestamp with zone"},
+    {"date", "timestamp"},
+    {"date", "timestamp with zone"},
+)
+
+
+def _class(field: pa.Field) -> str:
     kind = field.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
     try:
-        if pa.types.is_timestamp(kind):
-            return parse_timestamp(text, kind)
-        if pa.types.is_date(kind):
-            return dt.date.fromisoformat(text)
-        if pa.types.is_binary(kind):
-            return base64.b64decode(text, validate=True)
-    except (ValueError, pa.ArrowInvalid) as error:
-        raise DoesNotFit(f"{_shown(text)} is not a {show_type(field)}") from error
-    raise DoesNotFit(f"{_shown(text)} is not a {show_type(field)}")
-
-
-def parse_timestamp(text: str, kind: pa.TimestampType) -> Any:
-    """ISO 8601 text as an Arrow scalar of the type; without a zone it is UTC.  Raises ValueError."""
-    moment = dt.datetime.fromisoformat(text)
-    if kind.tz is None:
-        if moment.tzinfo is not None:
-            moment = moment.astimezone(dt.UTC).replace(tzinfo=None)
-    elif moment.tzinfo is None:
-        moment = moment.replace(tzinfo=dt.UTC)
-    return moment
-
-
-def _decimal(value: str | int | float, field: pa.Field) -> decimal.Decimal:
-    try:
-        number = decimal.Decimal(str(value))
-        pa.scalar(number, field.type)
-    except (decimal.InvalidOperation, pa.ArrowInvalid) as error:
-        raise DoesNotFit(f"{_shown(value)} is not a {show_type(field)}") from error
-    return number
+        return key_class(kind)
+    except InvalidInput:
+        return str(kind)
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    text = repr(value) if not isinstance(value, decimal.Decimal) else str(value)
     return text if len(text) <= 60 else text[:57] + "..."

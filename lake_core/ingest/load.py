@@ -23,10 +23,11 @@ from lake_core.keys import PoolKey
 from lake_core.keys.spec import ARRIVAL
 from lake_core.naming import NOKEY, REJECTED
 from lake_core.objects.metadata import Origin
-from lake_core.objects.schema import cast_table, normalized, unite_schemas
-from lake_core.objects.types import is_json
+from lake_core.objects.normalize import normalized
+from lake_core.objects.schema import cast_table, unite_schemas
 from lake_core.objects.write import WrittenObject, write_object
 from lake_core.store import Store
+from lake_core.values.types import is_json
 
 
 @dataclass

@@ -9,12 +9,12 @@ lines are named.
 
 from __future__ import annotations
 
+import decimal
 import io
 import json
-import math
 import re
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +25,8 @@ from lake_core.ingest.declared import DoesNotFit, convert
 from lake_core.ingest.sources import line_blocks, open_text
 from lake_core.ingest.values import table_from_records
 from lake_core.objects.schema import EXACT_IN_DOUBLE
-from lake_core.objects.types import is_json
+from lake_core.values.typed_json import PLAIN
+from lake_core.values.types import is_json
 
 
 def read_ndjson(reading: Reading) -> Iterator[Block]:
@@ -50,7 +51,10 @@ def _fast(
         return None
     if any(_has_empty_record(f.type) or _has_times(f.type) for f in table.schema):
         return None
-    if any(_may_have_lost_digits(c) for c in _leaves(table)):
+    leaves = list(_leaves(table))
+    if any(_may_have_lost_digits(c) for c in leaves) or (
+        any(pa.types.is_floating(c.type) for c in leaves) and _has_long_numbers(block)
+    ):
         return None
     table = _apply_declared(table, reading)
     return table if table is not None and _keys_are_alike(table, reading, kinds) else None
@@ -138,6 +142,15 @@ def _may_have_lost_digits(array: pa.Array) -> bool:
     return largest is not None and largest >= EXACT_IN_DOUBLE
 
 
+_DIGITS = bytes.maketrans(b"123456789.", b"0" * 10)
+_LONG = re.compile(rb"[:\[,]\s*-?[0-9.]{17}")
+
+
+def _has_long_numbers(block: bytes) -> bool:
+    """Whether a number may have more digits than a double gives back: 16 and more, and a point among them."""
+    return b"0" * 17 in block.translate(_DIGITS) and _LONG.search(block) is not None
+
+
 def _apply_declared(table: pa.Table, reading: Reading) -> pa.Table | None:
     """Columns in their declared types, None where a value needs a closer look."""
     for name, field in reading.declared.items():
@@ -186,8 +199,8 @@ class _Bad(ValueError):
 def _record(line: bytes, reading: Reading, kinds: dict[str, type]) -> dict[str, Any]:
     try:
         text = line.decode()
-        record = _DECODER.decode(text)
-        text.encode() if "\\u" not in text else json.dumps(record, ensure_ascii=False).encode()
+        record = PLAIN.decode(text)
+        text.encode() if "\\u" not in text else json.dumps(record, ensure_ascii=False, default=str).encode()
     except UnicodeDecodeError as error:
         raise _Bad(f"not UTF-8: byte {error.start + 1} is {line[error.start]:#04x}") from error
     except UnicodeEncodeError as error:
@@ -216,6 +229,10 @@ def _check_key_value(name: str, value: Any, kinds: dict[str, type]) -> None:
         return
     if isinstance(value, dict | list):
         raise _Bad(f"key field {name!r}: {_json_kind(value)} cannot be ordered")
+    if isinstance(value, decimal.Decimal):
+        raise _Bad(
+            f"key field {name!r}: {value} has more digits than a double; declare a decimal type for the field"
+        )
     kind = float if isinstance(value, int) and not isinstance(value, bool) else type(value)
     if kinds.setdefault(name, kind) is not kind:
         raise _Bad(f"key field {name!r}: {_json_kind(value)}, unlike the records before it")
@@ -228,34 +245,12 @@ def _json_kind(value: Any) -> str:
         bool: "a boolean",
         int: "a number",
         float: "a number",
+        decimal.Decimal: "a number",
         str: "a string",
         list: "a list",
         dict: "a record",
     }
     return names[type(value)]
-
-
-def _no_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not JSON")
-
-
-def _double(text: str) -> float:
-    value = float(text)
-    if math.isinf(value):
-        raise ValueError(f"the number {text} is beyond a double")
-    return value
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The members of an object; of two with one name neither could be left out."""
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"field {next(n for n in names if names.count(n) > 1)!r} is there more than once")
-    return record
-
-
-_DECODER = json.JSONDecoder(parse_float=_double, parse_constant=_no_constant, object_pairs_hook=_distinct)
 
 
 def _near(text: str, position: int) -> str:

@@ -6,13 +6,15 @@ records and lists go down their elements, and what has several kinds becomes JSO
 
 from __future__ import annotations
 
+import decimal
 from typing import Any
 
 import pyarrow as pa
 
-from lake_core.objects.jsontext import dumps
 from lake_core.objects.schema import EXACT_IN_DOUBLE
-from lake_core.objects.types import is_json, json_field
+from lake_core.values.fit import array_of
+from lake_core.values.typed_json import text_of
+from lake_core.values.types import is_json, json_field
 
 
 def table_from_records(
@@ -40,7 +42,7 @@ def infer_field(name: str, values: list[Any]) -> pa.Field:
         return pa.field(name, pa.null())
     if kinds <= {"integer", "double"}:
         return _number_field(name, [v for v in values if v is not None], kinds)
-    if len(kinds) > 1:
+    if len(kinds) > 1 or "decimal" in kinds:
         return json_field(name)
     kind = kinds.pop()
     if kind == "record":
@@ -55,10 +57,19 @@ def infer_field(name: str, values: list[Any]) -> pa.Field:
     return pa.field(name, pa.bool_() if kind == "boolean" else pa.string())
 
 
+_KINDS = (
+    ("integer", int),
+    ("double", float),
+    ("string", str),
+    ("record", dict),
+    ("decimal", decimal.Decimal),  # a number that neither 64 bits nor a double give back
+)
+
+
 def _kind(value: Any) -> str:
     if isinstance(value, bool):
         return "boolean"
-    for kind, python in (("integer", int), ("double", float), ("string", str), ("record", dict)):
+    for kind, python in _KINDS:
         if isinstance(value, python):
             return kind
     return "list"
@@ -76,14 +87,16 @@ def _number_field(name: str, values: list[Any], kinds: set[str]) -> pa.Field:
 
 
 def _array(values: list[Any], field: pa.Field) -> pa.Array:
-    return pa.array([_storable(v, field) for v in values], field.type)
+    if is_json(field) or pa.types.is_nested(field.type):
+        return pa.array([_storable(v, field) for v in values], field.type)
+    return array_of([_storable(v, field) for v in values], field.type)
 
 
 def _storable(value: Any, field: pa.Field) -> Any:
     if value is None:
         return None
     if is_json(field):
-        return dumps(value)
+        return text_of(value)
     if pa.types.is_struct(field.type) and isinstance(value, dict):
         return {f.name: _storable(value.get(f.name), f) for f in field.type}
     if pa.types.is_list(field.type) and isinstance(value, list):

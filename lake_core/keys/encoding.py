@@ -267,29 +267,3 @@ def _unescape(plain: bytes) -> tuple[bytes, int]:
         if plain[end + 1 : end + 2] != b"\xff":
             return plain[:end].replace(b"\0\xff", b"\0"), end + 2
         end += 2
-
-
-def show_value(value: Value) -> object:
-    """A key value as JSON can carry it."""
-    if isinstance(value, Instant):
-        tag, seconds, nanos = value
-        if tag in (0x0A, 0x0B):
-            return f"{seconds + nanos / 1e9:.9f}".rstrip("0").rstrip(".") + "s"
-        moment = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=seconds)
-        fraction = f".{nanos:09d}".rstrip("0").rstrip(".")
-        return moment.isoformat() + fraction + ("Z" if tag == 0x09 else "")
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, dt.date):
-        return value.isoformat()
-    if isinstance(value, decimal.Decimal):
-        return str(value)
-    return value
-
-
-def show_key(data: bytes | None, key: PoolKey) -> object:
-    """An encoded bound as users read it: a scalar for one field, a list for more, None for an open end."""
-    if not data:
-        return None
-    values = [show_value(v) for v in decode_key(data, key)]
-    return values[0] if len(values) == 1 else values

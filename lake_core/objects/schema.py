@@ -1,11 +1,12 @@
 """How objects of different shapes become one table.
 
-Fields unite by name.  An absent field is null; numbers widen; records unite field by field, lists by their
-elements.  Where no type holds both (a string here, a number there) the united field is JSON text, so that
-every value comes back as it was; only a pool key cannot change its class.  A declared type is never
-united: it is what the pool says, and data that does not fit is refused at the load.
+Fields unite by name.  An absent field is null; numbers widen; records unite field by field, lists and maps by
+their elements.  If no type holds both (a string here, a number there), the united field is typed JSON
+(`values.typed_json`), from which every value is read back as it was; only a pool key cannot change its class.
+A declared type is never united: it is what the pool says, and data that does not fit is refused at the load.
 
-`normalized` is done once, when data comes in, so that objects hold a small set of types.
+Uniting is associative and commutative, so the type of a field does not depend on what a compaction put together.
+Called by scans and compaction; `normalize` gives the small set of types that objects hold.
 """
 
 from __future__ import annotations
@@ -17,11 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.errors import Corrupt
-from lake_core.objects.jsontext import json_text
-from lake_core.objects.types import WIDE_MARK, is_json, is_wide, json_field, show_type
+from lake_core.values.typed_json import typed
+from lake_core.values.types import WIDE_MARK, is_json, is_wide, json_field, show_type
 
 EXACT_IN_DOUBLE = 2**53
-_NANOSECONDS = 2**63 - 1
 
 
 def schema_id(schema: pa.Schema) -> str:
@@ -72,6 +72,7 @@ def unite_fields(a: pa.Field, b: pa.Field) -> pa.Field:
 
 def _unite_numbers(a: pa.Field, b: pa.Field) -> pa.Field:
     if pa.types.is_integer(a.type) and pa.types.is_integer(b.type):
+        a, b = _signed_if_narrow(a, b), _signed_if_narrow(b, a)
         low = min(_integer_range(a.type)[0], _integer_range(b.type)[0])
         high = max(_integer_range(a.type)[1], _integer_range(b.type)[1])
         kinds = (pa.uint8(), pa.uint16(), pa.uint32()) if low == 0 else (pa.int8(), pa.int16(), pa.int32())
@@ -82,6 +83,12 @@ def _unite_numbers(a: pa.Field, b: pa.Field) -> pa.Field:
     if is_wide(a) or is_wide(b):  # a double would not give the integers back
         return json_field(a.name)
     return pa.field(a.name, pa.float64())
+
+
+def _signed_if_narrow(field: pa.Field, other: pa.Field) -> pa.Field:
+    """Unsigned integers of 64 bits that are no larger than a double holds, beside signed ones: signed as well."""
+    narrow = pa.types.is_uint64(field.type) and not is_wide(field)
+    return field.with_type(pa.int64()) if narrow and pa.types.is_signed_integer(other.type) else field
 
 
 def _integer_range(kind: pa.DataType) -> tuple[int, int]:
@@ -96,78 +103,19 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _unite_nested(a: pa.Field, b: pa.Field) -> pa.Field | None:
-    """Records field by field, lists by their elements; marks inside are united too."""
+    """Records field by field, lists and maps by their elements; marks inside are united too."""
     if pa.types.is_struct(a.type) and pa.types.is_struct(b.type):
         return a.with_type(pa.struct(unite_schemas([pa.schema(list(a.type)), pa.schema(list(b.type))])))
     if pa.types.is_list(a.type) and pa.types.is_list(b.type):
         return a.with_type(pa.list_(unite_fields(a.type.value_field, b.type.value_field)))
+    if pa.types.is_map(a.type) and pa.types.is_map(b.type):
+        keys = unite_fields(a.type.key_field, b.type.key_field)
+        if is_json(keys):
+            return json_field(a.name)
+        return a.with_type(
+            pa.map_(keys.with_nullable(False), unite_fields(a.type.item_field, b.type.item_field))
+        )
     return None
-
-
-def normalized(table: pa.Table) -> pa.Table:
-    """The records in the types that objects store, fields that need it marked, foreign metadata left out."""
-    arrays, fields = [], []
-    for field, column in zip(table.schema, table.columns, strict=True):
-        target = _stored(pa.field(field.name, field.type, metadata=_own_mark(field)))
-        if _is_wide(column, target.type):
-            target = target.with_metadata(WIDE_MARK)
-        arrays.append(cast_column(column, field, target))
-        fields.append(target)
-    return pa.table(arrays, schema=pa.schema(fields))
-
-
-def _own_mark(field: pa.Field) -> dict[bytes, bytes] | None:
-    if is_json(field):
-        return dict(json_field("").metadata)
-    return None
-
-
-def _is_wide(column: pa.ChunkedArray, kind: pa.DataType) -> bool:
-    """Whether values lie beyond what the type's finer relative holds: a double, or nanoseconds."""
-    if pa.types.is_timestamp(kind) and kind.unit != "ns":
-        bounds = pc.min_max(column.cast(kind).cast(pa.int64())).as_py()
-        limit = _NANOSECONDS // {"ms": 10**6, "us": 10**3}[kind.unit]
-        return bounds["min"] is not None and (bounds["min"] < -limit or bounds["max"] > limit)
-    return bool(pa.types.is_integer(kind) and kind.bit_width == 64 and _beyond_double(column))
-
-
-def _beyond_double(column: pa.ChunkedArray) -> bool:
-    bounds = pc.min_max(column).as_py()
-    return bounds["min"] is not None and (bounds["min"] < -EXACT_IN_DOUBLE or bounds["max"] > EXACT_IN_DOUBLE)
-
-
-def _stored(field: pa.Field) -> pa.Field:
-    """The stored form of an incoming field."""
-    kind = field.type
-    if is_json(field):
-        return field
-    if isinstance(kind, pa.BaseExtensionType):
-        if getattr(kind, "extension_name", "") == "arrow.json":
-            return json_field(field.name)
-        return _stored(field.with_type(kind.storage_type))
-    if pa.types.is_dictionary(kind):
-        return _stored(field.with_type(kind.value_type))
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return field.with_type(pa.string())
-    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
-        return field.with_type(pa.binary())
-    if pa.types.is_float16(kind):
-        return field.with_type(pa.float32())
-    if pa.types.is_date64(kind):
-        return field.with_type(pa.date32())
-    if pa.types.is_timestamp(kind) and kind.tz:
-        return field.with_type(pa.timestamp("ms" if kind.unit == "s" else kind.unit, "UTC"))
-    if pa.types.is_timestamp(kind) and kind.unit == "s":  # Parquet has no seconds
-        return field.with_type(pa.timestamp("ms"))
-    if pa.types.is_decimal(kind) and kind.bit_width > 128:
-        return json_field(field.name)
-    if pa.types.is_struct(kind):
-        if kind.num_fields == 0:  # Parquet has no empty records
-            return json_field(field.name)
-        return field.with_type(pa.struct([_stored(f) for f in kind]))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return field.with_type(pa.list_(_stored(kind.value_field)))
-    return field
 
 
 def cast_table(table: pa.Table, schema: pa.Schema, *, what: str) -> pa.Table:
@@ -196,7 +144,7 @@ def cast_table(table: pa.Table, schema: pa.Schema, *, what: str) -> pa.Table:
 def cast_column(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.ChunkedArray:
     """One column in another field's type."""
     if is_json(target):
-        return column.cast(pa.string()) if is_json(field) else json_text(column, field)
+        return column.cast(pa.string()) if is_json(field) else typed(column, field)
     if field.type == target.type and not _has_marks(target.type):
         return column
     if not _is_nested(target.type):
@@ -206,20 +154,23 @@ def cast_column(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> p
 
 
 def _is_nested(kind: pa.DataType) -> bool:
-    return pa.types.is_struct(kind) or pa.types.is_list(kind)
+    return pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_map(kind)
+
+
+def members_of(kind: pa.DataType) -> list[pa.Field]:
+    """The fields inside of a record, list or map; none of a plain type."""
+    return [kind.field(i) for i in range(kind.num_fields)]
 
 
 def _has_marks(kind: pa.DataType) -> bool:
-    if pa.types.is_struct(kind):
-        return any(f.metadata or _has_marks(f.type) for f in kind)
-    return pa.types.is_list(kind) and bool(kind.value_field.metadata or _has_marks(kind.value_field.type))
+    return any(f.metadata or _has_marks(f.type) for f in members_of(kind))
 
 
 def _cast_nested(array: pa.Array, field: pa.Field, target: pa.Field) -> pa.Array:
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), target.type)
     if is_json(target):
-        return json_text(pa.chunked_array([array]), field).combine_chunks()
+        return typed(pa.chunked_array([array]), field).combine_chunks()
     if pa.types.is_struct(target.type):
         children = []
         for child in target.type:
@@ -229,12 +180,28 @@ def _cast_nested(array: pa.Array, field: pa.Field, target: pa.Field) -> pa.Array
             if index >= 0 and array.offset:
                 values = values.slice(array.offset, len(array)) if len(values) != len(array) else values
             children.append(_cast_nested(values, source, child))
-        mask = pc.invert(array.is_valid()) if array.null_count else None
-        return pa.StructArray.from_arrays(children, fields=list(target.type), mask=mask)
+        return pa.StructArray.from_arrays(children, fields=list(target.type), mask=_mask(array))
     if pa.types.is_list(target.type):
         values = _cast_nested(array.flatten(), array.type.value_field, target.type.value_field)
-        lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int32())
-        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
-        mask = pc.invert(array.is_valid()) if array.null_count else None
-        return pa.ListArray.from_arrays(offsets, values, type=target.type, mask=mask)
+        return pa.ListArray.from_arrays(_offsets(array), values, type=target.type, mask=_mask(array))
+    if pa.types.is_map(target.type):
+        entries = array.cast(pa.list_(pa.struct([array.type.key_field, array.type.item_field])))
+        keys, items = entries.flatten().flatten()
+        return pa.MapArray.from_arrays(
+            _offsets(entries),
+            _cast_nested(keys, array.type.key_field, target.type.key_field),
+            _cast_nested(items, array.type.item_field, target.type.item_field),
+            type=target.type,
+            mask=_mask(array),
+        )
     return array if array.type == target.type else array.cast(target.type)
+
+
+def _offsets(lists: pa.Array) -> pa.Array:
+    """Where each list begins among the items of all, those of null lists left out."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
+    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+
+
+def _mask(array: pa.Array) -> pa.Array | None:
+    return pc.invert(array.is_valid()) if array.null_count else None

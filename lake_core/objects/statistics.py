@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import encode_value, from_scalar, key_class
-from lake_core.objects.types import is_json
 from lake_core.records import Column
+from lake_core.values.types import is_json
 
 LONGEST_BOUND = 64
 

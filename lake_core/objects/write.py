@@ -1,9 +1,10 @@
 """Sorting records and writing one data object.
 
 A load hands over a table that fits its memory budget (`write_object`): it is sorted by the pool key (records of
-equal keys keep the order in which they came) and written.  A compaction hands over sorted tables one after another
-(`ObjectWriter`), with sequence and place of each record.  Both write under a fresh id and describe the object by
-the AddObject that a transaction will carry.  Until that transaction is in the journal nobody sees the object.
+equal keys keep the order in which they came) and written.  A compaction hands over sorted tables one after
+another (`ObjectWriter`), with sequence and place of each record.  Both write under a fresh id and describe the
+object by the AddObject that a transaction will carry.  Until that transaction is in the journal nobody sees the
+object.
 
 Row groups are small, so that a point read decodes little, and only columns whose values recur get a dictionary:
 measured on lineitem this is smaller and cheaper to write than large groups with dictionaries for all

@@ -16,10 +16,10 @@ from lake_core.commits import PoolState, Reference
 from lake_core.commits.landing import still_covered
 from lake_core.conditions import show
 from lake_core.keys import PoolKey
-from lake_core.keys.encoding import show_key
 from lake_core.keys.spec import ARRIVAL
 from lake_core.records import Transaction
 from lake_core.records.pools import PoolConfig
+from lake_core.values.keytext import show_key
 
 _TIME = pa.timestamp("us", "UTC")
 

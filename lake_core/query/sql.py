@@ -27,9 +27,9 @@ import pyarrow.dataset as ds
 
 from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.lake import Lake
-from lake_core.objects.types import is_json, json_field
 from lake_core.query.tables import is_own_table, own_table
 from lake_core.scan.scan import result_schema
+from lake_core.values.types import is_json, json_field
 from lake_core.view import View
 
 _GIVES_ROWS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)

@@ -39,6 +39,9 @@ _YEARS = (-62_135_596_800, 253_402_300_799)
 """The first and the last second of the years 1 to 9999, which are those that can be written down."""
 
 
+_TIMESTAMPS, _TIME = (0x08, 0x09), 0x0A
+
+
 class And(msgspec.Struct, frozen=True, tag="and"):
     """All of them, at least two."""
 
@@ -121,9 +124,9 @@ def check_value(data: bytes) -> Value:
     value = decode_value(data)
     if isinstance(value, Instant):
         tag, seconds, _ = value
-        if tag not in (0x08, 0x09):
-            raise InvalidInput("condition: times of day and durations cannot be compared")
-        if not _YEARS[0] <= seconds <= _YEARS[1]:
+        if tag == _TIME and not 0 <= seconds < 86_400:
+            raise InvalidInput("condition: a time of day outside of 24 hours")
+        if tag in _TIMESTAMPS and not _YEARS[0] <= seconds <= _YEARS[1]:
             raise InvalidInput("condition: a timestamp outside of the years 1 to 9999")
     return value
 

@@ -17,8 +17,8 @@ from lake_core.commits.tombstone import Tombstone, newer_than_all
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Instant, Value, encode_value, key_class
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.objects.types import is_json
 from lake_core.records.conditions import Compare
+from lake_core.values.types import is_json
 
 NAME = "age-off"
 

@@ -15,10 +15,8 @@ silently read or write something else.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
-from typing import Any
 
 from lake_core.branch import Branch
 from lake_core.commits.state import MAIN
@@ -94,17 +92,6 @@ def columns(options: Options) -> list[str] | None:
     """The columns that are chosen by the option; None where it is not given."""
     names = options.get("columns")
     return names.split(",") if names else None
-
-
-def key(options: Options, name: str) -> Any:
-    """A bound of the key range: JSON, or a bare string; None where it is not given."""
-    text = options.get(name)
-    if text is None:
-        return None
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def count(options: Options, name: str) -> int | None:

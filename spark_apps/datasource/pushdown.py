@@ -27,8 +27,8 @@ from pyspark.sql.datasource import (
 from lake_core import conditions
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import encode_value, from_scalar, key_class
-from lake_core.objects.types import is_json
 from lake_core.records.conditions import Condition, Op
+from lake_core.values.types import is_json
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.reader import LakeReader
 

@@ -41,7 +41,11 @@ class LakeReader(DataSourceReader):
         opts.check_names(options, opts.READ, what="a read")
         self._schema = schema
         view = opts.open_view(options)
-        self._span = view.span(low=opts.key(options, "from"), high=opts.key(options, "to"))
+        low, high = options.get("from"), options.get("to")
+        self._span = KeyRange(
+            b"" if low is None else view.bound_of_text(low),
+            None if high is None else view.bound_of_text(high),
+        )
         if self._span.empty:
             raise InvalidInput("the key range is empty: `to` does not come after `from`")
         if not view.n:  # no transaction to pin: what is committed from here on is not of this read

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import types as T
 
 from lake_core.errors import InvalidInput
-from lake_core.objects.types import is_json, json_field, show_type
+from lake_core.values.types import is_json, json_field, show_type
 
 _VARIANT = pa.struct(
     [

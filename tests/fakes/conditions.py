@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or
 from lake_core.keys.encoding import Instant, decode_value, encode_value, key_class
-from lake_core.objects.types import is_json, json_field
 from lake_core.records.conditions import Path
+from lake_core.values.types import is_json, json_field
 
 NUMBERS: list[int | float] = [
     *(0, 1, -1, 2, 127, 128, -128, -129, 255, 2**31, 2**32 - 1, 2**32, 2**53, 2**53 + 1, -(2**53) - 1),

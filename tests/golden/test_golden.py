@@ -33,7 +33,6 @@ from lake_core.lake import Lake
 from lake_core.objects import metadata
 from lake_core.objects.metadata import ObjectMetadata, Origin
 from lake_core.objects.schema import schema_id
-from lake_core.objects.types import JSON_MARK, WIDE_MARK
 from lake_core.objects.write import write_object
 from lake_core.records import (
     AddObject,
@@ -56,6 +55,7 @@ from lake_core.records import (
 from lake_core.records.codec import Codec
 from lake_core.records.pools import PoolConfig
 from lake_core.store.memory import MemoryStore
+from lake_core.values.types import JSON_MARK, WIDE_MARK
 from tests.fakes.records import KNOWN, ORIGIN, add, an_id, fixed_ids, transaction
 
 FOLDER = Path(__file__).parent / "version1"

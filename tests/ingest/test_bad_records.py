@@ -18,7 +18,7 @@ BAD_LINES = [
     ("a.ndjson", '{"k":1}\n"x"\n', 2, "must be a JSON object, not a string", '"x"'),
     ("a.ndjson", '{"k":1}\n{"k":2}{"k":3}\n', 2, "malformed JSON", '{"k":2}{"k":3}'),
     ("a.ndjson", '{"k":1}\n{"k":2,"a":NaN}\n', 2, "NaN is not JSON", '{"k":2,"a":NaN}'),
-    ("a.ndjson", '{"k":1}\n{"k":2,"a":1e400}\n', 2, "1e400 is beyond a double", '{"k":2,"a":1e400}'),
+    ("a.ndjson", '{"k":1}\n{"k":2,"a":1e400}\n', 2, "more digits than a decimal has", '{"k":2,"a":1e400}'),
     (
         "a.ndjson",
         '{"k":1}\n{"k":2,"a":1,"a":2}\n',
@@ -35,7 +35,7 @@ BAD_LINES = [
         "a.ndjson",
         '{"k":1}\n{"k":2,"n":3000000000}\n',
         2,
-        "field 'n': 3000000000 is out of range",
+        "field 'n': 3000000000 is not a int: it is out of range",
         '{"k":2,"n":3000000000}',
     ),
     ("a.ndjson", '{"k":1}\n{"k":2,"n":1.5}\n', 2, "field 'n': 1.5 is not a int", '{"k":2,"n":1.5}'),

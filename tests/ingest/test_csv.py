@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pytest
 from lake_core.ingest import csvfile
 from lake_core.ingest.block import Block, Reading
 from lake_core.ingest.csvfile import read_csv
-from lake_core.objects.types import declared_field, show_type
+from lake_core.values.types import declared_field, show_type
 from tests.cli.command import Command
 
 COLUMNS = [
@@ -24,7 +25,22 @@ COLUMNS = [
     ("64 bits without sign", ["1", "18446744073709551615"], pa.uint64(), [1, 2**64 - 1]),
     ("no 64 bits hold both", ["-1", "18446744073709551615"], pa.string(), ["-1", "18446744073709551615"]),
     ("beyond 64 bits", ["1", "18446744073709551616"], pa.string(), ["1", "18446744073709551616"]),
-    ("doubles", ["1", "2.5", ".5", "-1e3"], pa.float64(), [1.0, 2.5, 0.5, -1000.0]),
+    ("doubles", ["1", "2.5", "0.5", "-1000"], pa.float64(), [1.0, 2.5, 0.5, -1000.0]),
+    ("small doubles", ["0.000012", "0.00000123456789012"], pa.float64(), [1.2e-05, 1.23456789012e-06]),
+    ("doubles as they are shown", ["1e+20", "1e-07", "5.0"], pa.float64(), [1e20, 1e-7, 5.0]),
+    ("doubles with all their digits", ["0.30000000000000004"], pa.float64(), [0.1 + 0.2]),
+    ("money", ["1.10", "-2.50", "0.00"], pa.decimal128(18, 2), [*map(Decimal, ("1.10", "-2.50", "0.00"))]),
+    (
+        "more digits than a double has",
+        ["0.1234567890123456789", "1.0000000000000000000"],
+        pa.decimal128(38, 19),
+        [Decimal("0.1234567890123456789"), Decimal("1.0000000000000000000")],
+    ),
+    ("versions", ["1.1", "1.10"], pa.string(), ["1.1", "1.10"]),
+    ("no digit before the point", [".5", "0.5"], pa.string(), [".5", "0.5"]),
+    ("exponents", ["1e5", "2.5"], pa.string(), ["1e5", "2.5"]),
+    ("a negative zero", ["-0.00", "1.00"], pa.string(), ["-0.00", "1.00"]),
+    ("more digits than anything has", ["1." + "1" * 40], pa.string(), ["1." + "1" * 40]),
     ("the last whole double", ["0.5", "9007199254740992"], pa.float64(), [0.5, 2.0**53]),
     ("a double would round", ["0.5", "9007199254740993"], pa.string(), ["0.5", "9007199254740993"]),
     (
@@ -89,7 +105,8 @@ def test_a_column_has_the_narrowest_type_that_gives_its_text_back(
         (["2020-01-01", "2020-02-29"], pa.date32()),
         (["2020-01-01", "2020-01-01 10:00:00"], pa.timestamp("us")),
         (["2020-01-01T10:00:00.123456", "2020-01-01 10:00"], pa.timestamp("us")),
-        (["2020-01-01T10:00:00Z", "2020-01-01T10:00:00+02:00"], pa.timestamp("us", "UTC")),
+        (["2020-01-01T10:00:00Z", "2020-01-01T10:00:00+00:00"], pa.timestamp("us", "UTC")),
+        (["2020-01-01T10:00:00Z", "2020-01-01T10:00:00+02:00"], pa.string()),
         (["2020-01-01T10:00:00Z", "2020-01-01T10:00:00"], pa.string()),
         (["2020-01-01T10:00:00.123456789"], pa.string()),
         (["2020-02-30"], pa.string()),
@@ -183,7 +200,7 @@ def test_a_file_without_records_commits_nothing(lake: Command, content: str) -> 
         ("timestamp", ["2020-01-01T10:00:00Z", "2020-01-01 10:00"], ["2020-01-01 10:00:00+00:00"] * 2),
         ("timestamp_ntz", ["2020-01-01T10:00:00", "2020-01-01T12:00:00+02:00"], ["2020-01-01 10:00:00"] * 2),
         ("binary", ["AQI="], [b"\x01\x02"]),
-        ("json", ['"{""a"": [1, 1e400]}"', "5", '"""x"""', "null"], ['{"a":[1,1e400]}', "5", '"x"', None]),
+        ("json", ['"{""a"": [1, 1.10]}"', "5", '"""x"""', "null"], ['{"a":[1,1.10]}', "5", '"x"', None]),
     ],
 )
 def test_a_declared_field_is_read_as_the_pool_says(
@@ -204,6 +221,7 @@ def test_a_declared_field_is_read_as_the_pool_says(
         ("bigint", "9223372036854775808"),
         ("smallint", "32768"),
         ("double", "1e400"),
+        ("json", "1e400"),
         ("double", "x"),
         ("boolean", "yes"),
         ("decimal(5,2)", "1.239"),
@@ -338,7 +356,7 @@ def test_what_the_lake_writes_as_csv_it_reads_again(lake: Command) -> None:
         lake.scan("q")
         == lake.scan("p")
         == [
-            {**records[0], "t": "2020-01-01T10:00:00.250000Z"},
+            {**records[0], "t": "2020-01-01T10:00:00.25Z"},
             records[1],
         ]
     )

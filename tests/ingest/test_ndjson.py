@@ -8,7 +8,7 @@ import pytest
 
 from lake_core.ingest.block import Block, Reading
 from lake_core.ingest.ndjson import read_ndjson
-from lake_core.objects.types import declared_field, show_type
+from lake_core.values.types import declared_field, show_type
 from tests.cli.command import Command, without_nulls
 
 RECORDS = [

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lake_core.ingest.values import infer_field, table_from_records
-from lake_core.objects.jsontext import json_lines
-from lake_core.objects.schema import normalized
-from lake_core.objects.types import is_json, show_type
+from lake_core.objects.normalize import normalized
+from lake_core.values.typed_json import json_lines
+from lake_core.values.types import is_json, show_type
 from tests.cli.command import without_nulls
 
 

@@ -30,7 +30,7 @@ from lake_core.keys import KeyField, PoolKey
 from lake_core.keys.columns import keys_at
 from lake_core.objects.schema import cast_table, unite_schemas
 from lake_core.objects.statistics import column_statistics
-from lake_core.objects.types import json_field
+from lake_core.values.types import json_field
 from tests.fakes.conditions import SCHEMA, paths, some_condition, some_records, to_table, truth
 
 FIELDS = paths(SCHEMA)

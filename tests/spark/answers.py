@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lake_core.objects.types import is_json
+from lake_core.values.types import is_json
 
 
 def read(df: Any) -> pa.Table:

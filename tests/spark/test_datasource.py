@@ -19,8 +19,8 @@ from pyspark.sql.types import StructType
 
 from lake_core.ingest.sources import find_files
 from lake_core.lake import Lake
-from lake_core.objects.jsontext import json_lines
 from lake_core.query.tables import own_table
+from lake_core.values.typed_json import json_lines
 from local.flights import KEY, NULL, RECORDS, by_day, read_flights
 from spark_apps.datasource import LakeDataSource, own_tables
 from spark_apps.datasource.pushdown import PushingReader

@@ -14,8 +14,8 @@ import pytest
 from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.ingest.sources import find_files
 from lake_core.keys.columns import key_at
-from lake_core.objects.jsontext import json_lines
 from lake_core.records import Consume
+from lake_core.values.typed_json import json_lines
 from spark_apps import ingest as application
 from spark_apps.ingest import ingest
 from tests.spark.conftest import Landing

@@ -16,10 +16,10 @@ from lake_core.journal import Retry
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.objects.schema import schema_id
-from lake_core.objects.types import WIDE_MARK
 from lake_core.records import Consume, RemoveReference, SetSchema, Source, Transaction
 from lake_core.store import Store
 from lake_core.store.memory import MemoryStore
+from lake_core.values.types import WIDE_MARK
 from tests.fakes.records import add, an_id, draft
 from tests.fakes.stores import ALWAYS, ScriptedStore, lost, unavailable
 
@@ -198,10 +198,10 @@ def test_objects_whose_keys_widen_to_one_type_land(store: ScriptedStore, kinds: 
     [
         (keyed(1, pa.int64(), wide=True), keyed(2, pa.float64())),
         (keyed(1, pa.float64()), keyed(2, pa.int64(), wide=True)),
-        (keyed(1, pa.uint64()), keyed(2, pa.int64())),
+        (keyed(1, pa.uint64(), wide=True), keyed(2, pa.int64())),
         (keyed(1, pa.decimal128(38, 0)), keyed(2, pa.decimal128(38, 30))),
     ],
-    ids=["wide integers, doubles", "doubles, wide integers", "unsigned, signed", "decimals"],
+    ids=["wide integers, doubles", "doubles, wide integers", "wide unsigned, signed", "decimals"],
 )
 def test_objects_whose_keys_have_no_common_exact_type_do_not_land(
     store: ScriptedStore, first: Draft, second: Draft

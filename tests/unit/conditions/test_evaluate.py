@@ -13,7 +13,7 @@ import pytest
 
 from lake_core.conditions import check, evaluate, holds, parse
 from lake_core.errors import InvalidInput
-from lake_core.objects.types import json_field
+from lake_core.values.types import json_field
 
 
 def answers(text: str, values: list[Any] | pa.Array, kind: pa.DataType | None = None) -> list[bool | None]:
@@ -93,23 +93,30 @@ def test_a_type_that_objects_do_not_store_is_refused() -> None:
 JSON = pa.schema([json_field("v")])
 
 
+TEXTS = [
+    *("1", "1.0", "9007199254740993", '"1"', '"2026-01-31"', "true", '{"a": 1}', None),
+    *('{"lake:date":"2026-01-31"}', '{"lake:decimal":"1.50"}', '{"lake:number":"Infinity"}'),
+]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("v = 1", [True, True, False, None, None, None, None, None]),
-        ("v < 2", [True, True, False, None, None, None, None, None]),
-        ("v = '1'", [None, None, None, True, False, None, None, None]),
-        ("v = true", [None, None, None, None, None, True, None, None]),
-        ("v in ('1', null)", [None, None, None, True, None, None, None, None]),
-        ("v = date '2026-01-31'", [None, None, None, None, True, None, None, None]),
-        ("v is null", [False, False, False, False, False, False, False, True]),
-        ("v = null", [None] * 8),
-        ("v != 1.5", [True, True, True, None, None, None, None, None]),
+        ("v = 1", [True, True, False, None, None, None, None, None, None, False, False]),
+        ("v < 2", [True, True, False, None, None, None, None, None, None, True, False]),
+        ("v > 100", [False, False, True, None, None, None, None, None, None, False, True]),
+        ("v = '1'", [None, None, None, True, False, None, None, None, None, None, None]),
+        ("v = true", [None, None, None, None, None, True, None, None, None, None, None]),
+        ("v in ('1', null)", [None, None, None, True, None, None, None, None, None, None, None]),
+        ("v in ('1', 1)", [True, True, False, True, False, None, None, None, None, False, False]),
+        ("v = date '2026-01-31'", [None, None, None, None, None, None, None, None, True, None, None]),
+        ("v is null", [False] * 7 + [True] + [False] * 3),
+        ("v = null", [None] * 11),
+        ("v != 1.5", [True, True, True, None, None, None, None, None, None, False, True]),
     ],
 )
 def test_json_compares_as_the_value_that_it_was(text: str, said: list[bool | None]) -> None:
-    texts = ["1", "1.0", "9007199254740993", '"1"', '"2026-01-31"', "true", '{"a": 1}', None]
-    table = pa.table([pa.array(texts, pa.string())], schema=JSON)
+    table = pa.table([pa.array(TEXTS, pa.string())], schema=JSON)
     assert evaluate(parse(text), table).to_pylist() == said
 
 

@@ -16,8 +16,9 @@ from lake_core.keys.encoding import AFTER, encode_key, encode_value
 from lake_core.keys.spec import ARRIVAL
 from lake_core.objects import metadata, read, write
 from lake_core.objects.metadata import SAMPLES, ObjectMetadata, Sample
+from lake_core.objects.normalize import normalized
 from lake_core.objects.read import DataObject
-from lake_core.objects.schema import normalized, schema_id
+from lake_core.objects.schema import schema_id
 from lake_core.objects.statistics import LONGEST_BOUND, column_statistics
 from lake_core.objects.write import WrittenObject, write_object
 from lake_core.records import Column

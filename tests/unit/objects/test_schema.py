@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Corrupt, InvalidInput
-from lake_core.objects.jsontext import json_lines, json_text
-from lake_core.objects.schema import cast_table, normalized, schema_id, unite_fields, unite_schemas
-from lake_core.objects.types import (
+from lake_core.objects.normalize import normalized
+from lake_core.objects.schema import cast_table, schema_id, unite_fields, unite_schemas
+from lake_core.values.typed_json import json_lines, typed
+from lake_core.values.types import (
     JSON_MARK,
     WIDE_MARK,
     declared_field,
@@ -38,7 +39,8 @@ UNITED = [
     (field(pa.uint8()), field(pa.int8()), field(pa.int16())),
     (field(pa.uint32()), field(pa.int8()), field(pa.int64())),
     (field(pa.uint64()), field(pa.uint8()), field(pa.uint64())),
-    (field(pa.uint64()), field(pa.int64()), JSON),
+    (field(pa.uint64()), field(pa.int64()), field(pa.int64())),
+    (pa.field("f", pa.uint64(), metadata=WIDE_MARK), field(pa.int64()), JSON),
     (field(pa.int64()), field(pa.float64()), field(pa.float64())),
     (field(pa.float32()), field(pa.float64()), field(pa.float64())),
     (WIDE, field(pa.int64()), WIDE),
@@ -115,7 +117,7 @@ def test_what_parquet_cannot_hold_is_stored_as_json() -> None:
     empty = pa.array([{}, None], pa.struct([]))
     big = pa.array([decimal.Decimal(10) ** 60], pa.decimal256(70, 0))
     assert normalized(pa.table({"f": empty})).to_pylist() == [{"f": "{}"}, {"f": None}]
-    assert normalized(pa.table({"f": big})).to_pylist() == [{"f": "1" + "0" * 60}]
+    assert normalized(pa.table({"f": big})).to_pylist() == [{"f": '{"lake:decimal":"1' + "0" * 60 + '"}'}]
 
 
 @pytest.mark.parametrize(
@@ -148,22 +150,26 @@ def read_as(value: Any, kind: pa.DataType, target: pa.Field) -> Any:
         (2**64 - 1, pa.uint64(), "18446744073709551615"),
         (1.0, pa.float64(), "1.0"),
         (0.1, pa.float64(), "0.1"),
-        (float("nan"), pa.float64(), None),
+        (float("nan"), pa.float64(), '{"lake:number":"NaN"}'),
         (True, pa.bool_(), "true"),
         ("plain", pa.string(), '"plain"'),
         ('a"b\\\n\u00e9', pa.string(), '"a\\"b\\\\\\n\u00e9"'),
-        (b"\x00\xff", pa.binary(), '"AP8="'),
-        (dt.date(2020, 1, 2), pa.date32(), '"2020-01-02"'),
-        (dt.datetime(2020, 1, 2, 3, 4, 5, 600), pa.timestamp("us"), '"2020-01-02T03:04:05.000600"'),
+        (b"\x00\xff", pa.binary(), '{"lake:bytes":"AP8="}'),
+        (dt.date(2020, 1, 2), pa.date32(), '{"lake:date":"2020-01-02"}'),
+        (
+            dt.datetime(2020, 1, 2, 3, 4, 5, 600),
+            pa.timestamp("us"),
+            '{"lake:timestamp":"2020-01-02T03:04:05.0006"}',
+        ),
         (
             dt.datetime(2020, 1, 2, 3, 4, 5, tzinfo=dt.UTC),
             pa.timestamp("us", "UTC"),
-            '"2020-01-02T03:04:05Z"',
+            '{"lake:timestamp":"2020-01-02T03:04:05Z"}',
         ),
-        (decimal.Decimal("1.50"), pa.decimal128(9, 2), "1.50"),
+        (decimal.Decimal("1.50"), pa.decimal128(9, 2), '{"lake:decimal":"1.50"}'),
         ([1, None], pa.list_(pa.int64()), "[1,null]"),
         ({"a": 1, "b": None}, pa.struct([("a", pa.int64()), ("b", pa.int64())]), '{"a":1}'),
-        ([("k", 1)], pa.map_(pa.string(), pa.int64()), '{"k":1}'),
+        ([("k", 1)], pa.map_(pa.string(), pa.int64()), '{"lake:map":[["k",1]]}'),
     ],
     ids=lambda x: repr(x) if isinstance(x, str) else str(x),
 )
@@ -176,7 +182,7 @@ def test_a_value_becomes_the_json_that_reads_back_as_it(
 
 def test_json_is_not_quoted_again() -> None:
     column = pa.chunked_array([['{"a":1}', None]])
-    assert json_text(column, JSON).to_pylist() == ['{"a":1}', None]
+    assert typed(column, JSON).to_pylist() == ['{"a":1}', None]
 
 
 def test_an_absent_field_is_null_and_others_keep_their_values() -> None:

@@ -33,7 +33,7 @@ DECODER = msgspec.msgpack.Decoder(Condition)
         lambda: Compare(("a",), "=", b"\x06\xff\0\0"),
         lambda: Compare(("a",), "=", b"\x20" + bytes(12)),
         lambda: Compare(("a",), "=", encode_value(Instant((0x08, 0, 10**9)))),
-        lambda: Compare(("a",), "=", encode_value(Instant((0x0A, 0, 0)))),
+        lambda: Compare(("a",), "=", encode_value(Instant((0x0A, 86_400, 0)))),
         lambda: Compare(("a",), "=", encode_value(Instant((0x09, 253_402_300_800, 0)))),
         lambda: Compare(("a",), "=", encode_value(Instant((0x08, -62_135_596_801, 0)))),
         lambda: In(("a",), ()),

@@ -3,7 +3,8 @@
 A comparison is done by one kernel in the column's own type, without casts that could round.  Where the type
 holds the value itself, it is compared as it is.  Where it does not (2.5 among integers, 2^53 + 1 among doubles,
 nanoseconds among milliseconds), no record equals it, and `x < v` and `x <= v` are both `x <= floor(v)`, `x > v`
-and `x >= v` both `x > floor(v)`.  Called by `evaluate`, and by `spark_apps.conditions` with Spark's types.
+and `x >= v` both `x > floor(v)`.  Called by `conditions.evaluate`, by `fit`, and by `spark_apps.conditions`
+with Spark's types.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ def floor(value: Value, kind: pa.DataType) -> tuple[pa.Scalar, bool] | None:
         return _float(value, kind)
     if pa.types.is_decimal(kind):
         return _decimal(value, kind)
-    if pa.types.is_timestamp(kind):
+    if pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
         _, seconds, nanos = value
         ticks, rest = divmod(seconds * 10**9 + nanos, 10**9 // _TICKS[kind.unit])
-        return _bounded(ticks, rest == 0, kind, -(2**63), 2**63 - 1)
+        largest = 2 ** (kind.bit_width - 1) - 1
+        return _bounded(ticks, rest == 0, kind, -largest - 1, largest)
     return pa.scalar(value, kind), True
 
 

@@ -1,0 +1,118 @@
+"""Comparisons with fields of typed JSON: every value compares as what it was before its field became JSON.
+
+A condition means the same for ever.  A tombstone may be older than the object that holds what it covers: a
+compaction unites objects, and a field that was a number here and a string there becomes typed JSON
+(`values.typed_json`), from which each value is read back with its class.  A value of another class than the
+condition's does not compare: null.
+
+The texts are sorted by what they are: integers, doubles, plain strings and booleans are compared by Arrow
+kernels; each distinct text of the rest is read once, in Python.  Called by `evaluate`, which lends it the
+comparison of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.errors import InvalidInput
+from lake_core.keys.encoding import class_of, decode_value, encode_value
+from lake_core.records.conditions import OPS, Compare, In, IsNull, Path
+from lake_core.values.numbers import as_class
+from lake_core.values.typed_json import typed, value_of
+
+_INTEGER = r"^-?[0-9]{1,18}$"
+_DOUBLE = r"^-?[0-9]+\.[0-9]+([eE][+-]?[0-9]+)?$"
+_STRING = r'^"[^\\]*"$'
+_TEXT = pa.field("", pa.float64())
+
+OfColumn = Callable[[Compare | In, pa.Array], pa.Array]
+"""True, false or null for each value of a column of a plain type."""
+
+
+def in_json(
+    leaf: Compare | In | IsNull, column: pa.Array | pa.ChunkedArray, inside: Path, of_column: OfColumn
+) -> pa.Array:
+    """True, false or null for each JSON text; `inside` is the path into its objects."""
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    if isinstance(leaf, IsNull) or inside:
+        truths = [_one_by_one(leaf, chunk, inside) for chunk in chunks]
+    else:
+        truths = [_by_class(leaf, chunk, of_column) for chunk in chunks]
+    return pa.concat_arrays(truths) if truths else pa.array([], pa.bool_())
+
+
+def _by_class(leaf: Compare | In, texts: pa.Array, of_column: OfColumn) -> pa.Array:
+    truth = pa.nulls(len(texts), pa.bool_())
+    rest = texts.is_valid()
+    for pattern, values_of in _PLAIN:
+        candidates = pc.and_(rest, pc.fill_null(pc.match_substring_regex(texts, pattern), False))
+        if not pc.any(candidates).as_py():
+            continue
+        values = values_of(texts.filter(candidates))
+        if values is None:
+            continue
+        truth = pc.replace_with_mask(truth, candidates, of_column(leaf, values))
+        rest = pc.and_not(rest, candidates)
+    if pc.any(rest).as_py():
+        truth = pc.replace_with_mask(truth, rest, _one_by_one(leaf, texts.filter(rest), ()))
+    return truth
+
+
+def _doubles(texts: pa.Array) -> pa.Array | None:
+    """None if a text is not just how its double is written: then it may be a decimal."""
+    values = texts.cast(pa.float64())
+    again = typed(pa.chunked_array([values]), _TEXT).combine_chunks()
+    return values if pc.all(pc.equal(again, texts)).as_py() else None
+
+
+_PLAIN: tuple[tuple[str, Callable[[pa.Array], pa.Array | None]], ...] = (
+    (_INTEGER, lambda texts: texts.cast(pa.int64())),
+    (_DOUBLE, _doubles),
+    (_STRING, lambda texts: pc.utf8_slice_codeunits(texts, 1, -1)),
+    ("^(true|false)$", lambda texts: texts.cast(pa.bool_())),
+)
+
+
+def _one_by_one(leaf: Compare | In | IsNull, texts: pa.Array, inside: Path) -> pa.Array:
+    encoded = texts.dictionary_encode(null_encoding="encode")
+    values = [_value(text, inside) for text in encoded.dictionary.to_pylist()]
+    truths = [v is None if isinstance(leaf, IsNull) else _truth(leaf, v) for v in values]
+    return pa.array(truths, pa.bool_()).take(encoded.indices)
+
+
+def _value(text: str | None, inside: Path) -> Any:
+    value = None if text is None else value_of(text)
+    for name in inside:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _truth(leaf: Compare | In, value: Any) -> bool | None:
+    """Of one value; null for null, records, lists and maps, and for a class that does not compare."""
+    if value is None or isinstance(value, dict | list):
+        return None
+    kind = class_of(value)
+    if isinstance(leaf, Compare):
+        wanted = decode_value(leaf.value)
+        return None if wanted is None else _compared(leaf.op, value, wanted, kind)
+    answers = [
+        _compared("=", value, decode_value(v), kind) for v in leaf.values if decode_value(v) is not None
+    ]
+    if any(answers):
+        return True
+    with_null = decode_value(leaf.values[0]) is None
+    return None if with_null or all(answer is None for answer in answers) else False
+
+
+def _compared(op: Any, value: Any, wanted: Any, kind: str) -> bool | None:
+    found = as_class(op, wanted, kind)
+    if not isinstance(found, tuple):
+        return found
+    try:
+        return OPS[found[0]](encode_value(value), encode_value(found[1]))
+    except InvalidInput:  # more digits than any value of a condition has
+        return None

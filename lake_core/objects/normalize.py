@@ -1,0 +1,243 @@
+"""The small set of types that objects hold, and how records that come in are brought into it.
+
+| comes in | is stored as |
+|---|---|
+| boolean, integers, float, double, string, bytes, date, timestamp, time, duration | the same |
+| decimals of up to 38 digits | the same |
+| large, view, fixed-size and dictionary forms | the plain form |
+| half floats; date64; decimals of 32, 64 or 256 bits | float; date; decimal of 128 bits |
+| decimals of more than 38 digits | typed JSON |
+| timestamps and times in seconds | milliseconds, which Parquet has; zones become UTC |
+| UUID | its text |
+| other extension types (tensors) | their storage |
+| records without fields | typed JSON |
+| unions, intervals of months, and what is not named here | refused |
+
+`normalized` is done once, when data comes in, and marks fields with values that a wider relative of their type
+cannot hold (`values.types.WIDE_MARK`), at any depth.  Called by `ingest.load`.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.errors import InvalidInput
+from lake_core.objects.schema import EXACT_IN_DOUBLE, cast_column, members_of
+from lake_core.values.typed_json import to_typed
+from lake_core.values.types import JSON_MARK, WIDE_MARK, is_json, json_field, show_type
+
+_NANOSECONDS = 2**63 - 1
+_PLAIN = (
+    pa.types.is_null,
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_float32,
+    pa.types.is_float64,
+    pa.types.is_string,
+    pa.types.is_binary,
+    pa.types.is_date32,
+    pa.types.is_decimal128,
+    pa.types.is_duration,
+)
+
+
+def normalized(table: pa.Table) -> pa.Table:
+    """The records in the types that objects store, fields that need it marked, foreign metadata left out.
+
+    Raises InvalidInput for a type that the lake does not store.
+    """
+    arrays, fields = [], []
+    for field, column in zip(table.schema, table.columns, strict=True):
+        source, plain = _without_extension(field, column)
+        target = _stored(source, field.name)
+        stored = cast_column(plain, source, target)
+        marked = _marked(target, stored)
+        arrays.append(
+            stored
+            if marked.type.equals(target.type, check_metadata=True)
+            else cast_column(stored, target, marked)
+        )
+        fields.append(marked)
+    return pa.table(arrays, schema=pa.schema(fields))
+
+
+def _without_extension(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Field, pa.ChunkedArray]:
+    """Extension types and dictionaries, at any depth, as plain Arrow; foreign metadata left out."""
+    if not _holds_foreign(field.type):
+        return _bare(field), column
+    chunks = [_plain_array(chunk, field) for chunk in column.chunks]
+    plain = _plain_field(field)
+    return plain, pa.chunked_array(chunks, plain.type)
+
+
+def _bare(field: pa.Field) -> pa.Field:
+    return field.with_metadata(JSON_MARK if is_json(field) else None)
+
+
+def _holds_foreign(kind: pa.DataType) -> bool:
+    if (
+        isinstance(kind, pa.BaseExtensionType)
+        or pa.types.is_dictionary(kind)
+        or pa.types.is_run_end_encoded(kind)
+    ):
+        return True
+    return any(_holds_foreign(member.type) for member in members_of(kind))
+
+
+def _plain_field(field: pa.Field) -> pa.Field:
+    kind = field.type
+    if isinstance(kind, pa.BaseExtensionType):
+        match kind.extension_name:
+            case "arrow.json":
+                return json_field(field.name)
+            case "arrow.uuid":
+                return pa.field(field.name, pa.string())
+        return _plain_field(pa.field(field.name, kind.storage_type))
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return _plain_field(pa.field(field.name, kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.field(field.name, pa.struct([_plain_field(member) for member in kind]))
+    if pa.types.is_map(kind):
+        key = _plain_field(kind.key_field).with_nullable(False)
+        return pa.field(field.name, pa.map_(key, _plain_field(kind.item_field)))
+    if _is_list(kind):
+        return pa.field(field.name, pa.list_(_plain_field(kind.value_field)))
+    return _bare(field)
+
+
+def _plain_array(array: pa.Array, field: pa.Field) -> pa.Array:
+    kind, target = field.type, _plain_field(field)
+    if isinstance(kind, pa.BaseExtensionType):
+        storage = array.storage
+        if kind.extension_name == "arrow.json":
+            return pa.array([None if t is None else to_typed(t) for t in storage.to_pylist()], pa.string())
+        if kind.extension_name == "arrow.uuid":
+            texts = [None if v is None else str(uuid.UUID(bytes=v)) for v in storage.to_pylist()]
+            return pa.array(texts, pa.string())
+        return _plain_array(storage, pa.field(field.name, kind.storage_type))
+    if pa.types.is_dictionary(kind):
+        return _plain_array(array.dictionary_decode(), pa.field(field.name, kind.value_type))
+    if pa.types.is_run_end_encoded(kind):
+        return _plain_array(pc.run_end_decode(array), pa.field(field.name, kind.value_type))
+    mask = pc.invert(array.is_valid()) if array.null_count else None
+    if pa.types.is_struct(kind):
+        members = [array.field(i).slice(0, len(array)) for i in range(kind.num_fields)]
+        if array.offset:
+            members = [pc.struct_field(array, [i]) for i in range(kind.num_fields)]
+        children = [_plain_array(a, member) for a, member in zip(members, kind, strict=True)]
+        return pa.StructArray.from_arrays(children, fields=list(target.type), mask=mask)
+    if pa.types.is_map(kind) or _is_list(kind):
+        lists = array
+        if pa.types.is_map(kind):
+            lists = array.cast(pa.list_(pa.struct([kind.key_field, kind.item_field])))
+        lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
+        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+        if pa.types.is_map(kind):
+            keys, items = lists.flatten().flatten()
+            return pa.MapArray.from_arrays(
+                offsets,
+                _plain_array(keys, kind.key_field),
+                _plain_array(items, kind.item_field),
+                type=target.type,
+                mask=mask,
+            )
+        values = _plain_array(lists.flatten(), kind.value_field)
+        return pa.ListArray.from_arrays(offsets, values, type=target.type, mask=mask)
+    return array
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def _stored(field: pa.Field, path: str) -> pa.Field:
+    """The stored form of an incoming field; `path` names it in errors."""
+    kind = field.type
+    if is_json(field):
+        return json_field(field.name)
+    plain = pa.field(field.name, kind)
+    if any(is_kind(kind) for is_kind in _PLAIN):
+        return plain
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return plain.with_type(pa.string())
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
+        return plain.with_type(pa.binary())
+    if pa.types.is_float16(kind):
+        return plain.with_type(pa.float32())
+    if pa.types.is_date64(kind):
+        return plain.with_type(pa.date32())
+    if pa.types.is_timestamp(kind):
+        unit = "ms" if kind.unit == "s" else kind.unit
+        return plain.with_type(pa.timestamp(unit, "UTC" if kind.tz else None))
+    if pa.types.is_time(kind):
+        return plain.with_type(pa.time32("ms") if kind.bit_width == 32 else kind)
+    if pa.types.is_decimal(kind):
+        return (
+            plain.with_type(pa.decimal128(kind.precision, kind.scale))
+            if kind.precision <= 38
+            else json_field(field.name)
+        )
+    if pa.types.is_struct(kind):
+        if kind.num_fields == 0:  # Parquet has no empty records
+            return json_field(field.name)
+        return plain.with_type(pa.struct([_stored(member, f"{path}.{member.name}") for member in kind]))
+    if pa.types.is_map(kind):
+        key = _stored(kind.key_field.with_name("key"), f"{path}.key")
+        if is_json(key):
+            raise InvalidInput(f"field {path!r}: keys of a map cannot be of type {kind.key_type}")
+        item = _stored(kind.item_field.with_name("value"), f"{path}.value")
+        return plain.with_type(pa.map_(key.with_nullable(False), item))
+    if _is_list(kind):
+        return plain.with_type(pa.list_(_stored(kind.value_field.with_name("item"), f"{path}[]")))
+    raise InvalidInput(
+        f"field {path!r}: type {show_type(field)} cannot be stored; convert it to another type"
+    )
+
+
+def _marked(field: pa.Field, column: pa.ChunkedArray | pa.Array) -> pa.Field:
+    """The field with marks where values need them, inside of records, lists and maps as well."""
+    kind = field.type
+    if is_json(field):
+        return field
+    if _is_wide(column, kind):
+        return field.with_metadata(WIDE_MARK)
+    if not pa.types.is_nested(kind):
+        return field
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    marked = field
+    for chunk in chunks:
+        marked = marked.with_type(_marked_inside(marked.type, chunk))
+    return marked
+
+
+def _marked_inside(kind: pa.DataType, array: pa.Array) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([_keeping(f, _marked(f, a)) for f, a in zip(kind, array.flatten(), strict=True)])
+    if pa.types.is_map(kind):
+        entries = array.cast(pa.list_(pa.struct([array.type.key_field, array.type.item_field])))
+        keys, items = entries.flatten().flatten()
+        return pa.map_(
+            _keeping(kind.key_field, _marked(kind.key_field, keys)),
+            _keeping(kind.item_field, _marked(kind.item_field, items)),
+        )
+    return pa.list_(_keeping(kind.value_field, _marked(kind.value_field, array.flatten())))
+
+
+def _keeping(known: pa.Field, marked: pa.Field) -> pa.Field:
+    """A mark that an earlier part of the column needed stays."""
+    return marked if marked.metadata or not known.metadata else marked.with_metadata(known.metadata)
+
+
+def _is_wide(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> bool:
+    """Whether values lie beyond what the type's finer relative holds: a double, or nanoseconds."""
+    if pa.types.is_timestamp(kind) and kind.unit != "ns":
+        bounds = pc.min_max(column.cast(pa.int64())).as_py()
+        limit = _NANOSECONDS // {"ms": 10**6, "us": 10**3}[kind.unit]
+        return bounds["min"] is not None and (bounds["min"] < -limit or bounds["max"] > limit)
+    if not (pa.types.is_integer(kind) and kind.bit_width == 64):
+        return False
+    bounds = pc.min_max(column).as_py()
+    return bounds["min"] is not None and (bounds["min"] < -EXACT_IN_DOUBLE or bounds["max"] > EXACT_IN_DOUBLE)

@@ -1,0 +1,56 @@
+"""A value that a person gave, as one of a class: the same rules for conditions, keys and the library.
+
+Numbers become decimals by what is shown of them, decimals the nearest number; where only one of both has a
+zone, the other is UTC; a date is its midnight.  Text is read by `text.read` where a class is not written as
+text itself.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+from typing import Any
+
+import pyarrow as pa
+
+from lake_core.keys.encoding import Instant, Value, class_of, from_scalar
+from lake_core.values.numbers import shown_decimal
+from lake_core.values.text import NotReadable, in_zone, read
+
+_DAY = 86_400
+_EPOCH = dt.date(1970, 1, 1).toordinal()
+
+
+def of_class(value: Value, kind: str) -> Value:
+    """A value, not null, as one of the class; raises NotReadable, which says what it is instead."""
+    if class_of(value) == kind:
+        return value
+    if isinstance(value, str) and kind not in ("number", "boolean"):
+        return read(value, kind)
+    match kind, value:
+        case "number", decimal.Decimal():
+            whole = value == value.to_integral_value() and -(2**63) <= value < 2**64
+            return int(value) if whole else float(value)
+        case "decimal", float() if not math.isfinite(value):
+            raise NotReadable("not a number that a decimal can be")
+        case "decimal", int() | float() if not isinstance(value, bool):
+            return read(format(shown_decimal(value), "f"), kind)
+        case "timestamp" | "timestamp with zone", Instant() if class_of(value).startswith("timestamp"):
+            return in_zone(value, zoned=kind != "timestamp")
+        case "timestamp" | "timestamp with zone", dt.date():
+            midnight = Instant((0, (value.toordinal() - _EPOCH) * _DAY, 0))
+            return in_zone(midnight, zoned=kind != "timestamp")
+    raise NotReadable(f"a {class_of(value)}")
+
+
+def of_python(value: Any) -> Value:
+    """A Python value as a key or a condition has it: times become instants, all else stays."""
+    if isinstance(value, dt.datetime):
+        kind = pa.timestamp("us", "UTC" if value.tzinfo else None)
+        return from_scalar(pa.scalar(value.astimezone(dt.UTC) if value.tzinfo else value, kind))
+    if isinstance(value, dt.time):
+        return from_scalar(pa.scalar(value, pa.time64("us")))
+    if isinstance(value, dt.timedelta):
+        return from_scalar(pa.scalar(value, pa.duration("us")))
+    return value

@@ -1,0 +1,61 @@
+"""Values of a class in an Arrow type: whether the type holds one exactly, and a column of them.
+
+`fitted` is where a declared type refuses what it would have to cut: nanoseconds among microseconds, a third digit
+among two.  Doubles take the nearest number, since that is what a double is for.  Called by `ingest`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from lake_core.keys.encoding import Instant, Value
+from lake_core.values.floor import floor
+from lake_core.values.text import NotReadable
+from lake_core.values.types import show_type
+
+_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_FINEST = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+
+
+def fitted(value: Value, field: pa.Field) -> Value:
+    """The value of the field's class as its type holds it; raises NotReadable if the type does not hold it."""
+    kind = field.type
+    if value is None or isinstance(value, str | bytes | bool):
+        return value
+    if pa.types.is_floating(kind):
+        nearest = float(value)
+        if pa.types.is_float32(kind) and math.isfinite(nearest) and abs(nearest) > _LARGEST_FLOAT:
+            raise NotReadable("beyond the largest float")
+        return nearest
+    found = floor(value, kind)
+    if found is None or not found[1]:
+        raise NotReadable(_why(value, field))
+    return value
+
+
+_LARGEST_FLOAT = 3.4028235677973366e38
+"""Above it the nearest float is infinite."""
+
+
+def _why(value: Value, field: pa.Field) -> str:
+    kind = field.type
+    if isinstance(value, Instant):
+        if value[2] * _TICKS[kind.unit] % 10**9:
+            finer = "; declare timestamp_ns" if pa.types.is_timestamp(kind) and kind.unit != "ns" else ""
+            return f"finer than {_FINEST[kind.unit]}, which is all that {show_type(field)} holds{finer}"
+        return f"out of range for {show_type(field)}"
+    if pa.types.is_decimal(kind):
+        return f"more digits than {show_type(field)} holds"
+    return f"out of range for {show_type(field)}"
+
+
+def array_of(values: Sequence[Value], kind: pa.DataType) -> pa.Array:
+    """The values, which are null or `fitted`, as a column of the type."""
+    if pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
+        ticks = _TICKS[kind.unit]
+        counted = [None if v is None else v[1] * ticks + v[2] * ticks // 10**9 for v in values]
+        return pa.array(counted, pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind)
+    return pa.array(values, kind)

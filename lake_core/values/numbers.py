@@ -1,0 +1,65 @@
+"""A comparison with a value of one class, said of values of another; pure.
+
+Numbers (integers and doubles) and decimals compare with each other, by what is shown of a double: its shortest
+text.  So `x > 0.1` means the same for a double 0.5, for a decimal 0.5, and for both once they are together in
+one field.  Values of other classes do not compare with each other.  Called by `conditions.evaluate` and
+`conditions.mixed`.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from typing import Literal
+
+from lake_core.keys.encoding import Value, class_of
+
+Op = Literal["=", "!=", "<", "<=", ">", ">="]
+
+_ABOVE_ALL = frozenset({"!=", "<", "<="})
+"""What is true of every value beside one that is above all."""
+
+_BELOW_ALL = frozenset({"!=", ">", ">="})
+
+
+def as_class(op: Op, value: Value, kind: str) -> tuple[Op, Value] | bool | None:
+    """What `x op value` says of an x of the class: a comparison to make, or the answer for every x.
+
+    `value` is not null.  None: the classes do not compare.
+    """
+    found = class_of(value)
+    if found == kind:
+        return op, value
+    if (found, kind) == ("decimal", "number"):
+        return _decimal_among_numbers(op, value)
+    if (found, kind) == ("number", "decimal"):
+        return _number_among_decimals(op, value)
+    return None
+
+
+def shown_decimal(value: int | float) -> decimal.Decimal:
+    """The decimal that a finite number is shown as; whole numbers are exact."""
+    whole = isinstance(value, int) or value.is_integer()
+    return decimal.Decimal(value) if whole else decimal.Decimal(repr(value))
+
+
+def _decimal_among_numbers(op: Op, value: decimal.Decimal) -> tuple[Op, Value] | bool:
+    if value == value.to_integral_value() and -(2**63) <= value < 2**64:
+        return op, int(value)
+    nearest = float(value)
+    if math.isinf(nearest):
+        return op in (_ABOVE_ALL if nearest > 0 else _BELOW_ALL)
+    shown = shown_decimal(nearest)
+    if shown == value:
+        return op, nearest
+    if op in ("=", "!="):
+        return op == "!="
+    if shown < value:  # so is everything up to the nearest
+        return ("<=" if op in ("<", "<=") else ">"), nearest
+    return ("<" if op in ("<", "<=") else ">="), nearest
+
+
+def _number_among_decimals(op: Op, value: int | float) -> tuple[Op, Value] | bool:
+    if isinstance(value, float) and not math.isfinite(value):  # NaN comes after all numbers
+        return op in (_BELOW_ALL if value == -math.inf else _ABOVE_ALL)
+    return op, shown_decimal(value)

@@ -1,0 +1,270 @@
+"""One value of a known class, from text and back.
+
+| class | text |
+|---|---|
+| boolean | `true`, `false` |
+| number | digits; with a point or an exponent a double; `NaN`, `Infinity`, `-Infinity` |
+| decimal | digits, at most 76, of them 38 behind the point |
+| string | the text itself |
+| bytes | base64, or `x'00ff'` |
+| date | `2026-01-31` |
+| timestamp | `2026-01-31T12:00:00.123456789`, T or a space; an offset is turned into UTC |
+| timestamp with zone | the same, shown with `Z`; without an offset the text is UTC |
+| time | `12:00:00.123456789` |
+| duration | seconds: `1.5s` |
+
+`read` takes text of a class, `show` gives the text back: `read(show(v), class_of(v)) == v` for every storable
+value.  `read` raises NotReadable, which says what the text would have to be.  Key options of the command,
+conditions, declared fields, JSON, CSV and the options of Spark all read values here.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import datetime as dt
+import decimal
+import math
+import re
+
+from lake_core.keys.encoding import Instant, Value
+
+FRACTION_DIGITS = 38
+"""Digits of a decimal behind its point: what the encoding of keys keeps."""
+
+DECIMAL_DIGITS = 76
+"""Digits of a decimal in all."""
+
+NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_EPOCH = dt.datetime(1970, 1, 1)
+_MOMENT = re.compile(r"([^.]*:[^.]*)\.([0-9]{1,9})(|Z|z|[+-][0-9]{2}:?[0-9]{2})")
+_TIME = re.compile(r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?")
+_DURATION = re.compile(r"(-?)([0-9]{1,19})(?:\.([0-9]{1,9}))?\s*s?")
+_NOT_FINITE = {
+    "nan": math.nan,
+    "infinity": math.inf,
+    "inf": math.inf,
+    "+infinity": math.inf,
+    "+inf": math.inf,
+    "-infinity": -math.inf,
+    "-inf": -math.inf,
+}
+_LONGEST_NUMBER = 400
+"""Characters of a number; int() and Decimal() take time in the square of them."""
+
+DATE, NAIVE, ZONED, TIME, DURATION = 0x07, 0x08, 0x09, 0x0A, 0x0B
+"""The tags of an `Instant` (`keys.encoding`)."""
+
+
+class NotReadable(ValueError):
+    """The text is not a value of the class; the message continues "... is", in a few words."""
+
+
+def read(text: str, kind: str) -> Value:
+    """The value of the class (`keys.encoding.key_class`) that the text is; raises NotReadable."""
+    match kind:
+        case "string":
+            return read_string(text)
+        case "number":
+            return read_number(text)
+        case "decimal":
+            return read_decimal(text)
+        case "boolean":
+            return read_boolean(text)
+        case "bytes":
+            return read_bytes(text)
+        case "date":
+            return read_date(text)
+        case "timestamp" | "timestamp with zone":
+            return in_zone(read_timestamp(text), zoned=kind != "timestamp")
+        case "time":
+            return read_time(text)
+        case "duration":
+            return read_duration(text)
+    raise NotReadable(f"a value of a field of class {kind}, which holds none that can be written")
+
+
+def show(value: Value) -> str:
+    """The text of a value that is not null."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return show_double(value)
+    if isinstance(value, decimal.Decimal):
+        return format(value, "f")
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Instant):
+        return _show_instant(value)
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    return str(value)
+
+
+def show_json(value: Value) -> object:
+    """The value as JSON carries it: booleans, numbers and null as such, all else as its text."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    return show(value)
+
+
+def read_string(text: str) -> str:
+    """As it is."""
+    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+        raise NotReadable("not UTF-8")
+    return text
+
+
+def read_boolean(text: str) -> bool:
+    """The words of JSON."""
+    if text in ("true", "false"):
+        return text == "true"
+    raise NotReadable("not true or false")
+
+
+def read_number(text: str) -> int | float:
+    """An int where the text has digits only and fits 64 bits, otherwise the nearest double."""
+    if len(text) <= _LONGEST_NUMBER and _WHOLE.fullmatch(text):
+        whole = int(text)
+        if -(2**63) <= whole < 2**64:
+            return whole
+    return read_double(text)
+
+
+def read_double(text: str) -> float:
+    """The nearest double; also NaN and the infinities, by name."""
+    if (named := _NOT_FINITE.get(text.lower())) is not None:
+        return named
+    if not NUMBER.fullmatch(text):
+        raise NotReadable("not a number")
+    value = float(text)
+    if math.isinf(value):
+        raise NotReadable("beyond the largest double")
+    return value
+
+
+def read_decimal(text: str) -> decimal.Decimal:
+    """Exactly the number."""
+    if not NUMBER.fullmatch(text) or len(text) > _LONGEST_NUMBER:
+        raise NotReadable("not a number" if len(text) <= _LONGEST_NUMBER else "too long for a number")
+    with decimal.localcontext(prec=2 * DECIMAL_DIGITS), contextlib.suppress(decimal.InvalidOperation):
+        value = decimal.Decimal(text)
+        if not value or (value.adjusted() < DECIMAL_DIGITS and value == round(value, FRACTION_DIGITS)):
+            return value
+    raise NotReadable(f"more digits than a decimal has ({DECIMAL_DIGITS}, {FRACTION_DIGITS} after the point)")
+
+
+def exact_number(text: str) -> int | float | decimal.Decimal:
+    """A number of JSON, exactly: an int of 64 bits, the double whose shortest text is the number, else a decimal.
+
+    Raises NotReadable where a decimal has too few digits for it.
+    """
+    if len(text) < 16 and "e" not in text and "E" not in text:  # so few digits are always given back
+        return float(text) if "." in text else int(text)
+    if len(text) <= _LONGEST_NUMBER and _WHOLE.fullmatch(text) and -(2**63) <= (whole := int(text)) < 2**64:
+        return whole
+    double = float(text)
+    if math.isfinite(double) and not _WHOLE.fullmatch(text):
+        with contextlib.suppress(NotReadable, decimal.InvalidOperation):
+            if decimal.Decimal(repr(double)) == decimal.Decimal(text):
+                return double
+    return read_decimal(text)
+
+
+def read_bytes(text: str) -> bytes:
+    """From base64, or from hexadecimal digits as SQL writes them."""
+    try:
+        if text[:2] in ("x'", "X'") and text.endswith("'"):
+            return bytes.fromhex(text[2:-1])
+        return base64.b64decode(text, validate=True)
+    except (ValueError, binascii.Error) as error:
+        raise NotReadable("not bytes in base64, nor like x'00ff'") from error
+
+
+def read_hex(text: str) -> bytes:
+    """From hexadecimal digits."""
+    try:
+        return bytes.fromhex(text)
+    except ValueError as error:
+        raise NotReadable("not bytes in hexadecimal digits, like x'00ff'") from error
+
+
+def read_date(text: str) -> dt.date:
+    """From ISO 8601."""
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError as error:
+        raise NotReadable("not a date like 2026-01-31, of the years 1 to 9999") from error
+
+
+def read_timestamp(text: str) -> Instant:
+    """From ISO 8601, with up to nine digits of a second; with an offset an instant, otherwise without zone."""
+    parts = _MOMENT.fullmatch(text)
+    whole, fraction, zone = parts.groups() if parts else (text, "", "")
+    try:
+        if "." in whole or "," in whole:  # Python would cut the fraction
+            raise ValueError(text)
+        moment = dt.datetime.fromisoformat(whole + zone)
+        offset = moment.utcoffset()
+        passed = moment.replace(tzinfo=None) - (offset or dt.timedelta()) - _EPOCH
+        _EPOCH + passed  # an offset may lead out of the years that a calendar has
+    except (ValueError, OverflowError) as error:
+        raise NotReadable("not a timestamp like 2026-01-31T12:00:00Z, of the years 1 to 9999") from error
+    tag = NAIVE if offset is None else ZONED
+    return Instant((tag, passed.days * 86_400 + passed.seconds, _nanos(fraction)))
+
+
+def in_zone(moment: Instant, *, zoned: bool) -> Instant:
+    """The moment as one with or without a zone; where only one of both has a zone, the other is UTC."""
+    return Instant((ZONED if zoned else NAIVE, moment[1], moment[2]))
+
+
+def read_time(text: str) -> Instant:
+    """A time of day."""
+    parts = _TIME.fullmatch(text)
+    hours, minutes, seconds = (int(part or 0) for part in parts.groups()[:3]) if parts else (24, 0, 0)
+    if parts is None or hours > 23 or minutes > 59 or seconds > 59:
+        raise NotReadable("not a time like 12:00:00.5")
+    return Instant((TIME, hours * 3600 + minutes * 60 + seconds, _nanos(parts[4] or "")))
+
+
+def read_duration(text: str) -> Instant:
+    """Seconds."""
+    parts = _DURATION.fullmatch(text)
+    if parts is None:
+        raise NotReadable("not a duration in seconds, like 1.5s")
+    ticks = int(parts[2]) * 10**9 + _nanos(parts[3] or "")
+    seconds, nanos = divmod(-ticks if parts[1] else ticks, 10**9)
+    if not -(2**63) <= seconds < 2**63:
+        raise NotReadable("more seconds than 64 bits hold")
+    return Instant((DURATION, seconds, nanos))
+
+
+def _nanos(fraction: str) -> int:
+    return int(fraction.ljust(9, "0")) if fraction else 0
+
+
+def show_double(value: float) -> str:
+    """The shortest text that reads back as the double."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return repr(value)
+
+
+def _show_instant(value: Instant) -> str:
+    tag, seconds, nanos = value
+    fraction = f".{nanos:09d}".rstrip("0").rstrip(".")
+    if tag == DURATION:
+        ticks = seconds * 10**9 + nanos
+        whole, part = divmod(abs(ticks), 10**9)
+        return f"{'-' * (ticks < 0)}{whole}" + f".{part:09d}".rstrip("0").rstrip(".") + "s"
+    if tag == TIME:
+        minutes, second = divmod(seconds, 60)
+        return f"{minutes // 60:02d}:{minutes % 60:02d}:{second:02d}{fraction}"
+    return (_EPOCH + dt.timedelta(seconds=seconds)).isoformat() + fraction + ("Z" if tag == ZONED else "")

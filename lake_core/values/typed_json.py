@@ -1,0 +1,383 @@
+"""Whole columns as JSON text: as people read it, and as a field without a common type is stored.
+
+`shown` gives the JSON of each value for people and programs: `lake scan`, CSV, SQL.  Times, dates and bytes are
+strings there, and so are NaN and the infinities, which JSON does not have.
+
+`typed` gives JSON that can be read back as exactly the value it was: what a field becomes when types do not
+unite.  JSON's own kinds stay as they are.  Every other value is a record of one member, whose name says the
+class:
+
+    {"lake:timestamp":"2026-01-31T12:00:00.5Z"}    with a zone; without one there is no Z
+    {"lake:date":"2026-01-31"}  {"lake:time":"12:00:00"}  {"lake:duration":"1.5s"}  {"lake:bytes":"AP8="}
+    {"lake:number":"NaN"}                          doubles that JSON does not have
+    {"lake:decimal":"1.10"}                        a decimal; a plain number is an integer or a double
+    {"lake:map":[[KEY,VALUE],...]}
+    {"lake:record":{...}}                          a record whose one member has a name like these
+
+Members that are null are left out of records: a record without a field and one with a null there are the same
+to a columnar object.  `value_of` reads typed JSON, `to_shown` and `to_typed` turn one form into the other.  A
+plain JSON text without such members is the same in both forms, so that text of other programs needs no change.
+
+Everything is done by Arrow kernels, nested values too; only strings that need escapes, bytes, durations and a few
+decimals go through Python.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import datetime as dt
+import decimal
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.keys.encoding import Instant, Value, class_of, from_array
+from lake_core.values.text import NotReadable, exact_number, read, show
+from lake_core.values.types import is_json
+
+TAG = "lake:"
+"""What the name of a member begins with that says a class."""
+
+_QUOTED_TAG = f'"{TAG}'
+_MAP, _RECORD = f"{TAG}map", f"{TAG}record"
+_CLASSES = {
+    f"{TAG}{name}": name for name in ("timestamp", "date", "time", "duration", "bytes", "decimal", "number")
+}
+_NEEDS_ESCAPE = r'["\\\x00-\x1f\x7f]'
+_NULL = pa.scalar("null")
+
+
+class Map(list[tuple[Any, Any]]):
+    """The entries of a map, as `value_of` gives them."""
+
+    __slots__ = ()
+
+
+# --- columns to text
+
+
+def shown(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """The JSON of every value for people; null stays null."""
+    return _of_chunks(column, field, typed_form=False)
+
+
+def typed(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """The JSON of every value from which it can be read back; null stays null."""
+    return _of_chunks(column, field, typed_form=True)
+
+
+def json_lines(table: pa.Table) -> pa.ChunkedArray:
+    """One JSON object a record for people, fields in the order of the schema, null fields left out."""
+    texts = []
+    for batch in table.to_batches():
+        columns = [_texts(c, f, typed_form=False) for f, c in zip(batch.schema, batch.columns, strict=True)]
+        texts.append(_objects(batch.schema.names, columns, batch.num_rows))
+    if not table.num_columns:
+        texts = [pa.array(["{}"] * table.num_rows, pa.string())]
+    return pa.chunked_array(texts, pa.string())
+
+
+def _of_chunks(column: pa.ChunkedArray, field: pa.Field, *, typed_form: bool) -> pa.ChunkedArray:
+    return pa.chunked_array([_texts(c, field, typed_form=typed_form) for c in column.chunks], pa.string())
+
+
+def _texts(array: pa.Array, field: pa.Field, *, typed_form: bool) -> pa.Array:
+    kind = field.type
+    if is_json(field):
+        text = array.cast(pa.string())
+        return text if typed_form else _plain(text)
+    if pa.types.is_null(kind):
+        return pa.nulls(len(array), pa.string())
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+        return array.cast(pa.string())
+    if pa.types.is_floating(kind):
+        return _doubles(array, typed_form=typed_form)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return _strings(array.cast(pa.string()))
+    if pa.types.is_struct(kind):
+        return _records(array, kind, typed_form=typed_form)
+    if pa.types.is_map(kind):
+        return _maps(array, kind, typed_form=typed_form)
+    if _is_list(kind):
+        return _lists(array, kind.value_field, typed_form=typed_form)
+    if pa.types.is_decimal(kind):
+        text = _decimals(array)
+        return _tagged("decimal", text) if typed_form else text
+    name, text = _scalars(array)
+    return _tagged(name, text) if typed_form else _quoted(text)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def _scalars(array: pa.Array) -> tuple[str, pa.Array]:
+    """The name of the class, and the texts, of values that JSON has not."""
+    kind = array.type
+    if pa.types.is_timestamp(kind):
+        naive = array.cast(pa.timestamp(kind.unit))  # zoned times are stored in UTC
+        text = _without_zeros(pc.replace_substring(naive.cast(pa.string()), " ", "T", max_replacements=1))
+        return "timestamp", pc.binary_join_element_wise(text, "Z", "") if kind.tz else text
+    if pa.types.is_date(kind):
+        return "date", array.cast(pa.date32()).cast(pa.string())
+    if pa.types.is_time(kind):
+        return "time", _without_zeros(array.cast(pa.string()))
+    if pa.types.is_duration(kind):
+        return "duration", pa.array([None if v is None else show(v) for v in from_array(array)], pa.string())
+    values = array.cast(pa.binary()).to_pylist()
+    return "bytes", pa.array(
+        [None if v is None else base64.b64encode(v).decode() for v in values], pa.string()
+    )
+
+
+def _without_zeros(text: pa.Array) -> pa.Array:
+    """Without zeros at the end of a fraction, or the fraction where it is zero."""
+    if not len(text) or not pc.any(pc.match_substring(text, ".")).as_py():
+        return text
+    return pc.replace_substring_regex(text, r"\.?0*$", "", max_replacements=1)
+
+
+def _tagged(name: str, text: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(f'{{"{TAG}{name}":"', text, '"}', "")
+
+
+def _quoted(text: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise('"', text, '"', "")
+
+
+def _doubles(array: pa.Array, *, typed_form: bool) -> pa.Array:
+    """The shortest text that reads back as the same double."""
+    text = array.cast(pa.float64()).cast(pa.string())
+    whole = pc.match_substring_regex(text, r"^-?[0-9]+$")
+    if pc.any(whole).as_py():
+        text = pc.if_else(whole, pc.binary_join_element_wise(text, ".0", ""), text)
+    finite = pc.is_finite(array)
+    if pc.all(finite).as_py() is not False:
+        return text
+    names = pa.array([None if v is None else show(v) for v in array.to_pylist()], pa.string())
+    return pc.if_else(finite, text, _tagged("number", names) if typed_form else _quoted(names))
+
+
+def _decimals(array: pa.Array) -> pa.Array:
+    text = array.cast(pa.string())
+    scientific = pc.match_substring(text, "E")
+    if not pc.any(scientific).as_py():
+        return text
+    plain = [format(v, "f") for v in array.filter(scientific).to_pylist()]
+    return pc.replace_with_mask(text, scientific.fill_null(False), pa.array(plain, pa.string()))
+
+
+def _strings(array: pa.Array) -> pa.Array:
+    special = pc.match_substring_regex(array, _NEEDS_ESCAPE)
+    quoted = _quoted(array)
+    if not pc.any(special).as_py():
+        return quoted
+    escaped = pa.array([dumps(value) for value in array.filter(special).to_pylist()], pa.string())
+    return pc.replace_with_mask(quoted, special.fill_null(False), escaped)
+
+
+def _objects(names: Sequence[str], texts: Sequence[pa.Array], rows: int) -> pa.Array:
+    """The members of each row as an object, those that are null left out."""
+    members = [
+        pc.binary_join_element_wise(dumps(name) + ":", text, "")
+        for name, text in zip(names, texts, strict=True)
+    ]
+    if not members:
+        return pa.array(["{}"] * rows, pa.string())
+    if all(member.null_count for member in members):  # Arrow drops a row of which it skips every part
+        parts = [pc.fill_null(pc.binary_join_element_wise(",", member, ""), "") for member in members]
+        body = pc.utf8_slice_codeunits(pc.binary_join_element_wise(*parts, ""), 1)
+    else:
+        body = pc.binary_join_element_wise(*members, ",", null_handling="skip")
+    return pc.binary_join_element_wise("{", body, "}", "")
+
+
+def _records(array: pa.StructArray, kind: pa.StructType, *, typed_form: bool) -> pa.Array:
+    """`kind` rather than the array's own type: the marks of fields inside may be there alone."""
+    children = [
+        _texts(values, child, typed_form=typed_form)
+        for values, child in zip(array.flatten(), kind, strict=True)
+    ]
+    text = _objects([child.name for child in kind], children, len(array))
+    if typed_form and any(child.name.startswith(TAG) for child in kind):
+        alone = pa.array([len(json.loads(t)) == 1 for t in text.to_pylist()], pa.bool_())
+        named = pc.match_substring_regex(text, f"^\\{{{_QUOTED_TAG}")
+        wrapped = pc.binary_join_element_wise(f'{{"{_RECORD}":', text, "}", "")
+        text = pc.if_else(pc.and_(alone, named), wrapped, text)
+    return _where_valid(text, array)
+
+
+def _lists(array: pa.Array, item: pa.Field, *, typed_form: bool) -> pa.Array:
+    return _where_valid(_joined(array, _texts(array.flatten(), item, typed_form=typed_form)), array)
+
+
+def _joined(lists: pa.Array, texts: pa.Array) -> pa.Array:
+    """The texts of each list's items between brackets; `texts` are those of all lists, one after another."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+    items = pa.ListArray.from_arrays(offsets, texts.fill_null(_NULL))
+    return pc.binary_join_element_wise("[", pc.binary_join(items, ","), "]", "")
+
+
+def _maps(array: pa.MapArray, kind: pa.MapType, *, typed_form: bool) -> pa.Array:
+    entries = array.cast(pa.list_(pa.struct([array.type.key_field, array.type.item_field])))
+    keys, items = entries.flatten().flatten()
+    values = _texts(items, kind.item_field, typed_form=typed_form).fill_null(_NULL)
+    names = _texts(keys, kind.key_field, typed_form=typed_form)
+    if typed_form:
+        pairs = pc.binary_join_element_wise("[", names, ",", values, "]", "")
+        text = pc.binary_join_element_wise(f'{{"{_MAP}":', _joined(entries, pairs), "}", "")
+    else:
+        if not pc.all(pc.starts_with(names, '"')).as_py():
+            bare = pc.replace_substring(pc.replace_substring(names, "\\", "\\\\"), '"', '\\"')
+            names = pc.if_else(pc.starts_with(names, '"'), names, _quoted(bare))
+        body = _joined(entries, pc.binary_join_element_wise(names, values, ":"))
+        text = pc.binary_join_element_wise("{", pc.utf8_slice_codeunits(body, 1, -1), "}", "")
+    return _where_valid(text, array)
+
+
+def _where_valid(text: pa.Array, array: pa.Array) -> pa.Array:
+    return pc.if_else(array.is_valid(), text, None) if array.null_count else text
+
+
+# --- one text to a value, and back
+
+
+def dumps(value: Any) -> str:
+    """Compact JSON of plain values, non-ASCII as it is."""
+    return msgspec.json.encode(value).decode()
+
+
+def value_of(text: str) -> Any:
+    """What typed JSON holds: a `Value`, a `Map`, a dict or a list.  Raises ValueError where it is no JSON."""
+    value = PLAIN.decode(text)
+    return _untagged(value) if _QUOTED_TAG in text else value
+
+
+def text_of(value: Any) -> str:
+    """Typed JSON of what `value_of` gives."""
+    return dumps(_taggable(value))
+
+
+def to_shown(text: str) -> str:
+    """Typed JSON as people read it."""
+    return dumps(_showable(value_of(text))) if _QUOTED_TAG in text else text
+
+
+def to_typed(text: str) -> str:
+    """Plain JSON, on one line, as typed JSON; raises ValueError where it is none.  Numbers stay as written."""
+    one_line = msgspec.json.format(text, indent=-1)
+    if _QUOTED_TAG not in one_line:
+        PLAIN.decode(one_line)
+        return one_line
+    return text_of(PLAIN.decode(one_line))
+
+
+def _plain(text: pa.Array) -> pa.Array:
+    special = pc.match_substring(text, _QUOTED_TAG)
+    if not pc.any(special).as_py():
+        return text
+    plain = pa.array([to_shown(t) for t in text.filter(special).to_pylist()], pa.string())
+    return pc.replace_with_mask(text, special.fill_null(False), plain)
+
+
+def _untagged(value: Any) -> Any:
+    """Plain JSON values with records of one tagged member as the values that they stand for."""
+    if isinstance(value, list):
+        return [_untagged(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1:
+        ((name, inner),) = value.items()
+        if name == _RECORD and isinstance(inner, dict):
+            return {member: _untagged(item) for member, item in inner.items()}
+        if name == _MAP and isinstance(inner, list):
+            return Map((_untagged(key), _untagged(item)) for key, item in inner)
+        if (known := _CLASSES.get(name)) is not None and isinstance(inner, str):
+            zoned = known == "timestamp" and inner.endswith("Z")
+            with contextlib.suppress(NotReadable):
+                return read(inner, "timestamp with zone" if zoned else known)
+    return {member: _untagged(item) for member, item in value.items()}
+
+
+def _no_constant(word: str) -> Any:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of an object; of two with one name neither could be left out."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"field {next(n for n in names if names.count(n) > 1)!r} is there more than once")
+    return record
+
+
+PLAIN = json.JSONDecoder(
+    parse_float=exact_number, parse_int=exact_number, parse_constant=_no_constant, object_pairs_hook=_distinct
+)
+"""Reads plain JSON, with its numbers exactly (`text.exact_number`); doubled names and NaN are a ValueError."""
+
+
+def _taggable(value: Any) -> Any:
+    """As plain JSON values, what is none as a record of one member."""
+    if isinstance(value, Map):
+        return {_MAP: [[_taggable(k), _taggable(v)] for k, v in value]}
+    if isinstance(value, dict):
+        record = {name: _taggable(member) for name, member in value.items()}
+        return {_RECORD: record} if len(record) == 1 and next(iter(record)).startswith(TAG) else record
+    if isinstance(value, list):
+        return [_taggable(item) for item in value]
+    if isinstance(value, decimal.Decimal):
+        return _plain_decimal(value)
+    if isinstance(value, Instant | bytes | dt.date) or (isinstance(value, float) and value - value != 0):
+        return {f"{TAG}{class_of(value).partition(' ')[0]}": show(value)}
+    return value
+
+
+def _plain_decimal(value: decimal.Decimal) -> Any:
+    """As a plain number where that reads back as a decimal, otherwise tagged."""
+    text = format(value, "f")
+    if isinstance(exact_number(text), decimal.Decimal):
+        return msgspec.Raw(text.encode())
+    return {f"{TAG}decimal": text}
+
+
+def _showable(value: Any) -> Any:
+    if isinstance(value, Map):
+        return {k if isinstance(k, str) else dumps_shown(k): _showable(v) for k, v in value}
+    if isinstance(value, dict):
+        return {name: _showable(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_showable(item) for item in value]
+    if isinstance(value, decimal.Decimal):
+        return msgspec.Raw(format(value, "f").encode())
+    if isinstance(value, Instant | bytes | dt.date) or (isinstance(value, float) and value - value != 0):
+        return show(value)
+    return value
+
+
+def dumps_shown(value: Any) -> str:
+    """What `value_of` gives, as JSON for people."""
+    return dumps(_showable(value))
+
+
+__all__ = [
+    "PLAIN",
+    "Map",
+    "Value",
+    "dumps",
+    "dumps_shown",
+    "json_lines",
+    "shown",
+    "text_of",
+    "to_shown",
+    "to_typed",
+    "typed",
+    "value_of",
+]
