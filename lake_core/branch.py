@@ -18,6 +18,7 @@ from lake_core.combine.rule import rule_of
 from lake_core.commits import Draft, History, Reference
 from lake_core.commits.landing import key_classes, still_covered
 from lake_core.compaction import Compaction, begin, draft, rewrite
+from lake_core.context import Context
 from lake_core.deletes import Erasure, check_erasure, check_fulfils, check_inside, finds
 from lake_core.errors import InvalidInput
 from lake_core.ingest.block import Block, Reading
@@ -26,7 +27,6 @@ from lake_core.ingest.load import ObjectBuilder
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import key_class
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.naming import IdSource
 from lake_core.objects.metadata import Origin
 from lake_core.objects.write import WrittenObject
 from lake_core.outcomes import CompactResult, DeleteResult, Job, LoadResult, landed_load, repeated_load
@@ -40,13 +40,15 @@ from lake_core.store import Store
 class Branch:
     """A line of transactions of a pool, to be written to."""
 
-    store: Store
+    context: Context
     pool: PoolConfig
     name: str
     history: History
-    ids: IdSource
-    author: str
-    lake_id: str
+
+    @property
+    def store(self) -> Store:
+        """Where the lake is kept."""
+        return self.context.store
 
     @property
     def settings(self) -> Settings:
@@ -105,10 +107,10 @@ class Branch:
         )
         if erasure is None or not self.finds(erasure):
             return DeleteResult(None)
-        id = self.ids.new()
+        id = self.context.ids.new()
         action = erasure.tombstone(id, reason=reason)
         landed = self.history.commit(
-            Draft(id, self.name, head.n, self.author, (action,), message=reason, token=token)
+            Draft(id, self.name, head.n, self.context.author, (action,), message=reason, token=token)
         )
         if landed.repeated:
             return DeleteResult(landed.n, landed.id, repeated=True)
@@ -240,7 +242,7 @@ class Branch:
         if token and (done := head.state.tokens.get(token)) is not None:
             return repeated_load(done)
         return Job(
-            origin=Origin(self.lake_id, self.pool.id, self.ids.new(), self.author),
+            origin=Origin(self.context.lake_id, self.pool.id, self.context.ids.new(), self.context.author),
             branch=self.name,
             base=head.n,
             memory=self.settings["load.memory"],
@@ -251,7 +253,7 @@ class Branch:
     def builder(self, job: Job, *, first_place: int = 0) -> ObjectBuilder:
         """Builds objects for the job, here."""
         return ObjectBuilder(
-            self.store, self.pool.key, job.origin, job.memory, self.ids.new, first_place, self.rule
+            self.store, self.pool.key, job.origin, job.memory, self.context.ids.new, first_place, self.rule
         )
 
     def commit(
@@ -284,7 +286,7 @@ class Branch:
             id=job.origin.transaction,
             branch=job.branch,
             base=job.base,
-            author=self.author,
+            author=self.context.author,
             actions=actions,
             schemas=tuple(schemas),
             message=job.message,
@@ -307,20 +309,20 @@ class Branch:
             branch=self.name,
             base=head.n,
             origin=Origin(
-                self.lake_id,
+                self.context.lake_id,
                 self.pool.id,
-                self.ids.new(),
-                self.author,
+                self.context.ids.new(),
+                self.context.author,
                 inputs=tuple(sorted({r.object for r in inputs})),
             ),
             outputs=outputs,
             message=message,
-            now=self.ids.clock(),
+            now=self.context.now(),
         )
 
     def commit_compaction(self, work: Compaction, written: Sequence[WrittenObject]) -> CompactResult:
         """Put the outputs in the inputs' place; raises Conflict where another compaction took an input."""
-        landed = self.history.commit(draft(work, written, author=self.author))
+        landed = self.history.commit(draft(work, written, author=self.context.author))
         return CompactResult(
             landed.n,
             landed.id,
@@ -337,7 +339,9 @@ class Branch:
         Raises Conflict (another compaction took an input), ObjectMissing, Corrupt, OutcomeUnknown, Unavailable.
         """
         work = self.begin_compaction(inputs, outputs=outputs, message=message)
-        written = [rewrite(work, piece, self.store, new_id=self.ids.new) for piece in range(len(work.pieces))]
+        written = [
+            rewrite(work, piece, self.store, new_id=self.context.ids.new) for piece in range(len(work.pieces))
+        ]
         return self.commit_compaction(work, [w for w in written if w is not None])
 
     def _load(self, blocks: Iterable[Block], *, token: str, message: str) -> LoadResult:

@@ -21,6 +21,7 @@ from lake_core import naming
 from lake_core.catalog import Catalog, Settings
 from lake_core.combine.rule import check_rule
 from lake_core.commits import History
+from lake_core.context import Context
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, NotFound, Unavailable
 from lake_core.keys import PoolKey
 from lake_core.naming import IdSource
@@ -37,12 +38,19 @@ class Lake:
     """An open lake."""
 
     def __init__(self, store: Store, lake_id: str, *, ids: IdSource | None = None, author: str = "") -> None:
-        self.store = store
-        self.id = lake_id
-        self.ids = ids or IdSource()
-        self.author = author or default_author()
-        self.catalog = Catalog(store, ids=self.ids, author=self.author)
+        self.context = Context(store, lake_id, ids or IdSource(), author or default_author())
+        self.catalog = Catalog(self.context)
         self._histories: dict[str, History] = {}
+
+    @property
+    def store(self) -> Store:
+        """Where the lake is kept."""
+        return self.context.store
+
+    @property
+    def id(self) -> str:
+        """The id that the lake was given when it was made."""
+        return self.context.lake_id
 
     @classmethod
     def create(
@@ -122,7 +130,9 @@ class Lake:
         """Make a pool; raises AlreadyExists, InvalidInput."""
         parsed = key if isinstance(key, PoolKey) else PoolKey.parse(key)
         check_rule(kind, aggregates or {}, parsed)
-        config = PoolConfig(self.ids.new(), name, parsed, kind, dict(settings or {}), dict(aggregates or {}))
+        config = PoolConfig(
+            self.context.ids.new(), name, parsed, kind, dict(settings or {}), dict(aggregates or {})
+        )
         self.catalog.create(config)
         return self._pool(config, "")
 
@@ -138,11 +148,11 @@ class Lake:
                 self.store,
                 pool_id=config.id,
                 key=config.key,
-                clock=self.ids.clock,
+                clock=self.context.clock,
                 token_keep=Settings(config.settings)["token.keep"],
             )
             self._histories[config.id] = history
-        return Pool(self.store, config, history, self.ids, self.author, self.id, sub)
+        return Pool(self.context, config, history, sub)
 
 
 def default_author() -> str:

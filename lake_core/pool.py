@@ -13,9 +13,9 @@ from lake_core.branch import Branch
 from lake_core.catalog import Settings
 from lake_core.commits import History
 from lake_core.commits.state import MAIN
+from lake_core.context import Context
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.feed import Feed
-from lake_core.naming import IdSource
 from lake_core.records import Transaction
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
@@ -26,13 +26,15 @@ from lake_core.view import View
 class Pool:
     """A pool of the lake; keep it to make later commits cheap, since it remembers the newest state."""
 
-    store: Store
+    context: Context
     config: PoolConfig
     history: History
-    ids: IdSource
-    author: str
-    lake_id: str
     sub: str = ""
+
+    @property
+    def store(self) -> Store:
+        """Where the lake is kept."""
+        return self.context.store
 
     @property
     def name(self) -> str:
@@ -49,12 +51,12 @@ class Pool:
         if self.sub:
             raise InvalidInput(f"the sub-pool {self.sub} is read-only: load into the pool itself")
         self._check_branch(name)
-        return Branch(self.store, self.config, name, self.history, self.ids, self.author, self.lake_id)
+        return Branch(self.context, self.config, name, self.history)
 
     def at(self, revision: str = MAIN) -> View:
         """The pool at a transaction number or id, a branch, or BRANCH@TIME; raises NotFound, InvalidInput."""
         head, branch = self.history.resolve(revision)
-        return View(self.store, self.config, head.n, branch, head.state, self.sub, now=self.ids.clock())
+        return View(self.store, self.config, head.n, branch, head.state, self.sub, now=self.context.now())
 
     def feed(self, branch: str = MAIN) -> Feed:
         """What the branch's transactions bring, to be followed; raises NotFound."""

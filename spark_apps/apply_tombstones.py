@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -59,11 +58,11 @@ def _search(store: str, parts: Sequence[Sequence[Search]], part: int) -> list[Pa
 def apply_found(work: dict[str, Any]) -> dict[str, Any]:
     """The agent's mapped task: one pool as `maintenance.tombstones.find` gave it."""
     branch = Lake.open(work["lake"]).pool(work["pool"]).branch(work["branch"])
-    plan = tombstones.plan(branch, now=time.time())
+    plan = tombstones.plan(branch, now=branch.context.now())
     if not (plan.covered or plan.suspects):  # Spark is not worth starting
-        return vars(tombstones.apply(branch, now=time.time()))
+        return vars(tombstones.apply(branch, now=branch.context.now()))
     with spark_session(f"lake tombstones {work['pool']}") as spark:
-        return vars(apply_tombstones(spark, branch, now=time.time()))
+        return vars(apply_tombstones(spark, branch, now=branch.context.now()))
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -78,7 +77,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)
         with spark_session("lake tombstones", remote=args.remote) as spark:
-            did = apply_tombstones(spark, branch, now=time.time(), at_once=args.at_once)
+            did = apply_tombstones(spark, branch, now=branch.context.now(), at_once=args.at_once)
         print(json.dumps(vars(did)))
     except errors.LakeError as error:
         sys.stderr.write(f"apply_tombstones: {error}\n")

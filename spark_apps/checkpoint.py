@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -42,7 +41,7 @@ def _task(uri: str, pools: list[str]) -> Callable[[Iterable[pa.RecordBatch]], It
         lake = Lake.open(uri)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield _row(pools[number], lambda pool: keep(lake, pool, now=time.time()))
+                yield _row(pools[number], lambda pool: keep(lake, pool, now=lake.context.now()))
 
     return run
 
@@ -73,7 +72,7 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     try:
         lake = Lake.open(args.lake)
-        pools = args.pools or [due.pool for due in find_due(lake, now=time.time())]
+        pools = args.pools or [due.pool for due in find_due(lake, now=lake.context.now())]
         for pool in args.pools:
             journal_of(lake, pool)  # which raises where there is none
         if pools:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -79,7 +78,7 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     try:
         lake = Lake.open(args.lake)
-        work = plan_pool(lake, args.pool, branch=args.branch, strategy=args.strategy, now=time.time())
+        work = plan_pool(lake, args.pool, branch=args.branch, strategy=args.strategy, now=lake.context.now())
         jobs = [(job.inputs, job.outputs, job.why) for job in work.plan.jobs]
         done: list[Done] = []
         if jobs:

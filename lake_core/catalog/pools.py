@@ -8,21 +8,26 @@ from lake_core import naming
 from lake_core.catalog.checkpoint import PoolsFormat
 from lake_core.catalog.settings import check_settings
 from lake_core.catalog.state import PoolsState, fold_pools
+from lake_core.context import Context
 from lake_core.errors import AlreadyExists
 from lake_core.journal import Head, Journal
 from lake_core.records import ConfigurePool, CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool
 from lake_core.records.codec import Codec
 from lake_core.records.pools import PoolConfig
-from lake_core.store import Store
 
 
 class Catalog:
     """The journal of pools on a store."""
 
-    def __init__(self, store: Store, *, ids: naming.IdSource, author: str) -> None:
-        self._ids, self._author = ids, author
+    def __init__(self, context: Context) -> None:
+        self._context = context
         self.journal: Journal[PoolsEntry, PoolsState] = Journal(
-            store, naming.POOLS_JOURNAL, Codec(PoolsEntry), PoolsState(), fold_pools, format=PoolsFormat()
+            context.store,
+            naming.POOLS_JOURNAL,
+            Codec(PoolsEntry),
+            PoolsState(),
+            fold_pools,
+            format=PoolsFormat(),
         )
 
     def load(self) -> Head[PoolsState]:
@@ -67,10 +72,10 @@ class Catalog:
         return self._append(lambda state: DropPool(state.named(name).id))
 
     def _append(self, propose: Callable[[PoolsState], PoolAction]) -> int:
-        id = self._ids.new()
-        time = int(self._ids.clock() * 1_000_000)
+        id = self._context.ids.new()
+        time = int(self._context.now() * 1_000_000)
         appended = self.journal.append(
-            lambda head: PoolsEntry(id, time, self._author, (propose(head.state),)), id=id
+            lambda head: PoolsEntry(id, time, self._context.author, (propose(head.state),)), id=id
         )
         assert appended is not None  # every proposal is an entry
         return appended.n

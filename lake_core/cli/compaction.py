@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
 
 from lake_core.cli.output import print_json, say
@@ -14,7 +13,7 @@ from lake_core.planning.compaction import CompactionPlan
 def compact(args: Namespace) -> None:
     """Plan by the pool's policy, run the jobs one after another; each is one transaction."""
     lake = Lake.open(args.lake)
-    work = plan_pool(lake, args.pool, branch=args.branch, strategy=args.strategy, now=time.time())
+    work = plan_pool(lake, args.pool, branch=args.branch, strategy=args.strategy, now=lake.context.now())
     if args.dry_run:
         _print_plan(work.plan, args.pool, as_json=args.json)
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
 from typing import Any
 
@@ -73,7 +72,7 @@ def apply_tombstones(args: Namespace) -> None:
     """Rewrite what deletes cover, forget deletes that cover nothing any more."""
     branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)
     if args.dry_run:
-        work = tombstones.plan(branch, now=time.time(), at_once=args.at_once)
+        work = tombstones.plan(branch, now=branch.context.now(), at_once=args.at_once)
         if args.json:
             print_json(
                 {
@@ -88,7 +87,7 @@ def apply_tombstones(args: Namespace) -> None:
         else:
             say(tombstones.describe(args.pool, work))
         return
-    did = tombstones.apply(branch, now=time.time(), at_once=args.at_once)
+    did = tombstones.apply(branch, now=branch.context.now(), at_once=args.at_once)
     if args.json:
         print_json(vars(did))
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
 
 from lake_core.cli.output import print_json, say
@@ -13,7 +12,7 @@ from lake_core.maintenance.checkpoint import find_due, plan_purge, purge_pool, w
 def checkpoint(args: Namespace) -> None:
     """Write a checkpoint of the pool's history (`lake:pools`: of the list of pools)."""
     lake = Lake.open(args.lake)
-    now = time.time()
+    now = lake.context.now()
     if args.dry_run:
         due = find_due(lake, pools=[args.pool], now=now)
         why = due[0].why if due else None
@@ -34,7 +33,7 @@ def checkpoint(args: Namespace) -> None:
 def purge(args: Namespace) -> None:
     """Delete old journal entries that a checkpoint covers."""
     lake = Lake.open(args.lake)
-    now = time.time()
+    now = lake.context.now()
     if args.dry_run:
         fence, entries = plan_purge(lake, args.pool, keep=args.keep, now=now)
         if args.json:

@@ -6,7 +6,6 @@ under the name `lake:pools`.  Callers: the DAG, the Spark application, `lake che
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -108,7 +107,7 @@ def write_checkpoint(lake: Lake, pool: str, *, now: float) -> tuple[bool, int]:
         if not head.n or any(is_sound(journal, mark) for mark in there):
             return False, head.n
         try:
-            write_state(journal, head, id=lake.ids.new(), now=now)
+            write_state(journal, head, id=lake.context.ids.new(), now=now)
             return True, head.n
         except (CheckpointGone, CheckpointDamaged):  # what the state rests on; the next load rests on another
             continue
@@ -144,7 +143,7 @@ def purge_pool(lake: Lake, pool: str, *, keep: float | None = None, now: float) 
 def find(params: Mapping[str, Any]) -> list[str]:
     """The agent's first task: names of pools with work.  A dry run prints them and gives none."""
     lake = Lake.open(params["lake"])
-    due = find_due(lake, pools=list(params.get("pools") or []), now=time.time())
+    due = find_due(lake, pools=list(params.get("pools") or []), now=lake.context.now())
     for one in due:
         print(f"{one.pool}: {one.why}")
     if not due:

@@ -8,7 +8,6 @@ in `spark_apps.compact` as Spark tasks.  Callers: the DAG, the Spark application
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -84,7 +83,9 @@ def rewrite_here(branch: Branch) -> Rewriter:
     """Rewrites the pieces of a job one after another in this process."""
 
     def run(work: Compaction) -> list[WrittenObject]:
-        pieces = (rewrite(work, n, branch.store, new_id=branch.ids.new) for n in range(len(work.pieces)))
+        pieces = (
+            rewrite(work, n, branch.store, new_id=branch.context.ids.new) for n in range(len(work.pieces))
+        )
         return [written for written in pieces if written is not None]
 
     return run
@@ -157,7 +158,7 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     lake = Lake.open(params["lake"])
     branch = params.get("branch") or MAIN
-    found = find_work(lake, pools=list(params.get("pools") or []), branch=branch, now=time.time())
+    found = find_work(lake, pools=list(params.get("pools") or []), branch=branch, now=lake.context.now())
     for work in found:
         for line in describe(work.plan, work.pool):
             print(line)

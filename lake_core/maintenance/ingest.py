@@ -7,7 +7,6 @@ that somebody else commits meanwhile is recognised by its token or refused by it
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -83,7 +82,10 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     lake = Lake.open(params["lake"])
     batches = find_batches(
-        lake, pools=list(params.get("pools") or []), wait=bool(params.get("wait", True)), now=time.time()
+        lake,
+        pools=list(params.get("pools") or []),
+        wait=bool(params.get("wait", True)),
+        now=lake.context.now(),
     )
     for found in batches:
         files, size = counted(len(found.batch.files), "file"), human_size(found.batch.size)

@@ -10,7 +10,6 @@ tombstones itself.  `apply` is given how references are searched and jobs are re
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -146,7 +145,9 @@ def _commit(branch: Branch, base: int, actions: Sequence[Action], message: str) 
     """Whether it landed: where somebody changed what it names, it is planned again at the next run."""
     if not actions:
         return False
-    draft = Draft(branch.ids.new(), branch.name, base, branch.author, tuple(actions), message=message)
+    draft = Draft(
+        branch.context.ids.new(), branch.name, base, branch.context.author, tuple(actions), message=message
+    )
     try:
         branch.history.commit(draft)
     except Conflict:
@@ -167,7 +168,7 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
         pool = lake.pool(name)
         if not named and branch not in pool.history.load().state.branches:
             continue
-        work = plan(pool.branch(branch), now=time.time())
+        work = plan(pool.branch(branch), now=lake.context.now())
         if work.idle:
             continue
         print(describe(name, work))

@@ -41,12 +41,19 @@ def build(path: str, references: str) -> dict[str, Any]:
             Column("s", 0, *names),
         )
         return AddObject(
-            lake.ids.new(), 1000, 1 << 20, schema, low, high + b"\0", place=number % BATCH, columns=columns
+            lake.context.ids.new(),
+            1000,
+            1 << 20,
+            schema,
+            low,
+            high + b"\0",
+            place=number % BATCH,
+            columns=columns,
         )
 
     for start in range(0, int(references), BATCH):
         actions = tuple(reference(n) for n in range(start, min(start + BATCH, int(references))))
-        pool.history.commit(Draft(lake.ids.new(), "main", 0, "benchmark", actions, (_SCHEMA,)))
+        pool.history.commit(Draft(lake.context.ids.new(), "main", 0, "benchmark", actions, (_SCHEMA,)))
     write_checkpoint(lake, "p", now=time.time())
     return {"seconds": 0.0, "records": int(references)}
 

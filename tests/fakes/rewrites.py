@@ -20,4 +20,4 @@ def rewrite(pool: Pool) -> None:
     removed = [RemoveReference(r.object, r.low) for r in view.references]
     actions = (*removed, *(w.action for w in written))
     schemas = tuple(w.schema for w in written)
-    pool.history.commit(Draft(pool.ids.new(), "main", view.n, "test", actions, schemas))
+    pool.history.commit(Draft(pool.context.ids.new(), "main", view.n, "test", actions, schemas))

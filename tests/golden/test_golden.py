@@ -26,6 +26,7 @@ from lake_core.catalog import Catalog, PoolsState
 from lake_core.commits import History
 from lake_core.commits.requests import Request
 from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or, show
+from lake_core.context import Context
 from lake_core.journal import purge, write_state
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import Instant, decode_key, encode_key, encode_value
@@ -362,7 +363,7 @@ def pool_history(store: MemoryStore) -> History:
 
 
 def pools(store: MemoryStore) -> Catalog:
-    catalog = Catalog(store, ids=fixed_ids(), author="vera")
+    catalog = Catalog(Context(store, "", fixed_ids(), "vera"))
     store.create(naming.entry("pools", 1), Codec(PoolsEntry).encode(POOLS_ENTRY))
     return catalog
 

@@ -444,7 +444,10 @@ class LakeMachine(RuleBasedStateMachine):
     def end_compaction(self, kind: str, work: Compaction) -> None:
         branch = self.pool(kind).branch()
         held = {(r.object, r.low) for r in self.pool(kind).at().references}
-        made = [rewrite(work, p, self.lake.store, new_id=self.lake.ids.new) for p in range(len(work.pieces))]
+        made = [
+            rewrite(work, p, self.lake.store, new_id=self.lake.context.ids.new)
+            for p in range(len(work.pieces))
+        ]
         written = [w for w in made if w is not None]
         if all((r.object, r.low) in held for r in work.inputs):
             self.tips[kind] = branch.commit_compaction(work, written).transaction
@@ -455,7 +458,7 @@ class LakeMachine(RuleBasedStateMachine):
     @rule(kind=st.sampled_from(KINDS))
     def checkpoint(self, kind: str) -> None:
         journal = self.pool(kind).history.journal
-        write_state(journal, journal.load(), id=self.lake.ids.new(), now=NOW)
+        write_state(journal, journal.load(), id=self.lake.context.ids.new(), now=NOW)
 
     @rule()
     def open_anew(self) -> None:

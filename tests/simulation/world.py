@@ -12,6 +12,7 @@ from lake_core import naming
 from lake_core.catalog import Catalog
 from lake_core.checkpoints import read, write
 from lake_core.commits import History, attempt
+from lake_core.context import Context
 from lake_core.errors import LakeError
 from lake_core.journal import Retry, recent
 from lake_core.journal.reader import LARGEST_WINDOW
@@ -117,7 +118,7 @@ class World:
     def catalog(self, ids: actors.NumberedIds | None = None) -> Catalog:
         """The list of pools as a new process sees it."""
         ids = ids or actors.NumberedIds(self, self.clock())
-        catalog = Catalog(self.store, ids=ids, author="test")  # type: ignore[arg-type]
+        catalog = Catalog(Context(self.store, "", ids, "test"))  # type: ignore[arg-type]
         catalog.journal.retry, catalog.journal.fetch = self._retry(), _one_by_one
         return catalog
 

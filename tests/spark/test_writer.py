@@ -131,7 +131,7 @@ def test_message_and_author_are_in_the_log(spark: Any, landing: Landing) -> None
     landing.pool()
     write(numbers(spark), landing, message="by hand", branch="main")
     ((_, transaction),) = landing.lake.pool("p").log()
-    assert (transaction.message, transaction.author) == ("by hand", landing.lake.author)
+    assert (transaction.message, transaction.author) == ("by hand", landing.lake.context.author)
 
 
 def test_an_empty_data_frame_is_no_transaction(spark: Any, landing: Landing) -> None:

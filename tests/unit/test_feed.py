@@ -55,7 +55,7 @@ def purge_up_to(pool: Pool, n: int) -> None:
     journal = pool.history.journal
     head = journal.at(n)
     assert head is not None
-    write_state(journal, head, id=pool.ids.new(), now=0.0)
+    write_state(journal, head, id=pool.context.ids.new(), now=0.0)
     purge(journal, until=n)
 
 

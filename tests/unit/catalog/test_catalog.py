@@ -11,6 +11,7 @@ from lake_core import naming
 from lake_core.catalog import Catalog, PoolsState, Settings
 from lake_core.catalog.pools import fold_pools
 from lake_core.catalog.settings import KNOWN, check_settings
+from lake_core.context import Context
 from lake_core.errors import AlreadyExists, Corrupt, InvalidInput, NotFound
 from lake_core.keys import PoolKey
 from lake_core.records import ConfigurePool, CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool
@@ -28,7 +29,7 @@ def pool(n: int, name: str, **settings: str) -> PoolConfig:
 
 
 def catalog(store: Store, second: float = 1_700_000_000.0) -> Catalog:
-    return Catalog(store, ids=fixed_ids(second), author="test")
+    return Catalog(Context(store, "", fixed_ids(second), "test"))
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ def load(records: Records) -> Work:
 def compaction() -> Work:
     def begin(pool: Pool, branch: Branch) -> Finish:
         work = branch.begin_compaction(pool.at().references, outputs=1, message="")
-        written = rewrite(work, 0, branch.store, new_id=branch.ids.new)
+        written = rewrite(work, 0, branch.store, new_id=branch.context.ids.new)
         assert written is not None
         return lambda: branch.commit_compaction(work, [written])
 
@@ -78,7 +78,7 @@ def span(view: View, low: int, high: int) -> tuple[bytes, bytes]:
 
 def delete(low: int, high: int) -> Work:
     def begin(pool: Pool, branch: Branch) -> Finish:
-        id, head = branch.ids.new(), branch.history.load()
+        id, head = branch.context.ids.new(), branch.history.load()
         action = AddTombstone(id, *span(pool.at(), low, high))
         return lambda: branch.history.commit(Draft(id, "main", head.n, "", (action,)))
 

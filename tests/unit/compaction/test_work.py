@@ -107,7 +107,7 @@ def test_what_is_loaded_meanwhile_stays(lake: Lake) -> None:
     work = branch.begin_compaction(pool.at().references, outputs=1, message="slow")
     branch.append(pa.table({"k": [0, 5], "v": ["new", "new"]}))
     before = rows(pool)
-    written = rewrite(work, 0, lake.store, new_id=lake.ids.new)
+    written = rewrite(work, 0, lake.store, new_id=lake.context.ids.new)
     assert written is not None
     branch.commit_compaction(work, [written])
     assert rows(pool) == before
@@ -118,7 +118,7 @@ def test_of_two_that_share_an_input_one_wins_and_nothing_is_lost(lake: Lake) -> 
     branch = pool.branch()
     before = rows(pool)
     works = [branch.begin_compaction(pool.at().references[n : n + 2], outputs=1, message="") for n in (0, 1)]
-    written = [rewrite(work, 0, lake.store, new_id=lake.ids.new) for work in works]
+    written = [rewrite(work, 0, lake.store, new_id=lake.context.ids.new) for work in works]
     assert written[0] is not None
     assert written[1] is not None
     branch.commit_compaction(works[0], [written[0]])

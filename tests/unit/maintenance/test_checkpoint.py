@@ -66,7 +66,7 @@ def commit(lake: Lake, *numbers: int, token: str = "") -> None:
 
 def again(lake: Lake) -> Lake:
     """The lake as another process opens it."""
-    return Lake.open_on(lake.store, ids=lake.ids, author="test")
+    return Lake.open_on(lake.store, ids=lake.context.ids, author="test")
 
 
 def due(lake: Lake, clock: Clock) -> dict[str, str]:
@@ -176,7 +176,7 @@ def test_a_checkpoint_is_written_though_what_its_state_rests_on_is_purged_meanwh
     commit(lake, 3)
 
     def others() -> None:
-        faster = Lake.open_on(store.behind, ids=lake.ids, author="test")
+        faster = Lake.open_on(store.behind, ids=lake.context.ids, author="test")
         keep(faster, "p", now=clock.now)
         purge_pool(faster, "p", keep=0.0, now=clock.now + 1)
 
