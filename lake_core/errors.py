@@ -2,6 +2,7 @@
 
     LakeError                 all of them
       InvalidInput            fix the input; the message says file, record, line or field
+        NoCreate              the store has no create-only put: take another store, or name a lock
       NotFound                name something that exists
       AlreadyExists           take another name, or use what is there
       Conflict                load again, decide again, try again
@@ -10,14 +11,23 @@
       Unavailable             back off and call again
       Corrupt                 stop: an object of the lake is not what it must be; says which and what was read
         ObjectMissing         a data object that a snapshot holds is not on the store
+        CheckpointDamaged     a part of a checkpoint is damaged: load again, the journal passes it over
       ObjectVacuumed          the revision is older than what retention kept
 
 A lost race is not an error: the functions that race return what happened (`store.Created`,
 `journal.Appended`, `commits.Landing`).  An error carries one line: what, where, what to do.  `exit_status`
 is the status of the `lake` command.
+
+Spark sends errors from tasks to the driver, and processes pickle them.  `to_wire` and `from_wire` are the one form
+on the way; pickling and copying keep the class, the message and the attributes.  All classes stand here, so that
+every process knows all of them.
 """
 
 from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
 
 
 class LakeError(Exception):
@@ -25,11 +35,24 @@ class LakeError(Exception):
 
     exit_status = 1
 
+    def __reduce__(self) -> tuple[Callable[..., LakeError], tuple[Any, ...]]:
+        return _rebuilt, (type(self), self.args, dict(vars(self)))
+
 
 class InvalidInput(LakeError):
     """The caller's data or words are wrong; nothing was changed."""
 
     exit_status = 9
+
+
+class NoCreate(InvalidInput):
+    """The store has no create-only put, or only says so: a lake on it needs a lock (`store.locked`)."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            f"{message}. Take another store, or name a lock that all writers share: "
+            "LAKE_LOCK=file:///FOLDER or postgresql://USER@HOST/DATABASE"
+        )
 
 
 class NotFound(LakeError):
@@ -84,7 +107,42 @@ class ObjectMissing(Corrupt):
     """A data object that the snapshot holds is not on the store."""
 
 
+class CheckpointDamaged(Corrupt):
+    """A row group of a checkpoint is not what was written."""
+
+
 class ObjectVacuumed(LakeError):
     """The data object was removed by retention; says when and by which transaction."""
 
     exit_status = 10
+
+
+def _rebuilt(kind: type[LakeError], args: tuple[Any, ...], attributes: dict[str, Any]) -> LakeError:
+    """The error again, without its constructor: that may take other arguments, or add to the message."""
+    error = kind.__new__(kind, *args)
+    vars(error).update(attributes)
+    return error
+
+
+def to_wire(error: LakeError) -> str:
+    """The error as one line of JSON: its class, its message, its attributes."""
+    attributes = {name: value for name, value in vars(error).items() if not name.startswith("_")}
+    return json.dumps({"kind": type(error).__name__, "message": str(error), "attributes": attributes})
+
+
+def from_wire(text: str) -> LakeError:
+    """The error that `to_wire` was given.  A class that this program does not know is a plain LakeError."""
+    wire = json.loads(text)
+    known = {kind.__name__: kind for kind in _kinds(LakeError)}
+    return _rebuilt(known.get(wire["kind"], LakeError), (wire["message"],), wire["attributes"])
+
+
+def _kinds(kind: type[LakeError]) -> Iterator[type[LakeError]]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from _kinds(below)
+
+
+def words_of(error: BaseException) -> str:
+    """What another library's error says, in one line."""
+    return " ".join(str(error).split()) or type(error).__name__

@@ -6,7 +6,7 @@ and `catalog.checkpoint` (the list of pools).  A checkpoint is always optional a
 """
 
 from lake_core.checkpoints.layout import ROW, CheckpointHead, Part
-from lake_core.checkpoints.read import CheckpointDamaged, CheckpointFile
+from lake_core.checkpoints.read import CheckpointFile
 from lake_core.checkpoints.write import write_checkpoint
 
-__all__ = ["ROW", "CheckpointDamaged", "CheckpointFile", "CheckpointHead", "Part", "write_checkpoint"]
+__all__ = ["ROW", "CheckpointFile", "CheckpointHead", "Part", "write_checkpoint"]

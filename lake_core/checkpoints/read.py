@@ -19,16 +19,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lake_core.checkpoints.layout import ROW, CheckpointHead, Column, Group, decode_head
-from lake_core.errors import CheckpointGone, Corrupt, Unavailable
+from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, Unavailable
 from lake_core.keys import KeyRange
 from lake_core.store import Store
 
 _KEPT_GROUPS = 4
 _EMPTY = pa.Table.from_batches([], schema=ROW)
-
-
-class CheckpointDamaged(Corrupt):
-    """A row group of a checkpoint is not what was written."""
 
 
 def _tell_nobody(name: str) -> None:

@@ -11,11 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lake_core import naming
-from lake_core.checkpoints import CheckpointDamaged
 from lake_core.commits.landing import Draft, Landed, land
 from lake_core.commits.requests import Requests
 from lake_core.commits.state import PoolState, Remembered, fold_transaction
-from lake_core.errors import CheckpointGone, LakeError, OutcomeUnknown, Unavailable
+from lake_core.errors import CheckpointDamaged, CheckpointGone, LakeError, OutcomeUnknown, Unavailable
 from lake_core.journal import Head, Journal, Overtaken
 from lake_core.keys import PoolKey
 from lake_core.records import Consume, Entry, Transaction

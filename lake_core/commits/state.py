@@ -20,12 +20,11 @@ import msgspec
 import pyarrow as pa
 from rpds import HashTrieMap, HashTrieSet
 
-from lake_core.checkpoints import CheckpointDamaged
 from lake_core.commits.layered import LayeredMap
 from lake_core.commits.reference import Reference
 from lake_core.commits.snapshot import Snapshot
 from lake_core.commits.tombstone import Tombstone
-from lake_core.errors import Corrupt
+from lake_core.errors import CheckpointDamaged, Corrupt
 from lake_core.naming import NOKEY, REJECTED
 from lake_core.records import (
     AddObject,

@@ -33,8 +33,14 @@ from functools import partial
 from typing import Generic
 
 from lake_core import naming
-from lake_core.checkpoints import CheckpointDamaged
-from lake_core.errors import CheckpointGone, Conflict, LakeError, OutcomeUnknown, Unavailable
+from lake_core.errors import (
+    CheckpointDamaged,
+    CheckpointGone,
+    Conflict,
+    LakeError,
+    OutcomeUnknown,
+    Unavailable,
+)
 from lake_core.journal import hints
 from lake_core.journal.head import E, Head, S
 from lake_core.journal.placing import Placed, place

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from lake_core import naming
-from lake_core.checkpoints import CheckpointDamaged, CheckpointFile
-from lake_core.errors import CheckpointGone, Corrupt, LakeError, NotFound, Unavailable
+from lake_core.checkpoints import CheckpointFile
+from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, LakeError, NotFound, Unavailable
 from lake_core.journal import hints
 from lake_core.journal.head import RECENT, E, HasId, Head, S, StateFormat
 from lake_core.journal.marks import Mark, Marks, marks_of, read_marks

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lake_core.catalog import Settings
-from lake_core.checkpoints import CheckpointDamaged
-from lake_core.errors import CheckpointGone, Unavailable
+from lake_core.errors import CheckpointDamaged, CheckpointGone, Unavailable
 from lake_core.journal import Journal, Purged, purge, write_state
 from lake_core.journal.marks import Marks
 from lake_core.journal.purge import choose, is_sound

@@ -19,9 +19,9 @@ from typing import Any, BinaryIO
 import fsspec
 import pyarrow as pa
 
-from lake_core.errors import Unavailable
+from lake_core.errors import NoCreate, Unavailable
 from lake_core.store.listing import PAGES
-from lake_core.store.port import Created, NoCreate, ObjectInfo
+from lake_core.store.port import Created, ObjectInfo
 
 _PROTOCOLS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
 _REFUSED = (400, 401, 403, 404)

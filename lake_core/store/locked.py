@@ -24,8 +24,8 @@ from typing import BinaryIO, NoReturn, Protocol
 
 import pyarrow as pa
 
-from lake_core.errors import InvalidInput, Unavailable
-from lake_core.store.port import Created, NoCreate, ObjectInfo, Store
+from lake_core.errors import InvalidInput, NoCreate, Unavailable
+from lake_core.store.port import Created, ObjectInfo, Store
 
 _WRITES = 3
 

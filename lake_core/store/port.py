@@ -18,8 +18,6 @@ from typing import BinaryIO, NamedTuple, Protocol
 
 import pyarrow as pa
 
-from lake_core.errors import InvalidInput
-
 
 class Created(enum.Enum):
     """What became of a put-if-missing: an ordinary result, not an exception."""
@@ -27,16 +25,6 @@ class Created(enum.Enum):
     YES = "yes"
     EXISTS = "exists"
     UNKNOWN = "unknown"
-
-
-class NoCreate(InvalidInput):
-    """The store has no create-only put, or only says so: a lake on it needs a lock (`locked`)."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(
-            f"{message}. Take another store, or name a lock that all writers share: "
-            "LAKE_LOCK=file:///FOLDER or postgresql://USER@HOST/DATABASE"
-        )
 
 
 class ObjectInfo(NamedTuple):

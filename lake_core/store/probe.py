@@ -6,8 +6,8 @@ journal entry would destroy each other's commits.  A store that only races is no
 
 from __future__ import annotations
 
-from lake_core.errors import Unavailable
-from lake_core.store.port import Created, NoCreate, Store
+from lake_core.errors import NoCreate, Unavailable
+from lake_core.store.port import Created, Store
 
 
 def probe_create(store: Store, *, name: str) -> None:

@@ -12,10 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.errors import Unavailable
+from lake_core.errors import NoCreate, Unavailable
 from lake_core.lake import Lake
 from lake_core.store import Created
-from lake_core.store.port import NoCreate
 from tests.contract.conftest import CLOUDS, Place
 from tests.stores.proxy import ALWAYS, Answer, Forward, Proxy, Request, answer, creates, drop_answer
 

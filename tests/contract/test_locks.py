@@ -21,13 +21,12 @@ import pytest
 from s3fs import S3FileSystem
 
 from lake_core.cli.main import main
-from lake_core.errors import InvalidInput, Unavailable
+from lake_core.errors import InvalidInput, NoCreate, Unavailable
 from lake_core.lake import Lake
 from lake_core.store import Created, LockedStore, NoLock, open_store
 from lake_core.store.locked import Lock
 from lake_core.store.locks import open_lock
 from lake_core.store.memory import MemoryStore
-from lake_core.store.port import NoCreate
 from tests.contract.conftest import BUCKET, LOCKED
 from tests.fakes.stores import ALWAYS, ScriptedStore, lost, unavailable
 

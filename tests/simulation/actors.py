@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from lake_core import naming
 from lake_core.catalog import Catalog
-from lake_core.checkpoints import CheckpointDamaged
 from lake_core.commits import Draft, History
 from lake_core.commits.requests import request_of
 from lake_core.errors import (
     AlreadyExists,
+    CheckpointDamaged,
     CheckpointGone,
     Conflict,
     Corrupt,

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lake_core.checkpoints import CheckpointDamaged, CheckpointFile, CheckpointHead, Part, write_checkpoint
+from lake_core.checkpoints import CheckpointFile, CheckpointHead, Part, write_checkpoint
 from lake_core.checkpoints.layout import GROUP_ROWS, VERSION, rows
 from lake_core.checkpoints.write import write_rows
-from lake_core.errors import CheckpointGone, Corrupt, Unavailable
+from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, Unavailable
 from lake_core.keys import KeyRange
 from lake_core.store import Store
 from lake_core.store.memory import MemoryStore

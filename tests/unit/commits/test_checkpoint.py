@@ -10,10 +10,10 @@ from unittest.mock import patch
 
 import pytest
 
-from lake_core.checkpoints import CheckpointDamaged, CheckpointFile, read, write
+from lake_core.checkpoints import CheckpointFile, read, write
 from lake_core.commits import History, PoolState, Snapshot
 from lake_core.commits.bases import CheckpointBase
-from lake_core.errors import CheckpointGone, Conflict, Corrupt, LakeError, NotFound
+from lake_core.errors import CheckpointDamaged, CheckpointGone, Conflict, Corrupt, LakeError, NotFound
 from lake_core.journal import Retry, purge, write_state
 from lake_core.journal.marks import Mark
 from lake_core.keys import KeyRange, PoolKey
