@@ -38,7 +38,11 @@ from lake_core.store import Store
 
 @dataclass(frozen=True)
 class Branch:
-    """A line of transactions of a pool, to be written to."""
+    """A line of transactions of a pool, to be written to.
+
+    It is of this pool for ever, whatever the pool's name becomes.  Once the pool is dropped, all that writes raises
+    NotFound, for the drop is an entry of the same journal (decision 30).
+    """
 
     context: Context
     pool: PoolConfig
@@ -91,9 +95,10 @@ class Branch:
         """Make records of a key range of which a condition holds invisible: one small transaction.
 
         Loads that land later are not touched, however long ago they began.  Where there is surely nothing to
-        delete, nothing is committed.  Raises InvalidInput, ObjectMissing, Corrupt, OutcomeUnknown, Unavailable.
+        delete, nothing is committed.  Raises NotFound, InvalidInput, ObjectMissing, Corrupt, OutcomeUnknown,
+        Unavailable.
         """
-        head = self.history.load()
+        head = self.history.load_open()
         if token and (done := head.state.tokens.get(token)) is not None:
             return DeleteResult(done.n, done.id, repeated=True)
         erasure = check_erasure(
@@ -238,7 +243,7 @@ class Branch:
 
     def job(self, *, token: str = "", message: str = "") -> Job | LoadResult:
         """Begin a load whose objects are built elsewhere, or give the outcome that the token stands for."""
-        head = self.history.load()
+        head = self.history.load_open()
         if token and (done := head.state.tokens.get(token)) is not None:
             return repeated_load(done)
         return Job(
@@ -298,9 +303,9 @@ class Branch:
     def begin_compaction(self, inputs: Sequence[Reference], *, outputs: int, message: str) -> Compaction:
         """A job for references of the branch; its pieces may be rewritten anywhere.
 
-        Raises Conflict where another compaction took an input, ObjectMissing, Corrupt, Unavailable.
+        Raises NotFound, Conflict where another compaction took an input, ObjectMissing, Corrupt, Unavailable.
         """
-        head = self.history.load()
+        head = self.history.load_open()
         return begin(
             head.state,
             inputs,

@@ -36,8 +36,8 @@ class Feed:
     sub: str = ""
 
     def newest(self) -> int:
-        """The newest entry; one request where nothing is new."""
-        return self.history.load().n
+        """The newest entry; one request where nothing is new.  Raises NotFound if the pool was dropped."""
+        return self.history.load_open().n
 
     def start(self) -> int:
         """The entry whose state stands for all transactions up to it; 0 where none is purged."""

@@ -2,7 +2,7 @@
 
 Names are those of docs/format.md, relative to the lake.  Byte strings are shown in hex, or decoded where
 they are a schema or text.  Of a checkpoint, which may hold a million references, the parts are shown with their
-size and first and last key, and what is small (branches, schemas, pools) row by row.
+size and first and last key, and what is small (branches, the closing, schemas, pools) row by row.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from lake_core.catalog.checkpoint import POOL
 from lake_core.checkpoints import CheckpointFile
 from lake_core.checkpoints.layout import Group
 from lake_core.commits.bases import REFERENCE
-from lake_core.commits.checkpoint import BRANCH, SCHEMA, BranchRow
+from lake_core.commits.checkpoint import BRANCH, CLOSING, SCHEMA, BranchRow
 from lake_core.commits.requests import Request
+from lake_core.commits.state import Closing
 from lake_core.errors import CheckpointGone, Corrupt, NotFound
 from lake_core.objects import metadata
 from lake_core.records import Entry, PoolsEntry
@@ -30,7 +31,7 @@ from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
 from lake_core.values.types import show_type
 
-_SHOWN = {BRANCH: BranchRow, POOL: PoolConfig}
+_SHOWN = {BRANCH: BranchRow, CLOSING: Closing, POOL: PoolConfig}
 """What the values of the sections are whose rows are shown; those of `schema` are Arrow's."""
 
 
@@ -84,7 +85,7 @@ def _checkpoint(store: Store, name: str) -> dict[str, Any]:
         raise _missing(store, name) from error
     head = file.head
     shown: dict[str, dict[str, Any]] = {}
-    for section in (BRANCH, SCHEMA, POOL):
+    for section in (BRANCH, CLOSING, SCHEMA, POOL):
         for table in file.scan(section):
             for key, value in zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True):
                 shown.setdefault(section, {})[key.decode()] = _row(section, value, name)

@@ -11,6 +11,7 @@ come in here and nowhere below.
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import json
 import os
@@ -136,6 +137,19 @@ class Lake:
         self.catalog.create(config)
         return self._pool(config, "")
 
+    def drop_pool(self, name: str) -> int:
+        """Take a pool off the list; nothing is deleted.  Returns the entry's number in the list's journal.
+
+        The pool's own journal is closed first: whoever still holds the pool loses the race to that entry, and is
+        refused from then on.  A drop that was interrupted in between leaves the pool listed, and is run again.
+        Raises NotFound, Unavailable, OutcomeUnknown.
+        """
+        pool = self._pool(self.catalog.load().state.named(name), "")
+        # nobody can follow a journal that cannot be read to its end, so nobody can add to it
+        with contextlib.suppress(Corrupt):
+            pool.close()
+        return self.catalog.drop(pool.config.id)
+
     def pool(self, name: str) -> Pool:
         """A pool by name, or a sub-pool (`logs.$nokey`); raises NotFound."""
         base, sub = naming.split_pool(name)
@@ -144,14 +158,9 @@ class Lake:
     def _pool(self, config: PoolConfig, sub: str) -> Pool:
         history = self._histories.get(config.id)
         if history is None:
-            history = History(
-                self.store,
-                pool_id=config.id,
-                key=config.key,
-                clock=self.context.clock,
-                token_keep=Settings(config.settings)["token.keep"],
-            )
+            history = History(self.store, pool_id=config.id, key=config.key, clock=self.context.clock)
             self._histories[config.id] = history
+        history.forget_tokens_after(Settings(config.settings)["token.keep"])
         return Pool(self.context, config, history, sub)
 
 

@@ -6,17 +6,18 @@ other objects.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lake_core.branch import Branch
 from lake_core.catalog import Settings
-from lake_core.commits import History
+from lake_core.commits import Draft, History
 from lake_core.commits.state import MAIN
 from lake_core.context import Context
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.feed import Feed
-from lake_core.records import Transaction
+from lake_core.records import Close, Transaction
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
 from lake_core.view import View
@@ -24,7 +25,11 @@ from lake_core.view import View
 
 @dataclass(frozen=True)
 class Pool:
-    """A pool of the lake; keep it to make later commits cheap, since it remembers the newest state."""
+    """A pool of the lake; keep it to make later commits cheap, since it remembers the newest state.
+
+    It is the same pool whatever its name becomes.  Once it is dropped, `branch`, `at` and `feed` raise NotFound;
+    views that were opened before go on reading.
+    """
 
     context: Context
     config: PoolConfig
@@ -63,6 +68,17 @@ class Pool:
         self._check_branch(branch)
         return Feed(self.history, branch, self.sub)
 
+    def close(self) -> None:
+        """End the history of a pool that is being dropped; nothing happens if that is done already.
+
+        Raises Corrupt, Unavailable, OutcomeUnknown.
+        """
+        head = self.history.load()
+        if head.state.closed is None:
+            ids, author = self.context.ids, self.context.author
+            with contextlib.suppress(NotFound):  # somebody else was faster
+                self.history.commit(Draft(ids.new(), MAIN, head.n, author, (Close(),), message="drop"))
+
     def log(self, *, branch: str | None = None) -> Iterator[tuple[int, Transaction]]:
         """Transactions newest first; raises NotFound for an unknown branch."""
         if branch is not None:
@@ -70,7 +86,7 @@ class Pool:
         return self.history.transactions(branch=branch)
 
     def _check_branch(self, name: str) -> None:
-        branches = self.history.load().state.branches
+        branches = self.history.load_open().state.branches
         if name not in branches:
             raise NotFound(
                 f"pool {self.name!r}: branch {name!r} does not exist; there are: {', '.join(branches)}"

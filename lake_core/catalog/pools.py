@@ -9,7 +9,7 @@ from lake_core.catalog.checkpoint import PoolsFormat
 from lake_core.catalog.settings import check_settings
 from lake_core.catalog.state import PoolsState, fold_pools
 from lake_core.context import Context
-from lake_core.errors import AlreadyExists
+from lake_core.errors import AlreadyExists, NotFound
 from lake_core.journal import Head, Journal
 from lake_core.records import ConfigurePool, CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool
 from lake_core.records.codec import Codec
@@ -67,9 +67,18 @@ class Catalog:
 
         return self._append(propose)
 
-    def drop(self, name: str) -> int:
-        """Take the pool off the list.  Raises NotFound."""
-        return self._append(lambda state: DropPool(state.named(name).id))
+    def drop(self, pool_id: str) -> int:
+        """Take the pool off the list, whatever its name is by now.  Raises NotFound.
+
+        `Lake.drop_pool` closes the pool's own journal first.
+        """
+
+        def propose(state: PoolsState) -> PoolAction:
+            if pool_id not in state.pools:
+                raise NotFound(f"pool {pool_id} was dropped by somebody else meanwhile")
+            return DropPool(pool_id)
+
+        return self._append(propose)
 
     def _append(self, propose: Callable[[PoolsState], PoolAction]) -> int:
         id = self._context.ids.new()

@@ -141,7 +141,7 @@ def drop(args: Namespace) -> None:
     if args.from_ is not None or args.to is not None:
         drop_range(args)
         return
-    n = Lake.open(args.lake).catalog.drop(args.pool)
+    n = Lake.open(args.lake).drop_pool(args.pool)
     _done(args, n, f"dropped the pool {args.pool}; its objects stay until they are vacuumed")
 
 

@@ -2,6 +2,7 @@
 
     section      branch   key              what else
     branch       ""       the name         value: tip and totals (`BranchRow`)
+    closing      ""       ""               value: `Closing`; only of a pool that was dropped
     tombstone    yes      its name         value: `Tombstone`
     schema       ""       the id           value: the Arrow schema; seq: 1 where the pool itself has it
     token        ""       the token        value: `Remembered`
@@ -30,7 +31,7 @@ from lake_core.checkpoints.layout import GROUP_ROWS, Column, rows
 from lake_core.commits.bases import REFERENCE, CheckpointBase, by_key, without
 from lake_core.commits.layered import LayeredMap
 from lake_core.commits.snapshot import Shape, Snapshot
-from lake_core.commits.state import BranchState, PoolState, Remembered
+from lake_core.commits.state import BranchState, Closing, PoolState, Remembered
 from lake_core.commits.tombstone import Tombstone
 from lake_core.errors import Corrupt
 from lake_core.records import Source
@@ -40,6 +41,7 @@ V = TypeVar("V")
 T = TypeVar("T")
 
 BRANCH, SCHEMA, TOKEN, SOURCE, TOMBSTONE = "branch", "schema", "token", "source", "tombstone"
+CLOSING = "closing"
 
 
 class BranchRow(msgspec.Struct, frozen=True):
@@ -62,6 +64,8 @@ class PoolStateFormat:
         forget_before = int((now - self.token_keep) * 1_000_000)
         branches = sorted(state.branches.items())
         yield _values(BRANCH, ((name, _branch_row(b)) for name, b in branches))
+        if state.closed is not None:
+            yield _values(CLOSING, [("", msgspec.msgpack.encode(state.closed))])
         for name, branch in branches:
             subs = sorted({sub for (sub, _), shape in branch.snapshot.shapes.items() if shape.references})
             for sub in subs:
@@ -89,6 +93,9 @@ class PoolStateFormat:
                 name: _branch_state(file, name, msgspec.msgpack.decode(value, type=BranchRow))
                 for name, value in _all_values(file, BRANCH)
             }
+            closings = [
+                msgspec.msgpack.decode(value, type=Closing) for _, value in _all_values(file, CLOSING)
+            ]
         except msgspec.DecodeError as error:
             raise Corrupt(f"{file.name}: a branch cannot be read: {error}") from error
         return PoolState(
@@ -97,6 +104,7 @@ class PoolStateFormat:
             own_schemas=HashTrieSet(_own_schemas(file)),
             tokens=LayeredMap(_Tokens(file)),
             sources=LayeredMap(_Sources(file)),
+            closed=closings[0] if closings else None,
         )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from lake_core import naming
 from lake_core.commits.attempt import Attempt
 from lake_core.commits.checkpoint import PoolStateFormat
-from lake_core.commits.landing import Draft, Landed
+from lake_core.commits.landing import Draft, Landed, check_open
 from lake_core.commits.requests import Requests
 from lake_core.commits.state import PoolState, fold_entry
 from lake_core.errors import (
@@ -71,6 +71,12 @@ class History:
         """The newest state."""
         return self.journal.load()
 
+    def load_open(self) -> Head[PoolState]:
+        """The newest state, on which work may begin; raises NotFound if the pool was dropped."""
+        head = self.load()
+        check_open(head.state)
+        return head
+
     def commit(self, draft: Draft) -> Landed:
         """Land the draft on its branch, whatever else lands meanwhile.
 
@@ -119,6 +125,10 @@ class History:
         if attempt.seen is not None:
             self._requests.withdraw(attempt.draft.id)
 
+    def forget_tokens_after(self, seconds: float) -> None:
+        """The next checkpoint remembers tokens at least this long."""
+        self.journal.format = PoolStateFormat(seconds)
+
     def remembered(self, token: str) -> Landed | None:
         """The transaction that the token stands for, if any."""
         found = self.load().state.tokens.get(token)
@@ -144,7 +154,7 @@ class History:
         `at`: a transaction number, a transaction id, a branch, or BRANCH@TIME (ISO 8601; without zone UTC).
         Raises NotFound, and InvalidInput for a time that cannot be read.
         """
-        newest = self.load()
+        newest = self.load_open()
         if at in newest.state.branches:
             return newest, at
         if at.isascii() and at.isdigit():

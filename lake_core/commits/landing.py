@@ -3,6 +3,7 @@
 A writer prepares a `Draft` (objects are on the store already) knowing some older state.  `land` looks at the
 newest state and answers with the transaction to write, or with what happened already:
 
+- the pool was dropped: NotFound, whatever it is;
 - the token was used: the first outcome stands, nothing is written;
 - loads and deletes never conflict: they are rebased onto the tip as they are; but a load that a replace overtook
   (which began later, and landed first) carries a tombstone for its own records in the range of the replace;
@@ -15,6 +16,7 @@ newest state and answers with the transaction to write, or with what happened al
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -71,9 +73,11 @@ class Landed:
 def land(state: PoolState, draft: Draft, *, key: PoolKey, time: int) -> Transaction | Remembered:
     """The transaction that puts the draft onto the branch's tip, or the one that did so before.
 
-    `time` is microseconds since 1970.  Raises NotFound (branch), Conflict (a source, an input or a range was taken
-    meanwhile), InvalidInput (a key field that cannot be ordered with the pool's other objects).
+    `time` is microseconds since 1970.  Raises NotFound (the pool was dropped, no such branch), Conflict (a source,
+    an input or a range was taken meanwhile), InvalidInput (a key field that cannot be ordered with the pool's other
+    objects).
     """
+    check_open(state)
     branch = state.branches.get(draft.branch)
     if branch is None:
         raise NotFound(
@@ -133,6 +137,17 @@ def _overtaken(branch: BranchState, draft: Draft) -> list[AddTombstone]:
         )
         for number, t in enumerate(sorted(covering, key=lambda t: t.seq), 1)
     ]
+
+
+def check_open(state: PoolState) -> None:
+    """Raises NotFound if the pool was dropped."""
+    if state.closed is not None:
+        moment = dt.datetime.fromtimestamp(state.closed.time / 1e6, dt.UTC)
+        raise NotFound(
+            f"the pool was dropped by {state.closed.author} at {moment:%Y-%m-%dT%H:%M:%SZ} (transaction "
+            f"{state.closed.n}). If a new pool has its name, open that one; if lake ls still lists this one, the "
+            "drop was interrupted: run lake drop again"
+        )
 
 
 def check_held(branch: BranchState, object_id: str, low: bytes) -> None:

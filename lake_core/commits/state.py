@@ -6,7 +6,8 @@
 - schemas, by id, and which of them objects of the pool itself have (the others are those of its sub-pools),
 - tokens: which transaction a token stands for, so that a repeated commit changes nothing (landing sees to that;
   here the newest use counts: a writer whose state had forgotten the token may have used it again),
-- sources: which landed files were taken in, so that none is taken twice.
+- sources: which landed files were taken in, so that none is taken twice,
+- whether the pool was dropped: then nothing comes after, so that nobody writes where no reader will look.
 
 Large parts of it may rest on a checkpoint, which is read where it is needed (`LayeredMap`, `Snapshot`).
 """
@@ -29,6 +30,7 @@ from lake_core.naming import NOKEY, REJECTED
 from lake_core.records import (
     AddObject,
     AddTombstone,
+    Close,
     Consume,
     Entry,
     MarkApplied,
@@ -84,6 +86,14 @@ def remembered(n: int, transaction: Transaction) -> Remembered:
     )
 
 
+class Closing(msgspec.Struct, frozen=True):
+    """The entry that ended the pool's history, its time in microseconds since 1970, and who wrote it."""
+
+    n: int
+    time: int
+    author: str
+
+
 @dataclass(frozen=True)
 class PoolState:
     """A pool after some entry of its journal."""
@@ -95,6 +105,7 @@ class PoolState:
     own_schemas: HashTrieSet[str] = field(default_factory=HashTrieSet)
     tokens: LayeredMap[str, Remembered] = field(default_factory=LayeredMap)
     sources: LayeredMap[tuple[str, str], Source] = field(default_factory=LayeredMap)
+    closed: Closing | None = None
 
     def schema(self, schema_id: str) -> pa.Schema:
         """A schema by id; raises Corrupt where the history never made it known."""
@@ -123,6 +134,8 @@ def fold_entry(state: PoolState, n: int, entry: Entry) -> PoolState:
 
 def fold_transaction(state: PoolState, n: int, place: int, transaction: Transaction) -> PoolState:
     """The state after transaction `place` of entry `n`; raises Corrupt where an action does not fit."""
+    if state.closed is not None:
+        raise Corrupt(f"the pool was closed by entry {state.closed.n}, and nothing comes after that")
     branch = state.branches.get(transaction.branch)
     if branch is None:
         raise Corrupt(f"branch {transaction.branch!r} does not exist")
@@ -130,6 +143,7 @@ def fold_transaction(state: PoolState, n: int, place: int, transaction: Transact
         raise Corrupt(f"branch {transaction.branch!r} is at {branch.tip}, not at {transaction.parent}")
     snapshot, schemas, sources = branch.snapshot, state.schemas, state.sources
     own_schemas, tombstones, replaced = state.own_schemas, branch.tombstones, branch.replaced
+    closed = None
     seq = sequence(n, place)
     for action in transaction.actions:
         match action:
@@ -162,12 +176,20 @@ def fold_transaction(state: PoolState, n: int, place: int, transaction: Transact
                     if sources.get((transaction.branch, source.uri)) == source:
                         raise Corrupt(f"source {source.uri}: taken in before")
                     sources = sources.insert((transaction.branch, source.uri), source)
+            case Close():
+                closed = Closing(n, transaction.time, transaction.author)
     tokens = state.tokens
     if transaction.token:
         tokens = tokens.insert(transaction.token, remembered(n, transaction))
     branches = state.branches.insert(transaction.branch, BranchState(n, snapshot, tombstones, replaced))
     return replace(
-        state, branches=branches, schemas=schemas, own_schemas=own_schemas, sources=sources, tokens=tokens
+        state,
+        branches=branches,
+        schemas=schemas,
+        own_schemas=own_schemas,
+        sources=sources,
+        tokens=tokens,
+        closed=closed,
     )
 
 

@@ -133,7 +133,13 @@ class Consume(msgspec.Struct, frozen=True, tag="consume"):
     sources: tuple[Source, ...]
 
 
-Action = AddObject | RemoveReference | MarkApplied | AddTombstone | RemoveTombstone | SetSchema | Consume
+class Close(msgspec.Struct, frozen=True, tag="close"):
+    """The pool is dropped: no transaction comes after this one."""
+
+
+Action = (
+    AddObject | RemoveReference | MarkApplied | AddTombstone | RemoveTombstone | SetSchema | Consume | Close
+)
 
 
 class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -38,6 +38,7 @@ from lake_core.objects.write import write_object
 from lake_core.records import (
     AddObject,
     AddTombstone,
+    Close,
     Column,
     ConfigurePool,
     Consume,
@@ -123,6 +124,11 @@ DELETING_ENTRY = Entry(
     ),
 )
 
+CLOSING_ENTRY = Entry(
+    an_id(16),
+    (transaction(Close(), id=an_id(16), parent=3, base=3, time=1_700_000_000_000_000, message="drop"),),
+)
+
 POOLS_ENTRY = PoolsEntry(
     an_id(1),
     1_700_000_000_123_456,
@@ -149,6 +155,12 @@ def test_a_journal_entry_that_deletes() -> None:
     codec = Codec(Entry)
     assert codec.decode(golden("deleting_entry.hex"), name="entry") == DELETING_ENTRY
     assert codec.encode(DELETING_ENTRY).hex() == golden("deleting_entry.hex").hex()
+
+
+def test_a_journal_entry_that_ends_the_history_of_a_dropped_pool() -> None:
+    codec = Codec(Entry)
+    assert codec.decode(golden("closing_entry.hex"), name="entry") == CLOSING_ENTRY
+    assert codec.encode(CLOSING_ENTRY).hex() == golden("closing_entry.hex").hex()
 
 
 def test_an_entry_of_the_journal_of_pools() -> None:
@@ -362,6 +374,11 @@ def pool_history(store: MemoryStore) -> History:
     return history
 
 
+def closed_history(store: MemoryStore) -> History:
+    store.create(naming.entry("p/journal", 4), Codec(Entry).encode(CLOSING_ENTRY))
+    return pool_history(store)
+
+
 def pools(store: MemoryStore) -> Catalog:
     catalog = Catalog(Context(store, "", fixed_ids(), "vera"))
     store.create(naming.entry("pools", 1), Codec(PoolsEntry).encode(POOLS_ENTRY))
@@ -370,6 +387,7 @@ def pools(store: MemoryStore) -> Catalog:
 
 CHECKPOINTS: dict[str, Callable[[MemoryStore], History | Catalog]] = {
     "checkpoint": pool_history,
+    "closed_checkpoint": closed_history,
     "pools_checkpoint": pools,
 }
 
@@ -423,6 +441,7 @@ def test_a_stored_checkpoint_is_read_as_what_it_was(name: str) -> None:
     assert dict(ours.sources.items()) == dict(theirs.sources.items())
     assert dict(ours.schemas) == dict(theirs.schemas)
     assert set(ours.own_schemas) == set(theirs.own_schemas)
+    assert ours.closed == theirs.closed
 
 
 def test_a_fence_says_its_number() -> None:

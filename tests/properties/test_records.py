@@ -10,6 +10,7 @@ from lake_core.keys import KeyField, PoolKey
 from lake_core.records import (
     AddObject,
     AddTombstone,
+    Close,
     Column,
     ConfigurePool,
     Consume,
@@ -63,6 +64,7 @@ ACTIONS = st.one_of(
     st.builds(RemoveTombstone, NAMES),
     st.builds(SetSchema, TEXTS, BYTES),
     st.builds(Consume, st.lists(SOURCES, max_size=3).map(tuple)),
+    st.builds(Close),
 )
 TRANSACTIONS = st.builds(
     Transaction,

@@ -15,6 +15,7 @@ from lake_core import naming
 from lake_core.catalog import Catalog
 from lake_core.commits import Draft, History
 from lake_core.commits.requests import request_of
+from lake_core.context import Context
 from lake_core.errors import (
     AlreadyExists,
     CheckpointDamaged,
@@ -27,6 +28,7 @@ from lake_core.errors import (
 )
 from lake_core.journal import Journal, purge, write_state
 from lake_core.keys.encoding import encode_value
+from lake_core.pool import Pool
 from lake_core.records import Action, AddObject, Consume, RemoveReference, Source
 from lake_core.records.codec import Codec
 from tests.fakes.records import add, an_id, draft
@@ -90,6 +92,13 @@ def _commit(world: World, history: History, one: Draft) -> bool:
             truth.refuse(one.id)
         world.count("refused")
         return True
+    except NotFound:
+        if not isinstance(truth, PoolTruth) or not truth.closed:
+            raise
+        if not was_unknown:
+            truth.refuse(one.id)
+        world.count("refused by a dropped pool")
+        return True
     except Unavailable:
         if not was_unknown:
             truth.refuse(one.id)
@@ -108,6 +117,23 @@ def _commit(world: World, history: History, one: Draft) -> bool:
     if isinstance(truth, PoolTruth) and truth.keeps_tokens and not was_unknown:
         truth.refuse(one.id)
     return True
+
+
+def dropper(world: World) -> None:
+    """Drops the pool: one transaction that ends its history."""
+    pool = Pool(
+        Context(world.store, "", NumberedIds(world, world.clock()), "test"),  # type: ignore[arg-type]
+        world.pool("p"),
+        world.history(),
+    )
+    for _ in range(world.chance.randint(0, 200)):
+        world.scheduler.pause()
+    with contextlib.suppress(OutcomeUnknown, Unavailable):
+        pool.close()
+        assert isinstance(world.truth, PoolTruth)
+        if not world.truth.closed:
+            raise Violation("the pool was said to be closed, and is not")
+        world.count("closed")
 
 
 @dataclass
@@ -153,7 +179,7 @@ def _change(world: World, catalog: Catalog, name: str, other: str) -> int:
         case 1:
             return catalog.configure(name, {"description": str(world.number())})
         case 2:
-            return catalog.drop(name)
+            return catalog.drop(catalog.load().state.named(name).id)
         case _:
             return catalog.create(world.pool(name))
 

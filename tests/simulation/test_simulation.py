@@ -82,6 +82,19 @@ def test_what_once_could_fail_does_not(seed: int) -> None:
     simulate(seed)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 600, CHUNK))
+def test_nothing_is_committed_to_a_pool_that_was_dropped_while_others_hold_it(first: int) -> None:
+    assert list(failing_seeds(range(first, first + CHUNK), drops=True)) == []
+
+
+def test_a_pool_is_dropped_before_between_and_after_the_work_of_those_who_hold_it() -> None:
+    seen: set[str] = set()
+    for seed in range(20):
+        seen |= {what for what, times in simulate(seed, drops=True).items() if times}
+    assert {"closed", "committed", "refused by a dropped pool"} <= seen
+
+
 def test_a_seed_is_replayed_exactly() -> None:
     assert [simulate(seed) for seed in range(7)] == [simulate(seed) for seed in range(7)]
 

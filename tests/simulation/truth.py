@@ -22,7 +22,7 @@ from typing import Any
 from lake_core import naming
 from lake_core.catalog.state import PoolsState, fold_pools
 from lake_core.commits import PoolState
-from lake_core.records import AddObject, Entry, PoolsEntry, RemoveReference, Transaction
+from lake_core.records import AddObject, Close, Entry, PoolsEntry, RemoveReference, Transaction
 from lake_core.records.codec import Codec
 
 
@@ -132,6 +132,7 @@ class PoolTruth(Truth):
     keeps_tokens: bool = True
     objects: list[frozenset[str]] = field(default_factory=lambda: [frozenset()])
     tokens: set[str] = field(default_factory=set)
+    closed: int = 0
 
     def ids_of(self, entry: Entry) -> tuple[str, ...]:
         return tuple(t.id for t in entry.transactions)
@@ -139,6 +140,12 @@ class PoolTruth(Truth):
     def fold(self, n: int, entry: Entry) -> None:
         held = set(self.objects[-1])
         for transaction in entry.transactions:
+            if self.closed:
+                raise Violation(
+                    f"{transaction.id} is committed as {n}, the pool was dropped by {self.closed}"
+                )
+            if any(isinstance(action, Close) for action in transaction.actions):
+                self.closed = n
             if transaction.token and transaction.token in self.tokens and self.keeps_tokens:
                 raise Violation(f"token {transaction.token!r} is in the history twice, again in {n}")
             self.tokens.add(transaction.token)
@@ -152,6 +159,11 @@ class PoolTruth(Truth):
             raise Violation(f"the state after {n} has other objects: {sorted(found ^ self.objects[n])}")
         if branch.tip != n:
             raise Violation(f"the tip of main after {n} is {branch.tip}")
+        closed = state.closed.n if state.closed else 0
+        if closed != (self.closed if self.closed <= n else 0):
+            raise Violation(
+                f"the state after {n} says that the pool was closed by {closed}, not {self.closed}"
+            )
 
 
 def _after(held: set[str], transaction: Transaction) -> set[str]:

@@ -13,7 +13,7 @@ from lake_core.catalog import Catalog
 from lake_core.checkpoints import read, write
 from lake_core.commits import History, attempt
 from lake_core.context import Context
-from lake_core.errors import LakeError
+from lake_core.errors import LakeError, NotFound
 from lake_core.journal import Retry, recent
 from lake_core.journal.reader import LARGEST_WINDOW
 from lake_core.keys import PoolKey
@@ -36,10 +36,12 @@ class World:
     """All of one simulation.
 
     `generation` is how long ids are remembered, small so that it matters; so are the row groups of checkpoints, and
-    none is kept in memory; and a writer asks others after its first lost race.
+    none is kept in memory; and a writer asks others after its first lost race.  `drops`: the pool is dropped while
+    others hold it.
     """
 
     seed: int
+    drops: bool = False
     generation: int = 8
     chance: random.Random = field(init=False)
     truth: Truth = field(init=False)
@@ -55,7 +57,7 @@ class World:
         self.chance = random.Random(self.seed)
         if self.chance.random() < 0.3:
             self.token_keep = self.chance.choice((0.0, 100.0))
-        if self.chance.random() < 0.2:
+        if self.chance.random() < 0.2 and not self.drops:
             self.truth = ListTruth(naming.POOLS_JOURNAL)
         else:
             self.truth = PoolTruth(naming.pool_journal(POOL), keeps_tokens=self.token_keep == FOR_EVER)
@@ -88,6 +90,8 @@ class World:
                 self._start(f"reader {number}", actors.reader)
             if self.chance.random() < 0.3:
                 self._start("vandal", actors.vandal)
+            if self.drops:
+                self._start("dropper", actors.dropper)
             self._start("reaper", actors.reaper)
             self.scheduler.run()
             self._afterwards()
@@ -169,8 +173,13 @@ class World:
             ids = actors.NumberedIds(self, self.clock())
             n = self.catalog(ids).create(self.pool("one-more"))
             self.truth.acknowledge(ids.last, n)
-        else:
+            return
+        try:
             landed = self.history().commit(draft(number, add(number)))
+        except NotFound:
+            if not (isinstance(self.truth, PoolTruth) and self.truth.closed):
+                raise
+        else:
             self.truth.acknowledge(landed.id, landed.n)
 
     def count(self, what: str, times: int = 1) -> None:
@@ -194,12 +203,12 @@ def simulate(seed: int, **settings: int) -> dict[str, int]:
     return world.outcomes
 
 
-def failing_seeds(seeds: range, *, enough: int = 1) -> Iterator[tuple[int, str]]:
+def failing_seeds(seeds: range, *, enough: int = 1, **settings: int) -> Iterator[tuple[int, str]]:
     """Seeds that fail, and how, up to `enough` of them."""
     found = 0
     for seed in seeds:
         try:
-            simulate(seed)
+            simulate(seed, **settings)
         except Violation as violation:
             yield seed, str(violation)
             found += 1

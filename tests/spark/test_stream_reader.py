@@ -235,7 +235,7 @@ def test_a_first_batch_that_is_run_again_begins_where_it_was_planned_to(five: La
 def test_another_pool_of_the_same_name_is_not_followed(five: Landing) -> None:
     stream = reader(five)
     end = stream.latestOffset(stream.initialOffset(), ReadAllAvailable())
-    five.lake.catalog.drop("p")
+    five.lake.drop_pool("p")
     five.pool()
     commit(five, [1])
     with pytest.raises(InvalidInput, match="another of that name"):

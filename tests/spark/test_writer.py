@@ -213,7 +213,7 @@ def test_a_pool_that_was_made_anew_meanwhile_gets_nothing(spark: Any, landing: L
     writer = LakeWriter({"lake": landing.uri, "path": "p"}, StructType().add("k", "long"), overwrite=False)
     assert writer._work is not None
     messages = [Written(0, writer._work.job)]
-    landing.lake.catalog.drop("p")
+    landing.lake.drop_pool("p")
     landing.pool()
     committing = LakeWriter(
         {"lake": landing.uri, "path": "p"}, StructType().add("k", "long"), overwrite=False

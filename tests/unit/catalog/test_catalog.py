@@ -93,13 +93,21 @@ def test_a_rename_to_a_taken_or_impossible_name_is_refused(store: ScriptedStore)
 def test_a_dropped_name_is_free_again(store: ScriptedStore) -> None:
     ours = catalog(store)
     ours.create(pool(1, "a"))
-    ours.drop("a")
+    ours.drop(an_id(1))
     assert names(store) == {}
     ours.create(pool(2, "a"))
     assert names(store) == {"a": an_id(2)}
-    ours.drop("a")
-    with pytest.raises(NotFound):
-        ours.drop("a")
+    with pytest.raises(NotFound, match="dropped by somebody else meanwhile"):
+        ours.drop(an_id(1))
+    assert names(store) == {"a": an_id(2)}
+
+
+def test_a_pool_is_dropped_whatever_its_name_became_meanwhile(store: ScriptedStore) -> None:
+    ours = catalog(store)
+    ours.create(pool(1, "a"))
+    store.on("create", "2.txn", before=lambda: catalog(store.behind, 1_700_000_001.0).rename("a", "b"))
+    ours.drop(an_id(1))
+    assert names(store) == {}
 
 
 def test_settings_change_one_by_one_and_an_empty_value_goes_back_to_the_default(store: ScriptedStore) -> None:

@@ -196,6 +196,19 @@ def test_tokens_are_forgotten_by_the_policy_of_the_pool(lake: Lake, clock: Clock
     assert again(lake).pool("p").history.remembered("t") is None
 
 
+def test_a_process_that_runs_on_forgets_tokens_by_the_policy_that_the_pool_has_now(
+    lake: Lake, clock: Clock
+) -> None:
+    commit(lake, 1, token="t")
+    again(lake).catalog.configure("p", {"token.keep": "1h"})
+    write_checkpoint(lake, "p", now=clock.now + 3601)
+    assert again(lake).pool("p").history.remembered("t") is None
+    commit(lake, 2, token="u")
+    again(lake).catalog.configure("p", {"token.keep": "2h"})
+    write_checkpoint(lake, "p", now=clock.now + 3601)
+    assert again(lake).pool("p").history.remembered("u") is not None
+
+
 # ---------------------------------------------------------------- purge
 
 
