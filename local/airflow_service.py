@@ -16,10 +16,22 @@ from local.ports import LOOPBACK
 
 NAME = "airflow"
 USUAL_PORT = 18080
-HEALTHY_WITHIN = 240.0
-"""Seconds; a first start, which makes the database, takes about half a minute on two cores."""
+HEALTHY_WITHIN = 600.0
+"""Seconds; a first start, which makes the database, takes about half a minute on two idle cores, and minutes on
+busy ones.  Airflow ending by itself is noticed at once."""
 COMMAND = (sys.executable, "-m", "local.airflow_standalone")
 COMPONENTS = ("metadatabase", "scheduler", "triggerer", "dag_processor")
+
+OUTLASTING_A_COLD_START = {
+    "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
+    "AIRFLOW__WORKERS__EXECUTION_API_RETRIES": "12",
+    "AIRFLOW__WORKERS__EXECUTION_API_RETRY_WAIT_MAX": "15",
+    "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "120",
+    "AIRFLOW__DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": "180",
+    "AIRFLOW__DAG_PROCESSOR__STALE_DAG_THRESHOLD": "180",
+}
+"""Airflow's own limits suit warm servers and idle machines: a task waits 5 s for an answer of the API, five times,
+and a DAG file has 30 s.  The API needs 7 s of processor time for its first answer to a task."""
 
 
 def url(port: int) -> str:
@@ -46,14 +58,20 @@ def settings(
         "AIRFLOW__API__BASE_URL": api,
         "AIRFLOW__API__WORKERS": "1",
         "AIRFLOW__API_AUTH__JWT_SECRET": credentials.jwt_secret,
+        **OUTLASTING_A_COLD_START,
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}?timeout=60",
         "AIRFLOW__DATABASE__LOAD_DEFAULT_CONNECTIONS": "False",
     }
 
 
 def is_healthy(api: AirflowApi) -> bool:
-    """Whether every component has been seen alive a moment ago."""
+    """Whether every component has been seen alive a moment ago, and the API answers tasks.
+
+    Airflow builds the API for tasks at its first request, and answers nothing else meanwhile: asking for it here
+    keeps that out of the first task.
+    """
     try:
+        api.wake_task_api()
         health = api.health()
     except ApiError:
         return False

@@ -1,7 +1,12 @@
 """A small client of Airflow's REST API: log in, trigger a run, wait for it, look at what it did.
 
 For the demo and the tests.  Only the standard library; proxies of the environment are not used, since it
-talks to this machine.  Every wait is bounded."""
+talks to this machine.
+
+Airflow's API server does nothing else while it builds its routes, and a busy machine makes that long; its
+database, if SQLite, is busy at times.  So a request that was not answered, or found the database busy, is
+repeated until the deadline of the step that it is part of (`within`), and never longer.  Every request here may
+be repeated: a new run is named by the client, so a repeated one is refused, not run twice."""
 
 from __future__ import annotations
 
@@ -10,16 +15,23 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.client import HTTPException
 from typing import Any
 
 from local.errors import LocalError
 
 Json = dict[str, Any]
 FINISHED = ("success", "failed")
-REQUEST_SECONDS = 30.0
+PATIENCE_SECONDS = 180.0
+"""How long a request is repeated, in a step that sets no deadline (`within`)."""
+TRY_SECONDS = 30.0
+"""How long one try of a request waits for its answer."""
 POLL_SECONDS = 0.5
-BUSY_TRIES = 5
+SHORTEST_TRY_SECONDS = 1.0
+UNAUTHORIZED, NOT_FOUND, CONFLICT, SERVER_ERROR = 401, 404, 409, 500
 
 
 class ApiError(LocalError):
@@ -31,44 +43,82 @@ class ApiError(LocalError):
 
 
 class AirflowApi:
-    """Airflow's API v2 as one user, logged in at the first request that needs it."""
+    """Airflow's API v2 as one user, logged in once, at the first request that needs it.
 
-    def __init__(self, url: str, *, user: str, password: str) -> None:
+    `check` is called before a request is repeated; it raises LocalError if Airflow has ended.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        user: str,
+        password: str,
+        check: Callable[[], None] = lambda: None,
+        patience: float = PATIENCE_SECONDS,
+        try_seconds: float = TRY_SECONDS,
+    ) -> None:
         self.url = url
         self._user = user
         self._password = password
+        self._check = check
+        self._patience = patience
+        self._try_seconds = try_seconds
+        self._deadline: float | None = None
         self._token: str | None = None
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     # --- requests
 
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """The requests of the block are repeated until `seconds` are over, counted from its begin."""
+        outer = self._deadline
+        deadline = time.monotonic() + seconds
+        self._deadline = deadline if outer is None else min(outer, deadline)
+        try:
+            yield
+        finally:
+            self._deadline = outer
+
     def request(
         self, method: str, path: str, *, body: Json | None = None, query: Mapping[str, Any] | None = None
     ) -> Json:
-        """One request below /api/v2, authenticated; the JSON of the answer.
-
-        A request that may be repeated is, where Airflow's database was busy (sqlite gives up after a while).
-        """
-        for _ in range(BUSY_TRIES if method in ("GET", "PATCH") else 0):
-            try:
-                return self._authenticated(method, path, body=body, query=query)
-            except ApiError as problem:
-                if problem.status != 500:
-                    raise
-                time.sleep(POLL_SECONDS)
-        return self._authenticated(method, path, body=body, query=query)
-
-    def _authenticated(
-        self, method: str, path: str, *, body: Json | None, query: Mapping[str, Any] | None
-    ) -> Json:
+        """One request below /api/v2, authenticated; the JSON of the answer.  It must bear repeating."""
         target = f"/api/v2/{path}" + (f"?{urllib.parse.urlencode(query, doseq=True)}" if query else "")
+        if self._deadline is None:
+            with self.within(self._patience):
+                return self._repeated(method, target, body=body)
+        return self._repeated(method, target, body=body)
+
+    def _repeated(self, method: str, target: str, *, body: Json | None) -> Json:
+        begun = time.monotonic()
+        while True:  # until Airflow answers or the deadline is over
+            try:
+                return self._authenticated(method, target, body=body)
+            except ApiError as problem:
+                if problem.status is not None and problem.status < SERVER_ERROR:
+                    raise
+                self._check()
+                if self._left() <= 0:
+                    waited = time.monotonic() - begun
+                    raise ApiError(
+                        f"{problem}; gave up after {waited:.0f} s", status=problem.status
+                    ) from None
+            time.sleep(POLL_SECONDS)
+
+    def _left(self) -> float:
+        """Seconds until the deadline."""
+        return float("inf") if self._deadline is None else self._deadline - time.monotonic()
+
+    def _authenticated(self, method: str, target: str, *, body: Json | None) -> Json:
         fresh = self._token is None
         if self._token is None:
             self._token = self._log_in()
         try:
             return self._send(method, target, body=body, token=self._token)
         except ApiError as problem:
-            if problem.status != 401 or fresh:
+            if problem.status != UNAUTHORIZED or fresh:
                 raise
         self._token = self._log_in()  # the token had expired
         return self._send(method, target, body=body, token=self._token)
@@ -77,8 +127,12 @@ class AirflowApi:
         return self.request("GET", path, query=query)
 
     def health(self) -> Json:
-        """What the components say of themselves; needs no login."""
+        """What the components say of themselves, asked once; needs no login."""
         return self._send("GET", "/api/v2/monitor/health")
+
+    def wake_task_api(self) -> None:
+        """Asks once for the health of the API that tasks use, which Airflow builds at the first request."""
+        self._send("GET", "/execution/health")
 
     def version(self) -> str:
         return str(self.get("version")["version"])
@@ -101,12 +155,12 @@ class AirflowApi:
             try:
                 self.get(f"dags/{_quoted(dag_id)}")
             except ApiError as problem:
-                if problem.status == 404:
+                if problem.status == NOT_FOUND:
                     return False
                 raise
             return True
 
-        if not _await(is_known, seconds=seconds):
+        if not self._await(is_known, seconds=seconds):
             broken = "; ".join(self.import_errors()) or "none"
             raise LocalError(
                 f"Airflow does not know the DAG {dag_id} after {seconds:.0f} s (files with errors: {broken})"
@@ -124,10 +178,27 @@ class AirflowApi:
         run_id: str | None = None,
     ) -> str:
         """A new run of the DAG; its id.  (Runs of a paused DAG wait until it is not paused.)"""
-        body: Json = {"logical_date": logical_date, "conf": conf or {}}
-        if run_id is not None:
-            body["dag_run_id"] = run_id
-        return str(self.request("POST", f"dags/{_quoted(dag_id)}/dagRuns", body=body)["dag_run_id"])
+        if run_id is None:
+            run_id = f"manual__{uuid.uuid4()}"
+        elif self._has_run(dag_id, run_id):
+            raise LocalError(f"{dag_id} has a run {run_id} already: choose another run_id")
+        body: Json = {"dag_run_id": run_id, "logical_date": logical_date, "conf": conf or {}}
+        try:
+            self.request("POST", f"dags/{_quoted(dag_id)}/dagRuns", body=body)
+        except ApiError as problem:
+            # An earlier try of this request may have made the run without our hearing of it.
+            if problem.status != CONFLICT or not self._has_run(dag_id, run_id):
+                raise
+        return run_id
+
+    def _has_run(self, dag_id: str, run_id: str) -> bool:
+        try:
+            self.run(dag_id, run_id)
+        except ApiError as problem:
+            if problem.status == NOT_FOUND:
+                return False
+            raise
+        return True
 
     def run(self, dag_id: str, run_id: str) -> Json:
         return self.get(_run_path(dag_id, run_id))
@@ -138,16 +209,25 @@ class AirflowApi:
             self.get(f"dags/{_quoted(dag_id)}/dagRuns", limit=1000, order_by="-run_after")["dag_runs"]
         )
 
-    def wait(self, dag_id: str, run_id: str, *, seconds: float = 300.0) -> str:
-        """The state in which the run finished: `success` or `failed`."""
+    def wait(
+        self,
+        dag_id: str,
+        run_id: str,
+        *,
+        seconds: float = 300.0,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> str:
+        """The state in which the run finished: `success` or `failed`; `meanwhile` is called while it has not."""
         state = ""
 
         def is_finished() -> bool:
             nonlocal state
             state = str(self.run(dag_id, run_id)["state"])
+            if state not in FINISHED:
+                meanwhile()
             return state in FINISHED
 
-        if not _await(is_finished, seconds=seconds):
+        if not self._await(is_finished, seconds=seconds):
             where = self.run_url(dag_id, run_id)
             raise LocalError(f"the run {run_id} of {dag_id} is {state} after {seconds:.0f} s; see {where}")
         return state
@@ -179,6 +259,15 @@ class AirflowApi:
 
     # --- the wire
 
+    def _await(self, condition: Callable[[], bool], *, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        with self.within(seconds):
+            while not condition():
+                if time.monotonic() >= deadline:
+                    return False
+                time.sleep(POLL_SECONDS)
+        return True
+
     def _log_in(self) -> str:
         answer = self._send("POST", "/auth/token", body={"username": self._user, "password": self._password})
         return str(answer["access_token"])
@@ -191,18 +280,18 @@ class AirflowApi:
             headers["Authorization"] = f"Bearer {token}"
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + target, data=data, headers=headers, method=method)
+        timeout = min(self._try_seconds, max(self._left(), SHORTEST_TRY_SECONDS))
         try:
-            with self._opener.open(request, timeout=REQUEST_SECONDS) as answer:
-                text = answer.read()
+            with self._opener.open(request, timeout=timeout) as answer:
+                found: Json = json.loads(answer.read() or b"{}")
+                return found
         except urllib.error.HTTPError as problem:
             said = problem.read().decode(errors="replace")[:500]
             raise ApiError(
                 f"{method} {self.url}{target}: {problem.code} {said}", status=problem.code
             ) from None
-        except OSError as problem:
+        except (OSError, HTTPException, ValueError) as problem:
             raise ApiError(f"{method} {self.url}{target}: no answer ({problem})", status=None) from None
-        found: Json = json.loads(text) if text else {}
-        return found
 
 
 def _quoted(part: str) -> str:
@@ -211,12 +300,3 @@ def _quoted(part: str) -> str:
 
 def _run_path(dag_id: str, run_id: str) -> str:
     return f"dags/{_quoted(dag_id)}/dagRuns/{_quoted(run_id)}"
-
-
-def _await(condition: Callable[[], bool], *, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(POLL_SECONDS)
-    return True

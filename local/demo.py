@@ -3,11 +3,13 @@
 Starts Airflow and Spark Connect, makes a lake and a pool, lands files, lets the ingest agent take them in over
 several runs, asks a question, and shows the pool's layout and what each step took; then stops what it
 started.  The data are the flights of `local.flights`, or one's own files (`--data`, `--key`).  Everything is
-kept below .run/demo, made anew each time; progress goes to standard error, the result to standard output."""
+kept below .run/demo, and made anew each time: the lake, and Airflow's database too, since Airflow would go on with
+the runs of a demo that failed.  Progress goes to standard error, the result to standard output."""
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import glob
 import os
 import shutil
@@ -28,13 +30,16 @@ from lake_core.pool import Pool
 from lake_core.query import query
 from lake_core.scan.plan import overlapping
 from lake_core.wording import human_size
-from local import flights
+from local import airflow_service, flights
+from local.api import AirflowApi
 from local.errors import LocalError
 from local.progress import Display, display
-from local.services import RUN_DIR, Services
+from local.services import RUN_DIR, Services, stop_all
 
 DAG = "lake_ingest"
-RUN_SECONDS = 600.0
+DAG_SECONDS = 300.0
+RUN_SECONDS = 900.0
+KEPT = "kept"
 PARTS = 4
 FLIGHTS_QUESTION = """
 SELECT carrier, count(*) AS flights, count(*) FILTER (dep_time IS NULL) AS cancelled,
@@ -102,8 +107,39 @@ def main() -> int:
 
 def demonstrate(run_dir: Path, *, data: str | None, key: str | None) -> int:
     """The whole demo; 0, or 1 where records are missing."""
-    kept = run_dir / "kept"
-    shutil.rmtree(kept, ignore_errors=True)
+    with alone(run_dir):
+        return demonstrate_alone(run_dir, data=data, key=key)
+
+
+@contextmanager
+def alone(run_dir: Path) -> Iterator[None]:
+    """While the block runs, no other demo uses the run directory.  Raises LocalError if one does already, or if the
+    folder is somebody else's."""
+    lock = run_dir / "demo.lock"
+    if run_dir.exists() and any(run_dir.iterdir()) and not (lock.exists() or (run_dir / KEPT).exists()):
+        raise LocalError(
+            f"{run_dir} is not a demo's, and what is in it would be removed: name another folder"
+        )
+    run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with lock.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LocalError(f"another demo is running in {run_dir}: wait for its end, or stop it") from None
+        yield
+
+
+def forget(run_dir: Path) -> None:
+    """Ends and removes what an earlier demo left: services, Airflow's database, the lake."""
+    stop_all(run_dir, silent=True)
+    for left in (run_dir / airflow_service.NAME, run_dir / KEPT):
+        if left.exists():
+            shutil.rmtree(left)
+
+
+def demonstrate_alone(run_dir: Path, *, data: str | None, key: str | None) -> int:
+    forget(run_dir)
+    kept = run_dir / KEPT
     kept.mkdir(parents=True)
     lake = Lake.create(str(kept / "lake"))
     dataset = own_files(data, key) if data and key else year_of_flights(kept / "landing")
@@ -113,7 +149,7 @@ def demonstrate(run_dir: Path, *, data: str | None, key: str | None) -> int:
     begun = time.monotonic()
     try:
         services.start()
-        services.api.wait_for_dag(DAG)
+        services.api.wait_for_dag(DAG, seconds=DAG_SECONDS)
         services.api.set_paused(DAG, False)
         steps.taken.append(("start Airflow and Spark", time.monotonic() - begun))
         with steps.shown:
@@ -121,9 +157,10 @@ def demonstrate(run_dir: Path, *, data: str | None, key: str | None) -> int:
                 with steps.step(f"run {number}", "landing files") as tell:
                     landed = land()
                     take_in(services, pool.name, tell, landed)
-            with steps.step("query", "asking"):
+            with steps.step("query", "asking") as tell:
                 reader = query(lake, dataset.question)
                 answer = [pa.Table.from_batches([batch]) for batch in reader]
+                tell("answered")
         schema = reader.schema
     finally:
         begun = time.monotonic()
@@ -172,32 +209,32 @@ def own_files(data: str, key: str) -> Dataset:
 
 def take_in(services: Services, pool: str, tell: Callable[[str], None], landed: str) -> None:
     """One run of the ingest agent, waited for; raises LocalError where it fails."""
-    run_id = services.api.trigger(DAG, conf={"pools": [pool], "wait": False})
-    deadline = time.monotonic() + RUN_SECONDS
-    while (state := services.api.run(DAG, run_id)["state"]) not in ("success", "failed"):
-        batches = [t for t in services.api.tasks(DAG, run_id) if t["task_id"] == "take_in"]
-        done = sum(t["state"] == "success" for t in batches)
-        tell(
-            f"{landed}; "
-            + (f"{done} of {len(batches)} batches committed" if done else "the agent is at work")
-        )
-        if time.monotonic() > deadline:
-            raise LocalError(f"the run {run_id} is {state} after {RUN_SECONDS:.0f} s")
-        time.sleep(0.5)
-    if state == "failed":
-        failed = next((t for t in services.api.tasks(DAG, run_id) if t["state"] == "failed"), None)
-        if failed is None:
-            raise LocalError(f"the run {run_id} failed before its first task")
-        log = services.api.log(
-            DAG, run_id, failed["task_id"], attempt=failed["try_number"], map_index=failed["map_index"]
-        )
-        raise LocalError(
-            f"the run {run_id} failed in {failed['task_id']}; the end of its log:\n{log[-2000:]}"
-        )
-    totals = services.api.xcom(DAG, run_id, "report")
+    api = services.api
+
+    def tell_how_far(run_id: str) -> None:
+        batches = [task for task in api.tasks(DAG, run_id) if task["task_id"] == "take_in"]
+        done = sum(task["state"] == "success" for task in batches)
+        waiting = f"{done} of {len(batches)} batches committed" if done else "waiting for the ingest agent"
+        tell(f"{landed}; {waiting}")
+
+    with api.within(RUN_SECONDS):
+        run_id = api.trigger(DAG, conf={"pools": [pool], "wait": False})
+        state = api.wait(DAG, run_id, seconds=RUN_SECONDS, meanwhile=partial(tell_how_far, run_id))
+        if state == "failed":
+            raise LocalError(why_failed(api, run_id))
+        totals = api.xcom(DAG, run_id, "report")
     tell(
         f"{landed}; {totals['batches']} batches, {totals['records']:,} records in {totals['objects']} objects"
     )
+
+
+def why_failed(api: AirflowApi, run_id: str) -> str:
+    """The task that failed, the end of its log, and where to see more."""
+    failed = next((task for task in api.tasks(DAG, run_id) if task["state"] == "failed"), None)
+    if failed is None:
+        return f"the run {run_id} failed before its first task"
+    log = api.log(DAG, run_id, failed["task_id"], attempt=failed["try_number"], map_index=failed["map_index"])
+    return f"the run {run_id} failed in {failed['task_id']}; the end of its log:\n{log[-2000:]}"
 
 
 def show(pool: Pool, dataset: Dataset, answer: list[pa.Table], schema: pa.Schema, steps: Steps) -> None:

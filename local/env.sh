@@ -8,8 +8,12 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-fail() {
+say() {
     printf 'env: %s\n' "$*" >&2
+}
+
+fail() {
+    say "$@"
     exit 1
 }
 
@@ -50,7 +54,7 @@ if ! is_new_enough .venv/bin/python || [ "$place" != "$(pwd -P)" ]; then
         fail ".venv is in the way: it is not a Python environment; move it away"
     fi
     rm -rf .venv
-    printf 'env: making .venv for %s (about 1 GB; a minute or two)\n' "$("$python" -V)" >&2
+    say "making .venv for $("$python" -V)"
     if [ -n "$uv" ]; then
         uv venv --quiet --python "$python" .venv || fail "uv could not make .venv"
     elif ! said=$("$python" -m venv .venv 2>&1); then
@@ -64,6 +68,7 @@ if [ -z "$uv" ]; then
     uv=.venv/bin/uv
     if ! "$uv" --version >/dev/null 2>&1; then
         .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null 2>&1 || true
+        say "fetching uv, which installs the packages"
         .venv/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.8 ||
             fail "uv could not be fetched: is a package registry in reach?"
     fi
@@ -78,9 +83,19 @@ if [ -z "$uv" ]; then
 fi
 
 # --- what requirements.txt pins, and the project
+begun=$(date +%s)
+if [ -f "$stamp" ]; then
+    say "what .venv is made of has changed: completing it"
+else
+    say "installing the packages of requirements.txt into .venv (about 2 GB; two to four minutes)"
+fi
 rm -f "$stamp"
+# On a terminal uv shows how far it is; a log is spared that.
+quiet=--quiet
+[ ! -t 2 ] || quiet=
 # Compiled at once: where PYTHONDONTWRITEBYTECODE is set (many containers do), each of the many processes of Airflow
 # and Spark would else compile all that it imports again.
-"$uv" pip install --quiet --compile-bytecode --python .venv/bin/python -r requirements.txt --editable . ||
+"$uv" pip install $quiet --compile-bytecode --python .venv/bin/python -r requirements.txt --editable . ||
     fail "the packages of requirements.txt could not be installed (see above); run make again to go on"
 printf '%s\n' "$hash" >"$stamp"
+say "done, in $(($(date +%s) - begun)) s"

@@ -23,6 +23,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -75,6 +76,7 @@ class Services:
         self._ours: dict[str, subprocess.Popen[bytes]] = {}
         self._credentials: credentials.Credentials | None = None
         self._java: java.Java | None = None
+        self._api: AirflowApi | None = None
 
     # --- life
 
@@ -107,6 +109,7 @@ class Services:
                 self._stop(shown)
 
     def _stop(self, shown: Display) -> None:
+        self._api = None
         # Airflow first: its tasks use Spark.
         for name in [name for name in NAMES if name in self._ours]:
             shown.begin(name, "stopping")
@@ -143,8 +146,13 @@ class Services:
 
     @property
     def api(self) -> AirflowApi:
-        """A client of Airflow's REST API, as the administrator."""
-        return AirflowApi(self.airflow_url, user=self.user, password=self.password)
+        """The client of Airflow's REST API, as the administrator: one, so that it logs in once."""
+        started = self._started(airflow_service.NAME)
+        if self._api is None:
+            self._api = AirflowApi(
+                self.airflow_url, user=self.user, password=self.password, check=partial(check_alive, started)
+            )
+        return self._api
 
     @property
     def environ(self) -> dict[str, str]:
@@ -317,8 +325,7 @@ class Services:
         while waiting:
             for name in list(waiting):
                 started = self._up[name]
-                if not processes.is_alive(started.keeper):
-                    raise LocalError(f"{name} ended while it was starting; {end_of_log(started)}")
+                check_alive(started, when=" while it was starting")
                 if is_healthy(started):
                     shown.end(name, "healthy")
                     waiting.remove(name)
@@ -345,6 +352,12 @@ def running(run_dir: Path, name: str) -> Started | None:
     """The service of this run directory, if its keeper is alive."""
     started = record.read(record_path(run_dir, name))
     return started if started is not None and processes.is_alive(started.keeper) else None
+
+
+def check_alive(started: Started, *, when: str = "") -> None:
+    """Raises LocalError, with the end of the log, if the service has ended."""
+    if not processes.is_alive(started.keeper):
+        raise LocalError(f"{started.service} ended{when}; {end_of_log(started)}")
 
 
 def is_healthy(started: Started) -> bool:
