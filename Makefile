@@ -3,6 +3,7 @@
 #   make demo  [DATA=files KEY=field]    the main job on a year of flights, or on your files
 #   make test                            every check and every test
 #   make up / make status / make down    Airflow and Spark Connect on this machine, left running
+#   make airflow ARGS='dags list'        an airflow command in the Airflow that make up started
 #   make test-s3                         the stores' contract on a real S3 server (installs Ceph if missing: root)
 #   make check                           lint, types, layers and the fast tests
 #   make bench [BENCH=name]              the benchmarks
@@ -14,13 +15,14 @@ PY := .venv/bin/python
 TEST_SECONDS ?= 2200
 export PYTHON
 
-# Says nothing when the command succeeds, everything when it fails.
-quietly = @said=$$($(1) 2>&1) || { status=$$?; printf '%s\n' "$$said" >&2; exit $$status; }
+# One line: what runs and, at its end, the seconds it took.  Everything that it said only when it fails.
+part = @printf '%-8s' '$(1)'; begun=$$(date +%s); said=$$($(2) 2>&1) || { status=$$?; \
+  printf 'failed\n'; printf '%s\n' "$$said" >&2; exit $$status; }; printf '%4d s\n' $$(($$(date +%s) - begun))
 # Spark needs a Java: the machine's, or one put into .venv.
 with_java = JAVA_HOME=$$($(PY) -m local.java) || exit 1; export JAVA_HOME;
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-s3 up down status check lint bench sim sim-compaction
+.PHONY: help env demo test test-s3 up down status airflow check lint bench sim sim-compaction
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -34,11 +36,13 @@ demo: env
 up down status: env
 	@$(PY) -m local $@
 
+airflow: env
+	@$(PY) -m local airflow -- $(ARGS)
+
 lint: env
-	$(call quietly,$(PY) -m ruff check .)
-	$(call quietly,$(PY) -m ruff format --check .)
-	$(call quietly,$(PY) -m mypy)
-	$(call quietly,.venv/bin/lint-imports)
+	$(call part,style,{ $(PY) -m ruff check . && $(PY) -m ruff format --check .; })
+	$(call part,types,$(PY) -m mypy)
+	$(call part,layers,.venv/bin/lint-imports)
 
 check: lint
 	@$(PY) -m pytest tests -q -m "not spark and not airflow and not slow"

@@ -1,7 +1,7 @@
-"""`python -m local up | status | down`: the services left running on this machine (make up, make down).
+"""`python -m local up | status | down | airflow`: the services left running on this machine (make up, make down).
 
 Where they are and how to come in goes to standard output, progress to standard error.  Exit status: 0 done
-(for `status`: all up), 1 not."""
+(for `status`: all up), 1 not; for `airflow ...` that of the command."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from local import airflow_service, credentials, services, spark_service
 from local.errors import LocalError
@@ -28,12 +29,18 @@ def main() -> int:
     )
     commands.add_parser("status", help="what is up")
     commands.add_parser("down", help="stop all that is up")
+    airflow = commands.add_parser(
+        "airflow", help="run an airflow command in the Airflow that is up", usage="%(prog)s COMMAND..."
+    )
+    airflow.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND", help="as in: dags list")
     args = parser.parse_args()
     try:
         if args.command == "up":
             return bring_up(args.run_dir, only=args.only, lake=args.lake)
         if args.command == "status":
             return show_status(args.run_dir)
+        if args.command == "airflow":
+            run_airflow(args.run_dir.resolve(), args.words)
         return bring_down(args.run_dir)
     except LocalError as problem:
         print(f"{args.command}: {problem}", file=sys.stderr)
@@ -69,6 +76,16 @@ def bring_down(run_dir: Path) -> int:
     return 0
 
 
+def run_airflow(run_dir: Path, words: list[str]) -> NoReturn:
+    """Becomes the `airflow` command, in the environment of the Airflow that is up: its database, DAGs and lake."""
+    started = services.running(run_dir, airflow_service.NAME)
+    if started is None:
+        raise LocalError(f"no Airflow is up in {run_dir}: start one (`make up`)")
+    arguments = words[1:] if words[:1] == ["--"] else words
+    command = [sys.executable, "-m", "airflow", *arguments]
+    os.execve(sys.executable, command, services.environ_of(started))
+
+
 def show(run_dir: Path) -> int:
     """Prints what is up, where, and how to come in; how many are healthy."""
     healthy = 0
@@ -91,7 +108,7 @@ def describe(started: Started, known: credentials.Credentials) -> list[str]:
         return [
             f"Airflow:  {airflow_service.url(started.ports['api'])}",
             f"          user {known.user}, password {known.password}",
-            f"          lake {started.lake} (make one there: lake init)",
+            f"          lake {started.lake}{'' if is_made(started.lake) else ' (make one there: lake init)'}",
             f"          log {started.log}",
             "          the agents are paused until you switch them on, in the list of DAGs",
         ]
@@ -100,6 +117,17 @@ def describe(started: Started, known: credentials.Credentials) -> list[str]:
         f"          jobs {spark_service.url(started.ports['ui'])}",
         f"          log {started.log}",
     ]
+
+
+def is_made(lake: str) -> bool:
+    """Whether there is a lake; one that is not on this machine is not looked for."""
+    from lake_core.errors import NotFound
+    from lake_core.lake import Lake
+
+    try:
+        return "://" in lake or bool(Lake.open(lake))
+    except NotFound:
+        return False
 
 
 if __name__ == "__main__":

@@ -69,8 +69,12 @@ if [ -z "$uv" ]; then
     if ! "$uv" --version >/dev/null 2>&1; then
         .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null 2>&1 || true
         say "fetching uv, which installs the packages"
-        .venv/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.8 ||
+        .venv/bin/python -m pip install --quiet --no-cache-dir --disable-pip-version-check uv==0.13.8 ||
             fail "uv could not be fetched: is a package registry in reach?"
+    fi
+    # What it downloads is kept inside .venv too, until all is installed: a run that was interrupted goes on with it.
+    if [ -z "${UV_CACHE_DIR:-}" ]; then
+        export UV_CACHE_DIR="$PWD/.venv/.downloads"
     fi
     # uv does not read pip's settings; where only those are there, they are handed on.
     index=${PIP_INDEX_URL:-$(.venv/bin/python -m pip config get global.index-url 2>/dev/null || true)}
@@ -87,7 +91,7 @@ begun=$(date +%s)
 if [ -f "$stamp" ]; then
     say "what .venv is made of has changed: completing it"
 else
-    say "installing the packages of requirements.txt into .venv (about 2 GB; two to four minutes)"
+    say "installing the packages of requirements.txt into .venv (about 2 GB, 4 GB meanwhile; two to four minutes)"
 fi
 rm -f "$stamp"
 # On a terminal uv shows how far it is; a log is spared that.
@@ -97,5 +101,6 @@ quiet=--quiet
 # and Spark would else compile all that it imports again.
 "$uv" pip install $quiet --compile-bytecode --python .venv/bin/python -r requirements.txt --editable . ||
     fail "the packages of requirements.txt could not be installed (see above); run make again to go on"
+rm -rf .venv/.downloads
 printf '%s\n' "$hash" >"$stamp"
 say "done, in $(($(date +%s) - begun)) s"

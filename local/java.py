@@ -127,9 +127,9 @@ def _install() -> None:
     beside = Path(sys.prefix) / "bin" / "uv"
     uv = str(beside) if beside.exists() else shutil.which("uv")
     if uv is not None:
-        command = [uv, "pip", "install", "--quiet", "--python", sys.executable, FROM_REGISTRY]
+        command = [uv, "pip", "install", "--quiet", "--no-cache", "--python", sys.executable, FROM_REGISTRY]
     else:
-        command = [sys.executable, "-m", "pip", "install", "--quiet", FROM_REGISTRY]
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-cache-dir", FROM_REGISTRY]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
         said = done.stderr.strip().splitlines()[-1:] if done.returncode else None

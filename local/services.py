@@ -28,6 +28,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import psutil
+
 from local import airflow_service, credentials, java, ports, processes, record, spark_service
 from local.api import AirflowApi
 from local.environ import inherited
@@ -157,8 +159,7 @@ class Services:
     @property
     def environ(self) -> dict[str, str]:
         """The environment of Airflow's tasks; an `airflow` command run in it is a command of this Airflow."""
-        ports_used = {name: started.ports for name, started in self._up.items()}
-        return self._airflow_environ(ports_used)
+        return environ_of(self._started(airflow_service.NAME))
 
     def airflow(self, args: Sequence[str], *, seconds: float = AIRFLOW_COMMAND_SECONDS) -> str:
         """Runs an `airflow` command (about five seconds each); its standard output."""
@@ -389,6 +390,15 @@ def stop_all(run_dir: Path, *, silent: bool = False) -> list[str]:
                 ended.append(name)
             record_path(run_dir, name).unlink(missing_ok=True)
     return ended
+
+
+def environ_of(started: Started) -> dict[str, str]:
+    """The environment that the service was started with."""
+    try:
+        environ = psutil.Process(started.keeper.pid).environ()
+    except psutil.Error as problem:
+        raise LocalError(f"{started.service} has ended, or is another user's ({problem})") from None
+    return {name: value for name, value in environ.items() if name != processes.MARK}
 
 
 def end_of_log(started: Started) -> str:

@@ -18,10 +18,11 @@ ROOT = Path(__file__).resolve().parents[2]
 UV = """#!/bin/sh
 [ "$1" = --version ] && { echo "uv 0"; exit 0; }
 echo "$*" >>"$UV_CALLS"
-[ -z "${UV_FAILS:-}" ] || { echo "no registry" >&2; exit 2; }
 if [ "$1" = venv ]; then
     mkdir -p .venv/bin && touch .venv/pyvenv.cfg && ln -s "$PYTHON" .venv/bin/python
+    exit
 fi
+[ -z "${UV_FAILS:-}" ] || { echo "no registry" >&2; exit 2; }
 """
 
 
@@ -104,6 +105,16 @@ def test_an_installation_that_failed_says_so_and_is_done_again(project: Project)
     assert "env: the packages of requirements.txt could not be installed" in failed.stderr
     assert project.env().returncode == 0
     assert [call.split()[0] for call in project.calls] == ["venv", "pip", "pip", "pip"]
+
+
+def test_it_says_what_takes_long_also_when_it_goes_on_with_a_half_made_environment(project: Project) -> None:
+    interrupted = project.env(UV_FAILS="1")
+    assert interrupted.returncode == 1
+    first, resumed = interrupted.stderr.splitlines(), project.env().stderr.splitlines()
+    assert first[0].startswith("env: making .venv for Python 3.")
+    for said in (first[1], resumed[0]):
+        assert said.startswith("env: installing the packages of requirements.txt into .venv (about ")
+    assert resumed[-1].startswith("env: done, in ")
 
 
 def test_a_project_that_was_moved_gets_an_environment_of_its_own(project: Project) -> None:

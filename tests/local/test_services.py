@@ -111,6 +111,12 @@ def test_nothing_is_up_in_a_new_run_directory(run_dir: Path) -> None:
     assert local(run_dir, "down").stdout == "Nothing was running.\n"
 
 
+def test_an_airflow_command_without_an_airflow_says_how_to_start_one(run_dir: Path) -> None:
+    done = local(run_dir, "airflow", "dags", "list")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"airflow: no Airflow is up in {run_dir}: start one (`make up`)\n"
+
+
 def test_credentials_are_made_once_and_are_their_owners_alone(tmp_path: Path) -> None:
     made = credentials.load_or_make(tmp_path / "c")
     assert credentials.load_or_make(tmp_path / "c") == made

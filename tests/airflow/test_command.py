@@ -1,0 +1,40 @@
+"""`make airflow ARGS=...`: the `airflow` command of the Airflow that is up, whatever it was started with."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.airflow.conftest import DAG, Agent
+
+pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.slow]
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def airflow(agent: Agent, *words: str) -> str:
+    """What the command says on standard output."""
+    done = subprocess.run(
+        [sys.executable, "-m", "local", "--run-dir", str(agent.services.run_dir), "airflow", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_it_sees_what_that_airflow_knows(agent: Agent) -> None:
+    paused = {
+        row["dag_id"]: row["is_paused"] for row in json.loads(airflow(agent, "dags", "list", "-o", "json"))
+    }
+    assert paused[DAG] == "False", "the fixture has let it loose"
+
+
+def test_it_has_the_settings_of_that_airflow(agent: Agent) -> None:
+    assert airflow(agent, "config", "get-value", "workers", "execution_api_timeout") == "60\n"
