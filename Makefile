@@ -12,7 +12,7 @@
 #   make env                             only the environment
 
 PY := .venv/bin/python
-TEST_SECONDS ?= 2200
+TEST_SECONDS ?= 5400
 export PYTHON
 
 # One line: what runs and, at its end, the seconds it took.  Everything that it said only when it fails.
@@ -20,6 +20,9 @@ part = @printf '%-8s' '$(1)'; begun=$$(date +%s); said=$$($(2) 2>&1) || { status
   printf 'failed\n'; printf '%s\n' "$$said" >&2; exit $$status; }; printf '%4d s\n' $$(($$(date +%s) - begun))
 # Spark needs a Java: the machine's, or one put into .venv.
 with_java = JAVA_HOME=$$($(PY) -m local.java) || exit 1; export JAVA_HOME;
+
+# A line for each folder of tests, at its end.
+pytest = $(PY) -m pytest tests -q -p tests.parts -o console_output_style=classic
 
 .DEFAULT_GOAL := help
 .PHONY: help env demo test test-s3 up down status airflow check lint bench sim sim-compaction
@@ -45,10 +48,10 @@ lint: env
 	$(call part,layers,.venv/bin/lint-imports)
 
 check: lint
-	@$(PY) -m pytest tests -q -m "not spark and not airflow and not slow"
+	@$(pytest) -m "not spark and not airflow and not slow"
 
 test: lint
-	@$(with_java) timeout --kill-after=60 $(TEST_SECONDS) $(PY) -m pytest tests -q || { status=$$?; \
+	@$(with_java) timeout --kill-after=60 $(TEST_SECONDS) $(pytest) || { status=$$?; \
 	  [ $$status -ne 124 ] || echo "make test: stopped after $(TEST_SECONDS) s (TEST_SECONDS sets the bound)" >&2; \
 	  exit $$status; }
 

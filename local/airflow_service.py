@@ -31,7 +31,7 @@ OUTLASTING_A_COLD_START = {
     "AIRFLOW__DAG_PROCESSOR__STALE_DAG_THRESHOLD": "180",
 }
 """Airflow's own limits suit warm servers and idle machines: a task waits 5 s for an answer of the API, five times,
-and a DAG file has 30 s.  The API needs 7 s of processor time for its first answer to a task."""
+and a DAG file has 30 s.  The first answer to a task takes the API 5 s of processor time (decision 45)."""
 
 
 def url(port: int) -> str:

@@ -27,7 +27,7 @@ from local.services import Services, running
 from tests.stores.postgres import postgresql
 
 DAG = "lake_ingest"
-RUN_SECONDS = 180.0
+RUN_SECONDS = 600.0
 SCHEDULED = "scheduled"
 
 

@@ -1,0 +1,67 @@
+"""The demo begins anew: nothing of an earlier one has a part in it, and nothing of anybody else's is removed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from local import demo
+from local.errors import LocalError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    """What a demo that failed left: Airflow's database with its runs, the lake, the logs."""
+    folder = tmp_path / "demo"
+    for name in ("airflow/airflow.db", "kept/lake/lake.json", "airflow.log"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    return folder
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_airflows_database_and_the_lake_of_an_earlier_demo_are_forgotten(run_dir: Path) -> None:
+    demo.forget(run_dir)
+    assert files(run_dir) == {"airflow.log"}
+
+
+def test_beside_another_demo_of_the_same_folder_it_says_so_and_touches_nothing(run_dir: Path) -> None:
+    with demo.alone(run_dir):
+        before = files(run_dir)
+        done = subprocess.run(
+            [sys.executable, "-m", "local.demo", "--run-dir", str(run_dir)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"demo: another demo is running in {run_dir}: wait for its end, or stop it\n"
+    assert files(run_dir) == before
+
+
+def test_a_folder_that_is_not_a_demos_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "airflow").mkdir()
+    (tmp_path / "airflow" / "airflow.db").touch()
+    with (
+        pytest.raises(LocalError, match="is not a demo's, and what is in it would be removed"),
+        demo.alone(tmp_path),
+    ):
+        pass
+    assert files(tmp_path) == {"airflow/airflow.db"}
+
+
+def test_an_empty_folder_and_one_of_an_earlier_demo_are_used(tmp_path: Path, run_dir: Path) -> None:
+    for folder in (tmp_path / "new", run_dir):
+        for _ in range(2):
+            with demo.alone(folder):
+                assert (folder / "demo.lock").exists()
