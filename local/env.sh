@@ -59,8 +59,11 @@ if ! is_new_enough .venv/bin/python || [ "$place" != "$(pwd -P)" ]; then
         uv venv --quiet --python "$python" .venv || fail "uv could not make .venv"
     elif ! said=$("$python" -m venv .venv 2>&1); then
         rm -rf .venv
-        printf '%s\n' "$said" >&2
-        fail "$python cannot make an environment: install the package python3-venv (or uv)"
+        case $said in
+        *ensurepip*) ;; # a Python without venv's other half, as Debian's: what it says is longer, not more
+        *) printf '%s\n' "$said" >&2 ;;
+        esac
+        fail "$python cannot make an environment: install the package python3-venv (apt install python3-venv), or uv"
     fi
 fi
 pwd -P >.venv/.place

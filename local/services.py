@@ -41,8 +41,8 @@ ROOT = Path(__file__).resolve().parents[1]
 RUN_DIR = ROOT / ".run"
 NAMES = (airflow_service.NAME, spark_service.NAME)
 POLL_SECONDS = 0.25
-LOCK_SECONDS = 300.0
-AIRFLOW_COMMAND_SECONDS = 120.0
+LOCK_SECONDS = 900.0
+AIRFLOW_COMMAND_SECONDS = 300.0
 TAIL_LINES = 25
 
 

@@ -133,6 +133,28 @@ def test_something_else_called_venv_is_left_alone(project: Project) -> None:
     assert (project.folder / ".venv" / "precious").exists()
 
 
+def test_without_venv_one_line_says_what_to_install(project: Project) -> None:
+    (project.folder.parent / "bin" / "uv").write_text("#!/bin/sh\nexit 127\n")
+    bare = project.folder.parent / "bin" / "bare"
+    bare.write_text(
+        f"""#!/bin/sh
+case "$*" in
+*sys.executable*) echo "$0" ;;
+"-m venv .venv") mkdir .venv; echo "not created successfully because ensurepip is not"; echo "available."; exit 1 ;;
+*) exec {sys.executable} "$@" ;;
+esac
+"""
+    )
+    bare.chmod(0o755)
+    done = project.env(PYTHON=str(bare))
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[1:] == [
+        f"env: {bare} cannot make an environment: "
+        "install the package python3-venv (apt install python3-venv), or uv"
+    ]
+    assert not (project.folder / ".venv").exists()
+
+
 def test_without_a_python_that_is_new_enough_one_line_says_what_to_install(project: Project) -> None:
     old = project.folder.parent / "bin" / "old"
     old.write_text('#!/bin/sh\n[ "$1" = -V ] && echo Python 3.9.2 && exit 0\nexit 1\n')
