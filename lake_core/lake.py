@@ -28,7 +28,7 @@ from lake_core.keys import PoolKey
 from lake_core.naming import IdSource
 from lake_core.pool import Pool
 from lake_core.records.pools import PoolConfig
-from lake_core.store import Created, LockedStore, NoLock, Store, open_store
+from lake_core.store import Created, LockedStore, NoLock, Store, guarded, open_store
 from lake_core.store.probe import probe_create
 
 FORMAT_VERSION = 1
@@ -39,7 +39,7 @@ class Lake:
     """An open lake."""
 
     def __init__(self, store: Store, lake_id: str, *, ids: IdSource | None = None, author: str = "") -> None:
-        self.context = Context(store, lake_id, ids or IdSource(), author or default_author())
+        self.context = Context(guarded(store), lake_id, ids or IdSource(), author or default_author())
         self.catalog = Catalog(self.context)
         self._histories: dict[str, History] = {}
 
@@ -70,16 +70,21 @@ class Lake:
     def create_on(cls, store: Store, *, ids: IdSource | None = None, author: str = "") -> Lake:
         """Make a lake on a store."""
         ids = ids or IdSource()
+        store = guarded(store)
         if store.get(naming.LAKE_FILE) is not None:
             raise AlreadyExists(f"{store.uri}: there is a lake already")
         lake_id = ids.new()
         probe_create(store, name=f"probe-{lake_id}")
         head = {"magic": _MAGIC, "version": FORMAT_VERSION, "id": lake_id}
-        if isinstance(store, LockedStore):
-            head["lock"] = store.lock.kind
+        if isinstance(store.behind, LockedStore):
+            head["lock"] = store.behind.lock.kind
         data = json.dumps(head, indent=1).encode() + b"\n"
         created = store.create(naming.LAKE_FILE, data)
-        if created is not Created.YES and (there := store.get(naming.LAKE_FILE)) != data:
+        if created is Created.UNKNOWN:  # only the store can say that it is there and durable
+            created = store.create(naming.LAKE_FILE, data)
+        if created is Created.UNKNOWN:
+            raise Unavailable(f"{store.uri}: the store does not say whether the lake was made; try again")
+        if created is Created.EXISTS and (there := store.get(naming.LAKE_FILE)) != data:
             if there is None:
                 raise Unavailable(f"{store.uri}: the store does not say whether the lake was made; try again")
             raise Conflict(f"{store.uri}: somebody else made a lake here just now; open it instead")
@@ -100,6 +105,7 @@ class Lake:
     @classmethod
     def open_on(cls, store: Store, *, ids: IdSource | None = None, author: str = "") -> Lake:
         """Open the lake on a store."""
+        store = guarded(store)
         data = store.get(naming.LAKE_FILE)
         if data is None:
             raise NotFound(f"{store.uri}: there is no lake; make one with: lake init")
@@ -111,8 +117,9 @@ class Lake:
             raise Corrupt(f"{store.uri}/{naming.LAKE_FILE}: not the head of a lake: {data[:60]!r}") from error
         if magic != _MAGIC or version > FORMAT_VERSION:
             raise Corrupt(f"{store.uri}: written by a newer version (format {version}); upgrade this program")
-        if lock and not (isinstance(store, LockedStore) and store.lock.kind == lock):
-            store = LockedStore(store, NoLock(lock))
+        behind = store.behind
+        if lock and not (isinstance(behind, LockedStore) and behind.lock.kind == lock):
+            store = guarded(LockedStore(behind, NoLock(lock)))
         return cls(store, lake_id, ids=ids, author=author)
 
     def pools(self) -> list[PoolConfig]:

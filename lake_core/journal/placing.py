@@ -1,7 +1,8 @@
 """Putting one entry under its number, until it is known whose the number is.
 
-Rules 2 and 3 of `journal`: a put whose answer is lost is repeated with the same bytes, and read back; what exists
-may be ours from an earlier try.
+Rules 2 and 3 of `journal`: a put whose answer is lost is repeated with the same bytes until the store says that it
+exists, and read back; what exists may be ours from an earlier try.  To read our own bytes is not enough: a folder
+whose sync failed shows them too.
 """
 
 from __future__ import annotations
@@ -37,8 +38,10 @@ def place(journal: JournalReader[E, S], n: int, entry: E) -> Placed:
                 return Placed.OURS
             sent = True  # even what exists may be ours: a store's client repeats lost requests itself
             there = journal.read(n)
-            if there is not None:  # the same id may have been sent before, beside other transactions
-                return Placed.OURS if there == entry else Placed.OTHERS
+            if there is not None and there != entry:  # the same id may have been sent before, beside others
+                return Placed.OTHERS
+            if there is not None and created is Created.EXISTS:  # only this answer says that it is durable
+                return Placed.OURS
             if created is Created.EXISTS:
                 if journal.is_purged(n):
                     return Placed.GONE

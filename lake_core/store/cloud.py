@@ -1,11 +1,14 @@
 """Stores on S3 and Google Cloud Storage, over fsspec (s3fs, gcsfs).
 
-`create` sends the precondition that the object does not exist (`If-None-Match: *`, `ifGenerationMatch=0`).
-What the libraries make of the answers differs, so each is classified here: "exists" (412 in its several
-forms), "try again" (409, which is done here, a few times), "never arrived" (no such bucket, no permission),
-"there is no such request" (501); all else is an outcome that cannot be known.  The libraries repeat lost
-requests by themselves and may then report "exists" for their own write: the journal reads back every
-"exists".  Listings are never cached.
+`create` sends the precondition that the object does not exist (`If-None-Match: *`, `ifGenerationMatch=0`), always
+in one request: an upload in parts whose last answer was lost looks like one that never was.  What the libraries
+make of the answers differs, so each is classified here: "exists" (412 in its several forms), "try again" (409; we
+do, a few times), "refused" (400, 401, 403, 404), "there is no such request" (501); all else is an outcome that
+cannot be known.
+
+The libraries repeat lost requests by themselves.  So "exists" may be said of their own write: the journal reads
+back every "exists".  And a refusal counts only if it answers the first sending (`sends`): otherwise an earlier one
+may have acted, and the outcome is unknown.  Listings are never cached.
 """
 
 from __future__ import annotations
@@ -13,13 +16,16 @@ from __future__ import annotations
 import contextlib
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, BinaryIO
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, BinaryIO, cast
 
 import fsspec
 import pyarrow as pa
 
 from lake_core.errors import NoCreate, Unavailable
+from lake_core.store import sends
+from lake_core.store.failures import GuardedFile, failing_as_unavailable, unavailable, words
 from lake_core.store.listing import PAGES
 from lake_core.store.port import Created, ObjectInfo
 
@@ -27,6 +33,9 @@ _PROTOCOLS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
 _REFUSED = (400, 401, 403, 404)
 _CONFLICTS = 6
 """How often a create is answered by 409 before it is left to the caller."""
+
+_ONE_REQUEST = 5 << 30
+"""Below this size both libraries write in one request; S3 takes no more in one."""
 
 
 class CloudStore:
@@ -37,7 +46,8 @@ class CloudStore:
         self._uri = uri.rstrip("/")
         self._root = root.strip("/")
         self._protocol = _PROTOCOLS[protocol]
-        self._fs = fsspec.filesystem(self._protocol, use_listings_cache=False, **(options or {}))
+        counted = (sends.gs_options if self._protocol == "gs" else sends.s3_options)(options or {})
+        self._fs = fsspec.filesystem(self._protocol, use_listings_cache=False, **counted)
 
     @property
     def uri(self) -> str:
@@ -49,39 +59,44 @@ class CloudStore:
 
     def get(self, name: str) -> bytes | None:
         try:
-            return bytes(self._fs.cat_file(self._path(name)))
+            with self._failing(name):
+                return bytes(self._fs.cat_file(self._path(name)))
         except FileNotFoundError:
             return None
-        except Exception as error:  # the libraries raise their own, unrelated classes
-            raise self._unavailable(name, error) from error
 
     def create(self, name: str, data: bytes) -> Created:
+        maybe_done = False
         for attempt in range(_CONFLICTS):
-            try:
-                self._fs.pipe_file(self._path(name), data, mode="create")
-            except FileExistsError:
-                return Created.EXISTS
-            except Exception as error:  # classified by its HTTP status
-                status = _status(error)
-                if status == 412:
+            with sends.counted() as count:
+                try:
+                    self._fs.pipe_file(self._path(name), data, mode="create", chunksize=_ONE_REQUEST)
+                except FileExistsError:
                     return Created.EXISTS
-                if status in _REFUSED:
-                    raise self._unavailable(name, error) from error
-                if status == 501:
-                    raise NoCreate(
-                        f"{self._uri}: this store has no create-only put ({_words(error)})"
-                    ) from error
-                if status != 409:
-                    return Created.UNKNOWN
-                time.sleep(0.01 * 2**attempt * random.random())  # another create of the name is under way
-            else:
-                return Created.YES
+                except Exception as error:  # classified by its HTTP status
+                    failure, status = error, _status(error)
+                else:
+                    return Created.YES
+            if status == 412:
+                return Created.EXISTS
+            if not maybe_done and count.surely_never:
+                raise self._unavailable(name, failure) from failure
+            maybe_done |= not count.is_first
+            if status not in (*_REFUSED, 409, 501) or (maybe_done and status != 409):
+                return Created.UNKNOWN
+            if status in _REFUSED:
+                raise self._unavailable(name, failure) from failure
+            if status == 501:
+                raise NoCreate(
+                    f"{self._uri}: this store has no create-only put ({words(failure)})"
+                ) from failure
+            time.sleep(0.01 * 2**attempt * random.random())  # another create of the name is under way
         return Created.UNKNOWN
 
     def put(self, name: str, data: bytes) -> None:
         try:
-            self._fs.pipe_file(self._path(name), data)
-        except Exception as error:  # as in get
+            with self._failing(name):
+                self._fs.pipe_file(self._path(name), data)
+        except FileNotFoundError as error:  # no such bucket
             raise self._unavailable(name, error) from error
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
@@ -89,85 +104,64 @@ class CloudStore:
         base = f"{base}/" if base else ""
         folder = f"{base}{prefix.strip('/')}/" if prefix else base
         try:
-            for key, size in PAGES[self._protocol](self._fs, bucket, folder, base + after if after else ""):
-                yield ObjectInfo(key[len(base) :], size)
+            with self._failing(prefix):
+                for key, size in PAGES[self._protocol](
+                    self._fs, bucket, folder, base + after if after else ""
+                ):
+                    yield ObjectInfo(key[len(base) :], size)
         except FileNotFoundError:
             return
-        except Exception as error:  # as in get
-            raise self._unavailable(prefix, error) from error
 
     def delete(self, name: str) -> None:
-        try:
+        with contextlib.suppress(FileNotFoundError), self._failing(name):
             self._fs.rm_file(self._path(name))
-        except FileNotFoundError:
-            return
-        except Exception as error:  # as in get
-            raise self._unavailable(name, error) from error
 
     def local_path(self, name: str) -> str | None:
         return None
 
     def open_input(self, name: str) -> pa.NativeFile:
-        try:
+        with self._failing(name):
             file = self._fs.open(self._path(name), "rb", cache_type="readahead", block_size=1 << 20)
-        except FileNotFoundError:
-            raise
-        except Exception as error:  # as in get
-            raise self._unavailable(name, error) from error
-        return pa.PythonFile(_Reader(file, self._unavailable, name), mode="r")
+        return pa.PythonFile(GuardedFile(file, self._uri, name), mode="r")
 
     @contextlib.contextmanager
     def open_output(self, name: str) -> Iterator[BinaryIO]:
-        file = self._fs.open(self._path(name), "wb")
         try:
-            yield file
+            with self._failing(name):
+                file = self._fs.open(self._path(name), "wb")
+        except FileNotFoundError as error:  # no such bucket
+            raise self._unavailable(name, error) from error
+        try:
+            yield cast(BinaryIO, GuardedFile(file, self._uri, name))
         except BaseException:
             with contextlib.suppress(Exception):  # the caller's error is the one to report
                 file.discard()
             file.closed = True  # else fsspec would try to finish the upload when the file is collected
             raise
+        size = file.tell()
         try:
             file.close()
-        except Exception as error:  # as in get
-            raise self._unavailable(name, error) from error
+        except Exception as error:  # classified by what is there
+            file.closed = True
+            if not self._is_there(name, size):
+                raise self._unavailable(name, error) from error
+
+    def _is_there(self, name: str, size: int) -> bool:
+        """Whether an object of a name that nobody else uses was written whole, though the store refused: the answer
+        of an earlier sending was lost, and the next was told that there is no such upload (any more)."""
+        with contextlib.suppress(Exception):  # what cannot be looked up was not written, as far as we know
+            self._fs.invalidate_cache(self._path(name))
+            return int(self._fs.info(self._path(name))["size"]) == size
+        return False
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
 
+    def _failing(self, name: str) -> AbstractContextManager[None]:
+        return failing_as_unavailable(self._uri, name)
+
     def _unavailable(self, name: str, error: Exception) -> Unavailable:
-        return Unavailable(f"{self._uri}/{name}: {_words(error)}")
-
-
-class _Reader:
-    """A file whose reads fail as Unavailable: the store may only be gone for a moment."""
-
-    def __init__(self, file: Any, unavailable: Callable[[str, Exception], Unavailable], name: str) -> None:
-        self._file, self._unavailable, self._name = file, unavailable, name
-
-    def read(self, size: int = -1) -> bytes:
-        try:
-            return bytes(self._file.read(size))
-        except FileNotFoundError:
-            raise
-        except Exception as error:  # the libraries raise their own, unrelated classes
-            raise self._unavailable(self._name, error) from error
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return int(self._file.seek(offset, whence))
-
-    def tell(self) -> int:
-        return int(self._file.tell())
-
-    def close(self) -> None:
-        self._file.close()
-
-    @property
-    def closed(self) -> bool:
-        return bool(self._file.closed)
-
-
-def _words(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+        return unavailable(self._uri, name, error)
 
 
 def _status(error: BaseException) -> int | None:

@@ -2,7 +2,10 @@
 
 An object is written without a name (O_TMPFILE, else under a hidden temporary name), made durable, and then
 linked to its name: `link` fails where the name exists, so creation is atomic in name and content, and a
-killed writer leaves no half object.  The folder is synced too, or a crash could forget the name.
+killed writer leaves no half object.  The folder is synced too, or a crash could forget the name.  If that fails,
+this process never says that the object is durable: after an I/O error a second sync that succeeds proves nothing.
+
+Hints are written beside and renamed, so that a full disk leaves the old one or none, and nothing empty.
 """
 
 from __future__ import annotations
@@ -12,12 +15,13 @@ import errno
 import os
 import secrets
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import pyarrow as pa
 
-from lake_core.errors import Unavailable
+from lake_core.store.failures import GuardedFile, failing_as_unavailable, unavailable
 from lake_core.store.port import Created, ObjectInfo
 
 _TEMPORARY = ".tmp-"
@@ -29,6 +33,8 @@ class LocalStore:
     def __init__(self, root: str | Path) -> None:
         self._root = os.path.abspath(root)
         self._folders: set[str] = set()
+        self._unsynced: set[str] = set()  # made, and their names may not be durable
+        self._undurable: set[str] = set()  # objects of which we cannot say that their names are
 
     @property
     def uri(self) -> str:
@@ -43,76 +49,96 @@ class LocalStore:
         return False  # a folder is read whole
 
     def get(self, name: str) -> bytes | None:
-        try:
-            with open(self.path(name), "rb") as file:
-                return file.read()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            return None
-        except OSError as error:
-            raise Unavailable(f"{self.path(name)}: {error.strerror}") from error
+        with self._failing(name):
+            try:
+                with open(self.path(name), "rb") as file:
+                    return file.read()
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                return None
 
     def create(self, name: str, data: bytes) -> Created:
         path = self.path(name)
+        if path in self._undurable:
+            return Created.UNKNOWN
         if os.path.exists(path):  # spares the write; the link below decides
             return Created.EXISTS
+        publish: _Publish | None = None
         try:
             with self._unnamed(path) as (file, publish):
                 file.write(data)
                 publish()
         except FileExistsError:
             return Created.EXISTS
-        except OSError as error:
-            if os.path.lexists(path):  # linked, and then its folder could not be made durable
-                return Created.UNKNOWN
-            raise Unavailable(f"{path}: {error.strerror}") from error
+        except Exception as error:
+            if publish is None or publish.surely_not:
+                raise unavailable(self._root, name, error) from error
+            self._undurable.add(path)
+            return Created.UNKNOWN
         return Created.YES
 
     def put(self, name: str, data: bytes) -> None:
         path = self.path(name)
-        try:
-            self._make_folder(os.path.dirname(path))
-            with open(path, "wb") as file:
-                file.write(data)
-        except OSError as error:
-            raise Unavailable(f"{path}: {error.strerror}") from error
+        folder = os.path.dirname(path)
+        temporary = f"{folder}/{_TEMPORARY}{secrets.token_hex(12)}"
+        with self._failing(name):
+            try:
+                self._make_folder(folder)
+                with open(temporary, "wb") as file:
+                    file.write(data)
+                os.replace(temporary, path)
+            except FileNotFoundError as error:  # the folder was removed
+                raise unavailable(self._root, name, error) from error
+            finally:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         names: list[ObjectInfo] = []
         folders = [prefix.rstrip("/")]
-        while folders:  # bounded by the folders of the tree
-            folder = folders.pop()
-            with (
-                contextlib.suppress(FileNotFoundError, NotADirectoryError),
-                os.scandir(self.path(folder)) as entries,
-            ):
-                for entry in entries:
-                    name = f"{folder}/{entry.name}" if folder else entry.name
-                    if entry.is_dir():
-                        folders.append(name)
-                    elif name > after and not entry.name.startswith(_TEMPORARY):
-                        with contextlib.suppress(FileNotFoundError):
-                            names.append(ObjectInfo(name, entry.stat().st_size))
+        with self._failing(prefix):
+            while folders:  # bounded by the folders of the tree
+                folder = folders.pop()
+                with (
+                    contextlib.suppress(FileNotFoundError, NotADirectoryError),
+                    os.scandir(self.path(folder)) as entries,
+                ):
+                    for entry in entries:
+                        name = f"{folder}/{entry.name}" if folder else entry.name
+                        if entry.is_dir():
+                            folders.append(name)
+                        elif name > after and not entry.name.startswith(_TEMPORARY):
+                            with contextlib.suppress(FileNotFoundError):
+                                names.append(ObjectInfo(name, entry.stat().st_size))
         yield from sorted(names)
 
     def delete(self, name: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError), self._failing(name):
             os.unlink(self.path(name))
 
     def local_path(self, name: str) -> str | None:
         return self.path(name)
 
     def open_input(self, name: str) -> pa.NativeFile:
-        return pa.OSFile(self.path(name), "rb")
+        with self._failing(name):
+            return pa.OSFile(self.path(name), "rb")
 
     @contextlib.contextmanager
     def open_output(self, name: str) -> Iterator[BinaryIO]:
-        path = self.path(name)
-        with self._unnamed(path) as (file, publish):
-            yield file
+        unnamed = self._unnamed(self.path(name))
+        try:
+            file, publish = unnamed.__enter__()
+        except Exception as error:
+            raise unavailable(self._root, name, error) from error
+        with contextlib.ExitStack() as stack:
+            stack.push(unnamed)
+            yield cast(BinaryIO, GuardedFile(file, self._root, name))
             try:
                 publish()
-            except OSError as error:
-                raise Unavailable(f"{path}: {error.strerror or error}") from error
+            except Exception as error:
+                raise unavailable(self._root, name, error) from error
+
+    def _failing(self, name: str) -> AbstractContextManager[None]:
+        return failing_as_unavailable(self._root, name)
 
     @contextlib.contextmanager
     def _unnamed(self, path: str) -> Iterator[tuple[BinaryIO, _Publish]]:
@@ -127,26 +153,45 @@ class LocalStore:
                 raise
             temporary = f"{folder}/{_TEMPORARY}{secrets.token_hex(12)}"
             handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644)
+        file = os.fdopen(handle, "w+b")
         try:
-            with os.fdopen(handle, "w+b") as file:
-                yield file, _Publish(file, temporary, path)
+            yield file, _Publish(file, temporary, path)
         finally:
+            with contextlib.suppress(OSError):  # what was published is durable by now
+                file.close()
             if temporary is not None:
-                with contextlib.suppress(FileNotFoundError):
+                with contextlib.suppress(OSError):  # what is left over is hidden from listings
                     os.unlink(temporary)
 
     def _make_folder(self, folder: str) -> None:
         if folder in self._folders:
             return
+        path = folder
         missing = []
-        while not os.path.isdir(folder):  # bounded by the depth of the path
-            missing.append(folder)
-            folder = os.path.dirname(folder)
+        while not os.path.isdir(path) or path in self._unsynced:  # bounded by the depth of the path
+            missing.append(path)
+            path = os.path.dirname(path)
         for path in reversed(missing):
+            self._unsynced.add(path)
             with contextlib.suppress(FileExistsError):
                 os.mkdir(path)
             _sync_folder(os.path.dirname(path))
+            self._unsynced.discard(path)
         self._folders.update(missing or [folder])
+
+
+_REFUSED = {
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EMLINK,
+    errno.EXDEV,
+    errno.ENOENT,
+    errno.ENAMETOOLONG,
+}
+"""With these `link` says that it did nothing; others may be a lost answer of a file server."""
 
 
 class _Publish:
@@ -154,26 +199,31 @@ class _Publish:
 
     def __init__(self, file: BinaryIO, temporary: str | None, path: str) -> None:
         self._file, self._temporary, self._path = file, temporary, path
+        self.surely_not = True
+        """Whether the name was surely not given."""
 
     def __call__(self) -> None:
         self._file.flush()
         os.fsync(self._file.fileno())
-        if self._temporary is None:
-            # src_dir_fd makes Python call linkat, which alone follows the link under /proc
-            folder = os.open(os.path.dirname(self._path), os.O_RDONLY)
-            try:
-                os.link(
-                    f"/proc/self/fd/{self._file.fileno()}",
-                    self._path,
-                    src_dir_fd=folder,
-                    follow_symlinks=True,
-                )
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-        else:
-            os.link(self._temporary, self._path)
-            _sync_folder(os.path.dirname(self._path))
+        folder = os.open(os.path.dirname(self._path), os.O_RDONLY)  # before the name is given: this may fail
+        try:
+            self._link(folder)
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def _link(self, folder: int) -> None:
+        self.surely_not = False
+        try:
+            if self._temporary is None:
+                # src_dir_fd makes Python call linkat, which alone follows the link under /proc
+                source = f"/proc/self/fd/{self._file.fileno()}"
+                os.link(source, self._path, src_dir_fd=folder, follow_symlinks=True)
+            else:
+                os.link(self._temporary, self._path)
+        except OSError as error:
+            self.surely_not = error.errno in _REFUSED
+            raise
 
 
 def _sync_folder(folder: str) -> None:

@@ -95,16 +95,19 @@ class LockedStore:
         for _ in range(_WRITES):
             try:
                 there = self._store.get(name)
-                if there is not None:
-                    return Created.YES if sent and there == data else Created.EXISTS
+                ours = sent and there == data
+                if ours and self._store.local_path(name) is None:
+                    return Created.YES
+                if there is not None and not ours:
+                    return Created.EXISTS
                 check()
-                created = self._write(name, data)
+                created = self._write(name, data)  # also ours in a folder, which shows what is not durable
             except Unavailable:
                 if not sent:
                     raise
                 continue
             if created is not Created.UNKNOWN:
-                return created
+                return Created.YES if ours else created
             sent = True
         return Created.UNKNOWN
 

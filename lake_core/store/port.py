@@ -6,7 +6,8 @@
 - `get` and `list` see every create that was answered before they began.
 - Names are relative to the store's root, with `/` between folders.
 
-A store is safe to use from several threads.  Errors: `Unavailable` where the store cannot be reached.
+A store is safe to use from several threads.  Errors: `Unavailable` for all that fails below the port (`failures`),
+but for FileNotFoundError of `open_input`; also in reads and writes of open files.
 """
 
 from __future__ import annotations

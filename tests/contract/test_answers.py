@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 
-from lake_core.errors import NoCreate, Unavailable
+from lake_core.errors import NoCreate, OutcomeUnknown, Unavailable
 from lake_core.lake import Lake
 from lake_core.store import Created
 from tests.contract.conftest import CLOUDS, Place
@@ -82,6 +83,107 @@ def test_a_create_whose_every_answer_is_lost_is_unknown_and_stands_once(cloud: P
     assert store.create("a/1", b"ours") is Created.UNKNOWN
     assert cloud.open().get("a/1") == b"ours"
     assert cloud.open().create("a/1", b"other") is Created.EXISTS
+
+
+# ---------------------------------------------------------------- lost answers, and then a refusal
+
+REFUSED_LATER = {
+    "s3": {
+        400: s3_error("ExpiredToken", "The provided token has expired."),
+        403: s3_error("AccessDenied"),
+        404: s3_error("NoSuchUpload"),
+    },
+    "gcs": {
+        400: gcs_error(400, "invalid", "an invalid token"),
+        401: gcs_error(401, "authError", "Unauthorized"),
+        403: gcs_error(403, "forbidden"),
+        404: gcs_error(404, "notFound"),
+    },
+}
+
+
+def refusals(cloud: Place) -> dict[int, str]:
+    return REFUSED_LATER["gcs" if cloud.kind == "gcs" else "s3"]
+
+
+def do_it_and_fail(request: Request, forward: Forward) -> Answer:
+    forward(request)
+    return Answer(503)
+
+
+@pytest.mark.parametrize("first", [drop_answer, do_it_and_fail], ids=["silence", "failure"])
+def test_a_refusal_of_a_repeated_create_says_nothing_of_the_first(
+    cloud: Place, proxy: Proxy, first: Any
+) -> None:
+    """The first put acts, its answer is lost, and the client's own repeat is refused."""
+    store = cloud.at(proxy.url).open()
+    store.get("warm")  # aiohttp itself repeats a PUT on a connection that it has kept
+    for status, body in refusals(cloud).items():
+        name = f"a/{status}"
+        # gcsfs does not repeat after silence: then there is no refusal to be believed
+        proxy.on(creates(name), first)
+        proxy.on(creates(name), answer(status, body, content_type=XML), times=ALWAYS)
+        created = store.create(name, b"ours")
+        assert created is Created.UNKNOWN, name
+        assert cloud.open().get(name) == b"ours"
+
+
+def test_a_commit_whose_repeat_is_refused_is_not_said_to_have_failed(cloud: Place, proxy: Proxy) -> None:
+    """Refused once, it is read back; refused without end, its outcome is unknown and a later call finds it."""
+    pool = Lake.create(cloud.uri, options=cloud.at(proxy.url).options).create_pool("p", key="k")
+    seen = Lake.open(cloud.uri, options=cloud.options).pool("p")
+    status, body = next(iter(refusals(cloud).items()))
+    proxy.on(any_entry, do_it_and_fail)
+    proxy.on(any_entry, answer(status, body, content_type=XML))
+    landed = pool.branch().append(pa.table({"k": [1]}))
+    assert [t.id for _, t in seen.log()] == [landed.id]
+    acted: list[Request] = []
+
+    def act_and_fail(request: Request, forward: Forward) -> Answer:
+        acted.append(request)
+        return do_it_and_fail(request, forward)
+
+    proxy.on(any_entry, act_and_fail)
+    proxy.on(lambda request: bool(acted), answer(status, body, content_type=XML), times=ALWAYS)
+    with pytest.raises(OutcomeUnknown):
+        pool.branch().append(pa.table({"k": [2]}), token="second")
+    proxy.forget()
+    again = pool.branch().append(pa.table({"k": [2]}), token="second")
+    assert [t.id for _, t in seen.log()] == [again.id, landed.id]
+
+
+def test_a_server_that_is_not_there_was_never_asked(cloud: Place) -> None:
+    """Nothing can have been written where no connection was had."""
+    store = cloud.at("http://127.0.0.1:9").open()
+    store._fs.retries = 1  # type: ignore[attr-defined]  # s3fs repeats on top of the client
+    with patch("asyncio.sleep", _no_sleep), pytest.raises(Unavailable, match="a/1: "):
+        store.create("a/1", b"x")
+
+
+async def _no_sleep(*_: object) -> None:
+    return None
+
+
+@of("s3", "ceph")
+@pytest.mark.parametrize("status", [400, 403, 404])
+def test_a_large_object_whose_completion_is_repeated_and_refused_stands(
+    cloud: Place, proxy: Proxy, status: int
+) -> None:
+    def completes(request: Request) -> bool:
+        return request.method == "POST" and "uploadId=" in request.path
+
+    store = cloud.at(proxy.url).open()
+    store._fs.default_block_size = 5 << 20  # type: ignore[attr-defined]  # else fifty megabytes a part
+    proxy.on(completes, do_it_and_fail)
+    proxy.on(completes, answer(status, s3_error("NoSuchUpload"), content_type=XML), times=ALWAYS)
+    with store.open_output("data/1") as file:
+        file.write(b"x" * (11 << 20))
+    assert len(cloud.open().get("data/1") or b"") == 11 << 20
+    proxy.forget()
+    proxy.on(completes, answer(status, s3_error("NoSuchUpload"), content_type=XML), times=ALWAYS)
+    with pytest.raises(Unavailable, match="data/2"), store.open_output("data/2") as file:
+        file.write(b"x" * (11 << 20))
+    assert cloud.open().get("data/2") is None
 
 
 # ---------------------------------------------------------------- forms of "exists"
@@ -178,10 +280,6 @@ def test_a_refusal_is_unavailable_and_not_unknown(cloud: Place, proxy: Proxy) ->
 
 
 def test_a_server_that_fails_and_is_asked_again_says_how_it_stands(cloud: Place, proxy: Proxy) -> None:
-    def do_it_and_fail(request: Request, forward: Forward) -> Answer:
-        forward(request)
-        return Answer(500)
-
     store = cloud.at(proxy.url).open()
     proxy.on(creates("a/1"), answer(503))
     assert store.create("a/1", b"x") is Created.YES

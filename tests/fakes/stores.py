@@ -36,6 +36,15 @@ def unavailable(*_: Any) -> Any:
     raise Unavailable("the store refuses for now")
 
 
+def raising(error: BaseException) -> Callable[..., Any]:
+    """Something that fails so whenever it is called."""
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return fail
+
+
 @dataclass
 class _Rule:
     request: str

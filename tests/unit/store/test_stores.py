@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
+import resource
+import signal
+import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from lake_core.errors import InvalidInput, Unavailable
-from lake_core.store import Created, open_store
+from lake_core.store import Created, Store, guarded, open_store
 from lake_core.store.cloud import _status
 from lake_core.store.local import LocalStore
 from lake_core.store.probe import probe_create
-from tests.fakes.stores import ScriptedStore, lost, unavailable
+from tests.fakes.stores import ScriptedStore, lost, raising, unavailable
 
 # ---------------------------------------------------------------- the probe
 
@@ -221,3 +227,175 @@ def test_a_scripted_store_does_what_it_is_told() -> None:
         store.get("a")
     assert store.get("a") == b"x"
     assert store.asked("get", "a") == 2
+
+
+# ---------------------------------------------------------------- failures
+
+ERRNOS = [
+    errno.EIO,
+    errno.ESTALE,
+    errno.EACCES,
+    errno.EMFILE,
+    errno.ENOSPC,
+    errno.EROFS,
+    errno.ETIMEDOUT,
+    errno.ENAMETOOLONG,
+]
+STRANGE = [
+    *(OSError(number, os.strerror(number)) for number in ERRNOS),
+    pa.ArrowInvalid("not Arrow"),
+    struct.error("unpack requires 8 bytes"),
+    RuntimeError("event loop is closed"),
+    _Answer(code=418),
+    KeyError("NextContinuationToken"),
+    MemoryError(),
+]
+"""What a system or a library may raise at any call."""
+
+
+def write_out(store: Store) -> None:
+    with store.open_output("j/9") as file:
+        file.write(b"x")
+
+
+CALLS: dict[str, Callable[[Store], object]] = {
+    "get": lambda store: store.get("j/1"),
+    "put": lambda store: store.put("j/HEAD", b"1"),
+    "list": lambda store: list(store.list("j")),
+    "delete": lambda store: store.delete("j/1"),
+    "open_input": lambda store: store.open_input("j/1"),
+    "open_output": write_out,
+}
+
+
+@pytest.mark.parametrize("error", STRANGE, ids=repr)
+@pytest.mark.parametrize("call", CALLS)
+def test_behind_a_guard_every_failure_is_unavailable_and_names_the_object(
+    call: str, error: Exception
+) -> None:
+    store = ScriptedStore()
+    store.on(call, "", instead=raising(error))
+    with pytest.raises(Unavailable, match="memory://scripted/j"):
+        CALLS[call](guarded(store))
+
+
+@pytest.mark.parametrize("error", STRANGE, ids=repr)
+def test_behind_a_guard_a_create_that_fails_strangely_may_have_acted(error: Exception) -> None:
+    store = ScriptedStore()
+    store.on("create", "j/1", instead=raising(error))
+    assert guarded(store).create("j/1", b"x") is Created.UNKNOWN
+
+
+def test_what_the_port_says_passes_the_guard() -> None:
+    store = guarded(ScriptedStore())
+    with pytest.raises(FileNotFoundError):
+        store.open_input("nothing")
+    with pytest.raises(ZeroDivisionError), store.open_output("j/1") as file:
+        file.write(bytes(1 // 0))
+    assert store.get("j/1") is None
+    assert guarded(store) is store
+
+
+@pytest.mark.parametrize("number", ERRNOS, ids=errno.errorcode.get)
+@pytest.mark.parametrize(
+    ("function", "call"),
+    [
+        ("scandir", "list"),
+        ("unlink", "delete"),
+        ("replace", "put"),
+        ("fsync", "open_output"),
+        ("link", "open_output"),
+    ],
+)
+def test_what_the_file_system_refuses_is_unavailable(
+    function: str, call: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = LocalStore(tmp_path)
+    store.create("j/1", b"x")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, function, raising(OSError(number, os.strerror(number))))
+        with pytest.raises(Unavailable, match=os.strerror(number)):
+            CALLS[call](store)
+    assert store.get("j/1") == b"x"
+    assert store.get("j/HEAD") is None
+
+
+@pytest.mark.parametrize("function", ["open", "fsync", "mkdir", "link"])
+@pytest.mark.parametrize("number", ERRNOS, ids=errno.errorcode.get)
+@pytest.mark.parametrize("nameless", [True, False])
+def test_a_create_that_fails_in_a_folder_says_unavailable_only_if_nothing_was_written(
+    nameless: bool,
+    function: str,
+    number: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    """Whichever call of a create fails, from the first to the last."""
+    if not nameless:
+        request.getfixturevalue("nameless_files_unsupported")
+    real = getattr(os, function)
+    for failing in range(12):
+        store, calls = LocalStore(tmp_path / str(failing)), itertools.count()
+
+        def fail(*args: Any, **named: Any) -> Any:
+            if next(calls) == failing:  # noqa: B023 - called within the turn
+                raise OSError(number, os.strerror(number))
+            return real(*args, **named)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(os, function, fail)
+            try:
+                created = store.create("j/k/1", b"x")
+            except Unavailable:
+                assert store.get("j/k/1") is None
+                continue
+        if created is Created.YES:
+            assert next(calls) <= failing
+            assert store.get("j/k/1") == b"x"
+            return
+        assert created is Created.UNKNOWN
+        assert store.create("j/k/1", b"x") is Created.UNKNOWN, "it was never said to be durable"
+    pytest.fail("there are not so many calls")
+
+
+def test_a_folder_whose_name_could_not_be_made_durable_is_synced_before_anything_stands_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, synced = LocalStore(tmp_path), []
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", raising(OSError(errno.EIO, "input/output error")))
+        with pytest.raises(Unavailable):
+            store.create("j/1", b"x")
+    real = os.fsync
+
+    def sync(handle: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{handle}"))
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    assert store.create("j/1", b"x") is Created.YES
+    assert str(tmp_path) in synced
+
+
+def test_a_hint_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    """A disk that is full while a hint is written leaves the old one."""
+    store = LocalStore(tmp_path)
+    store.put("j/HEAD", b"old")
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, limit[1]))
+        with pytest.raises(Unavailable, match="j/HEAD"):
+            store.put("j/HEAD", b"n" * 10_000)
+        with pytest.raises(Unavailable, match="j/new"):
+            store.put("j/new", b"n" * 10_000)
+        with pytest.raises(Unavailable, match="j/data"), store.open_output("j/data") as file:
+            file.write(b"n" * 10_000)
+        with pytest.raises(Unavailable, match="j/1"):
+            store.create("j/1", b"n" * 10_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert os.listdir(tmp_path / "j") == ["HEAD"]
+    assert store.get("j/HEAD") == b"old"

@@ -1,0 +1,77 @@
+"""What fails below the store port comes out as `Unavailable`, with one line that names the object.
+
+The stores use it where they call the system or a library, and `guard` where it calls a store.  FileNotFoundError is
+part of the port (`open_input`), and errors of the lake are what they are: both pass.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from lake_core.errors import LakeError, Unavailable
+
+
+@contextlib.contextmanager
+def failing_as_unavailable(uri: str, name: str) -> Iterator[None]:
+    """Within the block every failure is Unavailable, whatever class it has."""
+    try:
+        yield
+    except (LakeError, FileNotFoundError):
+        raise
+    except Exception as error:  # libraries raise their own, unrelated classes
+        raise unavailable(uri, name, error) from error
+
+
+def unavailable(uri: str, name: str, error: Exception) -> Unavailable:
+    """The failure in one line."""
+    return Unavailable(f"{uri}/{name}: {words(error)}")
+
+
+def words(error: Exception) -> str:
+    """What an error says, in one line; of an error of the system its reason without the path."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(reason.split()) or type(error).__name__
+
+
+class GuardedFile:
+    """A file whose every call fails as Unavailable: the store may only be gone for a moment."""
+
+    def __init__(self, file: Any, uri: str, name: str) -> None:
+        self._file, self._uri, self._name = file, uri, name
+
+    def read(self, size: int = -1) -> bytes:
+        with failing_as_unavailable(self._uri, self._name):
+            return bytes(self._file.read(size))
+
+    def write(self, data: Any) -> int:
+        with failing_as_unavailable(self._uri, self._name):
+            return int(self._file.write(data))
+
+    def flush(self) -> None:
+        with failing_as_unavailable(self._uri, self._name):
+            self._file.flush()
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return int(self._file.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._file.tell())
+
+    def readable(self) -> bool:
+        return bool(self._file.readable())
+
+    def writable(self) -> bool:
+        return bool(self._file.writable())
+
+    def seekable(self) -> bool:
+        return bool(self._file.seekable())
+
+    def close(self) -> None:
+        with failing_as_unavailable(self._uri, self._name):
+            self._file.close()
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._file.closed)
