@@ -33,6 +33,7 @@ from lake_core.outcomes import CompactResult, DeleteResult, Job, LoadResult, lan
 from lake_core.records import Action, AddObject, Consume, Source
 from lake_core.records.conditions import Condition
 from lake_core.records.pools import PoolConfig
+from lake_core.scan.limits import LIMITS, Limits
 from lake_core.store import Store
 
 
@@ -48,6 +49,7 @@ class Branch:
     pool: PoolConfig
     name: str
     history: History
+    limits: Limits = LIMITS
 
     @property
     def store(self) -> Store:
@@ -323,6 +325,7 @@ class Branch:
             outputs=outputs,
             message=message,
             now=self.context.now(),
+            limits=self.limits,
         )
 
     def commit_compaction(self, work: Compaction, written: Sequence[WrittenObject]) -> CompactResult:

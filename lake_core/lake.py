@@ -28,6 +28,7 @@ from lake_core.keys import PoolKey
 from lake_core.naming import IdSource
 from lake_core.pool import Pool
 from lake_core.records.pools import PoolConfig
+from lake_core.scan.limits import LIMITS, Limits
 from lake_core.store import Created, LockedStore, NoLock, Store, guarded, open_store
 from lake_core.store.probe import probe_create
 
@@ -38,9 +39,18 @@ _MAGIC = "lake"
 class Lake:
     """An open lake."""
 
-    def __init__(self, store: Store, lake_id: str, *, ids: IdSource | None = None, author: str = "") -> None:
+    def __init__(
+        self,
+        store: Store,
+        lake_id: str,
+        *,
+        ids: IdSource | None = None,
+        author: str = "",
+        limits: Limits = LIMITS,
+    ) -> None:
         self.context = Context(guarded(store), lake_id, ids or IdSource(), author or default_author())
         self.catalog = Catalog(self.context)
+        self.limits = limits
         self._histories: dict[str, History] = {}
 
     @property
@@ -67,8 +77,10 @@ class Lake:
         return cls.create_on(open_store(uri, options), ids=ids, author=author)
 
     @classmethod
-    def create_on(cls, store: Store, *, ids: IdSource | None = None, author: str = "") -> Lake:
-        """Make a lake on a store."""
+    def create_on(
+        cls, store: Store, *, ids: IdSource | None = None, author: str = "", limits: Limits = LIMITS
+    ) -> Lake:
+        """Make a lake on a store; `limits` bound the memory of merges."""
         ids = ids or IdSource()
         store = guarded(store)
         if store.get(naming.LAKE_FILE) is not None:
@@ -88,7 +100,7 @@ class Lake:
             if there is None:
                 raise Unavailable(f"{store.uri}: the store does not say whether the lake was made; try again")
             raise Conflict(f"{store.uri}: somebody else made a lake here just now; open it instead")
-        return cls(store, lake_id, ids=ids, author=author)
+        return cls(store, lake_id, ids=ids, author=author, limits=limits)
 
     @classmethod
     def open(
@@ -168,7 +180,7 @@ class Lake:
             history = History(self.store, pool_id=config.id, key=config.key, clock=self.context.clock)
             self._histories[config.id] = history
         history.forget_tokens_after(Settings(config.settings)["token.keep"])
-        return Pool(self.context, config, history, sub)
+        return Pool(self.context, config, history, sub, self.limits)
 
 
 def default_author() -> str:

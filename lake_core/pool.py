@@ -19,6 +19,7 @@ from lake_core.errors import InvalidInput, NotFound
 from lake_core.feed import Feed
 from lake_core.records import Close, Transaction
 from lake_core.records.pools import PoolConfig
+from lake_core.scan.limits import LIMITS, Limits
 from lake_core.store import Store
 from lake_core.view import View
 
@@ -35,6 +36,7 @@ class Pool:
     config: PoolConfig
     history: History
     sub: str = ""
+    limits: Limits = LIMITS
 
     @property
     def store(self) -> Store:
@@ -56,12 +58,21 @@ class Pool:
         if self.sub:
             raise InvalidInput(f"the sub-pool {self.sub} is read-only: load into the pool itself")
         self._check_branch(name)
-        return Branch(self.context, self.config, name, self.history)
+        return Branch(self.context, self.config, name, self.history, self.limits)
 
     def at(self, revision: str = MAIN) -> View:
         """The pool at a transaction number or id, a branch, or BRANCH@TIME; raises NotFound, InvalidInput."""
         head, branch = self.history.resolve(revision)
-        return View(self.store, self.config, head.n, branch, head.state, self.sub, now=self.context.now())
+        return View(
+            self.store,
+            self.config,
+            head.n,
+            branch,
+            head.state,
+            self.sub,
+            now=self.context.now(),
+            limits=self.limits,
+        )
 
     def feed(self, branch: str = MAIN) -> Feed:
         """What the branch's transactions bring, to be followed; raises NotFound."""

@@ -27,6 +27,7 @@ from lake_core.keys.spec import ARRIVAL
 from lake_core.records.conditions import Condition
 from lake_core.records.pools import PoolConfig
 from lake_core.scan.ageoff import age_off
+from lake_core.scan.limits import LIMITS, Limits
 from lake_core.scan.plan import ScanPlan, overlap_depth, plan_scan, united_schema
 from lake_core.scan.scan import result_schema, scan
 from lake_core.store import Store
@@ -36,7 +37,7 @@ from lake_core.values.keytext import encoded, parts_of
 @dataclass(frozen=True)
 class View:
     """`n` is the newest entry the view knows; `sub` the sub-pool it reads, "" for the pool itself; `now` in seconds
-    since 1970 when it was opened, from which ages count.
+    since 1970 when it was opened, from which ages count.  `limits` bound what its scans hold in memory.
     """
 
     store: Store
@@ -46,6 +47,7 @@ class View:
     state: PoolState
     sub: str
     now: float
+    limits: Limits = LIMITS
 
     @property
     def key(self) -> PoolKey:
@@ -106,6 +108,7 @@ class View:
             rule=self.rule,
             where=where,
             more=self._aged_off,
+            limits=self.limits,
         )
 
     def scan(

@@ -27,7 +27,8 @@ from lake_core.records.pools import PoolConfig
 from lake_core.scan.ageoff import age_off
 from lake_core.scan.clusters import clusters
 from lake_core.scan.covered import fields_of
-from lake_core.scan.plan import batch_rows, overlap_depth
+from lake_core.scan.limits import LIMITS, Limits
+from lake_core.scan.plan import overlap_depth
 from lake_core.scan.scan import visible, with_markers
 from lake_core.scan.streams import Reading
 from lake_core.store import Store
@@ -54,6 +55,7 @@ class Compaction:
     message: str
     tombstones: tuple[Tombstone, ...] = ()
     schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
+    limits: Limits = LIMITS
 
     @property
     def rule(self) -> Rule:
@@ -78,10 +80,11 @@ def begin(
     outputs: int,
     message: str,
     now: float,
+    limits: Limits = LIMITS,
 ) -> Compaction:
     """A job for the references, to be cut into about `outputs` objects; reads the samples in their footers.
 
-    `now` in seconds since 1970, from which ages count.
+    `now` in seconds since 1970, from which ages count.  `limits` bound the merge, wherever it runs.
 
     Raises Conflict (another compaction took an input before this began), ObjectMissing, Corrupt, Unavailable.
     """
@@ -109,6 +112,7 @@ def begin(
         message=message,
         tombstones=tuple(tombstones.values()),
         schemas={r.schema: state.schema(r.schema) for r in ordered},
+        limits=limits,
     )
 
 
@@ -151,7 +155,13 @@ def rewrite(work: Compaction, piece: int, store: Store, *, new_id: Callable[[], 
 def _records(work: Compaction, span: KeyRange, store: Store) -> Iterator[pa.Table]:
     inside = [r for r in work.inputs if r.span.overlaps(span)]
     reading = Reading(
-        store, work.pool.id, work.pool.key, span, work.schema, batch_rows(overlap_depth(tuple(inside)))
+        store,
+        work.pool.id,
+        work.pool.key,
+        span,
+        work.schema,
+        limits=work.limits,
+        streams=overlap_depth(tuple(inside)),
     )
     for cluster in clusters(inside):
         tables = visible(

@@ -19,7 +19,7 @@ from lake_core.commits.landing import still_covered
 from lake_core.commits.tombstone import Tombstone, covering
 from lake_core.keys import PoolKey
 from lake_core.scan.covered import fields_of, needs_sequences, uncovered
-from lake_core.scan.plan import LARGEST_BATCH, united_schema
+from lake_core.scan.plan import united_schema
 from lake_core.scan.streams import Reading, read_reference
 from lake_core.store import Store
 
@@ -123,7 +123,7 @@ def holds_covered(search: Search, store: Store) -> bool:
     Raises ObjectMissing, Corrupt, Unavailable.
     """
     span = search.reference.span
-    reading = Reading(store, search.pool, search.key, span, search.schema, LARGEST_BATCH)
+    reading = Reading(store, search.pool, search.key, span, search.schema)
     ordered = needs_sequences(search.tombstones, [search.reference])
     for table in read_reference(search.reference, reading, ordered=ordered):
         left = uncovered([table], search.tombstones, key=search.key, marks=False)

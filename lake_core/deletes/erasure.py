@@ -102,7 +102,9 @@ def finds(
         looked_at += OPENED * len(references)
         if looked_at > LOOKED_AT:
             return True
-        part = replace(plan, references=references, batch_rows=LOOKED_AT // 8)
+        part = replace(
+            plan, references=references, limits=replace(plan.limits, max_batch_rows=LOOKED_AT // 8)
+        )
         for table in scan(part, store, pool=pool):
             if condition is None or pc.any(holds(condition, table)).as_py():
                 return True

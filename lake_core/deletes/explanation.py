@@ -24,7 +24,6 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.columns import key_at
 from lake_core.records.transactions import PLACES
 from lake_core.scan.covered import uncovered
-from lake_core.scan.plan import SMALLEST_BATCH
 from lake_core.scan.streams import Reading, read_reference
 from lake_core.store import Store
 
@@ -70,7 +69,7 @@ def explain(
 
     Raises ObjectMissing, Corrupt, Unavailable.
     """
-    reading = Reading(store, pool, key, span, schema, SMALLEST_BATCH)
+    reading = Reading(store, pool, key, span, schema)
     found: list[Version] = []
     for reference in references:
         for table in read_reference(reference, reading, ordered=True):

@@ -23,10 +23,27 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.columns import key_at
 from lake_core.objects import metadata
 from lake_core.objects.metadata import ObjectMetadata
+from lake_core.objects.weight import Weight, leaves_of, weigh
 from lake_core.store import Store
 
 FOOTERS_KEPT = 64
-"""Footers that a process keeps for a store; one of a large object takes a few megabytes."""
+"""Footers that a process keeps for a store."""
+
+FOOTER_BYTES = 32 << 20
+"""Bytes that they take together: one of a large object takes a few megabytes, of thousands of columns many more."""
+
+FOOTER_GROWTH = 3
+"""A decoded footer takes so many times the bytes of the stored one."""
+
+BATCH_ROWS, BATCH_BYTES = 65_536, 8 << 20
+"""Records and decoded bytes of a batch if the caller names no others."""
+
+FIRST_ROWS = 256
+"""Records that are decoded first: what they take says how many to decode at a time."""
+
+BUFFERED_GROUP = 32 << 20
+"""From this size of a row group on, columns are read a part at a time, since a reader otherwise holds all of it.
+The writer makes none that large of records below that size."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +53,13 @@ class Footer:
     parquet: pq.FileMetaData
     metadata: ObjectMetadata
     schema: pa.Schema
+    leaves: dict[str, range]
+    largest_group: int
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes in memory, about."""
+        return FOOTER_GROWTH * int(self.parquet.serialized_size)
 
 
 class Footers:
@@ -57,7 +81,9 @@ class Footers:
         """Keeps it; the one that was used least recently goes."""
         with self._lock:
             self._held[name] = footer
-            if len(self._held) > FOOTERS_KEPT:
+            while len(self._held) > FOOTERS_KEPT or (
+                len(self._held) > 1 and sum(f.size for f in self._held.values()) > FOOTER_BYTES
+            ):  # ends with the one that was just kept
                 self._held.popitem(last=False)
         return footer
 
@@ -72,7 +98,10 @@ def footers(store: Store) -> Footers:
 
 def _footer(parquet: pq.ParquetFile, name: str) -> Footer:
     described = metadata.decode((parquet.metadata.metadata or {}).get(metadata.KEY), name=name)
-    return Footer(parquet.metadata, described, parquet.schema_arrow.remove_metadata())
+    schema = parquet.schema_arrow.remove_metadata()
+    known = parquet.metadata
+    largest = max((known.row_group(i).total_byte_size for i in range(known.num_row_groups)), default=0)
+    return Footer(known, described, schema, leaves_of(schema), largest)
 
 
 class DataObject:
@@ -90,6 +119,10 @@ class DataObject:
             self._parquet = pq.ParquetFile(self._file, metadata=footer, pre_buffer=False)
             if known is None:
                 known = footers(store).keep(self.name, _footer(self._parquet, self.name))
+            if known.largest_group > BUFFERED_GROUP:
+                self._parquet = pq.ParquetFile(
+                    self._file, metadata=known.parquet, pre_buffer=False, buffer_size=1 << 20
+                )
         except (pa.ArrowInvalid, OSError) as error:
             self._file.close()
             raise Corrupt(f"{store.uri}/{self.name}: not a readable Parquet file: {error}") from error
@@ -99,6 +132,7 @@ class DataObject:
         self.metadata: ObjectMetadata = known.metadata
         self.schema: pa.Schema = known.schema
         """All columns, the hidden ones too."""
+        self._known = known
 
     def __enter__(self) -> DataObject:
         return self
@@ -112,39 +146,117 @@ class DataObject:
         self._file.close()
 
     def batches(
-        self, span: KeyRange, *, key: PoolKey, columns: list[str] | None, batch_rows: int
+        self,
+        span: KeyRange,
+        *,
+        key: PoolKey,
+        columns: list[str] | None,
+        batch_rows: int = BATCH_ROWS,
+        batch_bytes: int = BATCH_BYTES,
+        record_bytes: int = 0,
+        groups: list[int] | None = None,
+        took: float = 0.0,
     ) -> Iterator[pa.RecordBatch]:
         """Records with keys in `span`, sorted; `columns` must contain the key fields where `span` cuts.
 
+        A batch has at most `batch_rows` records and about `batch_bytes`, or one record that is larger; each record
+        counts as `record_bytes` at least.  `groups` are some of `self.groups(span)`; None: all of them.
+        `took`: bytes of a record as others of the object were decoded; 0: none were.
         Raises Corrupt where the file cannot be decoded.
         """
-        wanted = None if columns is None else [c for c in columns if self.schema.get_field_index(c) >= 0]
+        wanted = None if columns is None else [c for c in columns if c in self._known.leaves]
+        inside = self.inside(span)
+        size = BatchSize(batch_rows, batch_bytes, record_bytes)
         try:
-            for batch in self._parquet.iter_batches(
-                batch_size=batch_rows, row_groups=self._groups(span), columns=wanted, use_threads=True
-            ):
-                # Parquet takes a dotted name for a path too: `id` would bring `id.orig_h` along
-                exact = batch if wanted is None else batch.select(wanted)
-                cut = _cut(exact, span, key, inside=self.inside(span))
+            for batch in self._decoded(self.groups(span) if groups is None else groups, wanted, size, took):
+                cut = _cut(batch, span, key, inside=inside)
                 if cut.num_rows:
                     yield cut
         except (pa.ArrowInvalid, OSError) as error:
             raise Corrupt(f"{self.name}: cannot be decoded: {error}") from error
 
+    def _decoded(
+        self, groups: list[int], wanted: list[str] | None, size: BatchSize, took: float
+    ) -> Iterator[pa.RecordBatch]:
+        """The groups, a few at a time: how many records make a batch follows what the last ones took."""
+        names = None if wanted is None or len(wanted) == len(self.schema) else wanted
+        chunks = self._chunks(names)
+        at = 0
+        while at < len(groups):
+            said = weigh(self._parquet.metadata, groups[at : at + 1], chunks).record
+            rows = size.rows(max(took, said))
+            run = groups[at : at + 1]
+            if not took:
+                rows = min(rows, FIRST_ROWS)
+            else:
+                for group in groups[at + 1 :]:
+                    if sum(self._rows(g) for g in run) >= rows:
+                        break
+                    run.append(group)
+            gathered: list[pa.RecordBatch] = []
+            for batch in self._parquet.iter_batches(
+                batch_size=rows, row_groups=run, columns=names, use_threads=True
+            ):
+                # Parquet takes a dotted name for a path too: `id` would bring `id.orig_h` along
+                exact = batch if wanted is None or batch.schema.names == wanted else batch.select(wanted)
+                took = max(1.0, exact.nbytes / exact.num_rows)
+                gathered.append(exact)
+                if sum(b.num_rows for b in gathered) + rows > size.rows(took):
+                    yield _joined(gathered)
+                    gathered = []
+            if gathered:
+                yield _joined(gathered)
+            at += len(run)
+
+    def _rows(self, group: int) -> int:
+        return int(self._parquet.metadata.row_group(group).num_rows)
+
+    def _chunks(self, columns: list[str] | None) -> list[int] | None:
+        if columns is None:
+            return None
+        return [leaf for name in columns for leaf in self._known.leaves.get(name, ())]
+
+    def weigh(self, span: KeyRange, columns: list[str]) -> Weight:
+        """What the row groups that the range touches take when they are decoded, as the footer tells it."""
+        known = self._known.leaves
+        return weigh(
+            self._parquet.metadata,
+            self.groups(span),
+            None if known.keys() <= set(columns) else self._chunks(columns),
+        )
+
     def rows(self, span: KeyRange) -> int:
         """At most so many records are in the range: those of the row groups that it touches."""
-        return sum(self._parquet.metadata.row_group(group).num_rows for group in self._groups(span))
+        return sum(self._rows(group) for group in self.groups(span))
 
     def inside(self, span: KeyRange) -> bool:
         """Whether the whole object lies in the range, so that nothing has to be cut."""
         return span.low <= self.metadata.low and (span.high is None or self.metadata.high <= span.high)
 
-    def _groups(self, span: KeyRange) -> list[int]:
+    def groups(self, span: KeyRange) -> list[int]:
+        """The row groups that may hold keys of the range."""
         firsts = self.metadata.groups
         # the group before the first one at or above `low` may still hold keys from `low` on
         begin = max(0, bisect_left(firsts, span.low) - 1)
         end = len(firsts) if span.high is None else bisect_left(firsts, span.high)
         return list(range(begin, max(begin, end)))
+
+
+@dataclass(frozen=True)
+class BatchSize:
+    """The most that a batch has of records and of bytes; each record takes `least` bytes."""
+
+    most_rows: int
+    most_bytes: int
+    least: int
+
+    def rows(self, record: float) -> int:
+        """How many records of so many bytes."""
+        return max(1, min(self.most_rows, int(self.most_bytes / max(1.0, record, self.least))))
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
 def _cut(batch: pa.RecordBatch, span: KeyRange, key: PoolKey, *, inside: bool) -> pa.RecordBatch:

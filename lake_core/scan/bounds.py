@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import AFTER, Instant, Value, decode_key, encode_key
 
@@ -31,10 +32,10 @@ def column(name: str) -> Any:
 
 
 def literal(scalar: pa.Scalar) -> Any:
-    """The value."""
+    """The value.  A null goes by a cast: DataFusion takes none of lists and maps."""
     from datafusion import lit
 
-    return lit(scalar)
+    return lit(scalar) if scalar.is_valid else lit(pa.scalar(None, pa.null())).cast(scalar.type)
 
 
 @dataclass(frozen=True)
@@ -47,20 +48,20 @@ class Comparison:
 
 def comparison(bound: bytes, key: PoolKey, schema: pa.Schema) -> Comparison | None:
     """The bound in the fields' own types; None where they do not hold it exactly."""
-    values = decode_key(bound, key)
-    prefix = encode_key(list(values), key)
-    if not bound.startswith(prefix):
-        return None
-    rest = bound[len(prefix) :]
-    whole = len(values) == len(key.fields)
-    if rest not in (b"", AFTER) and not (whole and rest == _ABOVE):
-        return None
     try:
+        values = decode_key(bound, key)
+        prefix = encode_key(list(values), key)
+        if not bound.startswith(prefix):
+            return None
+        rest = bound[len(prefix) :]
+        whole = len(values) == len(key.fields)
+        if rest not in (b"", AFTER) and not (whole and rest == _ABOVE):
+            return None
         scalars = tuple(
             _scalar(value, schema.field(field.name).type)
             for value, field in zip(values, key.fields, strict=False)
         )
-    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+    except (pa.ArrowException, InvalidInput, OverflowError, TypeError, ValueError):
         return None
     return Comparison(scalars, rest != b"")
 
@@ -86,7 +87,8 @@ def _scalar(value: Value, kind: pa.DataType) -> pa.Scalar:
         dt.date: pa.types.is_date32,
         decimal.Decimal: pa.types.is_decimal,
     }
-    if not allowed[type(value)](kind):
+    holds = allowed.get(type(value))
+    if holds is None or not holds(kind):  # such as 2.5 on integers
         raise ValueError(value)
     return pa.scalar(value, kind)
 

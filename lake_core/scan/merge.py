@@ -9,13 +9,14 @@ of equal keys come by sequence and place: those of the stream, or of the record 
 Every stream reads one batch ahead, in a few threads, and is topped up as soon as less than half a batch is left:
 so each window takes half a batch of every stream, where waiting until one is spent would take a window for each.
 
-Memory: two or three batches a stream that is open at the same time, and one window.
+Memory: two or three batches a stream that is open at the same time, and one window; the streams decide how large
+a batch is.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -119,7 +120,7 @@ class _Open:
         return held.slice(0, rows)
 
 
-def merge(streams: list[Stream], *, key: PoolKey) -> Iterator[pa.Table]:
+def merge(streams: list[Stream], *, key: PoolKey) -> Generator[pa.Table]:
     """All records of the streams in key order; tables of the streams' common schema."""
     waiting = sorted(streams, key=lambda s: s.begin, reverse=True)
     mixed = any(s.mixed for s in streams)

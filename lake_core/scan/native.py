@@ -9,7 +9,8 @@ Not everything can be said to it exactly.  `can_merge` is False, and the caller 
 - an object is not a file on this machine,
 - a key field is floating (it orders -0.0 and NaN otherwise), or of another type than in the result,
 - a field has to be converted by more than a plain cast,
-- a clip is at a key that the field's type does not hold.
+- a clip is at a key that the field's type does not hold,
+- the row groups and batches of all inputs together have no room (`Limits.native_bytes`).
 """
 
 from __future__ import annotations
@@ -28,19 +29,28 @@ from lake_core.commits import Reference
 from lake_core.errors import Corrupt
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.objects.read import DataObject
+from lake_core.objects.weight import Weight, least_width
 from lake_core.scan.bounds import at_or_above, below, column, comparison, literal
 from lake_core.scan.clusters import decided_by_age
+from lake_core.scan.limits import Limits
+from lake_core.scan.streams import Reading
 from lake_core.store import Store
-
-MOST_INPUTS = 256
-"""Files that are open at the same time."""
 
 BATCH_ROWS = 8_192
 """Larger ones take more memory, and no less time to merge; where nothing is merged they are taken eight times as
 large, for what is done with each."""
 
+SMALLEST_BATCH = 512
+"""Below this number of records a batch costs DataFusion more than the records do."""
+
+HELD = 4
+"""Decoded batches that DataFusion holds of an input: one that is merged, others that are decoded or being freed."""
+
 AHEAD_ROWS = 65_536
-"""Records that are merged before they are asked for: a writer takes as many at once."""
+"""Records that are merged before they are asked for, if they are small: a writer takes as many at once."""
+
+AHEAD_BYTES = 16 << 20
+"""Bytes that they take at most."""
 
 MANY = 16
 """Of more inputs smaller batches are read: 64 objects of lineitem take 630 MB to compact then, and 860 else."""
@@ -58,12 +68,40 @@ class Input:
     """Whether the file holds records outside of the clip."""
     rows: int
     """At most so many records are in the clip."""
+    weight: Weight
+    """What they take, in the columns wanted."""
+
+
+def native_merge(references: Sequence[Reference], reading: Reading, *, ordered: bool) -> NativeMerge | None:
+    """The merge, None where it must be done in windows, or is better done there.  Raises ObjectMissing, Corrupt."""
+    key, schema, limits = reading.key, reading.schema, reading.limits
+    if len(references) > limits.max_native_inputs:
+        return None
+    inputs = inputs_of(references, reading.store, pool=reading.pool, span=reading.span, schema=schema)
+    if not inputs or sum(i.rows for i in inputs) < limits.min_native_rows * len(inputs):
+        return None
+    if not can_merge(inputs, key=key, schema=schema):
+        return None
+    batch_rows = batch_rows_of(inputs, schema, limits)
+    if not batch_rows:
+        return None
+    merge = NativeMerge(inputs, key=key, schema=schema, ordered=ordered, batch_rows=batch_rows)
+    return None if merge.sorts else merge
+
+
+def batch_rows_of(inputs: Sequence[Input], schema: pa.Schema, limits: Limits) -> int:
+    """How many records DataFusion decodes of an input at a time; 0 if all inputs have no room together."""
+    record = max(least_width(schema), *(i.weight.record for i in inputs), 1)
+    room = limits.native_bytes - sum(i.weight.largest_group for i in inputs)
+    rows = min(_batch_rows(len(inputs)), int(room / (HELD * len(inputs) * record)))
+    return rows if rows >= SMALLEST_BATCH else 0
 
 
 def inputs_of(
-    references: Sequence[Reference], store: Store, *, pool: str, span: KeyRange
+    references: Sequence[Reference], store: Store, *, pool: str, span: KeyRange, schema: pa.Schema
 ) -> list[Input] | None:
     """The references as files, None where one is not on this machine.  Raises ObjectMissing, Corrupt."""
+    names = [*schema.names, *ORDER.names]
     found = []
     for reference in references:
         path = store.local_path(naming.data_object(pool, reference.object))
@@ -71,13 +109,14 @@ def inputs_of(
             return None
         with DataObject(store, pool=pool, object_id=reference.object) as data:
             clip = span.intersect(reference.span)
-            found.append(Input(reference, path, data.schema, clip, not data.inside(clip), data.rows(clip)))
+            rows, weight = data.rows(clip), data.weigh(clip, names)
+            found.append(Input(reference, path, data.schema, clip, not data.inside(clip), rows, weight))
     return found
 
 
 def can_merge(inputs: Sequence[Input], *, key: PoolKey, schema: pa.Schema) -> bool:
     """Whether DataFusion merges these exactly."""
-    if not key.fields or len(inputs) > MOST_INPUTS:
+    if not key.fields:
         return False
     for one in inputs:
         for field in schema:
@@ -110,7 +149,15 @@ def _widens(own: pa.Field, wanted: pa.Field) -> bool:
 class NativeMerge:
     """One merge; `tables` gives the records, `plan` says how."""
 
-    def __init__(self, inputs: Sequence[Input], *, key: PoolKey, schema: pa.Schema, ordered: bool) -> None:
+    def __init__(
+        self,
+        inputs: Sequence[Input],
+        *,
+        key: PoolKey,
+        schema: pa.Schema,
+        ordered: bool,
+        batch_rows: int = BATCH_ROWS,
+    ) -> None:
         """`schema`: the columns wanted, key fields among them; `ordered`: the tables end with `hidden.ORDER`."""
         import datafusion
 
@@ -122,14 +169,15 @@ class NativeMerge:
         config = (
             datafusion.SessionConfig()
             .with_target_partitions(max(len(inputs), 2))
-            .with_batch_size(_batch_rows(len(inputs)))
+            .with_batch_size(batch_rows)
             .set("datafusion.optimizer.prefer_existing_sort", "true")
             .set("datafusion.optimizer.repartition_file_scans", "false")
             .set("datafusion.optimizer.enable_round_robin_repartition", "false")
             .set("datafusion.execution.parquet.schema_force_view_types", "false")
             .set("datafusion.execution.collect_statistics", "false")
         )
-        self._ahead = max(2, AHEAD_ROWS // _batch_rows(len(inputs)))
+        record = max(least_width(schema), *(i.weight.record for i in inputs), 1)
+        self._ahead = max(2, min(AHEAD_ROWS, int(AHEAD_BYTES / record)) // batch_rows)
         self._names = [one.path for one in inputs]
         context = datafusion.SessionContext(config)
         frame = None

@@ -22,13 +22,18 @@ from lake_core.keys import PoolKey
 from lake_core.keys.columns import insertion_points, key_at
 from lake_core.objects.read import rows_below
 
-FEW = 8
-"""The base holds so many times as many records as all else: where there are more, merging costs no more."""
+AFTER_KEY = b"\0"
+"""Appended to a key it is the smallest key above it."""
 
 
-def split(cluster: Sequence[Reference]) -> tuple[list[Reference], list[Reference]] | None:
-    """The base in order of the key, and the few; None where it is not so."""
-    most = sum(r.records for r in cluster) // (FEW + 1)
+def split(
+    cluster: Sequence[Reference], *, min_bulk_ratio: int
+) -> tuple[list[Reference], list[Reference]] | None:
+    """The base in order of the key, and the few; None where it is not so.
+
+    The base holds at least `min_bulk_ratio` times the records of the few.
+    """
+    most = sum(r.records for r in cluster) // (min_bulk_ratio + 1)
     base: list[Reference] = []  # by low bound; they share no key, so by high bound too
     few: list[Reference] = []
     for reference in sorted(cluster, key=lambda r: r.records, reverse=True):
@@ -46,15 +51,30 @@ def split(cluster: Sequence[Reference]) -> tuple[list[Reference], list[Reference
 
 
 def overlay(
-    base: Iterable[pa.Table], few: Iterable[pa.Table], *, key: PoolKey, newest: bool
+    base: Iterable[pa.Table], few: Iterable[pa.Table], *, key: PoolKey, newest: bool, most_bytes: int
 ) -> Iterator[pa.Table]:
-    """Both streams in one, by key and age; `newest`: of each key, which each stream has once, the newest alone."""
+    """Both streams in one, by key and age; `newest`: of each key, which each stream has once, the newest alone.
+
+    About `most_bytes` of the few are gathered at a time: one table of the base may span many of them.
+    """
     coming = _Coming(few, key)
-    for table in base:
-        if table.num_rows:
+    for table in (t for t in base if t.num_rows):
+        while True:  # every turn but the last uses up some of the few
             # where a key may go on in the next table, what is newer has to wait for it
-            over = coming.up_to(key_at(table, table.num_rows - 1, key), inclusive=newest)
-            yield _laid(table, over, key, newest=newest) if over is not None else table
+            over, reach = coming.up_to(
+                key_at(table, table.num_rows - 1, key), inclusive=newest, most_bytes=most_bytes
+            )
+            if over is None:
+                yield table
+                break
+            if reach is None:
+                yield _laid(table, over, key, newest=newest)
+                break
+            rows = rows_below(table, reach + AFTER_KEY, key)
+            yield _laid(table.slice(0, rows), over, key, newest=newest) if rows else over
+            table = table.slice(rows)
+            if not table.num_rows:
+                break
     yield from coming.rest()
 
 
@@ -78,18 +98,24 @@ class _Coming:
         self._key = key
         self._held = next(self._tables, None)
 
-    def up_to(self, bound: bytes, *, inclusive: bool) -> pa.Table | None:
-        taken = []
-        limit = bound + b"\0" if inclusive else bound  # the next of all keys
+    def up_to(
+        self, bound: bytes, *, inclusive: bool, most_bytes: int
+    ) -> tuple[pa.Table | None, bytes | None]:
+        """Those up to the bound; or, if they are more than so many bytes, the first of them and their last key."""
+        taken, size = [], 0
+        limit = bound + AFTER_KEY if inclusive else bound
         while (held := self._held) is not None:  # every turn uses up a table, but for the last
             rows = rows_below(held, limit, self._key)
             if rows:
                 taken.append(held.slice(0, rows))
+                size += taken[-1].nbytes
             if rows < held.num_rows:
                 self._held = held.slice(rows)
                 break
             self._held = next(self._tables, None)
-        return pa.concat_tables(taken) if taken else None
+            if size > most_bytes:
+                return pa.concat_tables(taken), key_at(held, held.num_rows - 1, self._key)
+        return pa.concat_tables(taken) if taken else None, None
 
     def rest(self) -> Iterator[pa.Table]:
         if self._held is not None:

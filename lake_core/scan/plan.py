@@ -21,11 +21,7 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.objects.schema import unite_schemas
 from lake_core.records.conditions import Condition
-
-LARGEST_BATCH = 65_536
-SMALLEST_BATCH = 1_024
-BUFFERED_ROWS = 524_288
-"""How many records all open streams together may hold decoded."""
+from lake_core.scan.limits import LIMITS, Limits
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ class ScanPlan:
     schema: pa.Schema
     columns: tuple[str, ...]
     depth: int
-    batch_rows: int
+    limits: Limits = LIMITS
     rule: Rule = APPEND
     tombstones: tuple[Tombstone, ...] = ()
     schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
@@ -65,8 +61,9 @@ def plan_scan(
     rule: Rule = APPEND,
     where: str | Condition | None = None,
     more: Sequence[Tombstone] = (),
+    limits: Limits = LIMITS,
 ) -> ScanPlan:
-    """`more` tombstones apply than the branch has.
+    """`more` tombstones apply than the branch has; `limits` bound the merge.
 
     Raises InvalidInput for an unknown column, an empty range, or a condition that does not fit the fields.
     """
@@ -91,25 +88,19 @@ def plan_scan(
         found = [r for r in found if may_hold(condition, schemas[r.schema], r.columns, records=r.records)]
     references = tuple(found)
     reaching = [t for t in (*held.tombstones.values(), *more) if not sub and t.span.overlaps(span)]
-    depth = overlap_depth(references)
     return ScanPlan(
         references=references,
         span=span,
         key=key,
         schema=schema,
         columns=tuple(columns),
-        depth=depth,
-        batch_rows=batch_rows(depth),
+        depth=overlap_depth(references),
+        limits=limits,
         rule=rule,
         tombstones=tuple(sorted(reaching, key=lambda t: t.seq)),
         schemas=schemas,
         where=condition,
     )
-
-
-def batch_rows(depth: int) -> int:
-    """How many records of each open stream are held decoded."""
-    return max(SMALLEST_BATCH, min(LARGEST_BATCH, BUFFERED_ROWS // max(1, depth)))
 
 
 def united_schema(state: PoolState, *, branch: str, sub: str) -> pa.Schema:

@@ -11,6 +11,7 @@ DataFusion (`native`), and all others in windows (`merge`).  All three give the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from itertools import chain
 
@@ -18,7 +19,7 @@ import pyarrow as pa
 
 from lake_core.combine import Rule
 from lake_core.combine.combine import combine_stream
-from lake_core.combine.hidden import DELETED
+from lake_core.combine.hidden import DELETED, ORDER
 from lake_core.combine.newest import without_markers
 from lake_core.commits import Reference
 from lake_core.commits.tombstone import Tombstone, covering
@@ -26,16 +27,14 @@ from lake_core.conditions import holds, may_hold, top_level
 from lake_core.scan.clusters import clusters, decided_by_age
 from lake_core.scan.covered import fields_of, needs_sequences, uncovered
 from lake_core.scan.merge import Stream, merge
-from lake_core.scan.native import Input, NativeMerge, can_merge, inputs_of
+from lake_core.scan.native import native_merge
 from lake_core.scan.overlay import overlay, split
 from lake_core.scan.plan import ScanPlan
+from lake_core.scan.spool import Spool
 from lake_core.scan.streams import Reading, read_reference
 from lake_core.store import Store
 
 UPSERT = Rule("upsert")
-
-FEWEST_NATIVE = 100_000
-"""Files that hold fewer records on average are merged in windows as soon, and with less work to set up."""
 
 
 def scan(plan: ScanPlan, store: Store, *, pool: str) -> Iterator[pa.Table]:
@@ -47,7 +46,15 @@ def scan(plan: ScanPlan, store: Store, *, pool: str) -> Iterator[pa.Table]:
         tombstones = {r: covering(plan.tombstones, r, plan.schemas.__getitem__) for r in cluster}
         tables = visible(
             tombstones,
-            Reading(store, pool, plan.key, plan.span, _read_columns(plan, tombstones), plan.batch_rows),
+            Reading(
+                store,
+                pool,
+                plan.key,
+                plan.span,
+                _read_columns(plan, tombstones),
+                limits=plan.limits,
+                streams=plan.depth,
+            ),
             rule=plan.rule,
             schemas=plan.schemas,
             ordered=False,
@@ -102,15 +109,16 @@ def visible(
 def merged(
     cluster: Sequence[Reference], reading: Reading, *, newest: bool, ordered: bool
 ) -> Iterator[pa.Table]:
-    """The records of references by key and age; with `ordered` the tables say their sequence and place.
+    """The records of references by key and age, in the columns of the reading.
 
+    If `ordered`, those of `hidden.ORDER` follow; otherwise never, so that tables of two merges fit together.
     `newest`: of each key the newest alone, as upsert pools want it.
     """
-    if parts := split(cluster):
+    if parts := split(cluster, min_bulk_ratio=reading.limits.min_bulk_ratio):
         base, few = parts
         under = chain.from_iterable(_sorted([r], reading, ordered=ordered) for r in base)
         over = merged(few, reading, newest=newest, ordered=ordered)
-        return overlay(under, over, key=reading.key, newest=newest)
+        return overlay(under, over, key=reading.key, newest=newest, most_bytes=reading.limits.max_batch_bytes)
     tables = _sorted(cluster, reading, ordered=ordered)
     return combine_stream(tables, reading.key, UPSERT) if newest and len(cluster) > 1 else tables
 
@@ -123,32 +131,26 @@ def _alone(reference: Reference, reading: Reading, *, ordered: bool, ahead: bool
 
 
 def _sorted(cluster: Sequence[Reference], reading: Reading, *, ordered: bool) -> Iterator[pa.Table]:
-    key, schema = reading.key, reading.schema
-    inputs = inputs_of(cluster, reading.store, pool=reading.pool, span=reading.span)
-    if inputs and _are_large(inputs) and can_merge(inputs, key=key, schema=schema):
-        native = NativeMerge(inputs, key=key, schema=schema, ordered=ordered)
-        if not native.sorts:
-            return native.tables()
-    return _in_windows(cluster, reading, ordered=ordered)
-
-
-def _are_large(inputs: Sequence[Input]) -> bool:
-    return sum(i.rows for i in inputs) >= FEWEST_NATIVE * len(inputs)
+    native = native_merge(cluster, reading, ordered=ordered)
+    return _in_windows(cluster, reading, ordered=ordered) if native is None else native.tables()
 
 
 def _in_windows(cluster: Sequence[Reference], reading: Reading, *, ordered: bool) -> Iterator[pa.Table]:
     mixed = not decided_by_age(cluster)
-    streams = [
-        Stream(
-            r.low,
-            r.seq,
-            r.place,
-            partial(read_reference, r, reading, ordered=ordered or mixed),
-            mixed and r.oldest is not None,
-        )
-        for r in cluster
-    ]
-    return merge(streams, key=reading.key)
+    with Spool() as spool:
+        streams = [
+            Stream(
+                r.low,
+                r.seq,
+                r.place,
+                partial(read_reference, r, reading, ordered=ordered or mixed, spool=spool),
+                mixed and r.oldest is not None,
+            )
+            for r in cluster
+        ]
+        with closing(merge(streams, key=reading.key)) as tables:  # its threads end before the spool does
+            for table in tables:
+                yield table if ordered or not mixed else table.drop_columns(ORDER.names)
 
 
 def _may_fulfil(plan: ScanPlan, alone: Reference) -> bool:

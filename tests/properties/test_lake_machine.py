@@ -41,8 +41,7 @@ from lake_core.naming import IdSource
 from lake_core.objects import write
 from lake_core.outcomes import Job
 from lake_core.pool import Pool
-from lake_core.scan import overlay
-from lake_core.scan import scan as scanning
+from lake_core.scan.limits import LIMITS, Limits
 from lake_core.store import Store
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
@@ -202,7 +201,7 @@ class LakeMachine(RuleBasedStateMachine):
     @initialize(
         key=st.sampled_from(["k", "k:desc", "k,s", "k:desc,s:desc"]),
         native=st.booleans(),
-        few=st.sampled_from([0, 2, overlay.FEW]),
+        few=st.sampled_from([0, 2, LIMITS.min_bulk_ratio]),
         group=st.integers(1, 5),
         memory=st.sampled_from(["1", "700", "1MiB"]),
         seed=st.integers(0, 99),
@@ -220,8 +219,6 @@ class LakeMachine(RuleBasedStateMachine):
     ) -> None:
         self.folder = tempfile.mkdtemp()
         self.patches = [
-            patch.object(scanning, "FEWEST_NATIVE", 0 if native else 1 << 60),
-            patch.object(overlay, "FEW", few),
             patch.object(write, "ROW_GROUP", group),
         ]
         for one in self.patches:
@@ -229,7 +226,8 @@ class LakeMachine(RuleBasedStateMachine):
         self.store: Store = LocalStore(self.folder) if native else MemoryStore()
         # which of two began first may be decided by their ids: these must be the same when a run is repeated
         self.ids = IdSource(clock=lambda: NOW, entropy=Random(seed).randbytes)
-        self.lake = Lake.create_on(self.store, ids=self.ids)
+        limits = Limits(min_native_rows=0 if native else 1 << 60, min_bulk_ratio=few)
+        self.lake = Lake.create_on(self.store, ids=self.ids, limits=limits)
         for kind in KINDS:
             self.lake.create_pool(
                 kind,

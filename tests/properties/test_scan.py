@@ -15,8 +15,7 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_key
 from lake_core.lake import Lake
 from lake_core.objects import write
-from lake_core.scan import overlay
-from lake_core.scan import scan as scanning
+from lake_core.scan.limits import Limits
 from lake_core.scan.scan import scan
 from lake_core.store import Store
 from lake_core.store.local import LocalStore
@@ -67,27 +66,26 @@ def cases(draw: st.DrawFn) -> Case:
 @settings(max_examples=120)
 @given(cases())
 def test_a_scan_is_a_sorted_list(case: Case) -> None:
-    check(case, MemoryStore())
+    check(case, MemoryStore(), Limits())
 
 
 @settings(max_examples=120)
 @given(cases())
 def test_a_scan_by_datafusion_is_the_same_sorted_list(case: Case) -> None:
-    with tempfile.TemporaryDirectory() as folder, patch.object(scanning, "FEWEST_NATIVE", 0):
-        check(case, LocalStore(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        check(case, LocalStore(folder), Limits(min_native_rows=0))
 
 
 @settings(max_examples=120)
 @given(cases(), st.integers(1, 5))
 def test_a_scan_of_few_records_over_many_is_the_same_sorted_list(case: Case, compacted: int) -> None:
-    with patch.object(overlay, "FEW", 0):
-        check(case, MemoryStore(), compacted=compacted)
+    check(case, MemoryStore(), Limits(min_bulk_ratio=0), compacted=compacted)
 
 
-def check(case: Case, store: Store, *, compacted: int = 0) -> None:
+def check(case: Case, store: Store, limits: Limits, *, compacted: int = 0) -> None:
     key = PoolKey.parse(case.key)
     with patch.object(write, "ROW_GROUP", case.row_group):
-        pool = Lake.create_on(store).create_pool("p", key=key)
+        pool = Lake.create_on(store, limits=limits).create_pool("p", key=key)
         rows: list[dict[str, Any]] = []
         for number, (load, kind) in enumerate(zip(case.loads, case.kinds, strict=True)):
             records = [{"a": a, "b": b, "load": number, "row": i} for i, (a, b) in enumerate(load)]
@@ -108,7 +106,9 @@ def check(case: Case, store: Store, *, compacted: int = 0) -> None:
     expected = [r for r in sorted(rows, key=encoded) if span.contains(encoded(r))]  # sorted is stable
     view = pool.at()
     for columns in (["load", "row"], case.columns):
-        plan = replace(view.plan(span=span, columns=columns), batch_rows=case.batch_rows)
+        plan = replace(
+            view.plan(span=span, columns=columns), limits=replace(limits, max_batch_rows=case.batch_rows)
+        )
         tables = list(scan(plan, view.store, pool=view.pool.id))
         found = [row for table in tables for row in table.to_pylist()]
         assert found == [{name: r[name] for name in columns} for r in expected]

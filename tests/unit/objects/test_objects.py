@@ -261,9 +261,9 @@ def test_a_range_gives_its_records_and_no_others(
 
 def test_a_range_opens_only_the_row_groups_that_it_can_touch(evens: MemoryStore) -> None:
     with opened(evens) as data:
-        assert len(data._groups(KeyRange())) == 22
-        assert data._groups(KeyRange(encode_value(50), encode_value(51))) == [10, 11]
-        assert data._groups(KeyRange(encode_value(200), None)) == [21]
+        assert len(data.groups(KeyRange())) == 22
+        assert data.groups(KeyRange(encode_value(50), encode_value(51))) == [10, 11]
+        assert data.groups(KeyRange(encode_value(200), None)) == [21]
 
 
 def test_a_prefix_of_the_key_is_a_range(store: MemoryStore) -> None:

@@ -33,7 +33,7 @@ def a_pool(folder: Path, tables: list[pa.Table], key: str = "k") -> Pool:
 
 def merge_of(pool: Pool, span: KeyRange = EVERYTHING, *, ordered: bool = True) -> NativeMerge | None:
     view = pool.at()
-    inputs = inputs_of(view.references, view.store, pool=view.pool.id, span=span)
+    inputs = inputs_of(view.references, view.store, pool=view.pool.id, span=span, schema=view.schema)
     if inputs is None or not can_merge(inputs, key=view.key, schema=view.schema):
         return None
     return NativeMerge(inputs, key=view.key, schema=view.schema, ordered=ordered)

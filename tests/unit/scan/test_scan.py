@@ -19,7 +19,7 @@ from lake_core.keys.encoding import encode_value
 from lake_core.lake import Lake
 from lake_core.pool import Pool
 from lake_core.scan.merge import Stream, merge
-from lake_core.scan.plan import BUFFERED_ROWS, LARGEST_BATCH, SMALLEST_BATCH, overlap_depth, plan_scan
+from lake_core.scan.plan import overlap_depth, plan_scan
 from tests.fakes.records import KNOWN, add, an_id, entry, transaction
 from tests.fakes.stores import ScriptedStore
 
@@ -63,8 +63,8 @@ def test_the_depth_is_the_most_objects_that_hold_one_key(ranges: list[tuple[int,
     state = fold_entry(PoolState(), 1, entry(transaction(KNOWN, *loads)))
     assert overlap_depth(tuple(state.branches["main"].snapshot.find())) == depth
     plan = plan_scan(state, branch="main", key=KEY)
-    assert SMALLEST_BATCH <= plan.batch_rows <= LARGEST_BATCH
-    assert plan.batch_rows * depth <= BUFFERED_ROWS
+    assert plan.depth == depth
+    assert plan.limits.batch_bytes(depth) * depth <= plan.limits.buffer_bytes
 
 
 def test_a_plan_holds_the_references_of_the_range_and_bounds_the_records(pool: Pool) -> None:

@@ -1,0 +1,73 @@
+"""How many bytes records take when they are decoded: estimates, from types and from what a Parquet footer says.
+
+The footer knows the size of encoded columns.  A dictionary makes that smaller than what is decoded, so readers
+begin with few records, and then follow what these took.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+MOST_SAMPLED = 16
+"""Row groups that are looked at column by column; one column chunk takes about 3 microseconds."""
+
+
+@dataclass(frozen=True)
+class Weight:
+    """Bytes of some row groups in some columns: of all of them, of the largest, and of a record on average."""
+
+    total: int = 0
+    largest_group: int = 0
+    record: float = 0.0
+
+
+def least_width(schema: pa.Schema) -> int:
+    """Decoded bytes of a record whose fields are all null."""
+    return sum(_width(field.type) for field in schema)
+
+
+def _width(kind: pa.DataType) -> int:
+    if pa.types.is_struct(kind):
+        return 1 + sum(_width(f.type) for f in kind)
+    try:
+        return 1 + max(1, kind.bit_width // 8)
+    except ValueError:  # a type of variable width has an offset
+        return 5
+
+
+def leaves_of(schema: pa.Schema) -> dict[str, range]:
+    """The column chunks of a row group that hold each field."""
+    found, at = {}, 0
+    for field in schema:
+        count = _leaves(field.type)
+        found[field.name] = range(at, at + count)
+        at += count
+    return found
+
+
+def _leaves(kind: pa.DataType) -> int:
+    return sum(_leaves(kind.field(i).type) for i in range(kind.num_fields)) if pa.types.is_nested(kind) else 1
+
+
+def weigh(footer: pq.FileMetaData, groups: Sequence[int], chunks: Sequence[int] | None) -> Weight:
+    """What the row groups weigh in the column chunks; None: in all."""
+    if not groups:
+        return Weight()
+    sizes = [footer.row_group(group).total_byte_size for group in groups]
+    rows = sum(footer.row_group(group).num_rows for group in groups)
+    share = 1.0
+    if chunks is not None:
+        sampled = groups[:: -(-len(groups) // MOST_SAMPLED)]
+        whole = sum(footer.row_group(group).total_byte_size for group in sampled)
+        part = sum(
+            footer.row_group(group).column(chunk).total_uncompressed_size
+            for group in sampled
+            for chunk in chunks
+        )
+        share = part / whole if whole else 1.0
+    total = sum(sizes) * share
+    return Weight(int(total), int(max(sizes) * share), total / max(1, rows))

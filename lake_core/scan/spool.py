@@ -1,0 +1,106 @@
+"""Decoded batches on disk, while a merge of many streams has no room for them.
+
+A Parquet reader holds the row group that it decodes: sixty streams hold sixty, however small the batches are.  So a
+stream whose row groups are larger than its share writes one decoded row group here at a time, as Arrow batches, and
+reads them back one by one.  Its reader holds no row group meanwhile.
+
+One unnamed file in `TMPDIR` serves all streams of a merge: it takes one file descriptor, and it is gone when the
+process is.  Space of batches that were read back is used again, so the file stays about as large as the row groups
+that are open.  Several threads may use a spool at the same time.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections import defaultdict
+from dataclasses import dataclass
+from types import TracebackType
+
+import pyarrow as pa
+
+from lake_core.errors import Unavailable
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Where a batch is in the file."""
+
+    at: int
+    size: int
+    room: int
+
+
+class Spool:
+    """A context; the file is made when the first batch is put."""
+
+    def __init__(self) -> None:
+        self._file: int | None = None
+        self._end = 0
+        self._free: dict[int, list[int]] = defaultdict(list)
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Spool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    @property
+    def used(self) -> bool:
+        """Whether a batch was ever put."""
+        return self._file is not None
+
+    def put(self, batch: pa.RecordBatch) -> Piece:
+        """Keep a batch; raises Unavailable if the disk does not take it."""
+        data = batch.serialize()
+        piece = self._place(data.size)
+        view, at = memoryview(data), piece.at
+        try:
+            while view:  # a write may take a part only; every turn takes some
+                written = os.pwrite(self._opened(), view, at)
+                view, at = view[written:], at + written
+        except OSError as error:
+            raise Unavailable(_FULL.format(folder=tempfile.gettempdir(), error=error)) from error
+        return piece
+
+    def take(self, piece: Piece, schema: pa.Schema) -> pa.RecordBatch:
+        """The batch, whose place may be used again afterwards; raises Unavailable."""
+        data = bytearray(piece.size)
+        view, at = memoryview(data), piece.at
+        try:
+            while view:
+                read = os.preadv(self._opened(), [view], at)
+                if not read:
+                    raise OSError("the file is shorter than what was written")
+                view, at = view[read:], at + read
+        except OSError as error:
+            raise Unavailable(_FULL.format(folder=tempfile.gettempdir(), error=error)) from error
+        with self._lock:
+            self._free[piece.room].append(piece.at)
+        return pa.ipc.read_record_batch(pa.py_buffer(data), schema)
+
+    def _opened(self) -> int:
+        with self._lock:
+            if self._file is None:
+                with tempfile.TemporaryFile(prefix="lake-merge-") as file:
+                    self._file = os.dup(file.fileno())
+            return self._file
+
+    def _place(self, size: int) -> Piece:
+        """Room for so many bytes: sizes are rounded up to eighths of powers of two, so that room fits again."""
+        step = max(4096, (1 << size.bit_length()) >> 4)
+        room = -(-size // step) * step
+        with self._lock:
+            if self._free[room]:
+                return Piece(self._free[room].pop(), size, room)
+            at, self._end = self._end, self._end + room
+        return Piece(at, size, room)
+
+
+_FULL = "{folder}: a merge cannot keep what it decoded there: {error}; free space, or set TMPDIR to another folder"
