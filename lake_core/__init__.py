@@ -10,7 +10,14 @@ Start at `lake_core.lake` for what users call, at `lake_core.journal` for what m
 docs/format.md for what is stored.
 """
 
-from lake_core.errors import LakeError
-from lake_core.lake import Lake
+from typing import TYPE_CHECKING
+
+from lake_core.faces import on_demand
+
+if TYPE_CHECKING:
+    from lake_core.errors import LakeError
+    from lake_core.lake import Lake
 
 __all__ = ["Lake", "LakeError"]
+
+__getattr__ = on_demand(__name__, {"Lake": "lake", "LakeError": "errors"})

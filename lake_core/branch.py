@@ -7,6 +7,7 @@ distributed engine: workers build objects, one driver commits them.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 from lake_core.catalog import Settings
 from lake_core.combine import Rule
 from lake_core.combine.rule import rule_of
-from lake_core.commits import Draft, History, Reference
+from lake_core.commits import Draft, History, Landed, Reference
 from lake_core.commits.landing import key_classes, still_covered
 from lake_core.compaction import Compaction, begin, draft, rewrite
 from lake_core.context import Context
@@ -35,6 +36,9 @@ from lake_core.records.conditions import Condition
 from lake_core.records.pools import PoolConfig
 from lake_core.scan.limits import LIMITS, Limits
 from lake_core.store import Store
+from lake_core.wording import counted
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,7 @@ class Branch:
         landed = self.history.commit(
             Draft(id, self.name, head.n, self.context.author, (action,), message=reason, token=token)
         )
+        self._log(landed, base=head.n, did="deletes")
         if landed.repeated:
             return DeleteResult(landed.n, landed.id, repeated=True)
         return DeleteResult(landed.n, landed.id, covers=self._covers(id))
@@ -300,7 +305,18 @@ class Branch:
             token=job.token,
         )
         landed = self.history.commit(draft)
+        self._log(landed, base=job.base, did=f"adds {counted(len(objects), 'object')}")
         return repeated_load(landed.repeated) if landed.repeated else landed_load(landed, objects)
+
+    def _log(self, landed: Landed, *, base: int, did: str) -> None:
+        """What was committed, and what others committed since it began."""
+        if landed.repeated:
+            log.info("%s: nothing was written: transaction %d used the token", self.pool.name, landed.n)
+            return
+        others = counted(max(0, landed.n - base - 1), "entry", "entries")
+        log.info(
+            "%s: transaction %d %s; others wrote %s since it began", self.pool.name, landed.n, did, others
+        )
 
     def begin_compaction(self, inputs: Sequence[Reference], *, outputs: int, message: str) -> Compaction:
         """A job for references of the branch; its pieces may be rewritten anywhere.
@@ -331,6 +347,11 @@ class Branch:
     def commit_compaction(self, work: Compaction, written: Sequence[WrittenObject]) -> CompactResult:
         """Put the outputs in the inputs' place; raises Conflict where another compaction took an input."""
         landed = self.history.commit(draft(work, written, author=self.context.author))
+        self._log(
+            landed,
+            base=work.base,
+            did=f"merges {counted(len(work.inputs), 'object')} into {counted(len(written), 'object')}",
+        )
         return CompactResult(
             landed.n,
             landed.id,

@@ -15,8 +15,8 @@
       ObjectVacuumed          the revision is older than what retention kept
 
 A lost race is not an error: the functions that race return what happened (`store.Created`,
-`journal.Appended`, `commits.Landing`).  An error carries one line: what, where, what to do.  `exit_status`
-is the status of the `lake` command.
+`journal.Appended`, `commits.Landing`).  An error carries one line: what, where, what to do; an error
+in SQL has more, which show the place.  `exit_status` is the status of the `lake` command.
 
 Spark sends errors from tasks to the driver, and processes pickle them.  `to_wire` and `from_wire` are the one form
 on the way; pickling and copying keep the class, the message and the attributes.  All classes stand here, so that

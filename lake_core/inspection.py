@@ -63,7 +63,8 @@ def inspect_object(store: Store, name: str) -> Any:
 
 def _missing(store: Store, name: str) -> NotFound:
     return NotFound(
-        f"object {name!r} does not exist in {store.uri}; names are like <pool-id>/journal/<20 digits>.txn"
+        f"object {name!r} does not exist in {store.uri}; names are like <pool-id>/journal/<20 digits>.txn "
+        "(lake show POOL prints the id)"
     )
 
 

@@ -22,6 +22,7 @@ from lake_core.records.pools import PoolConfig
 from lake_core.scan.limits import LIMITS, Limits
 from lake_core.store import Store
 from lake_core.view import View
+from lake_core.wording import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -100,5 +101,5 @@ class Pool:
         branches = self.history.load_open().state.branches
         if name not in branches:
             raise NotFound(
-                f"pool {self.name!r}: branch {name!r} does not exist; there are: {', '.join(branches)}"
+                f"pool {self.name!r}: branch {name!r} does not exist; {did_you_mean(name, branches)}"
             )

@@ -6,6 +6,7 @@ through here: the command, SQL, PySpark.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,8 @@ from lake_core.scan.plan import ScanPlan, overlap_depth, plan_scan, united_schem
 from lake_core.scan.scan import result_schema, scan
 from lake_core.store import Store
 from lake_core.values.keytext import encoded, parts_of
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ class View:
         where: str | Condition | None = None,
     ) -> ScanPlan:
         """What a scan would open; raises InvalidInput (unknown column, empty range, bad condition)."""
-        return plan_scan(
+        plan = plan_scan(
             self.state,
             branch=self.branch,
             key=self.key,
@@ -110,6 +113,16 @@ class View:
             more=self._aged_off,
             limits=self.limits,
         )
+        log.info(
+            "%s at transaction %d: reads %d of %d objects, at most %d of them at one key; %d deletes to apply",
+            self.pool.name,
+            self.n,
+            len(plan.references),
+            len(self.state.branches[self.branch].snapshot),
+            plan.depth,
+            len(plan.tombstones),
+        )
+        return plan
 
     def scan(
         self,

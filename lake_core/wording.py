@@ -1,6 +1,36 @@
-"""How numbers are said to people, by the command and by the agents alike."""
+"""How numbers, choices and unknown names are said to people, by the command and by the agents alike."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+MOST_NAMED = 10
+"""Names that a message lists; it counts those beyond."""
+
+
+def choices(words: Sequence[str], last: str = "or") -> str:
+    """`append, upsert or aggregate`."""
+    return f" {last} ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known name that `word` is probably a mistyped form of; None if none is near."""
+    import difflib  # only a mistake needs it
+
+    by_small = {name.lower(): name for name in known}
+    found = difflib.get_close_matches(word.lower(), by_small, n=1, cutoff=0.6)
+    return by_small[found[0]] if found else None
+
+
+def did_you_mean(word: str, known: Iterable[str], *, none: str = "none") -> str:
+    """What to say of an unknown name: the near one, otherwise the first known ones; `none` if there are none."""
+    names = sorted(known)
+    near = nearest(word, names)
+    if near is not None:
+        return f"did you mean {near!r}?"
+    more = len(names) - MOST_NAMED
+    shown = ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    return f"there are: {shown}" if names else f"there are: {none}"
 
 
 def counted(count: int, noun: str, nouns: str = "") -> str:

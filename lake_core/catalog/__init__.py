@@ -4,8 +4,15 @@
 pool may carry.
 """
 
-from lake_core.catalog.pools import Catalog
-from lake_core.catalog.settings import Settings
-from lake_core.catalog.state import PoolsState
+from typing import TYPE_CHECKING
+
+from lake_core.faces import on_demand
+
+if TYPE_CHECKING:
+    from lake_core.catalog.pools import Catalog
+    from lake_core.catalog.settings import Settings
+    from lake_core.catalog.state import PoolsState
 
 __all__ = ["Catalog", "PoolsState", "Settings"]
+
+__getattr__ = on_demand(__name__, {"Catalog": "pools", "PoolsState": "state", "Settings": "settings"})

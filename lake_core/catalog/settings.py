@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from lake_core.errors import InvalidInput
-from lake_core.keys import PoolKey
-from lake_core.values.types import declared_field
+from lake_core.wording import choices, did_you_mean
+
+if TYPE_CHECKING:  # `lake --help` and `lake load --help` read this module: they need no Arrow
+    import pyarrow as pa
+
+    from lake_core.keys import PoolKey
 
 TYPE_PREFIX = "type."
 FORMATS = ("auto", "ndjson", "csv", "parquet")
@@ -24,7 +26,7 @@ FORMATS = ("auto", "ndjson", "csv", "parquet")
 def _one_of(*words: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text not in words:
-            raise ValueError(f"use {' or '.join(words)}")
+            raise ValueError(f"use {choices(words)}")
         return text
 
     return parse
@@ -86,51 +88,51 @@ KNOWN: dict[str, Setting] = {
     "bad_records": Setting(
         _one_of("fail", "quarantine"),
         "fail",
-        "a record that cannot be read fails the load, or goes to the sub-pool $rejected",
+        "fail: a record that cannot be read fails the load; quarantine: it goes to the sub-pool $rejected",
     ),
-    "csv.null": Setting(str, "", "a word that stands for null in CSV, beside the empty value"),
+    "csv.null": Setting(str, "", "text that means null in CSV, besides the empty field"),
     "load.memory": Setting(
-        _size, "256MiB", "how much is sorted at once; a larger load makes several objects"
+        _size, "256MiB", "memory for sorting; larger loads are split into several objects"
     ),
-    "checkpoint.entries": Setting(_count, "500", "a checkpoint is due after so many transactions"),
-    "checkpoint.age": Setting(span, "1d", "or when the oldest transaction since the last is this old"),
-    "history.keep": Setting(
-        span, "30d", "states this old can be read; transactions older than that are purged"
+    "checkpoint.entries": Setting(_count, "500", "write a checkpoint after this many transactions"),
+    "checkpoint.age": Setting(
+        span, "1d", "also write a checkpoint when the oldest transaction after the last one is this old"
     ),
-    "token.keep": Setting(span, "30d", "a token is remembered at least this long"),
+    "history.keep": Setting(span, "30d", "purge transactions older than this; younger states can be read"),
+    "token.keep": Setting(span, "30d", "remember a token at least this long"),
     "compact.strategy": Setting(
         _one_of("size_ratio", "depth", "time_window", "full"),
         "size_ratio",
-        "what compaction merges, and when",
+        "how compaction chooses what to merge",
     ),
-    "compact.target_size": Setting(_size, "128MiB", "about how large compaction makes objects"),
-    "compact.depth": Setting(_count, "8", "at most so many objects should overlap at a key"),
+    "compact.target_size": Setting(_size, "128MiB", "size of the objects that compaction writes, about"),
+    "compact.depth": Setting(_count, "8", "merge when more objects than this overlap at a key"),
     "compact.ratio": Setting(
-        _ratio, "2", "objects are alike, and worth merging, when together they are so many times the largest"
+        _ratio, "2", "merge objects when their total size is at least this many times the largest"
     ),
-    "compact.window": Setting(span, "1d", "time_window: so much of the key's time is one window"),
-    "compact.most_inputs": Setting(_count, "64", "most objects in one compaction job"),
-    "compact.most_bytes": Setting(_size, "4GiB", "most bytes in one compaction job"),
-    "age_off": Setting(
-        _age_off, "", "FIELD:SPAN: records whose time in the field is further back are not visible, and go"
-    ),
-    "delete.apply": Setting(
-        span, "1d", "what was deleted goes out of the objects when the delete is this old"
-    ),
+    "compact.window": Setting(span, "1d", "for time_window: length of one window"),
+    "compact.most_inputs": Setting(_count, "64", "maximum number of objects in one compaction job"),
+    "compact.most_bytes": Setting(_size, "4GiB", "maximum size of one compaction job"),
+    "age_off": Setting(_age_off, "", "FIELD:SPAN: hide and later remove records older than this"),
+    "delete.apply": Setting(span, "1d", "rewrite objects to remove deleted records after this time"),
     "delete.remember": Setting(
-        span, "1d", "a replace is remembered at least this long, for loads that began before it"
+        span, "1d", "remember a replace at least this long, for loads that began before it"
     ),
     "ingest.source": Setting(
-        str, "", "where files land: a folder or a glob; empty: the ingest agent passes by"
+        str, "", "where files land: a folder or a glob; empty: the ingest agent skips this pool"
     ),
     "ingest.format": Setting(_one_of(*FORMATS), "auto", "format of the landed files; auto: by their names"),
     "interval.source": Setting(
-        str, "", "where the files of an interval land, as in /landing/%Y-%m-%d/*.csv; empty: passed by"
+        str,
+        "",
+        "where an interval's files land, as in /landing/%Y-%m-%d/*.csv; empty: the interval agent skips this pool",
     ),
-    "ingest.batch_files": Setting(_count, "1000", "most files in one batch"),
-    "ingest.batch_bytes": Setting(_size, "1GiB", "most bytes in one batch (a larger file is one alone)"),
+    "ingest.batch_files": Setting(_count, "1000", "maximum number of files in one batch"),
+    "ingest.batch_bytes": Setting(
+        _size, "1GiB", "maximum size of one batch (a larger file is a batch alone)"
+    ),
     "ingest.batch_age": Setting(
-        span, "0s", "a batch that is not full waits until its oldest file is this old"
+        span, "0s", "let a batch that is not full wait until its oldest file is this old"
     ),
 }
 
@@ -152,6 +154,8 @@ class Settings:
     @property
     def declared(self) -> dict[str, pa.Field]:
         """Fields whose type the pool declares, by name."""
+        from lake_core.values.types import declared_field
+
         return {
             name[len(TYPE_PREFIX) :]: declared_field(name[len(TYPE_PREFIX) :], text)
             for name, text in self._texts.items()
@@ -165,11 +169,16 @@ def check_settings(changes: Mapping[str, str], *, kind: str, key: PoolKey) -> No
         if text == "":
             continue
         if name.startswith(TYPE_PREFIX):
+            from lake_core.values.types import declared_field
+
             declared_field(name[len(TYPE_PREFIX) :], text)
             continue
         setting = KNOWN.get(name)
         if setting is None:
-            raise InvalidInput(f"setting {name!r} is unknown; there are: {', '.join(KNOWN)}, type.FIELD")
+            raise InvalidInput(
+                f"setting {name!r} is unknown; {did_you_mean(name, [*KNOWN, 'type.FIELD'])} "
+                "(lake show POOL lists them)"
+            )
         try:
             value = setting.parse(text)
         except ValueError as error:

@@ -13,6 +13,7 @@ from rpds import HashTrieMap
 from lake_core.errors import Corrupt, NotFound
 from lake_core.records import CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool
 from lake_core.records.pools import PoolConfig
+from lake_core.wording import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,10 @@ class PoolsState:
         """The pool of this name; raises NotFound."""
         id = self.names.get(name)
         if id is None:
-            known = (
-                ", ".join(sorted(self.names)[:10]) or "none yet; make one with: lake create POOL --key FIELD"
+            known = did_you_mean(
+                name, self.names, none="none yet; make one with: lake create POOL --key FIELD"
             )
-            raise NotFound(f"pool {name!r} does not exist; there are: {known}")
+            raise NotFound(f"pool {name!r} does not exist; {known}")
         return self.pools[id]
 
 

@@ -66,9 +66,14 @@ def report_load(result: LoadResult, *, pool: str, as_json: bool) -> None:
     if result.transaction is None:
         say(f"{pool}: nothing to load; nothing was committed")
         return
-    did = "had loaded" if result.repeated else "loaded"
+    if result.repeated:
+        say(
+            f"{pool}: nothing was written: the token was used in transaction {result.transaction} {result.id}, "
+            f"which loaded {counted(result.records, 'record')}"
+        )
+        return
     line = (
-        f"{pool}: {did} {counted(result.records, 'record')} in {counted(result.objects, 'object')}"
+        f"{pool}: loaded {counted(result.records, 'record')} in {counted(result.objects, 'object')}"
         f" ({human_size(result.size)})"
     )
     if result.nokey:

@@ -1,19 +1,15 @@
-"""Commands that make records invisible: delete, replace, drop of a range; and apply-tombstones, explain."""
+"""Commands that make records invisible: delete, replace, drop of a range; and apply-tombstones."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
 
 from lake_core.cli.data import report_load, span_of
-from lake_core.cli.output import print_json, print_table, say
-from lake_core.conditions import show
-from lake_core.errors import InvalidInput, NotFound
+from lake_core.cli.output import print_json, say
+from lake_core.errors import InvalidInput
 from lake_core.ingest.sources import find_files
 from lake_core.lake import Lake
 from lake_core.maintenance import tombstones
-from lake_core.records.transactions import PLACES
-from lake_core.values.keytext import show_key
 from lake_core.wording import counted
 
 
@@ -34,7 +30,9 @@ def delete(args: Namespace) -> None:
     elif done.transaction is None:
         say(f"{args.pool}: nothing to delete; nothing was committed")
     elif done.repeated:
-        say(f"{args.pool}: had deleted that; transaction {done.transaction} {done.id}")
+        say(
+            f"{args.pool}: nothing was written: the token was used in transaction {done.transaction} {done.id}"
+        )
     else:
         say(
             f"{args.pool}: deleted; {counted(done.covers, 'object')} may hold such records; "
@@ -65,7 +63,7 @@ def drop_range(args: Namespace) -> None:
     if args.json:
         print_json(vars(done))
     else:
-        say(f"{args.pool}: dropped the range; transaction {done.transaction} {done.id}")
+        say(f"{args.pool}: removed the records of the range; transaction {done.transaction} {done.id}")
 
 
 def apply_tombstones(args: Namespace) -> None:
@@ -92,48 +90,3 @@ def apply_tombstones(args: Namespace) -> None:
         print_json(vars(did))
     else:
         say(tombstones.told(did))
-
-
-def explain(args: Namespace) -> None:
-    """Which versions of a key are stored, and what decides the answer."""
-    view = Lake.open(args.lake).pool(args.pool).at(args.at)
-    span = span_of(view, args)
-    versions = view.explain(span)
-    over = [t for t in view.tombstones if t.span.overlaps(span)]
-    if not versions and not over:
-        raise NotFound(
-            f"pool {args.pool!r}: no record with key {args.key} was ever stored, or none is any more"
-        )
-    deletes: list[dict[str, Any]] = [
-        {
-            "transaction": t.n,
-            "tombstone": t.id,
-            "from": show_key(t.low, view.key) if t.low else None,
-            "to": show_key(t.high, view.key),
-            "where": show(t.condition) if t.condition is not None else None,
-            "covers": "this transaction" if t.own else "older records",
-            "reason": t.reason,
-        }
-        for t in over
-    ]
-    stored: list[dict[str, Any]] = [
-        {
-            "key": show_key(v.key, view.key),
-            "transaction": v.seq // PLACES,
-            "place": v.place,
-            "object": v.object,
-            "fate": v.fate,
-            "by": v.by,
-            "record": v.record,
-        }
-        for v in versions
-    ]
-    if args.json:
-        print_json({"pool": args.pool, "revision": view.n, "versions": stored, "tombstones": deletes})
-        return
-    print_table(
-        [{**row, "key": str(row["key"]), "record": str(row["record"])} for row in stored],
-        empty="no versions are stored",
-    )
-    if deletes:
-        print_table([{k: "" if v is None else str(v) for k, v in row.items()} for row in deletes], empty="")

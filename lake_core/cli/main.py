@@ -1,31 +1,45 @@
 """The entry point of the `lake` command: arguments in, exit status out.
 
-Exit status: 0 done; 2 usage; else the error's own (`errors`); 1 anything else.  An error is one line.
+Exit status: 0 done; 2 usage; otherwise the error's own (`errors`); 1 anything else.  An error is one line; only an
+error in SQL has more, which show the place.  A command's module is imported when the command runs, so that
+`lake --help` answers at once.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
+import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from lake_core.catalog.settings import span
-from lake_core.cli import compaction, data, deletion, history, pools, upkeep
-from lake_core.cli.output import RECORD_FORMATS
+from lake_core.catalog.settings import FORMATS, span
+from lake_core.cli.completion import SHELLS
+from lake_core.cli.parser import Parser
 from lake_core.errors import LakeError
-from lake_core.ingest.formats import FORMATS
 from lake_core.planning.compaction.policy import STRATEGIES
+
+RECORD_FORMATS = ("json", "csv", "parquet", "arrow", "table")
+LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
+"""What is logged without `-v`, with it, and with two."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
-    args = build_parser().parse_args(argv)
+    parser = build_parser()
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next (`lake completion`)
+        from lake_core.cli import completion
+
+        completion.answer(parser)
+    args = parser.parse_args(argv)
     try:
-        args.run(args)
+        with _logging(args.verbose):
+            _function(args.run)(args)
         sys.stdout.flush()
     except LakeError as error:
-        sys.stderr.write(f"lake: {' '.join(str(error).split())}\n")
+        sys.stderr.write(f"lake: {error_text(error)}\n")
         return error.exit_status
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -36,41 +50,92 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def build_parser() -> argparse.ArgumentParser:
+def _function(name: str) -> Callable[[argparse.Namespace], None]:
+    """The function `module.function` of this package that carries a command out."""
+    module, _, function = name.partition(".")
+    found: Callable[[argparse.Namespace], None] = getattr(
+        importlib.import_module(f"lake_core.cli.{module}"), function
+    )
+    return found
+
+
+def error_text(error: LakeError) -> str:
+    """The error on one line; behind it the lines that show a place in SQL, as they are."""
+    lines = str(error).splitlines()
+    shown = next((n for n, line in enumerate(lines) if line.startswith("LINE ")), len(lines))
+    return "\n".join([" ".join(" ".join(lines[:shown]).split()), *lines[shown:]])
+
+
+@contextlib.contextmanager
+def _logging(verbose: int) -> Iterator[None]:
+    """What the library logs goes to standard error while the command runs: warnings, with `-v` decisions too."""
+    logger, handler = logging.getLogger("lake_core"), logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        logging.Formatter(
+            "%(relativeCreated)6d ms  %(name)s: %(message)s" if verbose else "lake: warning: %(message)s"
+        )
+    )
+    before = logger.level
+    logger.setLevel(LEVELS[min(verbose, len(LEVELS) - 1)])
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            print(f"lake {version('log-lake')}")
+        except PackageNotFoundError:
+            print("lake, not installed: run from its source")
+        parser.exit()
+
+
+def build_parser() -> Parser:
     """All commands and their arguments."""
-    parser = argparse.ArgumentParser(prog="lake", description="A log-structured lake on an object store.")
+    parser = Parser(prog="lake", description="A log-structured lake on an object store.")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     # before the command or behind it: there the defaults must not undo what was said before
-    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    common = Parser(add_help=False, argument_default=argparse.SUPPRESS)
     for place in (parser, common):
-        place.add_argument("--lake", metavar="URI", help="the lake (or set LAKE)")
+        place.add_argument("--lake", metavar="URI", help="the lake: a path, s3:// or gs:// (or set LAKE)")
         place.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(lake=os.environ.get("LAKE", ""))
+        place.add_argument(
+            "-v",
+            "--verbose",
+            action="count",
+            help="print what the library decides to standard error; -vv: and the details",
+        )
+    parser.set_defaults(lake=os.environ.get("LAKE", ""), verbose=0)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def command(name: str, run: object, help: str) -> argparse.ArgumentParser:
+    def command(name: str, run: str, help: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, parents=[common], help=help, description=help)
         sub.set_defaults(run=run)
         return sub
 
-    command("init", pools.init, "make a lake")
-    command("ls", pools.ls, "list the pools")
+    command("init", "pools.init", "make a lake")
+    command("ls", "pools.ls", "list the pools")
 
-    sub = command("create", pools.create, "make a pool")
+    sub = command("create", "pools.create", "make a pool")
     sub.add_argument("pool", metavar="POOL")
-    sub.add_argument(
-        "--key", required=True, metavar="FIELD[:desc],...", help="the fields that order the records"
-    )
+    sub.add_argument("--key", required=True, metavar="FIELD[:desc],...", help="fields that order the records")
     sub.add_argument(
         "--kind",
         default="append",
         metavar="append|upsert|aggregate",
-        help="records of equal keys: all are kept, the newest decides, or they are combined",
+        help="of records with equal keys: keep all, keep the newest, or combine them",
     )
     sub.add_argument(
         "--aggregate",
         default="",
         metavar="FIELD=FN,...",
-        help="aggregate pools: sum, min, max, count, first, last (the default), any_value",
+        help="for aggregate pools: sum, min, max, count, first, last (the default), any_value",
     )
     sub.add_argument(
         "--type", action="append", default=[], metavar="FIELD=TYPE", help="declare a field's type"
@@ -79,36 +144,41 @@ def build_parser() -> argparse.ArgumentParser:
         "--set", nargs="+", default=[], action="extend", metavar="K=V", help="settings (see lake show)"
     )
 
-    sub = command("show", pools.show, "show a pool: layout, fields, settings")
+    sub = command("show", "pools.show", "show a pool: layout, fields, settings")
     sub.add_argument("pool", metavar="POOL")
     _add_at(sub)
 
-    sub = command("set", pools.set_, "change settings of a pool; K= takes one back to its default")
+    sub = command("set", "pools.set_", "change a pool's settings (K= resets K to its default)")
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument("settings", nargs="+", metavar="K=V")
 
-    sub = command("drop", pools.drop, "take a pool off the list; with a range: drop its records")
+    sub = command(
+        "drop",
+        "pools.drop",
+        "remove a pool (its objects stay); with --from or --to: remove the records of that range",
+    )
     sub.add_argument("pool", metavar="POOL")
     _add_range(sub)
-    sub.add_argument("--branch", default="main", metavar="B", help="of a range")
+    sub.add_argument("--branch", default="main", metavar="B", help="with --from or --to: of this branch")
+    sub.add_argument("--yes", action="store_true", help="do not ask (required without a terminal)")
 
-    sub = command("rename", pools.rename, "give a pool another name")
+    sub = command("rename", "pools.rename", "give a pool another name")
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument("new", metavar="NEW")
 
     sub = command(
-        "load", data.load, "take in files (NDJSON, CSV, Parquet; plain or gzipped) as one transaction"
+        "load", "data.load", "load files (NDJSON, CSV, Parquet; plain or gzipped) as one transaction"
     )
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument("files", nargs="+", metavar="FILE", help="files, globs, folders; local or s3://, gs://")
-    sub.add_argument("--format", default="auto", choices=("auto", *FORMATS), help="default: by the name")
+    sub.add_argument("--format", default="auto", choices=FORMATS, help="default: by the name")
     sub.add_argument("--branch", default="main", metavar="B")
     sub.add_argument(
-        "--token", default="", metavar="T", help="the same token loads once, however often it is run"
+        "--token", default="", metavar="T", help="load once under this token, however often the command runs"
     )
     sub.add_argument("--message", default="", metavar="M")
 
-    sub = command("scan", data.scan, "records of a key range, in key order")
+    sub = command("scan", "data.scan", "print the records of a key range, in key order")
     sub.add_argument("pool", metavar="POOL")
     _add_range(sub)
     _add_where(sub)
@@ -117,7 +187,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_at(sub)
     _add_output(sub)
 
-    sub = command("get", data.get, "the records of one key")
+    sub = command("get", "data.get", "print the records of one key")
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument("key", metavar="KEY", help="a JSON scalar or list, or a bare string")
     sub.add_argument(
@@ -126,79 +196,95 @@ def build_parser() -> argparse.ArgumentParser:
     _add_at(sub)
 
     sub = command(
-        "query", data.sql, 'SQL; tables: "pool", "pool@12", "pool:objects", "pool:log", "lake:pools"'
+        "query", "data.sql", 'run SQL; tables: "pool", "pool@12", "pool:objects", "pool:log", "lake:pools"'
     )
     sub.add_argument("sql", metavar="SQL")
     _add_output(sub)
 
-    sub = command("delete", deletion.delete, "delete records by range and condition: one small transaction")
+    sub = command("delete", "deletion.delete", "delete records by range and condition: one small transaction")
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument("--key", metavar="K", help="the records of one key: a JSON scalar or list, or a string")
     _add_range(sub)
     _add_where(sub)
-    sub.add_argument("--all", action="store_true", help="all records")
-    sub.add_argument("--reason", default="", metavar="TEXT", help="kept with the delete")
-    sub.add_argument("--token", default="", metavar="T", help="the same token deletes once")
+    sub.add_argument("--all", action="store_true", help="mean all records")
+    sub.add_argument("--reason", default="", metavar="TEXT", help="a text to keep with the delete")
+    sub.add_argument("--token", default="", metavar="T", help="delete once under this token")
     sub.add_argument("--branch", default="main", metavar="B")
 
     sub = command(
-        "replace", deletion.replace, "put the records of files in the place of those in a range, at once"
+        "replace", "deletion.replace", "replace the records of a range by those of files, in one transaction"
     )
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument("files", nargs="+", metavar="FILE", help="files, globs, folders; local or s3://, gs://")
     _add_range(sub)
     _add_where(sub)
-    sub.add_argument("--all", action="store_true", help="all records")
-    sub.add_argument("--format", default="auto", choices=("auto", *FORMATS), help="default: by the name")
+    sub.add_argument("--all", action="store_true", help="mean all records")
+    sub.add_argument("--format", default="auto", choices=FORMATS, help="default: by the name")
     sub.add_argument("--branch", default="main", metavar="B")
-    sub.add_argument("--token", default="", metavar="T", help="the same token replaces once")
+    sub.add_argument("--token", default="", metavar="T", help="replace once under this token")
     sub.add_argument("--message", default="", metavar="M")
 
     sub = command(
         "apply-tombstones",
-        deletion.apply_tombstones,
-        "rewrite what deletes cover, forget those that are done",
+        "deletion.apply_tombstones",
+        "remove deleted records from the objects; drop deletes that are no longer needed",
     )
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument("--branch", default="main", metavar="B")
-    sub.add_argument("--at-once", action="store_true", help="whatever the pool's delete.apply says")
-    sub.add_argument("--dry-run", action="store_true", help="print what is due, change nothing")
+    sub.add_argument(
+        "--at-once", action="store_true", help="apply all deletes now, ignoring the pool's delete.apply age"
+    )
+    sub.add_argument("--dry-run", action="store_true", help="print what is due; change nothing")
 
-    sub = command("explain", deletion.explain, "the stored versions of a key, and what decides the answer")
+    sub = command(
+        "explain",
+        "explanation.explain",
+        "say which versions of a key are stored, and why each is visible or not",
+    )
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument("key", metavar="KEY", help="a JSON scalar or list, or a bare string")
     _add_at(sub)
 
-    sub = command("log", history.log, "transactions of a pool, newest first")
+    sub = command("log", "history.log", "list the transactions of a pool, newest first")
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument("--branch", metavar="B")
     sub.add_argument("--limit", type=_count, metavar="N")
 
-    sub = command("inspect", history.inspect, "any object of the lake as JSON")
+    sub = command("inspect", "history.inspect", "print any object of the lake as JSON")
     sub.add_argument("name", metavar="NAME")
 
-    sub = command("compact", compaction.compact, "rewrite what overlaps, so that reading stays fast")
+    sub = command("compact", "compaction.compact", "merge overlapping objects, so that reading stays fast")
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument("--branch", default="main", metavar="B")
     sub.add_argument(
         "--strategy",
         choices=STRATEGIES,
-        help="instead of the pool's compact.strategy; full: all that overlaps into one run",
+        help="use this instead of the pool's compact.strategy; full: merge all overlapping objects",
     )
-    sub.add_argument("--dry-run", action="store_true", help="print the plan, change nothing")
+    sub.add_argument("--dry-run", action="store_true", help="print the plan; change nothing")
 
     sub = command(
-        "checkpoint", upkeep.checkpoint, "keep the state of a pool's history: opening it is quick then"
+        "checkpoint", "upkeep.checkpoint", "save the current state, so that opening the pool is quick"
     )
     sub.add_argument("pool", metavar="POOL", help="a pool, or lake:pools")
-    sub.add_argument("--dry-run", action="store_true", help="say whether one is due")
+    sub.add_argument("--dry-run", action="store_true", help="say whether one is due; change nothing")
 
-    sub = command("purge", upkeep.purge, "delete old journal entries that a checkpoint covers")
+    sub = command("purge", "upkeep.purge", "delete old journal entries that a checkpoint covers")
     sub.add_argument("pool", metavar="POOL", help="a pool, or lake:pools")
     sub.add_argument(
-        "--keep", type=_span, metavar="SPAN", help="keep so much: 0s, 6h, 30d (default: history.keep)"
+        "--keep",
+        type=_span,
+        metavar="SPAN",
+        help="keep entries younger than this: 0s, 6h, 30d (default: history.keep)",
     )
-    sub.add_argument("--dry-run", action="store_true", help="say how much would go")
+    sub.add_argument(
+        "--dry-run", action="store_true", help="print how many entries would be deleted; change nothing"
+    )
+
+    sub = command("completion", "completion.completion", "print what makes a shell complete lake's words")
+    sub.add_argument(
+        "shell", choices=SHELLS, metavar="bash|zsh|fish", help='add: eval "$(lake completion bash)"'
+    )
     return parser
 
 
@@ -210,9 +296,12 @@ def _add_at(parser: argparse.ArgumentParser) -> None:
 
 def _add_range(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--from", dest="from_", metavar="K", help="first key: a JSON scalar or list, or a bare string"
+        "--from",
+        dest="from_",
+        metavar="K",
+        help="begin of the range (inclusive): a JSON scalar or list, or a bare string",
     )
-    parser.add_argument("--to", metavar="K", help="the key before which to stop")
+    parser.add_argument("--to", metavar="K", help="end of the range (exclusive)")
 
 
 def _add_where(parser: argparse.ArgumentParser) -> None:

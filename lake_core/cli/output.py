@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,11 +15,12 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
+from lake_core.cli.alignment import aligned
 from lake_core.errors import InvalidInput
 from lake_core.values.typed_json import json_lines, shown
 from lake_core.values.types import is_json
+from lake_core.wording import counted
 
-RECORD_FORMATS = ("json", "csv", "parquet", "arrow", "table")
 _BY_ENDING = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".arrows": "arrow"}
 _WIDEST = 40
 _TABLE_ROWS = 1000
@@ -42,11 +44,23 @@ def print_table(rows: list[dict[str, Any]], *, empty: str, right: tuple[str, ...
         return
     names = list(rows[0])
     cells = [[_cell(row[name]) for name in names] for row in rows]
-    widths = [max(len(name), *(len(line[i]) for line in cells)) for i, name in enumerate(names)]
     numeric = [name in right or all(isinstance(row[name], int | float) for row in rows) for name in names]
-    for line in [names, *cells]:
-        padded = [t.rjust(w) if n else t.ljust(w) for t, w, n in zip(line, widths, numeric, strict=True)]
-        sys.stdout.write("  ".join(padded).rstrip() + "\n")
+    shown, left_out = aligned(names, cells, right=numeric, total=terminal_width(sys.stdout))
+    sys.stdout.write("".join(line + "\n" for line in shown))
+    _say_left_out(left_out, "--json")
+
+
+def terminal_width(stream: Any) -> int | None:
+    """The letters of a line of the terminal; None if the stream is none, and lines may have any length."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def _say_left_out(names: list[str], way: str) -> None:
+    if names:
+        say(
+            f"the terminal is too narrow for {counted(len(names), 'more column')}: {', '.join(names)} "
+            f"({way} shows all)"
+        )
 
 
 def _cell(value: Any) -> str:
@@ -170,14 +184,14 @@ def _write_text(tables: Iterable[pa.Table], schema: pa.Schema, sink: BinaryIO) -
     if not cells:
         say("no records")
         return 0
-    widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(schema.names)]
     numeric = [pa.types.is_integer(f.type) or pa.types.is_floating(f.type) for f in schema]
-    for row in [schema.names, *cells]:
-        line = [t.rjust(w) if n else t.ljust(w) for t, w, n in zip(row, widths, numeric, strict=True)]
-        sink.write(("  ".join(line).rstrip() + "\n").encode())
+    total = terminal_width(sys.stdout) if sink is sys.stdout.buffer else None
+    shown, left_out = aligned(schema.names, cells, right=numeric, total=total)
+    sink.write("".join(line + "\n" for line in shown).encode())
     sink.flush()
     if more:
         say(f"these are the first {len(cells):,} records; other formats give all: --format json")
+    _say_left_out(left_out, "--columns chooses, --format json")
     return len(cells)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import textwrap
 from argparse import Namespace
 
 from lake_core.catalog.settings import KNOWN
 from lake_core.cli.deletion import drop_range
-from lake_core.cli.output import json_of, print_json, print_table, say
+from lake_core.cli.output import json_of, print_json, print_table, say, terminal_width
 from lake_core.combine.rule import parse_aggregates
 from lake_core.errors import InvalidInput
 from lake_core.lake import Lake
@@ -126,8 +128,14 @@ def _print_part(heading: str, rows: list[tuple[str, str, str]]) -> None:
         return
     print(heading)
     widths = [max(len(row[i]) for row in rows) for i in (0, 1)]
+    margin = widths[0] + widths[1] + 6
+    total = terminal_width(sys.stdout)
     for name, value, meaning in rows:
-        print(f"  {name:{widths[0]}}  {value:{widths[1]}}  {meaning}".rstrip())
+        room = max(20, total - margin) if total else sys.maxsize
+        first, *more = textwrap.wrap(meaning, room) or [""]
+        print(f"  {name:{widths[0]}}  {value:{widths[1]}}  {first}".rstrip())
+        for line in more:
+            print(" " * margin + line)
 
 
 def set_(args: Namespace) -> None:
@@ -137,12 +145,32 @@ def set_(args: Namespace) -> None:
 
 
 def drop(args: Namespace) -> None:
-    """Take a pool off the list; with a range, drop what is in it."""
+    """Remove a pool from the list; with a range, remove the records in it."""
+    lake = Lake.open(args.lake)
     if args.from_ is not None or args.to is not None:
+        confirm(
+            args,
+            f"remove the records of {args.pool} from {args.from_ or 'the first'} to {args.to or 'the last'}",
+        )
         drop_range(args)
         return
-    n = Lake.open(args.lake).drop_pool(args.pool)
-    _done(args, n, f"dropped the pool {args.pool}; its objects stay until they are vacuumed")
+    # with --yes a pool goes also when its history cannot be read
+    held = "" if args.yes else f" ({counted(lake.pool(args.pool).at().records, 'record')})"
+    confirm(args, f"remove the pool {args.pool}{held}")
+    n = lake.drop_pool(args.pool)
+    _done(args, n, f"removed the pool {args.pool}; its objects stay on the store")
+
+
+def confirm(args: Namespace, question: str) -> None:
+    """Ask whoever sits at the terminal, unless `--yes` was said; raises InvalidInput for any answer but yes."""
+    if args.yes:
+        return
+    if not sys.stdin.isatty():
+        raise InvalidInput(f"{args.command}: to {question}, add --yes")
+    sys.stderr.write(f"{question[0].upper()}{question[1:]}? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InvalidInput(f"{args.command}: not confirmed; nothing was changed")
 
 
 def rename(args: Namespace) -> None:

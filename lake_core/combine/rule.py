@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
+from lake_core.wording import choices
 
 KINDS = ("append", "upsert", "aggregate")
 FUNCTIONS = ("sum", "min", "max", "count", "first", "last", "any_value")
@@ -60,12 +61,12 @@ def parse_aggregates(text: str) -> dict[str, str]:
 def check_rule(kind: str, aggregates: Mapping[str, str], key: PoolKey) -> None:
     """Raises InvalidInput for an unknown kind or function, and for a function on a key field."""
     if kind not in KINDS:
-        raise InvalidInput(f"kind {kind!r}: there are {', '.join(KINDS)}")
+        raise InvalidInput(f"unknown kind {kind!r}: use {choices(KINDS)}")
     if aggregates and kind != "aggregate":
         raise InvalidInput(f"aggregates are for pools of kind aggregate, not {kind}")
     for name, function in aggregates.items():
         if function not in FUNCTIONS:
-            raise InvalidInput(f"aggregate {name}={function}: there are {', '.join(FUNCTIONS)}")
+            raise InvalidInput(f"aggregate {name}={function}: use {choices(FUNCTIONS)}")
         if name in key.names:
             raise InvalidInput(f"aggregate {name}={function}: {name!r} is a field of the key")
 

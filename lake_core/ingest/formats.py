@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lake_core.catalog.settings import FORMATS as ALL_FORMATS
 from lake_core.errors import InvalidInput
 from lake_core.ingest.block import Block, Reading
 from lake_core.ingest.csvfile import read_csv
@@ -19,7 +20,7 @@ _ENDINGS = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-FORMATS = ("ndjson", "csv", "parquet")
+FORMATS = ALL_FORMATS[1:]
 
 
 def format_of(file: str, declared: str = "auto") -> str:

@@ -210,6 +210,7 @@ class JournalReader(Generic[E, S]):
                 if mark.name in self._damaged:
                     continue
                 try:
+                    log.info("%s: begins with the checkpoint of entry %d", self.name, mark.n)
                     return self.restore(mark)
                 except (Corrupt, CheckpointGone) as error:  # an older one, or all entries, do as well
                     log.warning("%s is passed over: %s", mark.name, error)

@@ -97,7 +97,7 @@ class _Question:
             self.close()
 
     def _as_ours(self, error: Exception) -> LakeError:
-        return self._raised[0] if self._raised else InvalidInput(f"query: {_one_line(error)}")
+        return self._raised[0] if self._raised else InvalidInput(f"query: {_told(error)}")
 
     def close(self) -> None:
         """Stop, and give everything back; any number of times."""
@@ -152,8 +152,11 @@ def _check_distinct(names: set[str]) -> None:
             raise InvalidInput(f'query: SQL does not tell "{other}" from "{name}"; ask for one at a time')
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+def _told(error: Exception) -> str:
+    """The message on one line, then DuckDB's lines that show the place with a caret."""
+    message, line, place = str(error).partition("\nLINE ")
+    shown = "\n" + (line + place).strip("\n") if line else ""
+    return " ".join(message.split()) + shown
 
 
 def _table(lake: Lake, name: str, raised: list[LakeError]) -> Any:

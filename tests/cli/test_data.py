@@ -78,7 +78,9 @@ def test_a_token_loads_once(lake: Command) -> None:
     (first,) = lake("load", "p", path, "--token", "t1", "--message", "day one", "--json").records
     (again,) = lake("load", "p", path, "--token", "t1", "--json").records
     assert again == first | {"repeated": True}
-    assert lake("load", "p", path, "--token", "t1").err.startswith("p: had loaded 1 record ")
+    assert lake("load", "p", path, "--token", "t1").err == (
+        f"p: nothing was written: the token was used in transaction 1 {first['id']}, which loaded 1 record\n"
+    )
     assert [(e["token"], e["message"]) for e in lake.history("p")] == [("t1", "day one")]
 
 

@@ -78,7 +78,10 @@ def test_what_is_deleted_already_is_not_there(lake: Command, pool: str) -> None:
 def test_the_same_token_deletes_once(lake: Command, pool: str) -> None:
     lake("delete", pool, "--key", "1", "--token", "t")
     lake.load_records(pool, [{"k": 1}])
-    assert "had deleted" in lake("delete", pool, "--key", "1", "--token", "t").err
+    assert (
+        "nothing was written: the token was used in transaction 3"
+        in lake("delete", pool, "--key", "1", "--token", "t").err
+    )
     assert keys(lake, pool) == list(range(10))
 
 
@@ -182,7 +185,7 @@ def test_an_upsert_pool_has_no_conditional_replace(lake: Command) -> None:
 
 
 def test_a_range_is_dropped_and_the_pool_stays(lake: Command, pool: str) -> None:
-    assert "dropped the range; transaction 3" in lake("drop", pool, "--from", "2").err
+    assert "removed the records of the range; transaction 3" in lake("drop", pool, "--from", "2", "--yes").err
     assert keys(lake, pool) == [0, 1]
     assert lake.history(pool)[0]["actions"] == {"add_tombstone": 1}
 
@@ -215,7 +218,7 @@ def test_people_are_told_what_was_done_and_what_is_left_and_why(lake: Command, p
     lake("set", pool, "delete.apply=1d")
     lake("delete", pool, "--where", "n = 10")
     assert lake("apply-tombstones", pool).err.endswith("; 1 left, which may cover 2 references\n")
-    lake("drop", pool, "--from", "2")
+    lake("drop", pool, "--from", "2", "--yes")
     said = lake("apply-tombstones", pool, "--at-once").err
     assert said.endswith("1 left of replaces, in case a load that began before is still under way\n")
 
@@ -258,6 +261,53 @@ def test_explain_tells_every_version_and_what_decides(lake: Command) -> None:
     told = lake("explain", "u", "1", "--at", "2", "--json").records[0]
     assert [(v["fate"], v["by"]) for v in told["versions"]] == [("superseded", "2"), ("visible", "")]
     assert "no record with key 7" in lake.fails(NOT_FOUND, "explain", "u", "7")
+
+
+def test_explain_says_in_words_who_wrote_a_version_and_why_it_is_visible_or_not(lake: Command) -> None:
+    lake("create", "u", "--key", "k", "--kind", "upsert")
+    for v in ("a", "b"):
+        lake.load_records("u", [{"k": 1, "v": v}])
+    lake("delete", "u", "--where", "v = 'b'", "--reason", "asked for")
+    lake.load_records("u", [{"k": 1, "v": "c"}])
+    lake.load_records("u", [{"k": 1, "v": "d"}])
+    told = lake("explain", "u", "1").out
+    objects = {
+        v["transaction"]: v["object"] for v in lake("explain", "u", "1", "--json").records[0]["versions"]
+    }
+    assert told.splitlines() == [
+        "u at transaction 5: 4 stored versions, 1 of them in the answer",
+        "",
+        f"1. key 1: transaction 1 wrote it, object {objects[1]} holds it.",
+        "   Not visible: transaction 2 wrote a newer version of its key.",
+        '   The record: {"k":1,"v":"a"}',
+        "",
+        f"2. key 1: transaction 2 wrote it, object {objects[2]} holds it.",
+        "   Not visible: the delete of transaction 3 (asked for) covers it.",
+        '   The record: {"k":1,"v":"b"}',
+        "",
+        f"3. key 1: transaction 4 wrote it, object {objects[4]} holds it.",
+        "   Not visible: transaction 5 wrote a newer version of its key.",
+        '   The record: {"k":1,"v":"c"}',
+        "",
+        f"4. key 1: transaction 5 wrote it, object {objects[5]} holds it.",
+        "   Visible: no delete covers it, and no newer version replaces it.",
+        '   The record: {"k":1,"v":"d"}',
+        "",
+        "The delete of transaction 3 (asked for) reaches from the first key to the last key: "
+        "records written before it where v = 'b'.",
+    ]
+
+
+def test_explain_says_what_is_combined_and_what_deletes_its_key(lake: Command) -> None:
+    lake("create", "a", "--key", "k", "--kind", "aggregate", "--aggregate", "n=sum")
+    lake("create", "m", "--key", "k", "--kind", "upsert")
+    for n in (1, 2):
+        lake.load_records("a", [{"k": 1, "n": n}])
+    assert lake("explain", "a", "1").out.count("combined with 1 other version of its key") == 2
+    lake.load_records("m", [{"k": 1, "_deleted": True}])
+    assert "Not visible: its field _deleted is true, so it deletes its key." in lake("explain", "m", "1").out
+    lake("delete", "a", "--key", "1")
+    assert "Not visible: the delete of transaction 3 covers it." in lake("explain", "a", "1").out
 
 
 def test_tombstones_are_a_table(lake: Command, pool: str) -> None:

@@ -173,10 +173,25 @@ def test_bounds_are_shown_decoded(lake: Command) -> None:
         ('select * from "lake:nope"', NOT_FOUND, 'there is "lake:pools"'),
     ],
 )  # fmt: skip
-def test_a_question_that_cannot_be_answered_says_why_in_one_line(
+def test_a_question_that_cannot_be_answered_says_why(
     lake: Command, pool: str, sql: str, status: int, says: str
 ) -> None:
     assert says in lake.fails(status, "query", sql)
+
+
+@pytest.mark.parametrize(
+    ("sql", "marked"),
+    [
+        ('select _path\nfrom "logs.day" wher 1 = 1', "1"),
+        ('select * from (select cast("id.orig_h" as int) from "logs.day")', "cast"),
+    ],
+)
+def test_an_error_inside_of_sql_keeps_its_line_and_its_caret(
+    lake: Command, pool: str, sql: str, marked: str
+) -> None:
+    _, line, caret = lake.fails(INVALID_INPUT, "query", sql).splitlines()
+    assert line.startswith("LINE ")
+    assert line[caret.index("^") :].startswith(marked)
 
 
 def test_two_tables_that_sql_takes_for_one_are_refused(lake: Command) -> None:

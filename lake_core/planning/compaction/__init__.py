@@ -9,8 +9,24 @@ less overlap, than it takes.
 The theory, and what the simulator measured, is in docs/compaction.md.
 """
 
-from lake_core.planning.compaction.jobs import CompactionJob, CompactionPlan
-from lake_core.planning.compaction.plan import plan_compaction
-from lake_core.planning.compaction.policy import CompactionPolicy, policy_of
+from typing import TYPE_CHECKING
+
+from lake_core.faces import on_demand
+
+if TYPE_CHECKING:
+    from lake_core.planning.compaction.jobs import CompactionJob, CompactionPlan
+    from lake_core.planning.compaction.plan import plan_compaction
+    from lake_core.planning.compaction.policy import CompactionPolicy, policy_of
 
 __all__ = ["CompactionJob", "CompactionPlan", "CompactionPolicy", "plan_compaction", "policy_of"]
+
+__getattr__ = on_demand(
+    __name__,
+    {
+        "CompactionJob": "jobs",
+        "CompactionPlan": "jobs",
+        "CompactionPolicy": "policy",
+        "plan_compaction": "plan",
+        "policy_of": "policy",
+    },
+)

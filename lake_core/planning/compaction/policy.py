@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from lake_core.catalog import Settings
 from lake_core.errors import InvalidInput
+from lake_core.wording import choices
 
 STRATEGIES = ("size_ratio", "depth", "time_window", "full")
 
@@ -31,15 +32,14 @@ class CompactionPolicy:
 
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
-            raise InvalidInput(f"compaction strategy {self.strategy!r}: use {' or '.join(STRATEGIES)}")
+            raise InvalidInput(f"unknown compact.strategy {self.strategy!r}: use {choices(STRATEGIES)}")
         for name, least in (("target_size", 1), ("most_inputs", 2), ("most_bytes", 1), ("depth", 1)):
             if getattr(self, name) < least:
-                what = "a byte" if name in ("target_size", "most_bytes") else least
-                raise InvalidInput(f"compact.{name} is at least {what}, not {getattr(self, name)}")
+                raise InvalidInput(f"compact.{name} must be at least {least} (got {getattr(self, name)})")
         if not self.ratio > 1:
-            raise InvalidInput(f"compact.ratio is above 1, not {self.ratio:g}")
+            raise InvalidInput(f"compact.ratio must be greater than 1 (got {self.ratio:g})")
         if not self.window > 0:
-            raise InvalidInput(f"compact.window is above 0 s, not {self.window:g} s")
+            raise InvalidInput(f"compact.window must be greater than 0 s (got {self.window:g} s)")
 
     def fits(self, inputs: int, size: int) -> bool:
         """Whether one job may take so many references of so many bytes."""

@@ -123,7 +123,7 @@ def test_an_unknown_setting_changes_nothing(store: ScriptedStore) -> None:
     with pytest.raises(InvalidInput, match="color"):
         ours.create(pool(1, "a", color="red"))
     ours.create(pool(1, "a"))
-    with pytest.raises(InvalidInput, match="there are: description"):
+    with pytest.raises(InvalidInput, match="there are: age_off"):
         ours.configure("a", {"description": "x", "color": "red"})
     assert ours.load().state.named("a") == pool(1, "a")
 

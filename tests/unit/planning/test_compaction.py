@@ -376,14 +376,14 @@ def test_what_is_older_or_newer_than_the_inputs_may_stay() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"strategy": "leveled"}, "strategy 'leveled': use size_ratio or depth or time_window or full"),
-        ({"most_inputs": 1}, "most_inputs is at least 2, not 1"),
-        ({"depth": 0}, "depth is at least 1, not 0"),
-        ({"ratio": 1.0}, "ratio is above 1, not 1"),
-        ({"ratio": float("nan")}, "ratio is above 1, not nan"),
-        ({"window": 0.0}, "window is above 0 s, not 0"),
-        ({"target_size": 0}, "target_size is at least a byte, not 0"),
-        ({"most_bytes": 0}, "most_bytes is at least a byte, not 0"),
+        ({"strategy": "leveled"}, "strategy 'leveled': use size_ratio, depth, time_window or full"),
+        ({"most_inputs": 1}, "most_inputs must be at least 2 \\(got 1"),
+        ({"depth": 0}, "depth must be at least 1 \\(got 0"),
+        ({"ratio": 1.0}, "ratio must be greater than 1 \\(got 1"),
+        ({"ratio": float("nan")}, "ratio must be greater than 1 \\(got nan"),
+        ({"window": 0.0}, "window must be greater than 0 s \\(got 0"),
+        ({"target_size": 0}, "target_size must be at least 1 \\(got 0"),
+        ({"most_bytes": 0}, "most_bytes must be at least 1 \\(got 0"),
     ],
 )
 def test_a_bad_policy_says_what_is_wrong(changes: dict[str, Any], message: str) -> None:

@@ -1,0 +1,61 @@
+"""Aligned text for people: what a table looks like, and how it is made to fit a terminal; pure.
+
+A pipe or a file gets every column whole.  A terminal gets what fits its width: first the widest columns are cut, to
+no less than `NARROWEST` letters, then columns on the right are left out, and whoever prints names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+GAP = "  "
+NARROWEST = 12
+"""Letters of a column that are kept before a whole column is left out."""
+
+
+def fit(widths: Sequence[int], total: int) -> list[int]:
+    """The widths with which the columns fit into `total` letters; shorter than `widths` if the last ones do not."""
+    kept = list(widths)
+    while len(kept) > 1 and _line([min(width, NARROWEST) for width in kept]) > total:
+        kept.pop()
+    over = _line(kept) - total
+    while over > 0:  # bounded: every round cuts the widest columns to the next width, or ends
+        widest = max(kept)
+        if widest <= NARROWEST:
+            break
+        columns = [n for n, width in enumerate(kept) if width == widest]
+        next_width = max([width for width in kept if width < widest], default=0)
+        cut = min(widest - max(next_width, NARROWEST), max(1, over // len(columns)))
+        for n in columns:
+            kept[n] -= cut
+        over = _line(kept) - total
+    return kept
+
+
+def _line(widths: Sequence[int]) -> int:
+    return sum(widths) + len(GAP) * (len(widths) - 1)
+
+
+def cut(text: str, width: int) -> str:
+    """The text, or its beginning and a mark that there is more."""
+    return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
+
+
+def aligned(
+    names: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[bool], total: int | None
+) -> tuple[list[str], list[str]]:
+    """The lines of a table, its names first, and the names of the columns that did not fit into `total` letters.
+
+    `right` says which columns stand to the right; `total` None: everything fits.
+    """
+    widths = [max(len(name), *(len(row[n]) for row in rows)) for n, name in enumerate(names)]
+    kept = widths if total is None else fit(widths, total)
+    made = []
+    for row in (names, *rows):
+        cells = (cut(text, width) for text, width in zip(row, kept, strict=False))
+        padded = [
+            text.rjust(width) if to_right else text.ljust(width)
+            for text, width, to_right in zip(cells, kept, right, strict=False)
+        ]
+        made.append(GAP.join(padded).rstrip())
+    return made, list(names[len(kept) :])

@@ -1,0 +1,123 @@
+"""lake explain: every stored version of a key in words: who wrote it, and why it is or is not visible."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import Any
+
+from lake_core.cli.data import span_of
+from lake_core.cli.output import json_of, print_json
+from lake_core.commits.tombstone import Tombstone
+from lake_core.conditions import show
+from lake_core.deletes.explanation import Version
+from lake_core.errors import NotFound
+from lake_core.keys import PoolKey
+from lake_core.lake import Lake
+from lake_core.values.keytext import show_key
+from lake_core.wording import counted
+
+
+def explain(args: Namespace) -> None:
+    """Print the versions of a key, and what decides the answer."""
+    view = Lake.open(args.lake).pool(args.pool).at(args.at)
+    span = span_of(view, args)
+    versions = view.explain(span)
+    over = [t for t in view.tombstones if t.span.overlaps(span)]
+    if not versions and not over:
+        raise NotFound(
+            f"pool {args.pool!r}: no record with key {args.key} was ever stored, or none is any more"
+        )
+    if args.json:
+        print_json(
+            {
+                "pool": args.pool,
+                "revision": view.n,
+                "versions": [_version(v, view.key) for v in versions],
+                "tombstones": [_tombstone(t, view.key) for t in over],
+            }
+        )
+        return
+    for line in tell(args.pool, view.n, versions, over, key=view.key):
+        print(line)
+
+
+def _version(version: Version, key: PoolKey) -> dict[str, Any]:
+    return {
+        "key": show_key(version.key, key),
+        "transaction": version.transaction,
+        "place": version.place,
+        "object": version.object,
+        "fate": version.fate,
+        "by": version.by,
+        "record": version.record,
+    }
+
+
+def _tombstone(tombstone: Tombstone, key: PoolKey) -> dict[str, Any]:
+    return {
+        "transaction": tombstone.n,
+        "tombstone": tombstone.id,
+        "from": show_key(tombstone.low, key) if tombstone.low else None,
+        "to": show_key(tombstone.high, key),
+        "where": show(tombstone.condition) if tombstone.condition is not None else None,
+        "covers": "this transaction" if tombstone.own else "older records",
+        "reason": tombstone.reason,
+    }
+
+
+def tell(
+    pool: str, revision: int, versions: Sequence[Version], over: Sequence[Tombstone], *, key: PoolKey
+) -> list[str]:
+    """The explanation in lines: a heading, a paragraph a version from old to new, then the deletes in the range."""
+    answer = sum(v.fate in ("visible", "combined") for v in versions)
+    heading = (
+        f"{pool} at transaction {revision:,}: {counted(len(versions), 'stored version')}, {answer:,} of them in "
+        "the answer"
+    )
+    lines = [heading]
+    for number, version in enumerate(versions, 1):
+        lines += [
+            "",
+            f"{number}. key {json_of(show_key(version.key, key))}: transaction {version.transaction:,} wrote it, "
+            f"object {version.object} holds it.",
+            f"   {_fate(version, versions, over)}",
+            f"   The record: {json_of(version.record)}",
+        ]
+    lines += [""] if over else []
+    lines += [f"{_delete(t)} reaches {_range(t, key)}: {_covers(t)}." for t in over]
+    return lines
+
+
+def _fate(version: Version, versions: Sequence[Version], over: Sequence[Tombstone]) -> str:
+    match version.fate:
+        case "visible":
+            return "Visible: no delete covers it, and no newer version replaces it."
+        case "combined":
+            others = sum(v.fate == "combined" and v.key == version.key for v in versions) - 1
+            return f"Part of the answer: it is combined with {counted(others, 'other version')} of its key."
+        case "superseded":
+            return f"Not visible: transaction {int(version.by):,} wrote a newer version of its key."
+        case "marker":
+            return "Not visible: its field _deleted is true, so it deletes its key."
+        case _:
+            named = {t.id: t for t in over}.get(version.by)
+            said = _delete(named) if named is not None else f"Tombstone {version.by}"
+            return f"Not visible: {said[0].lower()}{said[1:]} covers it."
+
+
+def _delete(tombstone: Tombstone) -> str:
+    kind = "The replace" if tombstone.replaces else "The delete"
+    why = f" ({tombstone.reason})" if tombstone.reason else ""
+    return f"{kind} of transaction {tombstone.n:,}{why}"
+
+
+def _range(tombstone: Tombstone, key: PoolKey) -> str:
+    low = json_of(show_key(tombstone.low, key)) if tombstone.low else "the first key"
+    high = json_of(show_key(tombstone.high, key)) if tombstone.high is not None else "the last key"
+    return f"over the key {low}" if low == high else f"from {low} to {high}"
+
+
+def _covers(tombstone: Tombstone) -> str:
+    which = "records of its own transaction" if tombstone.own else "records written before it"
+    return f"{which} where {show(tombstone.condition)}" if tombstone.condition is not None else which

@@ -1,0 +1,58 @@
+"""How the command reads its words: argparse, but no abbreviations, one line for a mistake, and the near name.
+
+An abbreviation that works today (`--tok`) would mean something else, or nothing, once another option begins alike.
+So options are written out, and one that is mistyped is answered with the one that is near.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from lake_core.wording import did_you_mean, nearest
+
+USAGE = 2
+"""Exit status of a command that was written wrongly."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser, and the parser of each of its commands."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **(kwargs | {"allow_abbrev": False}))
+        self._words: tuple[str, ...] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse has it; what is unknown is refused here, by the command that knows its own options."""
+        self._words = tuple(sys.argv[1:] if args is None else args)
+        found, unknown = super().parse_known_args(self._words, namespace)
+        if unknown:
+            self.error(f"unknown argument {unknown[0]!r}")
+        return found, []
+
+    def error(self, message: str) -> NoReturn:
+        """One line: what is wrong, the name that was probably meant, where to read on."""
+        for word in () if message.startswith("unknown command") else self._words:
+            if word == "--":
+                break
+            option = word.partition("=")[0]
+            if option.startswith("--") and option not in self._option_string_actions:
+                near = nearest(option, self._option_string_actions)
+                message = f"unknown option {option}" + (f"; did you mean {near}?" if near else "")
+                break
+        self.exit(USAGE, f"{self.prog}: {message} (see: {self.prog} --help)\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Called by argparse with each value of an argument that has choices."""
+        if action.choices is None or value in action.choices:
+            return
+        name = "command" if action.metavar == "COMMAND" else "/".join(action.option_strings)
+        raise argparse.ArgumentError(
+            None, f"unknown {name} {value!r}: {did_you_mean(str(value), _names(action.choices))}"
+        )
+
+
+def _names(choices: Any) -> Sequence[str]:
+    return [str(choice) for choice in choices]

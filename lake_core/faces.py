@@ -1,0 +1,32 @@
+"""Packages that import a name when somebody asks for it (PEP 562).
+
+`import lake_core.errors` runs `lake_core/__init__.py` first.  If that file imported the engine, every DAG file and
+every `lake --help` would wait for it.  So a package that stands in front of slow modules names them, and says what
+each name comes from:
+
+    if TYPE_CHECKING:  # for mypy and lint-imports
+        from lake_core.lake import Lake
+    __getattr__ = on_demand(__name__, {"Lake": "lake"})
+
+Not for names that are those of a submodule too (`conditions.check`): importing the submodule would replace them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def on_demand(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """The package's `__getattr__`: imports a name from the submodule that `modules` gives, and keeps it."""
+
+    def find(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(f"{package}.{modules[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return find

@@ -1,0 +1,257 @@
+"""The command itself: how it reads its words, how fast it answers, what it prints on a terminal and for a shell."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lake_core.cli import main as entry
+from lake_core.cli.main import build_parser, main
+from tests.cli.command import DONE, INVALID_INPUT, NOT_FOUND, USAGE, Command
+from tests.cli.terminal import on_terminal
+
+SLOW = (
+    "numpy",
+    "pyarrow",
+    "duckdb",
+    "datafusion",
+    "fsspec",
+    "s3fs",
+    "gcsfs",
+    "rich",
+    "rpds",
+    "msgspec",
+    "ksuid",
+)
+"""Modules that a command needs to work, not to say what it does."""
+
+
+def modules_after(code: str) -> set[str]:
+    """The modules that a new Python has imported after the code."""
+    tell = "sys.stderr.write('MODULES ' + json.dumps(list(sys.modules)))"
+    script = f"import contextlib, io, json, sys\n{code}\n{tell}"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    return set(json.loads(done.stderr.rpartition("MODULES ")[2]))
+
+
+def helping(*words: str) -> str:
+    return (
+        "from lake_core.cli.main import main\n"
+        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
+        f"    main({[*words, '--help']!r})"
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import lake_core.errors",
+        "import lake_core.naming, lake_core.wording",
+        helping(),
+        helping("load"),
+        helping("compact"),
+    ],
+)
+def test_errors_and_help_load_no_engine(code: str) -> None:
+    slow = {"ksuid"} if "naming" in code else set()
+    assert modules_after(code) & set(SLOW) <= slow
+
+
+def test_a_package_with_a_lazy_face_still_gives_its_names() -> None:
+    import lake_core
+    from lake_core import catalog
+    from lake_core.planning import compaction
+
+    for package in (lake_core, catalog, compaction):
+        assert all(getattr(package, name) is not None for name in package.__all__)
+        with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+            package.nothing  # type: ignore[attr-defined]
+
+
+def test_every_command_has_a_function_that_carries_it_out() -> None:
+    for name in commands():
+        assert callable(entry._function(build_parser().parse_args(words_of(name)).run))
+
+
+def commands() -> list[str]:
+    listed = build_parser().format_help().partition("COMMAND\n")[2]
+    return [line.split()[0] for line in listed.splitlines() if line.startswith("    ") and line[4] != " "]
+
+
+def words_of(command: str) -> list[str]:
+    """A command with as many words as it wants."""
+    more = {
+        "create": ["p", "--key", "k"], "set": ["p", "a=b"], "rename": ["p", "q"], "load": ["p", "f"],
+        "replace": ["p", "f"], "get": ["p", "1"], "explain": ["p", "1"], "query": ["q"], "inspect": ["n"],
+        "completion": ["bash"], "init": [], "ls": [], "parked": [],
+    }  # fmt: skip
+    return [command, *more.get(command, ["p"])]
+
+
+# ---------------------------------------------------------------- words
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["lod", "p"], "unknown command 'lod': did you mean 'load'?"),
+        (["delte", "p", "--key", "1"], "did you mean 'delete'?"),
+        (["load", "p", "f", "--tokn", "x"], "unknown option --tokn; did you mean --token?"),
+        (["create", "p", "--kye", "k"], "unknown option --kye; did you mean --key?"),
+        (["scan", "p", "--format=tabel"], "unknown --format 'tabel': did you mean 'table'?"),
+        (["compact", "p", "--strategy", "size-ratio"], "did you mean 'size_ratio'?"),
+        (["ls", "--nothing-like-it"], "unknown option --nothing-like-it (see: lake ls --help)"),
+        (["ls", "p"], "unknown argument 'p'"),
+        (["scan"], "required: POOL"),
+    ],
+)
+def test_a_mistyped_word_is_answered_with_the_one_that_is_near(
+    lake: Command, words: list[str], says: str
+) -> None:
+    assert says in lake.fails(USAGE, *words)
+
+
+@pytest.mark.parametrize("words", [["scan", "p", "--lim", "1"], ["load", "p", "f", "--tok", "t"]])
+def test_options_are_written_out(lake: Command, words: list[str]) -> None:
+    lake.pool("p")
+    assert "unknown option" in lake.fails(USAGE, *words)
+
+
+def test_a_mistyped_pool_or_setting_is_answered_with_the_one_that_is_near(lake: Command) -> None:
+    lake.pool("flights")
+    lake.pool("weather")
+    assert lake.fails(NOT_FOUND, "scan", "flihgts").endswith("did you mean 'flights'?")
+    assert lake.fails(NOT_FOUND, "scan", "Flights").endswith("did you mean 'flights'?")
+    assert lake.fails(NOT_FOUND, "scan", "q").endswith("there are: flights, weather")
+    assert "did you mean 'compact.ratio'?" in lake.fails(INVALID_INPUT, "set", "flights", "compact.ration=3")
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out.split()[0].rstrip(",") == "lake"
+
+
+# ---------------------------------------------------------------- what it logs
+
+
+def test_verbose_prints_what_the_library_decides_and_leaves_results_alone(lake: Command) -> None:
+    lake.pool("p")
+    path = lake.file("a.ndjson", [{"k": 1}])
+    loaded = lake("load", "p", path, "--json", "-v")
+    assert len(loaded.records) == 1
+    assert (
+        "lake_core.branch: p: transaction 1 adds 1 object; others wrote 0 entries since it began"
+        in loaded.err
+    )
+    assert lake("load", "p", path, "--json").err == ""
+    lake.load_records("p", [{"k": 5}])
+    assert "lake_core.view: p at transaction 3: reads 1 of 3 objects" in lake("get", "p", "5", "-v").err
+    lake("checkpoint", "p")
+    assert "begins with the checkpoint of entry 3" in lake("get", "p", "5", "--verbose").err
+    assert logging.getLogger("lake_core").handlers == []
+
+
+# ---------------------------------------------------------------- on a terminal
+
+
+WIDE = {"k": 1, "name": "a" * 60, "note": "b" * 60, "more": "c" * 30, "last": "d" * 30}
+
+
+def test_tables_fit_the_terminal_and_say_what_they_leave_out(lake: Command) -> None:
+    lake.pool("p")
+    lake.load_records("p", [WIDE])
+    shown = on_terminal("scan", "p", "--lake", lake.uri, columns=60)
+    assert shown.status == DONE
+    assert all(len(line) <= 60 for line in shown.lines[:2])
+    assert shown.lines[0].split()[:2] == ["k", "name"]
+    assert "…" in shown.lines[1]
+    narrow = on_terminal("scan", "p", "--lake", lake.uri, columns=30)
+    assert all(len(line) <= 30 for line in narrow.lines[:2])
+    assert "too narrow for 2 more columns: more, last" in narrow.text
+    wide = on_terminal("scan", "p", "--lake", lake.uri, columns=200)
+    assert wide.lines[0].split() == ["k", "name", "note", "more", "last"]
+    listed = on_terminal("ls", "--lake", lake.uri, columns=40)
+    assert all(len(line) <= 40 for line in listed.lines[:2])
+    settings = on_terminal("show", "p", "--lake", lake.uri, columns=90)
+    assert all(len(line) <= 90 for line in settings.lines)
+
+
+def test_a_pipe_gets_every_column_whole(lake: Command) -> None:
+    lake.pool("p")
+    lake.load_records("p", [WIDE])
+    names = lake("scan", "p", "--format", "table").out.splitlines()[0].split()
+    assert names == list(WIDE)
+
+
+@pytest.mark.parametrize(("typed", "gone"), [("y\n", True), ("yes\n", True), ("n\n", False), ("\n", False)])
+def test_drop_asks_whoever_sits_at_the_terminal(lake: Command, typed: str, gone: bool) -> None:
+    lake.pool("p")
+    lake.load_records("p", [{"k": 1}, {"k": 2}])
+    shown = on_terminal("drop", "p", "--lake", lake.uri, typed=typed)
+    assert "Remove the pool p (2 records)? [y/N]" in shown.text
+    assert (shown.status == DONE) == gone
+    assert (lake("ls", "--json").records == []) == gone
+    if not gone:
+        assert "not confirmed; nothing was changed" in shown.text
+
+
+def test_drop_without_a_terminal_wants_yes(lake: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", open(os.devnull))  # noqa: SIM115 - pytest's own has no isatty
+    lake.pool("p")
+    lake.load_records("p", [{"k": 1}])
+    assert lake.fails(INVALID_INPUT, "drop", "p") == "lake: drop: to remove the pool p (1 record), add --yes"
+    assert "add --yes" in lake.fails(INVALID_INPUT, "drop", "p", "--from", "1")
+    assert lake.scan("p") == [{"k": 1}]
+
+
+# ---------------------------------------------------------------- in a shell
+
+
+def offered(line: str, folder: Path, **environ: str) -> list[str]:
+    """What a shell is told to offer behind the line."""
+    told = folder / "told"
+    subprocess.run(
+        [sys.executable, "-m", "lake_core.cli.main"],
+        env=os.environ
+        | {
+            "_ARGCOMPLETE": "1",
+            "_ARGCOMPLETE_SHELL": "bash",
+            "_ARGCOMPLETE_STDOUT_FILENAME": str(told),
+            "_ARGCOMPLETE_IFS": "\n",
+            "COMP_LINE": line,
+            "COMP_POINT": str(len(line)),
+        }
+        | environ,
+        check=False,
+        timeout=60,
+    )
+    return [word.strip() for word in told.read_text().split("\n")]
+
+
+def test_a_shell_is_offered_commands_options_choices_and_pools(lake: Command, tmp_path: Path) -> None:
+    lake.pool("flights")
+    lake.pool("weather")
+    assert offered("lake ex", tmp_path) == ["explain"]
+    assert "--token" in offered("lake load logs x --t", tmp_path)
+    assert offered("lake compact p --strategy d", tmp_path) == ["depth"]
+    assert offered("lake scan fl", tmp_path, LAKE=lake.uri) == ["flights"]
+    assert "compact.ratio=" in offered("lake set flights compact.r", tmp_path, LAKE=lake.uri)
+    assert offered("lake scan fl", tmp_path, LAKE=str(tmp_path / "nowhere")) == [""]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_lines_for_a_shell_are_printed(lake: Command, shell: str) -> None:
+    printed = lake("completion", shell).out
+    assert "lake" in printed
+    assert ("complete" if shell != "zsh" else "compdef") in printed
+    if shell == "bash":
+        subprocess.run(["bash", "-n"], input=printed, text=True, check=True, timeout=60)
