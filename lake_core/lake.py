@@ -20,7 +20,7 @@ from typing import Any
 
 from lake_core import naming
 from lake_core.catalog import Catalog, Settings
-from lake_core.combine.rule import check_rule
+from lake_core.combine.rule import check_rule, rule_of
 from lake_core.commits import History
 from lake_core.context import Context
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, NotFound, Unavailable
@@ -177,7 +177,13 @@ class Lake:
     def _pool(self, config: PoolConfig, sub: str) -> Pool:
         history = self._histories.get(config.id)
         if history is None:
-            history = History(self.store, pool_id=config.id, key=config.key, clock=self.context.clock)
+            history = History(
+                self.store,
+                pool_id=config.id,
+                key=config.key,
+                rule=rule_of(config.kind, config.aggregates),
+                clock=self.context.clock,
+            )
             self._histories[config.id] = history
         history.forget_tokens_after(Settings(config.settings)["token.keep"])
         return Pool(self.context, config, history, sub, self.limits)

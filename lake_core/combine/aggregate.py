@@ -6,7 +6,9 @@
     any_value           some value that is not null: here the oldest
 
 Every function is associative, so combining parts and then their results gives what combining all gives; sums of
-doubles only up to rounding.  What a combined record says of its age is what the newest of them said.
+doubles only up to rounding.  Sums of integers and decimals are exact: they have 38 digits, and `rule.prepared` and
+the landing of a load keep out what would need more.  What a combined record says of its age is what the newest of
+them said.
 """
 
 from __future__ import annotations
@@ -14,22 +16,17 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lake_core.combine.groups import Mask
 from lake_core.combine.hidden import ORDER
 from lake_core.combine.rule import Rule
-from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
 
 Positions = npt.NDArray[np.int64]
 
 
 def aggregate(table: pa.Table, ends: Mask, *, key: PoolKey, rule: Rule) -> pa.Table:
-    """One record a key, of a table sorted by key and age, by where keys end.
-
-    Raises InvalidInput where a sum does not fit 64 bits.
-    """
+    """One record a key, of a table sorted by key and age, by where keys end."""
     if bool(np.all(ends)):
         return table
     last = np.flatnonzero(ends)
@@ -40,8 +37,8 @@ def aggregate(table: pa.Table, ends: Mask, *, key: PoolKey, rule: Rule) -> pa.Ta
             columns.append(column.take(pa.array(last)))
             continue
         match rule.function(field.name):
-            case "sum" | "count":
-                columns.append(_sum(field, column, first, last))
+            case "sum" | "count":  # which have room: `rule.prepared`
+                columns.append(_grouped(column, first, last, "sum"))
             case "min" | "max" as function:
                 columns.append(_grouped(column, first, last, function))
             case "last":
@@ -58,31 +55,6 @@ def _grouped(column: pa.ChunkedArray, first: Positions, last: Positions, functio
     runs = np.repeat(np.arange(len(first)), last - first + 1)
     grouped = pa.table({"run": pa.array(runs), "value": column}).group_by("run", use_threads=False)
     return grouped.aggregate([("value", function)]).column(f"value_{function}").cast(column.type)
-
-
-def _sum(field: pa.Field, column: pa.ChunkedArray, first: Positions, last: Positions) -> pa.ChunkedArray:
-    if pa.types.is_integer(field.type):
-        bounds = pc.min_max(column).as_py()
-        largest = max(abs(bounds["min"] or 0), abs(bounds["max"] or 0))
-        limit = 2**64 if pa.types.is_unsigned_integer(field.type) else 2**63
-        if largest * int(np.max(last - first + 1)) >= limit:  # only then is it worth adding exactly
-            return _exact_sum(field, column, first)
-    return _grouped(column, first, last, "sum")
-
-
-def _exact_sum(field: pa.Field, column: pa.ChunkedArray, first: Positions) -> pa.ChunkedArray:
-    values = np.array([0 if v is None else v for v in column.to_pylist()], object)
-    sums = np.add.reduceat(values, first)
-    known = np.add.reduceat(np.asarray(column.is_valid()), first) > 0
-    try:
-        return pa.chunked_array(
-            [pa.array([s if k else None for s, k in zip(sums, known, strict=True)], field.type)]
-        )
-    except (OverflowError, pa.ArrowInvalid) as error:
-        raise InvalidInput(
-            f"field {field.name!r}: a sum does not fit 64 bits; load it as a double or a decimal "
-            f"(lake set POOL type.{field.name}=double)"
-        ) from error
 
 
 def _first_valid(column: pa.ChunkedArray, first: Positions) -> pa.ChunkedArray:

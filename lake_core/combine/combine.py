@@ -15,7 +15,7 @@ from lake_core.keys import PoolKey
 
 
 def combine(table: pa.Table, key: PoolKey, rule: Rule) -> pa.Table:
-    """A table sorted by key and age, in which every key is whole; raises InvalidInput (sums that do not fit)."""
+    """A table sorted by key and age, in which every key is whole."""
     return table if rule.keeps_all else _combined(table, ends_key(table, key), key=key, rule=rule)
 
 

@@ -10,9 +10,12 @@ from collections.abc import Mapping
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from lake_core.combine.hidden import DELETED
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
+from lake_core.values.types import SUM_MARK, WIDE_MARK, is_json, show_type
 from lake_core.wording import choices
 
 KINDS = ("append", "upsert", "aggregate")
@@ -25,6 +28,11 @@ class Rule(msgspec.Struct, frozen=True):
 
     kind: str = "append"
     aggregates: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def ordered(self) -> tuple[str, ...]:
+        """Fields whose values must be of one class in all records, since they are compared or added."""
+        return tuple(name for name, function in self.aggregates if function in ("sum", "min", "max"))
 
     @property
     def keeps_all(self) -> bool:
@@ -71,47 +79,73 @@ def check_rule(kind: str, aggregates: Mapping[str, str], key: PoolKey) -> None:
             raise InvalidInput(f"aggregate {name}={function}: {name!r} is a field of the key")
 
 
+ROOM_DIGITS = 12
+"""A sum has room for so many digits of records: 10^12 of the largest values of a key do not overflow."""
+
+SUM_DIGITS = 38
+"""Digits of a sum of integers or decimals."""
+
+
 def prepared(table: pa.Table, rule: Rule, key: PoolKey) -> pa.Table:
     """Records of a load as the pool stores them: counted fields begin with 1, sums get room to grow.
 
-    Raises InvalidInput where a field's type does not go with its function.
+    Raises InvalidInput where a field's type does not go with its function, a value leaves no room for sums, or a
+    delete marker is no boolean.
     """
+    if rule.kind == "upsert":
+        _check_markers(table.schema)
     if rule.kind != "aggregate":
         return table
     columns, fields = [], []
     for field, column in zip(table.schema, table.columns, strict=True):
-        target = field if field.name in key.names else _stored(field, rule.function(field.name))
-        counted = target is not field and rule.function(field.name) == "count"
-        columns.append(pa.repeat(pa.scalar(1, pa.int64()), table.num_rows) if counted else column)
-        fields.append(target)
+        function = "" if field.name in key.names else rule.function(field.name)
+        if function == "count":
+            column = pa.repeat(pa.scalar(1, pa.int64()), table.num_rows)
+            field = pa.field(field.name, pa.int64())
+        elif function == "sum" and not pa.types.is_null(field.type):
+            field, column = _with_room(field, column)
+        elif function in ("min", "max"):
+            _check_ordered(field, function)
+        columns.append(column)
+        fields.append(field)
     for name, function in rule.aggregates:
         if function == "count" and name not in table.schema.names:
             columns.append(pa.repeat(pa.scalar(1, pa.int64()), table.num_rows))
             fields.append(pa.field(name, pa.int64()))
-    return pa.table(
-        [c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, fields, strict=True)],
-        schema=pa.schema(fields),
-    )
+    return pa.table(columns, schema=pa.schema(fields))
 
 
-def _stored(field: pa.Field, function: str) -> pa.Field:
+def _check_markers(schema: pa.Schema) -> None:
+    index = schema.get_field_index(DELETED)
+    if index >= 0 and not (pa.types.is_boolean(schema.types[index]) or pa.types.is_null(schema.types[index])):
+        kind = show_type(schema.field(index))
+        raise InvalidInput(
+            f"field {DELETED!r}: it is of type {kind}, and must be a boolean (a delete marker)"
+        )
+
+
+def _with_room(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Field, pa.ChunkedArray]:
+    """A summed field: exact numbers as decimals of 38 digits, others as doubles."""
     kind = field.type
-    if function == "count":
-        return pa.field(field.name, pa.int64())
-    if function == "sum" and not pa.types.is_null(kind):
-        if pa.types.is_decimal(kind):
-            return pa.field(field.name, pa.decimal128(38, kind.scale))
-        if pa.types.is_floating(kind):
-            return pa.field(field.name, pa.float64())
-        if pa.types.is_unsigned_integer(kind) and kind.bit_width == 64:
-            return pa.field(field.name, pa.uint64(), metadata=field.metadata)
-        if pa.types.is_integer(kind):
-            return pa.field(field.name, pa.int64(), metadata=field.metadata)
-        raise InvalidInput(f"field {field.name!r}: values of type {kind} cannot be summed")
-    if function in ("min", "max") and (field.metadata or pa.types.is_nested(kind)) and not _is_number(kind):
-        raise InvalidInput(f"field {field.name!r}: values of type {kind} have no {function}")
-    return field
+    if pa.types.is_floating(kind):
+        return pa.field(field.name, pa.float64(), metadata=SUM_MARK), column.cast(pa.float64())
+    if is_json(field) or not (pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
+        raise InvalidInput(f"field {field.name!r}: values of type {show_type(field)} cannot be summed")
+    scale = kind.scale if pa.types.is_decimal(kind) else 0
+    limit = 10 ** (SUM_DIGITS - ROOM_DIGITS)  # of the digits, those behind the point included
+    values = column.cast(pa.decimal128(SUM_DIGITS, scale))
+    bounds = pc.min_max(values).as_py()
+    largest = max((abs(v) for v in bounds.values() if v is not None), default=0)
+    if int(largest * 10**scale) >= limit:
+        raise InvalidInput(
+            f"field {field.name!r}: {largest} has more than {SUM_DIGITS - ROOM_DIGITS} digits, and a sum of such "
+            f"values may have more than {SUM_DIGITS}; load it as a double (lake set POOL type.{field.name}=double)"
+        )
+    wide = largest > 2**53
+    mark = SUM_MARK | (WIDE_MARK if wide else {})
+    return pa.field(field.name, values.type, metadata=mark), values
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_timestamp(kind))
+def _check_ordered(field: pa.Field, function: str) -> None:
+    if is_json(field) or pa.types.is_nested(field.type):
+        raise InvalidInput(f"field {field.name!r}: values of type {show_type(field)} have no {function}")

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lake_core import naming
+from lake_core.combine import Rule
 from lake_core.commits.landing import Draft, Landed, land
 from lake_core.commits.requests import Requests
 from lake_core.commits.state import PoolState, Remembered, fold_transaction
@@ -45,6 +46,7 @@ class Attempt:
     journal: Journal[Entry, PoolState]
     requests: Requests
     key: PoolKey
+    rule: Rule
     now: Callable[[], int]
     draft: Draft
     company: bool
@@ -130,7 +132,7 @@ class Attempt:
         return Entry(self.draft.id, tuple(transactions))
 
     def _landing(self, state: PoolState, draft: Draft) -> Transaction | Remembered:
-        return land(state, draft, key=self.key, time=self.now())
+        return land(state, draft, key=self.key, rule=self.rule, time=self.now())
 
     def _requested(self, head: Head[PoolState], first: Transaction) -> list[Transaction]:
         """The transactions of others that fit behind ours."""

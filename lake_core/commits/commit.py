@@ -9,6 +9,7 @@ import datetime as dt
 from collections.abc import Callable, Iterator
 
 from lake_core import naming
+from lake_core.combine import APPEND, Rule
 from lake_core.commits.attempt import Attempt
 from lake_core.commits.checkpoint import PoolStateFormat
 from lake_core.commits.landing import Draft, Landed, check_open
@@ -43,10 +44,11 @@ class History:
         pool_id: str,
         key: PoolKey,
         clock: Callable[[], float],
+        rule: Rule = APPEND,
         retry: Retry | None = None,
         token_keep: float = 30 * 86400,
     ) -> None:
-        self._key = key
+        self._key, self._rule = key, rule
         self._clock = clock
         self._company = 0
         self._unknown: dict[str, int] = {}
@@ -87,6 +89,7 @@ class History:
             self.journal,
             self._requests,
             self._key,
+            self._rule,
             self.now,
             draft,
             company=self._company > 0,

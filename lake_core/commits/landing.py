@@ -17,21 +17,26 @@ newest state and answers with the transaction to write, or with what happened al
 from __future__ import annotations
 
 import datetime as dt
+import decimal
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lake_core.combine import APPEND, Rule
+from lake_core.combine.rule import ROOM_DIGITS, SUM_DIGITS
 from lake_core.commits.reference import Reference
 from lake_core.commits.state import BranchState, PoolState, Remembered
 from lake_core.commits.tombstone import Tombstone
 from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.encoding import key_class
+from lake_core.keys.encoding import decode_value, key_class
 from lake_core.objects.schema import schema_id, unite_fields
 from lake_core.records import (
     Action,
     AddObject,
     AddTombstone,
+    Column,
     Consume,
     MarkApplied,
     RemoveReference,
@@ -70,7 +75,9 @@ class Landed:
     repeated: Remembered | None = None
 
 
-def land(state: PoolState, draft: Draft, *, key: PoolKey, time: int) -> Transaction | Remembered:
+def land(
+    state: PoolState, draft: Draft, *, key: PoolKey, rule: Rule = APPEND, time: int
+) -> Transaction | Remembered:
     """The transaction that puts the draft onto the branch's tip, or the one that did so before.
 
     `time` is microseconds since 1970.  Raises NotFound (the pool was dropped, no such branch), Conflict (a source,
@@ -97,7 +104,8 @@ def land(state: PoolState, draft: Draft, *, key: PoolKey, time: int) -> Transact
         if isinstance(action, RemoveTombstone):
             _check_retired(state, branch, action.tombstone)
     overtaken = _overtaken(branch, draft)
-    _check_key(state, draft, key)
+    _check_fields(state, draft, key, rule)
+    _check_room(state, draft, rule)
     return Transaction(
         id=draft.id,
         branch=draft.branch,
@@ -179,42 +187,97 @@ def _news(state: PoolState, draft: Draft) -> list[Action]:
     ]
 
 
-def _check_key(state: PoolState, draft: Draft, key: PoolKey) -> None:
-    """All objects of the pool must order their keys alike; only schemas that are new have to be looked at."""
+def _check_fields(state: PoolState, draft: Draft, key: PoolKey, rule: Rule) -> None:
+    """All objects of the pool must order their keys alike, and their values where these are compared or added.
+
+    Only schemas that are new are looked at, and of what the pool has each field's distinct forms: a pool has
+    thousands of schemas, which differ in other fields.
+    """
     incoming = {schema_id(schema): schema for schema in draft.schemas}
     objects = [a for a in draft.actions if isinstance(a, AddObject) and not a.sub and a.schema in incoming]
-    new = {a.schema: incoming[a.schema] for a in objects if a.schema not in state.own_schemas}
+    new = [incoming[id] for id in {a.schema for a in objects} if id not in state.own_schemas]
     if not new:
         return
-    known = key_classes(state, key)
-    fields = {name: [s.field(name) for s in _own_schemas(state)] for name in key.names}
-    for schema in new.values():
-        for name in key.names:
-            ours = key_class(schema.field(name).type)
-            if ours != "null" and known.setdefault(name, ours) != ours:
-                raise InvalidInput(
-                    f"key field {name!r}: a {ours} here, a {known[name]} in the pool's other records; "
-                    f"declare it (lake set POOL type.{name}=TYPE) or load these records into another pool"
-                )
-            for other in fields[name]:  # every two must unite: a scan may meet any of them in any order
-                if is_json(unite_fields(other, schema.field(name))):
-                    here, there = show_type(schema.field(name)), show_type(other)
-                    raise InvalidInput(
-                        f"key field {name!r}: {here} here, {there} in the pool's other records, and no type "
-                        f"holds both exactly; declare it (lake set POOL type.{name}=TYPE)"
-                    )
-            fields[name].append(schema.field(name))
+    for name in (*key.names, *rule.ordered):
+        forms = _forms(_own_schemas(state), name)
+        for schema in new:
+            for field in _forms([schema], name):
+                for other in forms:  # every two must unite: a scan may meet any of them in any order
+                    _check_pair(field, other, in_key=name in key.names)
+                forms = [*forms, field]
+
+
+def _check_room(state: PoolState, draft: Draft, rule: Rule) -> None:
+    """Sums of decimals share 38 digits: those behind the point, those of a value, and room for many records.
+
+    A load that brings more digits behind the point takes them from the values that the pool has; so these are
+    looked at then, by their statistics.
+    """
+    incoming = {schema_id(schema): schema for schema in draft.schemas}
+    added = [a for a in draft.actions if isinstance(a, AddObject) and not a.sub]
+    for name in (name for name, function in rule.aggregates if function == "sum"):
+        known = _most_digits(_forms(_own_schemas(state), name))
+        digits = max(known, _most_digits(_forms(incoming.values(), name)))
+        if digits < 0:
+            continue
+        limit = decimal.Decimal(1).scaleb(SUM_DIGITS - ROOM_DIGITS - digits)
+        held = state.branches[draft.branch].snapshot.find() if 0 <= known < digits else []
+        statistics = [a.columns for a in added] + [r.columns for r in held]
+        largest = max((_largest(columns, name) for columns in statistics), default=decimal.Decimal(0))
+        if largest >= limit:
+            raise InvalidInput(
+                f"aggregated field {name!r}: {largest:f} leaves no room for sums with {digits} digits behind the "
+                f"point, {SUM_DIGITS} in all; load it as a double (lake set POOL type.{name}=double)"
+            )
+
+
+def _most_digits(forms: Iterable[pa.Field]) -> int:
+    """Digits behind the point of the summed decimals; -1 if there are none."""
+    return max((f.type.scale for f in forms if pa.types.is_decimal(f.type)), default=-1)
+
+
+def _largest(columns: Iterable[Column], name: str) -> decimal.Decimal:
+    """The largest of the column's exact numbers, whatever the sign."""
+    bounds = [b for c in columns if c.name == name for b in (c.low, c.high) if b is not None]
+    values = [decode_value(bound) for bound in bounds]
+    return max((abs(v) for v in values if isinstance(v, decimal.Decimal)), default=decimal.Decimal(0))
+
+
+def _forms(schemas: Iterable[pa.Schema], name: str) -> list[pa.Field]:
+    """The distinct fields of the name."""
+    found: dict[tuple[str, bytes], pa.Field] = {}
+    for schema in schemas:
+        index = schema.get_field_index(name)
+        if index >= 0:
+            field = schema.field(index)
+            found.setdefault((str(field.type), repr(field.metadata).encode()), field)
+    return list(found.values())
+
+
+def _check_pair(field: pa.Field, other: pa.Field, *, in_key: bool) -> None:
+    what = "key field" if in_key else "aggregated field"
+    remedy = f"declare it (lake set POOL type.{field.name}=TYPE)"
+    if in_key:
+        ours, theirs = key_class(field.type), key_class(other.type)
+        if "null" not in (ours, theirs) and ours != theirs:
+            raise InvalidInput(
+                f"{what} {field.name!r}: a {ours} here, a {theirs} in the pool's other records; "
+                f"{remedy} or load these records into another pool"
+            )
+    if is_json(unite_fields(other, field)):
+        raise InvalidInput(
+            f"{what} {field.name!r}: {show_type(field)} here, {show_type(other)} in the pool's other records, "
+            f"and no type holds both exactly; {remedy}"
+        )
 
 
 def key_classes(state: PoolState, key: PoolKey) -> dict[str, str]:
     """The class of each key field that the pool's schemas agree on; fields only ever null are left out."""
-    classes: dict[str, str] = {}
-    for schema in _own_schemas(state):
-        for name in key.names:
-            found = key_class(schema.field(name).type)
-            if found != "null":
-                classes[name] = found
-    return classes
+    schemas = _own_schemas(state)
+    classes = {
+        name: {key_class(field.type) for field in _forms(schemas, name)} - {"null"} for name in key.names
+    }
+    return {name: found.pop() for name, found in classes.items() if found}
 
 
 def _own_schemas(state: PoolState) -> list[pa.Schema]:

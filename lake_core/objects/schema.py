@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from lake_core.errors import Corrupt
 from lake_core.values.typed_json import typed
-from lake_core.values.types import WIDE_MARK, is_json, is_wide, json_field, show_type
+from lake_core.values.types import SUM_MARK, WIDE_MARK, is_json, is_sum, is_wide, json_field, show_type
 
 EXACT_IN_DOUBLE = 2**53
 
@@ -43,15 +43,17 @@ def unite_fields(a: pa.Field, b: pa.Field) -> pa.Field:
     """The narrowest field that holds the values of both; JSON where there is none."""
     if is_json(a) or is_json(b):
         return json_field(a.name)
+    if pa.types.is_null(a.type):
+        return b
+    if pa.types.is_null(b.type):
+        return a
+    if is_sum(a) or is_sum(b):
+        return _unite_sums(a, b)
     nested = _unite_nested(a, b)
     if nested is not None:
         return nested
     if a.type == b.type:
         return b if is_wide(b) else a
-    if pa.types.is_null(a.type):
-        return b.with_name(a.name)
-    if pa.types.is_null(b.type):
-        return a
     if _is_number(a.type) and _is_number(b.type):
         return _unite_numbers(a, b)
     if pa.types.is_timestamp(a.type) and pa.types.is_timestamp(b.type):
@@ -83,6 +85,33 @@ def _unite_numbers(a: pa.Field, b: pa.Field) -> pa.Field:
     if is_wide(a) or is_wide(b):  # a double would not give the integers back
         return json_field(a.name)
     return pa.field(a.name, pa.float64())
+
+
+def _unite_sums(a: pa.Field, b: pa.Field) -> pa.Field:
+    """Sums of an aggregate pool: exact together, or doubles, if no digit of a whole number is lost by that.
+
+    Doubles and decimals with digits behind the point do not unite, since such a sum would be neither.
+    """
+    wide = is_wide(a) or is_wide(b)
+    mark = SUM_MARK | (WIDE_MARK if wide else {})
+    scales = [_scale(field.type) for field in (a, b)]
+    if None not in scales:
+        return pa.field(a.name, pa.decimal128(38, max(s for s in scales if s is not None)), metadata=mark)
+    others = [scale for scale in scales if scale is not None]
+    if any(others) or (wide and others) or not (_is_summable(a.type) and _is_summable(b.type)):
+        return json_field(a.name)
+    return pa.field(a.name, pa.float64(), metadata=SUM_MARK)
+
+
+def _scale(kind: pa.DataType) -> int | None:
+    """Digits behind the point of exact numbers; None of other types."""
+    if pa.types.is_integer(kind):
+        return 0
+    return int(kind.scale) if pa.types.is_decimal(kind) else None
+
+
+def _is_summable(kind: pa.DataType) -> bool:
+    return _is_number(kind) or bool(pa.types.is_decimal(kind))
 
 
 def _signed_if_narrow(field: pa.Field, other: pa.Field) -> pa.Field:

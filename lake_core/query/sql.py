@@ -3,7 +3,7 @@
 Tables are named as a user writes a revision: `"flights"`, `"flights@12"`, `"flights@main"`, and the lake's
 own tables `"flights:objects"`, `"lake:pools"`.  A pool is offered as an Arrow data set whose scan is the
 pool's scan in key order; DuckDB hands down the columns and the conditions it wants applied, so only those
-columns are read.  JSON fields keep their type: they come back as the values they were.
+columns are read.  SQL sees a field of JSON as JSON, with times, dates and bytes as strings.
 
 SQL does not tell large letters from small ones and has no empty names: DuckDB calls a second such field `A_1`,
 one without a name `v4`, by its place.  A pool that never had a record has the fields of its key, and no rows.
@@ -29,6 +29,7 @@ from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.lake import Lake
 from lake_core.query.tables import is_own_table, own_table
 from lake_core.scan.scan import result_schema
+from lake_core.values.typed_json import shown_inside, typed_inside
 from lake_core.values.types import is_json, json_field
 from lake_core.view import View
 
@@ -90,7 +91,11 @@ class _Question:
         """The records of the answer."""
         try:
             for batch in reader:
-                yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+                columns = [
+                    typed_inside(pa.chunked_array([column]), field).combine_chunks()
+                    for field, column in zip(schema, batch.columns, strict=True)
+                ]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise self._as_ours(error) from error
         finally:
@@ -208,6 +213,7 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
             return
         try:
             for table in self._view.scan(columns=needed):
+                table = _shown(table)  # the filter speaks of JSON as SQL sees it
                 kept = table if filter is None else table.filter(filter)
                 columns = [c.cast(f.type) for f, c in zip(schema, kept.select(names).columns, strict=True)]
                 yield from pa.table(columns, schema=schema).to_batches()
@@ -230,6 +236,11 @@ class _Scanner:
     def to_reader(self) -> pa.RecordBatchReader:
         """The records; called once."""
         return pa.RecordBatchReader.from_batches(self.schema, self.batches)
+
+
+def _shown(table: pa.Table) -> pa.Table:
+    columns = [shown_inside(c, f) for f, c in zip(table.schema, table.columns, strict=True)]
+    return pa.table(columns, schema=table.schema) if columns else table
 
 
 def _offered(schema: pa.Schema) -> pa.Schema:

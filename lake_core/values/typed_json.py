@@ -29,7 +29,7 @@ import contextlib
 import datetime as dt
 import decimal
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -245,6 +245,58 @@ def _where_valid(text: pa.Array, array: pa.Array) -> pa.Array:
     return pc.if_else(array.is_valid(), text, None) if array.null_count else text
 
 
+# --- JSON inside of columns
+
+
+def shown_inside(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """A column of the field's type with its JSON, at any depth, as people read it."""
+    return _each_json(column, field, _plain)
+
+
+def typed_inside(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """A column of the field's type whose JSON, at any depth, is another program's, as typed JSON."""
+    return _each_json(column, field, _guarded)
+
+
+def _each_json(
+    column: pa.ChunkedArray, field: pa.Field, change: Callable[[pa.Array], pa.Array]
+) -> pa.ChunkedArray:
+    if not _holds_json(field):
+        return column
+    chunks = [_changed(chunk, field, change) for chunk in column.chunks]
+    return pa.chunked_array(chunks, chunks[0].type if chunks else column.type)
+
+
+def _holds_json(field: pa.Field) -> bool:
+    return is_json(field) or any(_holds_json(field.type.field(i)) for i in range(field.type.num_fields))
+
+
+def _changed(array: pa.Array, field: pa.Field, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    kind = field.type
+    if is_json(field):
+        return change(array.cast(pa.string()))
+    if not _holds_json(field):
+        return array
+    mask = pc.invert(array.is_valid()) if array.null_count else None
+    if pa.types.is_struct(kind):
+        members = [_changed(a, f, change) for a, f in zip(array.flatten(), kind, strict=True)]
+        return pa.StructArray.from_arrays(members, fields=list(kind), mask=mask)
+    lists = array.cast(pa.list_(pa.struct([kind.key_field, kind.item_field]))) if _is_map(kind) else array
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+    if _is_map(kind):
+        keys, items = lists.flatten().flatten()
+        return pa.MapArray.from_arrays(
+            offsets, keys, _changed(items, kind.item_field, change), type=kind, mask=mask
+        )
+    values = _changed(array.flatten(), kind.value_field, change)
+    return pa.ListArray.from_arrays(offsets, values, type=kind, mask=mask)
+
+
+def _is_map(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_map(kind))
+
+
 # --- one text to a value, and back
 
 
@@ -284,6 +336,14 @@ def _plain(text: pa.Array) -> pa.Array:
         return text
     plain = pa.array([to_shown(t) for t in text.filter(special).to_pylist()], pa.string())
     return pc.replace_with_mask(text, special.fill_null(False), plain)
+
+
+def _guarded(text: pa.Array) -> pa.Array:
+    special = pc.match_substring(text, _QUOTED_TAG)
+    if not pc.any(special).as_py():
+        return text
+    typed_texts = pa.array([to_typed(t) for t in text.filter(special).to_pylist()], pa.string())
+    return pc.replace_with_mask(text, special.fill_null(False), typed_texts)
 
 
 def _untagged(value: Any) -> Any:
@@ -375,9 +435,11 @@ __all__ = [
     "dumps_shown",
     "json_lines",
     "shown",
+    "shown_inside",
     "text_of",
     "to_shown",
     "to_typed",
     "typed",
+    "typed_inside",
     "value_of",
 ]

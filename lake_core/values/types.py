@@ -18,6 +18,9 @@ JSON_MARK = {b"lake.type": b"json"}
 WIDE_MARK = {b"lake.wide": b"1"}
 """Metadata of an integer field with values that a double cannot hold, or of times that nanoseconds cannot."""
 
+SUM_MARK = {b"lake.sum": b"1"}
+"""Metadata of a field that an aggregate pool sums: it has room for the sums of many records."""
+
 _NAMED: dict[str, pa.DataType] = {
     "string": pa.string(),
     "binary": pa.binary(),
@@ -50,8 +53,13 @@ def is_json(field: pa.Field) -> bool:
 
 
 def is_wide(field: pa.Field) -> bool:
-    """Whether the integer field holds values beyond 2^53."""
+    """Whether the field holds values that a wider relative of its type does not hold."""
     return bool(field.metadata and field.metadata.get(b"lake.wide") == b"1")
+
+
+def is_sum(field: pa.Field) -> bool:
+    """Whether the field holds sums."""
+    return bool(field.metadata and field.metadata.get(b"lake.sum") == b"1")
 
 
 def json_field(name: str) -> pa.Field:

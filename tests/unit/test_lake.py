@@ -72,5 +72,5 @@ def test_where_there_is_no_lake_none_is_opened(store: ScriptedStore) -> None:
 
 
 def test_a_pool_of_an_unknown_kind_is_refused(store: ScriptedStore) -> None:
-    with pytest.raises(InvalidInput, match="kind 'log': there are append, upsert, aggregate"):
+    with pytest.raises(InvalidInput, match="unknown kind 'log': use append, upsert or aggregate"):
         Lake.create_on(store).create_pool("p", key="k", kind="log")

@@ -112,9 +112,26 @@ def test_a_combined_record_is_as_old_as_the_newest_of_them() -> None:
     assert found == {"k": [1], "v": [3], "_seq": [9], "_place": [0]}
 
 
-def test_a_sum_that_does_not_fit_is_said_and_never_wraps() -> None:
-    with pytest.raises(InvalidInput, match="field 'v': a sum does not fit 64 bits"):
-        combined(aggregating(v="sum"), k=[1, 1], v=[2**62, 2**62])
+@pytest.mark.parametrize("value", [2**63 - 1, -(2**63)])
+def test_sums_of_integers_have_more_digits_than_any_of_them(value: int) -> None:
+    rule = aggregating(v="sum")
+    stored = prepared(pa.table({"k": [1, 1, 1], "v": pa.array([value] * 3, pa.int64())}), rule, KEY)
+    assert combine(stored, KEY, rule).column("v").to_pylist() == [3 * value]
+
+
+def test_a_value_that_leaves_no_room_for_sums_is_refused_when_it_comes_in() -> None:
+    large = pa.array([decimal.Decimal(10) ** 26], pa.decimal128(38, 0))
+    with pytest.raises(InvalidInput, match=r"field 'v': .* more than 26 digits"):
+        prepared(pa.table({"k": [1], "v": large}), aggregating(v="sum"), KEY)
+    just = pa.array([decimal.Decimal(10) ** 26 - 1], pa.decimal128(38, 0))
+    assert prepared(pa.table({"k": [1], "v": just}), aggregating(v="sum"), KEY).num_rows == 1
+
+
+def test_a_delete_marker_must_be_a_boolean() -> None:
+    with pytest.raises(InvalidInput, match="field '_deleted': it is of type string, and must be a boolean"):
+        prepared(pa.table({"k": [1], "_deleted": ["yes"]}), UPSERT, KEY)
+    for marks in (pa.array([True]), pa.nulls(1)):
+        assert prepared(pa.table({"k": [1], "_deleted": marks}), UPSERT, KEY).num_rows == 1
 
 
 # ---------------------------------------------------------------- what a load brings
@@ -133,7 +150,7 @@ def test_counted_fields_begin_with_one_and_sums_get_room() -> None:
     stored = prepared(table, rule, KEY)
     assert stored.schema.types == [
         pa.int64(),
-        pa.int64(),
+        pa.decimal128(38, 0),
         pa.float64(),
         pa.decimal128(38, 1),
         pa.int64(),

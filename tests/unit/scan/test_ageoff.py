@@ -108,8 +108,13 @@ def test_in_an_aggregate_pool_the_field_must_be_of_the_key() -> None:
         pool_of(Clock(), "aggregate", age_off="seen:10d")
 
 
-def test_a_field_that_is_no_time_is_said() -> None:
-    pool = pool_of(Clock(), age_off="s:10d")
+def test_a_record_whose_field_is_no_time_does_not_age() -> None:
+    clock = Clock()
+    pool = pool_of(clock, age_off="s:10d")
     pool.branch().append(pa.table({"ts": [1], "k": [1], "s": ["x"]}))
-    with pytest.raises(InvalidInput, match="age_off=s: the field holds values of type string"):
-        seen(pool)
+    pool.branch().append(
+        pa.table({"ts": [1], "k": [2], "s": pa.array([instant(0)], pa.timestamp("us", "UTC"))})
+    )
+    pool.branch().append(pa.table({"ts": [1], "k": [3], "s": [NOW]}))
+    clock.day = 20
+    assert pool.at().to_table(columns=["k"]).to_pydict() == {"k": [1]}
