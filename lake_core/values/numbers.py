@@ -13,6 +13,7 @@ import math
 from typing import Literal
 
 from lake_core.keys.encoding import Value, class_of
+from lake_core.values.text import DECIMAL_DIGITS, FRACTION_DIGITS
 
 Op = Literal["=", "!=", "<", "<=", ">", ">="]
 
@@ -62,4 +63,13 @@ def _decimal_among_numbers(op: Op, value: decimal.Decimal) -> tuple[Op, Value] |
 def _number_among_decimals(op: Op, value: int | float) -> tuple[Op, Value] | bool:
     if isinstance(value, float) and not math.isfinite(value):  # NaN comes after all numbers
         return op in (_BELOW_ALL if value == -math.inf else _ABOVE_ALL)
-    return op, shown_decimal(value)
+    exact = shown_decimal(value)
+    if exact.adjusted() >= DECIMAL_DIGITS:
+        return op in (_BELOW_ALL if value < 0 else _ABOVE_ALL)
+    with decimal.localcontext(prec=2 * DECIMAL_DIGITS, rounding=decimal.ROUND_FLOOR):
+        below = exact.quantize(decimal.Decimal(1).scaleb(-FRACTION_DIGITS))
+    if below == exact:
+        return op, exact
+    if op in ("=", "!="):
+        return op == "!="
+    return ("<=" if op in ("<", "<=") else ">"), below  # no decimal lies between the two
