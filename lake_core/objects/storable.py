@@ -1,0 +1,110 @@
+"""Values that a type can hold and the lake cannot: found when they come in, by row.
+
+| value | limit |
+|---|---|
+| date, timestamp | years 1 to 9999: what text, Python and Spark can say |
+| time of day | from 0:00 to before 24:00 |
+| map | its keys are distinct |
+
+Arrow and Parquet hold others, and a reader would fail on them, or change them.  At any depth, by Arrow kernels.
+Called by the checks of `ingest` for each file, and for tables that no file brought.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.values.typed_json import typed
+
+_DAYS = (-719_162, 2_932_896)
+"""The first and the last day of the years 1 to 9999, since 1970."""
+
+_SECONDS = (_DAYS[0] * 86_400, (_DAYS[1] + 1) * 86_400 - 1)
+_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+Rows = npt.NDArray[np.int64]
+
+
+def unstorable(column: pa.ChunkedArray) -> dict[int, str]:
+    """Why rows of the column cannot be stored, by row; most columns have none."""
+    if not _may_fail(column.type):
+        return {}
+    found: dict[int, str] = {}
+    first = 0
+    for chunk in column.chunks:
+        for rows, why in _faults(chunk, np.arange(first, first + len(chunk))):
+            for row in rows.tolist():
+                found.setdefault(row, why)
+        first += len(chunk)
+    return found
+
+
+def _may_fail(kind: pa.DataType) -> bool:
+    if isinstance(kind, pa.BaseExtensionType):
+        return _may_fail(kind.storage_type)
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return _may_fail(kind.value_type)
+    if pa.types.is_temporal(kind):
+        return not pa.types.is_duration(kind)
+    return pa.types.is_map(kind) or any(_may_fail(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def _faults(array: pa.Array, rows: Rows) -> Iterator[tuple[Rows, str]]:
+    """Rows of which a value cannot be stored; `rows` are those to which the values belong."""
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        yield from _faults(array.storage, rows)
+    elif pa.types.is_dictionary(kind):
+        yield from _faults(array.dictionary_decode(), rows)
+    elif pa.types.is_run_end_encoded(kind):
+        yield from _faults(pc.run_end_decode(array), rows)
+    elif pa.types.is_struct(kind):
+        for member in array.flatten():
+            yield from _faults(member, rows)
+    elif pa.types.is_map(kind):
+        entries = array.cast(pa.list_(pa.struct([kind.key_field, kind.item_field])))
+        parents = rows[np.asarray(pc.list_parent_indices(entries), np.int64)]
+        keys, items = entries.flatten().flatten()
+        yield _doubled(keys, kind.key_field, parents), "a map has the same key twice"
+        yield from _faults(keys, parents)
+        yield from _faults(items, parents)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        if _may_fail(kind.value_type):
+            parents = rows[np.asarray(pc.list_parent_indices(array), np.int64)]
+            yield from _faults(array.flatten(), parents)
+    elif bounds := _bounds(kind):
+        width = pa.int32() if kind.bit_width == 32 else pa.int64()
+        ticks = array.view(width)
+        outside = pc.or_(pc.less(ticks, bounds[0]), pc.greater(ticks, bounds[1]))
+        yield rows[np.asarray(pc.fill_null(outside, False))], bounds[2]
+
+
+def _bounds(kind: pa.DataType) -> tuple[int, int, str] | None:
+    """The least and the greatest count of the type's unit, and what is wrong beyond them."""
+    if pa.types.is_date32(kind):
+        return (*_DAYS, "a date outside of the years 1 to 9999")
+    if pa.types.is_date64(kind):
+        return _SECONDS[0] * 1000, _SECONDS[1] * 1000, "a date outside of the years 1 to 9999"
+    if pa.types.is_timestamp(kind):
+        ticks = _TICKS[kind.unit]
+        low, high = max(_SECONDS[0] * ticks, -(2**63)), min(_SECONDS[1] * ticks + ticks - 1, 2**63 - 1)
+        return low, high, "a timestamp outside of the years 1 to 9999"
+    if pa.types.is_time(kind):
+        return 0, 86_400 * _TICKS[kind.unit] - 1, "a time outside of a day"
+    return None
+
+
+def _doubled(keys: pa.Array, field: pa.Field, parents: Rows) -> Rows:
+    """The rows of maps in which a key is there twice."""
+    if len(keys) < 2:
+        return parents[:0]
+    texts = typed(pa.chunked_array([keys]), field).combine_chunks().dictionary_encode()
+    codes = np.asarray(texts.indices.fill_null(-1), np.int64)
+    order = np.lexsort((codes, parents))
+    same = (np.diff(parents[order]) == 0) & (np.diff(codes[order]) == 0)
+    return parents[order][1:][same]

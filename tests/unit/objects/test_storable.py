@@ -1,0 +1,64 @@
+"""What a type can hold and the lake cannot is found by row, at the limit and one above."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lake_core.objects.storable import unstorable
+
+FIRST, LAST = -719_162, 2_932_896
+DAY = 86_400
+
+
+def ticks(values: list[int | None], kind: pa.DataType) -> pa.Array:
+    return pa.array(values, pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "high"),
+    [
+        (pa.date32(), FIRST, LAST),
+        (pa.timestamp("s"), FIRST * DAY, LAST * DAY + DAY - 1),
+        (pa.timestamp("us", "UTC"), FIRST * DAY * 10**6, (LAST + 1) * DAY * 10**6 - 1),
+        (pa.time32("ms"), 0, DAY * 1000 - 1),
+        (pa.time64("ns"), 0, DAY * 10**9 - 1),
+    ],
+    ids=str,
+)
+def test_the_first_and_the_last_time_are_stored_and_those_beyond_are_not(
+    kind: pa.DataType, low: int, high: int
+) -> None:
+    column = pa.chunked_array([ticks([low, None], kind), ticks([high, low - 1, high + 1], kind)])
+    assert list(unstorable(column)) == [3, 4]
+
+
+def test_nanoseconds_reach_nowhere_near_the_limit() -> None:
+    assert not unstorable(pa.chunked_array([ticks([-(2**63), 2**63 - 1], pa.timestamp("ns"))]))
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda a: pa.StructArray.from_arrays([a], ["x"]),
+        lambda a: pa.ListArray.from_arrays(pa.array(range(len(a) + 1), pa.int32()), a),
+        lambda a: a.dictionary_encode(),
+        lambda a: pa.MapArray.from_arrays(
+            pa.array(range(len(a) + 1), pa.int32()), pa.array([str(i) for i in range(len(a))]), a
+        ),
+    ],
+    ids=["record", "list", "dictionary", "map"],
+)
+def test_values_inside_are_found_by_their_row(wrap: Any) -> None:
+    dates = ticks([0, LAST + 1, None, FIRST - 1], pa.date32())
+    assert list(unstorable(pa.chunked_array([wrap(dates), wrap(dates).slice(1)]))) == [1, 3, 4, 6]
+
+
+def test_a_map_with_a_key_twice_is_found() -> None:
+    kind = pa.map_(pa.string(), pa.int64())
+    maps = pa.array([[("a", 1)], [("a", 1), ("b", 2)], None, [("a", 1), ("a", 2)], []], kind)
+    assert unstorable(pa.chunked_array([maps, maps.slice(2)])) == dict.fromkeys(
+        (3, 6), "a map has the same key twice"
+    )
