@@ -189,7 +189,7 @@ def build_parser() -> Parser:
 
     sub = command("get", "data.get", "print the records of one key")
     sub.add_argument("pool", metavar="POOL")
-    sub.add_argument("key", metavar="KEY", help="a JSON scalar or list, or a bare string")
+    sub.add_argument("key", metavar="KEY", help="the key; of several fields a JSON list")
     sub.add_argument(
         "--format", choices=("json", "csv", "table"), help="default: json, or table on a terminal"
     )
@@ -203,7 +203,7 @@ def build_parser() -> Parser:
 
     sub = command("delete", "deletion.delete", "delete records by range and condition: one small transaction")
     sub.add_argument("pool", metavar="POOL")
-    sub.add_argument("--key", metavar="K", help="the records of one key: a JSON scalar or list, or a string")
+    sub.add_argument("--key", metavar="K", help="the records of one key; of several fields a JSON list")
     _add_range(sub)
     _add_where(sub)
     sub.add_argument("--all", action="store_true", help="mean all records")
@@ -242,7 +242,7 @@ def build_parser() -> Parser:
         "say which versions of a key are stored, and why each is visible or not",
     )
     sub.add_argument("pool", metavar="POOL")
-    sub.add_argument("key", metavar="KEY", help="a JSON scalar or list, or a bare string")
+    sub.add_argument("key", metavar="KEY", help="the key; of several fields a JSON list")
     _add_at(sub)
 
     sub = command("log", "history.log", "list the transactions of a pool, newest first")
@@ -280,6 +280,25 @@ def build_parser() -> Parser:
     sub.add_argument(
         "--dry-run", action="store_true", help="print how many entries would be deleted; change nothing"
     )
+
+    sub = command(
+        "repair",
+        "repairing.repair_pool",
+        "take a bad transaction or a damaged object out of a pool, so that the rest can be read",
+    )
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("--object", action="append", default=[], metavar="ID", help="a data object; repeatable")
+    sub.add_argument(
+        "--transaction",
+        action="append",
+        default=[],
+        metavar="N",
+        help="a transaction's number or id; repeatable",
+    )
+    sub.add_argument("--branch", default="main", metavar="B")
+    sub.add_argument("--reason", default="", metavar="TEXT", help="a text to keep with the repair")
+    sub.add_argument("--dry-run", action="store_true", help="print what would go; change nothing")
+    sub.add_argument("--yes", action="store_true", help="do not ask (required without a terminal)")
 
     sub = command("completion", "completion.completion", "print what makes a shell complete lake's words")
     sub.add_argument(

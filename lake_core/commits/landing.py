@@ -102,7 +102,7 @@ def land(
         if isinstance(action, RemoveReference | MarkApplied):
             check_held(branch, action.object, action.low)
         if isinstance(action, RemoveTombstone):
-            _check_retired(state, branch, action.tombstone)
+            _check_retired(state, branch, action.tombstone, forced=action.forced)
     overtaken = _overtaken(branch, draft)
     _check_fields(state, draft, key, rule)
     _check_room(state, draft, rule)
@@ -164,12 +164,12 @@ def check_held(branch: BranchState, object_id: str, low: bytes) -> None:
         raise Conflict(f"object {object_id} was taken by another compaction meanwhile")
 
 
-def _check_retired(state: PoolState, branch: BranchState, name: str) -> None:
+def _check_retired(state: PoolState, branch: BranchState, name: str, *, forced: bool) -> None:
     """Raises Conflict where the tombstone is gone already, or may still cover something."""
     tombstone = branch.tombstones.get(name)
     if tombstone is None:
         raise Conflict(f"tombstone {name} was retired meanwhile")
-    if still_covered(state, branch, tombstone):
+    if not forced and still_covered(state, branch, tombstone):
         raise Conflict(f"tombstone {name} may still cover records")
 
 

@@ -105,10 +105,11 @@ class AddTombstone(msgspec.Struct, frozen=True, tag="add_tombstone", omit_defaul
             raise Corrupt(f"add_tombstone {self.tombstone!r}: needs a name and a range that is not empty")
 
 
-class RemoveTombstone(msgspec.Struct, frozen=True, tag="remove_tombstone"):
-    """The tombstone covers nothing any more."""
+class RemoveTombstone(msgspec.Struct, frozen=True, tag="remove_tombstone", omit_defaults=True):
+    """The tombstone covers nothing any more; `forced`: it goes whatever it covers, since it cannot be evaluated."""
 
     tombstone: str
+    forced: bool = False
 
 
 class SetSchema(msgspec.Struct, frozen=True, tag="set_schema"):

@@ -1,0 +1,58 @@
+"""lake repair: take a bad transaction or a damaged object out of a pool."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from lake_core.cli.output import print_json, say
+from lake_core.cli.pools import confirm
+from lake_core.errors import InvalidInput
+from lake_core.lake import Lake
+from lake_core.maintenance.repair import RepairPlan, plan_repair, repair
+from lake_core.wording import counted
+
+
+def repair_pool(args: Namespace) -> None:
+    """Print what would go, ask, and take it out."""
+    if not args.object and not args.transaction:
+        raise InvalidInput("lake repair: say what is bad: --object ID or --transaction N")
+    branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)
+    plan = plan_repair(branch, objects=args.object, transactions=args.transaction)
+    if args.dry_run:
+        _print_plan(plan, args)
+        return
+    if plan.references or plan.tombstones:
+        confirm(args, f"take {_said(plan)} out of {args.pool}")
+    done = repair(branch, plan, reason=args.reason)
+    if args.json:
+        print_json(vars(done))
+    elif done.transaction is None:
+        say(f"{args.pool}: nothing to take out; nothing was committed{_merged(plan)}")
+    else:
+        say(f"{args.pool}: took {_said(plan)} out; transaction {done.transaction} {done.id}{_merged(plan)}")
+
+
+def _print_plan(plan: RepairPlan, args: Namespace) -> None:
+    if args.json:
+        print_json(
+            {
+                "pool": args.pool,
+                "objects": sorted({r.object for r in plan.references}),
+                "records": plan.records,
+                "tombstones": plan.tombstones,
+                "merged": plan.merged,
+            }
+        )
+    else:
+        say(f"{args.pool}: would take {_said(plan)} out{_merged(plan)}")
+
+
+def _said(plan: RepairPlan) -> str:
+    objects = counted(len({r.object for r in plan.references}), "object")
+    return f"{objects} of {counted(plan.records, 'record')} and {counted(len(plan.tombstones), 'delete')}"
+
+
+def _merged(plan: RepairPlan) -> str:
+    if not plan.merged:
+        return ""
+    return f"; {counted(len(plan.merged), 'object')} had been merged into others, whose records stay"
