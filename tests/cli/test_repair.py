@@ -21,7 +21,7 @@ def pool(lake: Command) -> str:
 
 
 def objects(lake: Command) -> list[str]:
-    rows = lake("query", 'SELECT object FROM "p:objects" ORDER BY low', "--json").records
+    rows = lake("query", 'SELECT object FROM "p:references" ORDER BY low', "--json").records
     return [row["object"] for row in rows]
 
 
