@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from lake_core.commits import Landed
 from lake_core.commits.state import Remembered
+from lake_core.errors import InvalidInput
 from lake_core.naming import NOKEY, REJECTED
 from lake_core.objects.metadata import Origin
 from lake_core.records import AddObject
@@ -82,6 +83,26 @@ def repeated_load(first: Remembered) -> LoadResult:
         first.rejected,
         repeated=True,
     )
+
+
+def check_same(first: LoadResult, *, token: str, records: int, exact: bool) -> None:
+    """Raise InvalidInput if a repeated load brings other records than the load that used its token first.
+
+    Only numbers are compared, since the history keeps no more of a token.  `exact` says that every record that
+    comes in is kept: records of equal keys may otherwise have become one.
+    """
+    held = first.records + first.nokey + first.rejected
+    if records == held or (records > held and not exact):
+        return
+    raise InvalidInput(
+        f"token {token!r} stands for transaction {first.transaction}, which brought {held:,} records; these are "
+        f"{records:,}, so nothing was written; use another token for other data"
+    )
+
+
+def repeated_line(first: LoadResult, *, pool: str, token: str) -> str:
+    """What to log of a load that was done before under its token."""
+    return f"pool {pool}: token {token!r} stands for transaction {first.transaction}; nothing was written now"
 
 
 def landed_load(landed: Landed, objects: list[AddObject]) -> LoadResult:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import logging
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -33,7 +34,7 @@ from lake_core.keys.encoding import key_class
 from lake_core.lake import Lake
 from lake_core.naming import IdSource
 from lake_core.objects.write import WrittenObject
-from lake_core.outcomes import Job, LoadResult
+from lake_core.outcomes import Job, LoadResult, repeated_line
 from lake_core.planning.intervals import interval_range
 from lake_core.planning.units import Part, Unit, plan_units, split_row_groups
 from lake_core.records.landed import LandedFile
@@ -41,6 +42,8 @@ from lake_core.records.pools import PoolConfig
 from lake_core.store import open_store
 from spark_apps import spread as spreading
 from spark_apps.session import spark_session
+
+log = logging.getLogger(__name__)
 
 SMALLEST_UNIT = 8 << 20
 PLACES_A_UNIT = 100_000
@@ -82,6 +85,7 @@ def ingest(
     target = lake.pool(pool).branch(branch)
     job = target.job(token=token, message=message)
     if isinstance(job, LoadResult):
+        log.warning(repeated_line(job, pool=pool, token=token))
         return job
     units = _units(files, format, parallelism or 2 * spreading.parallelism(spark))
     work = _work(lake, target, job, units, format)
@@ -91,13 +95,16 @@ def ingest(
     replaced = _replaced(target, written, interval) if interval else None
     if interval and not written and (replaced is None or not target.finds(replaced)):
         return LoadResult(None)
-    return target.commit(
+    result = target.commit(
         job,
         objects=[w.action for w in written],
         replaced=replaced,
         schemas=list({w.action.schema: w.schema for w in written}.values()),
         sources=[f.source for f in files] if consume else None,
     )
+    if result.repeated:
+        log.warning(repeated_line(result, pool=pool, token=token))
+    return result
 
 
 def _replaced(

@@ -1,9 +1,12 @@
 """Opening Spark: one way for spark-submit, a local session and Spark Connect.
 
 Under spark-submit the session is the submitted one.  `LAKE_SPARK_REMOTE` (sc://HOST:PORT) names a Connect
-server: tasks of one run share its session if the URL carries a session id, and end with `close`, which
-leaves the server and the shared session alone.  A session that this process runs already is used, and left running.
-Otherwise a local session starts.
+server: tasks of one run share its session if the URL carries a session id, and end with `close`, which leaves
+the server and the shared session alone.  A session that this process runs already is used, and left running.
+Otherwise a session starts on `LAKE_SPARK_MASTER`, by default on two cores of this machine.
+
+If there is no Spark at the address, the caller hears so within seconds (`reach`), and if the server goes away
+in the middle, within about a minute: both are Unavailable.
 """
 
 from __future__ import annotations
@@ -14,22 +17,33 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from lake_core.errors import Unavailable
+from spark_apps.reach import address, check_master, check_server
+
 REMOTE = "LAKE_SPARK_REMOTE"
+MASTER = "LAKE_SPARK_MASTER"
+RETRIES = 10
+"""How often a call to a Connect server is tried again; pauses grow up to the longest, a minute in all."""
+LONGEST_PAUSE = 10_000
+"""Milliseconds between two tries of a call, at most."""
 
 
 @contextmanager
 def spark_session(name: str, *, remote: str | None = None) -> Iterator[Any]:
-    """A session named `name`; closed at the end of the block, a shared one only on our side."""
-    from pyspark.sql import SparkSession
+    """A session named `name`; closed at the end of the block, a shared one only on our side.
 
+    `remote` stands for the variable LAKE_SPARK_REMOTE.  Raises Unavailable if there is no Spark at the address,
+    or none any more; InvalidInput for an address that is none.
+    """
+    setting = REMOTE if remote is None else "--remote"
     remote = os.environ.get(REMOTE, "") if remote is None else remote
     if remote:
-        session = SparkSession.builder.remote(remote).create()
-        try:
+        check_server(remote, setting=setting)
+        with _connected(remote, setting) as session:
             yield session
-        finally:
-            session.client.close()
         return
+    from pyspark.sql import SparkSession
+
     if (running := SparkSession.getActiveSession()) is not None:
         yield running
         return
@@ -37,7 +51,8 @@ def spark_session(name: str, *, remote: str | None = None) -> Iterator[Any]:
     builder = SparkSession.builder.appName(name)
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # not under spark-submit, which has its own master
         # a task whose Python worker dies is tried again, up to four times
-        master = os.environ.get("LAKE_SPARK_MASTER", "local[2,4]")
+        master = os.environ.get(MASTER, "local[2,4]")
+        check_master(master, setting=MASTER)
         builder = builder.master(master).config("spark.ui.enabled", "false")
         if master.startswith("local"):
             builder = builder.config("spark.driver.host", "127.0.0.1")
@@ -47,3 +62,36 @@ def spark_session(name: str, *, remote: str | None = None) -> Iterator[Any]:
         yield session
     finally:
         session.stop()
+
+
+@contextmanager
+def _connected(remote: str, setting: str) -> Iterator[Any]:
+    from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+    from pyspark.sql import SparkSession
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    session = SparkSession.builder.remote(remote).create()
+    session.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES, max_backoff=LONGEST_PAUSE)])
+    try:
+        yield session
+    except SparkConnectGrpcException as error:
+        if not _is_gone(error):
+            raise
+        raise Unavailable(
+            f"Spark at {address(remote)} ({setting}) went away: {str(error).splitlines()[0]}; what was committed "
+            "stays; run it again"
+        ) from error
+    finally:
+        session.client.close()
+
+
+def _is_gone(error: BaseException) -> bool:
+    """Whether the server stopped answering: the calls that were tried again ended with gRPC's UNAVAILABLE."""
+    import grpc
+
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, grpc.RpcError) and cause.code() == grpc.StatusCode.UNAVAILABLE:
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False

@@ -3,11 +3,13 @@
     source          which reader or writer does what Spark asks for
     options         what the options name; unknown ones are refused
     reader          a batch read: key ranges of one snapshot, a task each
-    pushdown        a `where` on the key reads less
     own_tables      the lake's own tables
     stream_reader   a stream: new transactions, in order
     writer          batches and streams of records in: objects by tasks, one commit
-    types           records and types, to Spark and from it
+    names           columns whose names differ in case only
+    types           the types of the lake in Spark
+    to_spark        records as Spark takes them
+    from_spark      records as Spark writes them, and what it may write
 
 All of it runs on Python workers, which talk to the object store themselves: the driver's plan and commit in
 processes that Spark starts beside its Java, the tasks on the executors.  What is done to records is lake_core's.

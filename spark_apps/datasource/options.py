@@ -2,15 +2,15 @@
 
     read          load("flights"), "flights@12" (a revision: also a branch, BRANCH@TIME, a transaction id),
                   "flights.$nokey" (a sub-pool), "flights:log", "lake:pools" (the lake's own tables);
-                  at, columns (A,B: only these are read), from, to (a key range, JSON), tasks (how many the read is
-                  split into; by default one for each 64 MiB, at most 256)
+                  at, columns (A,B: only these are read), from, to (a key range, JSON), where (a condition), tasks
+                  (the number of tasks; by default one for each 64 MiB, at most 256)
     readStream    load("flights"); branch, columns, startingTransaction (earliest, latest or a number),
                   maxTransactionsPerBatch
     write         save("flights"); branch, message, token (what is written under a token is written once)
     writeStream   start("flights"); branch, message
 
-`lake` is an option of all, or the variable LAKE.  An option that is not known is refused: a misspelt one would
-silently read or write something else.
+Two more are options of all: `lake` (otherwise the variable LAKE), and `caseSensitive` (`names`).  An unknown
+option is refused: a misspelt one would silently read or write something else.
 """
 
 from __future__ import annotations
@@ -38,12 +38,16 @@ WRITE_STREAM = ("branch", "message", "checkpointLocation", "queryName")  # the l
 
 def check_names(options: Options, known: tuple[str, ...], *, what: str) -> None:
     """Raises InvalidInput for an option that `what` does not have."""
-    allowed = {"lake", "path", *(name.lower() for name in known)}
+    allowed = {"lake", "path", "casesensitive", *(name.lower() for name in known)}
     unknown = sorted(name for name in options if name.lower() not in allowed)
-    if unknown:
+    if "location" in unknown:  # where Spark's catalog keeps a table of its own
         raise InvalidInput(
-            f"option {unknown[0]!r}: {what} has no such option; it has lake, {', '.join(known)}"
+            "CREATE TABLE ... USING lake: a pool cannot be a table of Spark's catalog; use CREATE TEMPORARY VIEW "
+            "NAME USING lake OPTIONS (lake 'URI', path 'POOL')"
         )
+    if unknown:
+        names = ", ".join(dict.fromkeys(("lake", *known, "caseSensitive")))
+        raise InvalidInput(f"option {unknown[0]!r}: {what} has no such option; it has {names}")
 
 
 def open_lake(options: Options) -> Lake:
@@ -54,8 +58,13 @@ def open_lake(options: Options) -> Lake:
 def table_name(options: Options) -> str:
     """What `load`, `save` or `start` were given; raises InvalidInput."""
     path = options.get("path", "")
+    if "paths" in options:
+        raise InvalidInput(f"load({options['paths']}): a read is of one pool; load each, then union them")
     if not path:
-        raise InvalidInput('no pool named: spark.read.format("lake").load("POOL")')
+        raise InvalidInput(
+            'no pool named: say load("POOL"), save("POOL") or start("POOL"); a table of Spark\'s catalog '
+            "(saveAsTable, CREATE TABLE) cannot be a pool, a temporary view can"
+        )
     return path
 
 
@@ -89,13 +98,28 @@ def open_branch(options: Options) -> Branch:
 
 
 def columns(options: Options) -> list[str] | None:
-    """The columns that are chosen by the option; None where it is not given."""
-    names = options.get("columns")
-    return names.split(",") if names else None
+    """The columns that the option chooses; None if it is not given.  Raises InvalidInput for one named twice."""
+    text = options.get("columns")
+    if text is None:
+        return None
+    names = text.split(",")
+    for name in names:
+        if not name or names.count(name) > 1:
+            fault = "a name is empty" if not name else f"{name!r} is named twice"
+            raise InvalidInput(f"columns={text}: {fault}; name each column once, as A,B")
+    return names
+
+
+def flag(options: Options, name: str) -> bool:
+    """Whether the option is true; raises InvalidInput for another word than true or false."""
+    text = options.get(name.lower(), "false").lower()
+    if text not in ("true", "false"):
+        raise InvalidInput(f"{name}={text}: use true or false")
+    return text == "true"
 
 
 def count(options: Options, name: str) -> int | None:
-    """A whole number of at least 1; raises InvalidInput.  None where it is not given."""
+    """A whole number of at least 1; raises InvalidInput.  None if it is not given."""
     text = options.get(name.lower())
     if text is not None and not (text.isascii() and text.isdigit() and int(text)):
         raise InvalidInput(f"{name}={text}: use a whole number of at least 1")

@@ -16,7 +16,8 @@ from pyspark.sql.types import StructType
 from lake_core.errors import InvalidInput
 from lake_core.query.tables import own_schema, own_table
 from spark_apps.datasource import options as opts
-from spark_apps.datasource.types import arrow_schema, spark_schema, to_batch
+from spark_apps.datasource.to_spark import to_batches
+from spark_apps.datasource.types import arrow_schema, spark_schema
 
 ROWS = 262_144
 
@@ -59,7 +60,7 @@ class OwnTableReader(DataSourceReader):
         """The rows of one task."""
         assert isinstance(partition, RowsPartition)
         with pa.ipc.open_stream(partition.data) as rows:
-            yield from to_batch(rows.read_all(), arrow_schema(self._schema))
+            yield from to_batches(rows.read_all(), arrow_schema(self._schema))
 
 
 def _encoded(table: pa.Table) -> bytes:

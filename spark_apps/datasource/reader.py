@@ -1,26 +1,33 @@
 """A batch read: the records of `lake scan`, cut into key ranges.
 
-The reader pins the transaction when it is planned, so all tasks read one snapshot.  A task reads a range of keys
-and merges; the ranges weigh about the same and follow each other, so the rows of the whole read are in key order.
+The reader pins the transaction and the time when it is planned, so all tasks read one snapshot.  A task reads a
+range of keys and merges; the ranges weigh about the same and follow each other, so the rows of the whole read
+are in key order.
+
+Spark keeps one reader for a `load`, however many queries use it.  So the reader does not take Spark's filters
+(`pushFilters`): a filter of one query would narrow what all others read.  What should be read less says so in
+options of the load itself: `from`, `to`, `where`, `columns`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from lake_core.conditions import And, check, key_range
+from lake_core.conditions import check, key_range
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange
 from lake_core.records.conditions import Condition
 from lake_core.splits import split
 from lake_core.view import View
 from spark_apps.datasource import options as opts
-from spark_apps.datasource.types import arrow_schema, to_batch
+from spark_apps.datasource.names import check_apart, check_known
+from spark_apps.datasource.to_spark import check_readable, to_batches
+from spark_apps.datasource.types import arrow_schema
 
 TASK_SIZE = 64 << 20
 MOST_TASKS = 256
@@ -41,6 +48,8 @@ class LakeReader(DataSourceReader):
         opts.check_names(options, opts.READ, what="a read")
         self._schema = schema
         view = opts.open_view(options)
+        check_columns(schema, view.schema, options, pool=view.pool.name)
+        self._where = check(options["where"], view.schema) if "where" in options else None
         low, high = options.get("from"), options.get("to")
         self._span = KeyRange(
             b"" if low is None else view.bound_of_text(low),
@@ -48,6 +57,8 @@ class LakeReader(DataSourceReader):
         )
         if self._span.empty:
             raise InvalidInput("the key range is empty: `to` does not come after `from`")
+        if self._where is not None:
+            self._span = self._span.intersect(key_range(self._where, view.key))
         if not view.n:  # no transaction to pin: what is committed from here on is not of this read
             self._span = _NOTHING
         self._tasks = opts.count(options, "tasks")
@@ -57,33 +68,29 @@ class LakeReader(DataSourceReader):
             "path": opts.table_name(options).partition("@")[0],
             "at": str(view.n) if view.n else view.branch,
         }
-        self._conditions: tuple[Condition, ...] = ()
-        if "where" in options:
-            self.narrow(check(options["where"], view.schema))
+        self._now = view.now
 
-    def narrow(self, condition: Condition) -> None:
-        """Read only what may fulfil a condition that was checked."""
-        self._conditions += (condition,)
-        self._span = self._span.intersect(key_range(condition, opts.open_view(self._pinned).key))
-
-    @property
-    def _where(self) -> Condition | None:
-        if len(self._conditions) < 2:
-            return self._conditions[0] if self._conditions else None
-        return And(self._conditions)
+    def _view(self) -> View:
+        return replace(opts.open_view(self._pinned), now=self._now)
 
     def partitions(self) -> Sequence[InputPartition]:
         """One key range a task, of about equal weight, in key order."""
         if self._span.empty:
             return [KeyPartition(_NOTHING)]
-        view = opts.open_view(self._pinned)
-        return [KeyPartition(span) for span in split_tasks(view, self._span, tasks=self._tasks)]
+        return [KeyPartition(span) for span in split_tasks(self._view(), self._span, tasks=self._tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The records of one range, in key order."""
         assert isinstance(partition, KeyPartition)
         if not partition.span.empty:
-            yield from read_range(opts.open_view(self._pinned), partition.span, self._schema, self._where)
+            yield from read_range(self._view(), partition.span, self._schema, self._where)
+
+
+def check_columns(schema: StructType, known: pa.Schema, options: opts.Options, *, pool: str) -> None:
+    """Raise InvalidInput if a read cannot give the columns of `schema`, the pool's or a user's own."""
+    check_apart(schema, options, what=f"pool {pool!r}")
+    check_known(schema.names, known.names, options, pool=pool)
+    check_readable(known, arrow_schema(schema))
 
 
 def split_tasks(view: View, span: KeyRange, *, tasks: int | None = None) -> list[KeyRange]:
@@ -102,4 +109,4 @@ def read_range(
     known = set(view.schema.names)
     columns = [name for name in target.names if name in known]
     for table in view.scan(span=span, columns=columns, where=where):
-        yield from to_batch(table, target)
+        yield from to_batches(table, target)

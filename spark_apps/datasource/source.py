@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -15,14 +13,12 @@ from pyspark.sql.types import StructType
 
 from lake_core.scan.scan import result_schema
 from spark_apps.datasource import options as opts
+from spark_apps.datasource.names import check_apart
 from spark_apps.datasource.own_tables import OwnTableReader, own_table_schema
-from spark_apps.datasource.pushdown import PushingReader
 from spark_apps.datasource.reader import LakeReader
 from spark_apps.datasource.stream_reader import LakeStreamReader
 from spark_apps.datasource.types import spark_schema
 from spark_apps.datasource.writer import LakeStreamWriter, LakeWriter
-
-_PUSHING_WORKER = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
 class LakeDataSource(DataSource):
@@ -44,18 +40,17 @@ class LakeDataSource(DataSource):
         if opts.names_own_table(self.options):
             return own_table_schema(self.options)
         opts.check_names(self.options, (*opts.READ, *opts.READ_STREAM), what="a read")
-        return spark_schema(
-            result_schema(opts.open_view(self.options).plan(columns=opts.columns(self.options)))
-        )
+        view = opts.open_view(self.options)
+        schema = spark_schema(result_schema(view.plan(columns=opts.columns(self.options))))
+        check_apart(schema, self.options, what=f"pool {view.pool.name!r}")
+        return schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of the columns of `schema`."""
         options = dict(self.options)
         if opts.names_own_table(options):
             return OwnTableReader(options, schema)
-        # Spark refuses a reader that could hear of filters while its setting for that is off, and does not tell a
-        # reader which it is; but only the worker that hands filters down has loaded the module that does so.
-        return (PushingReader if _PUSHING_WORKER in sys.modules else LakeReader)(options, schema)
+        return LakeReader(options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """A reader of new transactions, with the columns of `schema`."""

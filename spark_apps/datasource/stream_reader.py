@@ -48,8 +48,10 @@ from lake_core.records import AddObject
 from lake_core.store import open_store
 from lake_core.view import View
 from spark_apps.datasource import options as opts
+from spark_apps.datasource.names import check_apart, check_known
 from spark_apps.datasource.reader import TASK_SIZE, read_range, split_tasks
-from spark_apps.datasource.types import arrow_schema, spark_schema, to_batch
+from spark_apps.datasource.to_spark import check_readable, to_batches
+from spark_apps.datasource.types import arrow_schema, spark_schema
 
 MOST_TRANSACTIONS = 1_000
 OPENING = 1 << 20
@@ -61,10 +63,14 @@ Offset = dict[str, Any]
 
 @dataclass
 class StatePartition(InputPartition):
-    """A key range of the state at entry `n`, which stands for what was purged."""
+    """A key range of the state at entry `n`, which stands for what was purged.
+
+    `now` is the time from which ages count, in seconds since 1970: one for all tasks of a batch.
+    """
 
     lake: str
     n: int
+    now: float
     span: KeyRange
 
 
@@ -97,6 +103,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 f"stream of {opts.table_name(options)!r}: it has no records yet, so its columns are not known; say "
                 'them: .schema("k long, ...")'
             )
+        check_apart(schema, options, what=f"pool {opts.table_name(options)!r}")
         self._last: int | None = None
         self._seen: Offset | None = None
 
@@ -197,7 +204,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return []
         view = replace(self._pool.at(str(n)), branch=self._feed.branch)
         spans = split_tasks(view, EVERYTHING) if view.references else []
-        return [StatePartition(view.store.uri, n, span) for span in spans]
+        return [StatePartition(view.store.uri, n, view.now, span) for span in spans]
 
     def _objects(self, brought: list[AddObject]) -> list[ObjectsPartition]:
         """Runs of objects, each of about a task's size."""
@@ -219,11 +226,15 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _united(self, view: View, brought: list[AddObject]) -> pa.Schema:
         """The schema of the stream's columns that holds the records of all objects, as of now.
 
-        Raises InvalidInput where the stream should have all columns and these are others now.
+        Raises InvalidInput if the stream should have all columns and these are others now, or if records cannot be
+        read in the types of a user's schema.
         """
         schemas = [view.schema, *(view.state.schema(id) for id in dict.fromkeys(a.schema for a in brought))]
         united = unite_schemas(schemas)
         names = opts.columns(self._options)
+        if not self._is_inferred:
+            check_known(self._schema.names, united.names, self._options, pool=self._pool.name)
+            check_readable(united, arrow_schema(self._schema))
         if names is None and self._is_inferred:
             names = [name for name in united.names if not (name == DELETED and view.rule.kind == "upsert")]
         united = pa.schema([united.field(n) for n in names or self._schema.names if n in united.names])
@@ -249,7 +260,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if isinstance(partition, StatePartition):
             options = {**self._options, "lake": partition.lake}
             view = opts.open_pool(options, what="stream of").at(str(partition.n))
-            view = replace(view, branch=opts.branch_name(options))
+            view = replace(view, branch=opts.branch_name(options), now=partition.now)
             yield from read_range(view, partition.span, self._schema)
             return
         assert isinstance(partition, ObjectsPartition)
@@ -265,4 +276,4 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                         f"object {object_id} deletes keys, which the stream has no column {DELETED} to say; "
                         f"start the query again with one: .schema(..., {DELETED} boolean)"
                     )
-                yield from to_batch(cast_table(table, schema, what=object_id), target)
+                yield from to_batches(cast_table(table, schema, what=object_id), target)

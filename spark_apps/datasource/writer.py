@@ -5,10 +5,11 @@ lands one transaction.  Only objects named in the messages that Spark hands to `
 wrote that failed, or that lost a race with another of the same task, has names that nobody knows, and is the
 vacuum's.  So is what an aborted write leaves; nothing here deletes.
 
-A batch is written once under its option `token`: written again, however often, it changes nothing.  A micro-batch
-of a stream has a token of its own, made of the query's id, which Spark keeps in the query's checkpoint and tells
-tasks, and of the batch's number.  So a batch that is committed here, and then again because Spark died before it
-had noted that, changes nothing either.
+A batch is written once under its option `token`: written again, however often, it changes nothing, and the log
+says so.  The tasks then only count their records: other data under a token that was used is refused, as far as
+numbers tell.  A micro-batch of a stream has a token of its own, made of the query's id, which Spark keeps in
+the query's checkpoint and tells tasks, and of the batch's number.  So a batch that is committed here, and then
+again because Spark died before it had noted that, changes nothing either.
 
 Bad records are an ordinary answer of a task, not a failure that Spark would repeat.  Records count as arrived in
 the order of the partitions.
@@ -16,6 +17,7 @@ the order of the partitions.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -40,12 +42,15 @@ from lake_core.ingest.block import Block
 from lake_core.ingest.declared import DoesNotFit, declared_columns
 from lake_core.ingest.load import ObjectBuilder
 from lake_core.naming import IdSource
-from lake_core.outcomes import Job, LoadResult
+from lake_core.outcomes import Job, LoadResult, check_same, repeated_line
 from lake_core.records import AddObject
 from lake_core.records.pools import PoolConfig
 from lake_core.store import open_store
 from spark_apps.datasource import options as opts
-from spark_apps.datasource.types import from_spark
+from spark_apps.datasource.from_spark import check_storable, from_spark
+from spark_apps.datasource.names import check_apart, check_known
+
+log = logging.getLogger(__name__)
 
 QUERY_ID = "sql.streaming.queryId"
 """The local property by which Spark tells the tasks of a stream which query they are of."""
@@ -64,7 +69,7 @@ class Work:
 class Written(WriterCommitMessage):
     """What one task did: objects in their order of arrival, or the kind and text of the error.
 
-    `query` is the id of the stream's query, "" for a batch.
+    `query` is the id of the stream's query, "" for a batch; `counted` the records of a write that is repeated.
     """
 
     partition: int
@@ -73,14 +78,13 @@ class Written(WriterCommitMessage):
     schemas: tuple[pa.Schema, ...] = ()
     failed: tuple[str, str] | None = None
     query: str = ""
+    counted: int = 0
 
 
-def begin(branch: Branch, options: opts.Options) -> Work | None:
-    """The work that tasks share; None where the token tells that it was done before."""
+def begin(branch: Branch, options: opts.Options) -> Work | LoadResult:
+    """The work that tasks share, or the outcome of the write that used the token first."""
     job = branch.job(token=options.get("token", ""), message=options.get("message", ""))
-    if isinstance(job, LoadResult):
-        return None
-    return Work(branch.store.uri, branch.pool, job)
+    return job if isinstance(job, LoadResult) else Work(branch.store.uri, branch.pool, job)
 
 
 def build(work: Work, batches: Iterator[pa.RecordBatch]) -> Written:
@@ -124,15 +128,20 @@ def land(branch: Branch, tasks: list[Written], *, token: str | None = None) -> L
     if job.origin.pool != branch.pool.id:
         raise Conflict(f"pool {branch.pool.name!r} was dropped and made anew meanwhile; write again")
     objects = [action for task in tasks for action in task.objects]
-    return branch.commit(
+    result = branch.commit(
         job if token is None else replace(job, token=token),
         objects=[msgspec.structs.replace(action, place=place) for place, action in enumerate(objects)],
         schemas=[schema for task in tasks for schema in task.schemas],
     )
+    if result.repeated:
+        log.warning(repeated_line(result, pool=branch.pool.name, token=token or job.token))
+        if token is None and branch.rule.kind == "append":
+            check_same(result, token=job.token, records=sum(o.records for o in objects), exact=True)
+    return result
 
 
 def check(options: opts.Options, schema: StructType, known: tuple[str, ...], *, overwrite: bool) -> None:
-    """Raises InvalidInput for what cannot be written, before anything is."""
+    """Raise InvalidInput for what cannot be written, before anything is."""
     opts.check_names(options, known, what="a write")
     if overwrite:
         raise InvalidInput(
@@ -141,9 +150,15 @@ def check(options: opts.Options, schema: StructType, known: tuple[str, ...], *, 
         )
     if not schema.names:
         raise InvalidInput("the data frame has no columns")
-    twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
-    if twice:
-        raise InvalidInput(f"column {twice[0]!r}: the data frame has it twice; rename one")
+    check_apart(schema, options, what="the data frame")
+    check_storable(schema)
+
+
+def _fields(options: opts.Options) -> list[str]:
+    """The names that the pool has so far: of its key, of declared fields and of its records."""
+    pool = opts.open_pool(options, what="write to")
+    records = pool.at(opts.branch_name(options)).schema.names
+    return [*pool.config.key.names, *pool.settings.declared, *records]
 
 
 class _Writes:
@@ -158,6 +173,7 @@ class _Writes:
     def __init__(self, options: opts.Options, schema: StructType, *, overwrite: bool) -> None:
         check(options, schema, self._known, overwrite=overwrite)
         self._options = options
+        check_known(schema.names, _fields(options), options, pool=self._branch.pool.name)
         self._work = begin(self._branch, options)
 
     @cached_property
@@ -169,7 +185,9 @@ class _Writes:
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """In a task: the objects of one partition."""
-        return build(self._work, iterator) if self._work else Written(0)
+        if isinstance(self._work, LoadResult):
+            return Written(0, counted=sum(batch.num_rows for batch in iterator))
+        return build(self._work, iterator)
 
 
 class LakeWriter(_Writes, DataSourceArrowWriter):
@@ -178,9 +196,14 @@ class LakeWriter(_Writes, DataSourceArrowWriter):
     _known = opts.WRITE
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """On the driver: one transaction."""
-        if self._work:
-            land(self._branch, [m for m in messages if isinstance(m, Written)])
+        """On the driver: one transaction, or none if the token was used before."""
+        tasks = [m for m in messages if isinstance(m, Written)]
+        if isinstance(self._work, Work):
+            land(self._branch, tasks)
+            return
+        token, records = self._options["token"], sum(task.counted for task in tasks)
+        check_same(self._work, token=token, records=records, exact=self._branch.rule.kind == "append")
+        log.warning(repeated_line(self._work, pool=self._branch.pool.name, token=token))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """What was written stays, for the vacuum."""

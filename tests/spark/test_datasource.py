@@ -7,6 +7,7 @@ import datetime as dt
 import decimal
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,16 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions as f
-from pyspark.sql.datasource import EqualTo, GreaterThan, LessThanOrEqual
 from pyspark.sql.types import StructType
 
 from lake_core.ingest.sources import find_files
 from lake_core.lake import Lake
 from lake_core.query.tables import own_table
 from lake_core.values.typed_json import json_lines
+from lake_core.view import View
 from local.flights import KEY, NULL, RECORDS, by_day, read_flights
 from spark_apps.datasource import LakeDataSource, own_tables
-from spark_apps.datasource.pushdown import PushingReader
+from spark_apps.datasource import options as opts
 from spark_apps.ingest import ingest
 from tests.spark.answers import assert_same, read
 from tests.spark.conftest import Landing
@@ -144,6 +145,9 @@ def test_values_of_every_type_come_back(spark: Any, landing: Landing) -> None:
                 "lists": pa.array([[1, None], None, []], pa.list_(pa.int64())),
                 "a.b": pa.array([{"x.y": {"z": [{"w": 1}]}}, None, {"x.y": None}]),
                 "map": pa.array([[("a", 1)], None, []], pa.map_(pa.string(), pa.int64())),
+                "fine": pa.array([[("a", -1)], None, []], pa.map_(pa.string(), pa.timestamp("ns", "UTC"))),
+                "span": pa.array([-1, None, 1_999], pa.duration("ns")),
+                "times": pa.array([[dt.time(1, 2, 3)], None, []], pa.list_(pa.time64("us"))),
             }
         )
     )
@@ -152,8 +156,13 @@ def test_values_of_every_type_come_back(spark: Any, landing: Landing) -> None:
     first, last = found[0], found[2]
     utc = dt.UTC
     assert (first["instant"].astimezone(utc), first["local"]) == (moment.replace(tzinfo=utc), moment)
+    before = dt.datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=utc)
     assert first["nanos"].astimezone(utc) == dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=utc)
-    assert (first["huge"], first["small"], first["clock"]) == (2**64 - 1, 2**32 - 1, 3723)
+    assert last["nanos"].astimezone(utc) == before, "the microsecond before, as after 1970"
+    assert first["fine"][0][1].astimezone(utc) == before
+    assert (first["span"], last["span"]) == (dt.timedelta(microseconds=-1), dt.timedelta(microseconds=1))
+    assert (first["huge"], first["small"]) == (2**64 - 1, 2**32 - 1)
+    assert (first["clock"], first["times"]) == (3723 * 10**9, [3723 * 10**9]), "nanoseconds since midnight"
     assert (first["day"], last["day"]) == (moment.date(), dt.date(1, 1, 1))
     assert (first["exact"], first["bytes"], last["bytes"]) == (decimal.Decimal("1.10"), b"\0\xff", b"")
     assert (first["float"], first["nothing"], first["ja/nein"]) == (pytest.approx(0.1), None, True)
@@ -244,39 +253,29 @@ def test_one_large_object_is_read_by_several_tasks_of_about_equal_weight(
     assert keys(df) == [n * n for n in range(10_000)]
 
 
-WHERE = [
-    ("k = 42", [42], 1),
-    ("k >= 90", range(90, 100), 1),
-    ("k > 97 and s <> 's98'", [99], 1),
-    ("k < 3", range(3), 1),
-    ("k between 24 and 25", [24, 25], 2),
-    ("k in (42, 30)", [30, 42], 1),
-    ("k > 60 and k < 50", [], 0),
-    ("k = 42.0", [42], None),
-    ("s = 's7'", [7], None),
-    ("s = 's99'", [99], 1),
-    ("s in ('s99', 's98') and k is not null", [98, 99], 1),
-    ("s is null", [], 0),
-    ("k + 1 = 8", [7], None),
-    ("k is null", [], None),
-    ("k > -1", range(100), None),
-]
-
-
-@pytest.mark.parametrize(("condition", "expected", "objects"), WHERE)
-def test_a_where_on_the_key_reads_only_the_objects_that_can_fulfil_it(
-    spark: Any, numbers: Landing, condition: str, expected: Any, objects: int | None
+@pytest.mark.parametrize(
+    ("where", "expected", "objects"),
+    [
+        ("k = 42", [42], 1),
+        ("k > 97 and s != 's98'", [99], 1),
+        ("k >= 24 and k <= 25", [24, 25], 2),
+        ("k in (42, 30)", [30, 42], 1),
+        ("k > 60 and k < 50", [], 0),
+        ("s = 's99'", [99], 1),
+        ("s is null", [], 0),
+    ],
+)
+def test_the_option_where_reads_only_the_objects_that_can_fulfil_it(
+    spark: Any, numbers: Landing, where: str, expected: list[int], objects: int
 ) -> None:
     """Shown by taking all other objects away: what is needed and missing would be an error."""
-    if objects is not None:
-        pool = numbers.lake.pool("p")
-        view = pool.at()
-        needed = [r for r in view.references if set(pool_keys(numbers, r)) & set(expected)]
-        assert len(needed) == objects
-        for reference in view.references:
-            if reference not in needed:
-                (Path(numbers.uri) / view.object_name(reference)).unlink()
-    assert keys(load(spark, numbers).where(condition)) == list(expected)
+    view = numbers.lake.pool("p").at()
+    needed = [r for r in view.references if set(pool_keys(numbers, r)) & set(expected)]
+    assert len(needed) == objects
+    for reference in view.references:
+        if reference not in needed:
+            (Path(numbers.uri) / view.object_name(reference)).unlink()
+    assert keys(load(spark, numbers, where=where)) == expected
 
 
 def pool_keys(landing: Landing, reference: Any) -> list[int]:
@@ -289,80 +288,6 @@ def test_an_object_that_is_missing_is_an_error_never_a_shorter_answer(spark: Any
     (Path(numbers.uri) / view.object_name(view.references[0])).unlink()
     with pytest.raises(PySparkException, match="ObjectMissing"):
         load(spark, numbers).collect()
-
-
-def test_without_sparks_setting_for_it_nothing_is_pushed_and_the_answer_is_the_same(
-    spark: Any, numbers: Landing
-) -> None:
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "false")
-    try:
-        assert keys(load(spark, numbers).where("k >= 98")) == [98, 99]
-    finally:
-        spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-
-
-@pytest.mark.parametrize(
-    ("key", "values", "conditions"),
-    [
-        ("k:desc", pa.array([3, 1, 2, None]), ["k > 1", "k <= 2", "k = 3", "k = 4"]),
-        (
-            "k",
-            pa.array([2**64 - 1, 5, 0], pa.uint64()),
-            ["k = 5", "k > 4", "k <= 5", "k = 18446744073709551615"],
-        ),
-        ("k", pa.array([1.5, float("nan"), -0.0, 3.0]), ["k > 1", "k = 0", "k <= 1.5", "k = double('NaN')"]),
-        (
-            "k",
-            pa.array([1_000_000_001, 1_000_000_999, 1_000_001_000], pa.timestamp("ns", "UTC")),
-            [
-                "k = timestamp '1970-01-01 00:00:01Z'",
-                "k <= timestamp '1970-01-01 00:00:01Z'",
-                "k > timestamp '1970-01-01 00:00:01Z'",
-            ],
-        ),
-        (
-            "k:desc",
-            pa.array([0, 10**6, 10**7], pa.timestamp("us", "UTC")),
-            ["k >= timestamp '1970-01-01 00:00:01Z'", "k < timestamp '1969-12-31 19:00:01'"],
-        ),
-        ("k", pa.array([0, 10**6], pa.timestamp("us")), ["k > timestamp_ntz '1970-01-01 00:00:00'"]),
-        ("k", pa.array([0, 20000], pa.date32()), ["k > date '1970-01-02'", "k = '1970-01-01'"]),
-        ("k", pa.array(["", "a", "z", "\u00e9"]), ["k > 'a'", "k <= 'z'", "k = '\u00e9'"]),
-        ("k", pa.array([b"a", b"b"]), ["k = x'61'", "k > x'61'"]),
-        ("k", pa.array([True, False]), ["k = true", "k < true", "k"]),
-        ("k", pa.array([decimal.Decimal("1.10"), decimal.Decimal("2.00")]), ["k = 1.1", "k > 1.1", "k = 2"]),
-        ("k", pa.array([dt.time(0, 0, 1), dt.time(0, 0, 9)], pa.time32("s")), ["k = 9", "k > 1", "k < 5"]),
-    ],
-    ids=lambda value: str(value.type) if isinstance(value, pa.Array) else None,
-)
-def test_a_where_means_the_same_pushed_or_not(
-    spark: Any, landing: Landing, key: str, values: pa.Array, conditions: list[str]
-) -> None:
-    landing.pool(key=f"{key},n")
-    for n in range(len(values)):  # an object each, so that a range that is too small loses records
-        landing.lake.pool("p").branch().append(pa.table({"k": values.slice(n, 1), "n": [n]}))
-    df = load(spark, landing)
-    everything = df.localCheckpoint()
-    for condition in conditions:
-        expected = sorted(r.n for r in everything.where(condition).collect())
-        assert sorted(r.n for r in df.where(condition).collect()) == expected, condition
-
-
-def test_a_comparison_with_another_field_or_type_narrows_nothing(numbers: Landing) -> None:
-    source = LakeDataSource({"lake": numbers.uri, "path": "p"})
-    everything = PushingReader(dict(source.options), source.schema())._span
-    for wanted in (
-        EqualTo(("s",), "s1"),
-        EqualTo(("k", "x"), 1),
-        GreaterThan(("k",), "5"),
-        EqualTo(("k",), True),
-    ):
-        reader = PushingReader(dict(source.options), source.schema())
-        assert list(reader.pushFilters([wanted])) == [wanted]
-        assert reader._span == everything
-    reader = PushingReader(dict(source.options), source.schema())
-    assert list(reader.pushFilters([LessThanOrEqual(("k",), 3)])), "Spark applies it as well"
-    assert reader._span != everything
 
 
 # --- revisions, sub-pools, what does not exist
@@ -438,6 +363,10 @@ def test_an_empty_pool_has_no_rows(spark: Any, landing: Landing) -> None:
         ("p", {"from": "9", "to": "1"}, "InvalidInput.*the key range is empty"),
         ("p", {"from": "nine"}, "InvalidInput.*'nine'"),
         ("p", {"tasks": "many"}, "InvalidInput.*tasks=many"),
+        ("p", {"columns": "k,k"}, "InvalidInput: columns=k,k: 'k' is named twice"),
+        ("p", {"columns": "k,"}, "InvalidInput: columns=k,: a name is empty"),
+        ("p:log", {"columns": "n,n"}, "InvalidInput: columns=n,n: 'n' is named twice"),
+        ("p", {"caseSensitive": "yes"}, "InvalidInput: caseSensitive=yes: use true or false"),
         ("p", {"column": "k"}, "InvalidInput.*option 'column': a read has no such option"),
         ("p", {"startingTransaction": "1"}, "InvalidInput.*option 'startingtransaction': a read has"),
         ("p:logs", {}, "NotFound.*there are: branches, log, objects, references"),
@@ -460,3 +389,100 @@ def test_the_variable_lake_names_the_lake_where_no_option_does(
 ) -> None:
     monkeypatch.setenv("LAKE", numbers.uri)
     assert LakeDataSource({"path": "p"}).schema().names == ["k", "s"]
+
+
+# --- what Spark asks in another way
+
+
+def test_a_read_is_of_one_pool(spark: Any, numbers: Landing) -> None:
+    reader = spark.read.format("lake").option("lake", numbers.uri)
+    assert reader.load(["p"]).count() == 100
+    with pytest.raises(
+        AnalysisException, match=r'InvalidInput: load\(\["p", ?"p"\]\): a read is of one pool; load each'
+    ):
+        reader.load(["p", "p"])
+
+
+def test_a_temporary_view_is_read_and_written_in_sql(spark: Any, numbers: Landing) -> None:
+    spark.sql(f"create or replace temporary view tv using lake options (lake '{numbers.uri}', path 'p')")
+    assert spark.sql("select count(*) from tv where k > 89").first()[0] == 10
+    spark.sql("insert into tv values (100, 's100')")
+    assert numbers.keys("p") == list(range(101))
+
+
+def test_a_table_of_sparks_catalog_is_refused_in_one_line(spark: Any, numbers: Landing) -> None:
+    options = f"options (lake '{numbers.uri}', path 'p')"
+    try:
+        with pytest.raises(
+            AnalysisException, match=r"CREATE TABLE \.\.\. USING lake: a pool cannot be a table"
+        ):
+            spark.sql(f"create table of_catalog using lake {options}")
+        with pytest.raises(AnalysisException, match="cannot be a pool, a temporary view can"):
+            spark.sql(f"create table of_select using lake {options} as select 1 as k")
+        with pytest.raises(AnalysisException, match="cannot be a pool, a temporary view can"):
+            spark.range(3).write.format("lake").option("lake", numbers.uri).saveAsTable("of_save")
+        spark.sql(f"create table of_columns (k int) using lake {options}")
+        with pytest.raises(
+            AnalysisException, match=r"CREATE TABLE \.\.\. USING lake: a pool cannot be a table"
+        ):
+            spark.sql("select * from of_columns").collect()
+    finally:
+        for name in ("of_catalog", "of_select", "of_save", "of_columns"):
+            spark.sql(f"drop table if exists {name}")
+
+
+# --- names in upper and lower case
+
+
+def test_columns_that_differ_in_case_only_are_refused_unless_they_are_chosen_or_told_apart(
+    spark: Any, landing: Landing
+) -> None:
+    landing.pool()
+    landing.lake.pool("p").branch().append(pa.table({"k": [1], "v": ["small"], "V": ["large"]}))
+    said = (
+        "columns 'v' and 'V' of pool 'p' differ in case only, and Spark takes them for one; .*caseSensitive"
+    )
+    with pytest.raises(AnalysisException, match=said):
+        load(spark, landing)
+    assert load(spark, landing, columns="k,V").select("v").first().V == "large"
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        told_apart = load(spark, landing, caseSensitive="true")
+        assert told_apart.select("v", "V").first() == ("small", "large")
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
+def test_a_users_schema_in_another_case_is_refused(spark: Any, numbers: Landing) -> None:
+    reader = spark.read.format("lake").option("lake", numbers.uri).schema("K int, s string")
+    with pytest.raises(
+        AnalysisException, match="column 'K': pool 'p' has it as 'k', and the lake tells upper"
+    ):
+        reader.load("p").collect()
+    assert reader.option("caseSensitive", "true").load("p").where("K is null").count() == 100
+
+
+# --- ages
+
+
+def test_all_tasks_of_a_read_count_ages_from_the_time_it_was_planned(
+    landing: Landing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    landing.pool(key="k", age_off="ts:1h")
+    written = dt.datetime.now(dt.UTC)
+    ts = pa.array([written, written], pa.timestamp("us", "UTC"))
+    landing.lake.pool("p").branch().append(pa.table({"k": [1, 2], "ts": ts}))
+    source = LakeDataSource({"lake": landing.uri, "path": "p", "tasks": "2"})
+    reader = source.reader(source.schema())
+    tasks = reader.partitions()
+    assert len(tasks) == 2
+    first = [batch.column("k").to_pylist() for batch in reader.read(tasks[0])]
+    opened = opts.open_view
+    monkeypatch.setattr(opts, "open_view", lambda options: later(opened(options)))  # two hours pass
+    second = [batch.column("k").to_pylist() for batch in reader.read(tasks[1])]
+    assert (first, second) == ([[1]], [[2]])
+    assert not any(batch.num_rows for task in tasks for batch in source.reader(source.schema()).read(task))
+
+
+def later(view: View) -> View:
+    return replace(view, now=view.now + 7200)

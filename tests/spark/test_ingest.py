@@ -164,7 +164,9 @@ def test_files_of_no_records_commit_nothing(spark: Any, landing: Landing) -> Non
     assert ingest(spark, landing.lake, pool="p", files=[]).transaction is None
 
 
-def test_a_token_that_was_used_changes_nothing(spark: Any, landing: Landing) -> None:
+def test_a_token_that_was_used_changes_nothing_and_the_log_says_so(
+    spark: Any, landing: Landing, caplog: pytest.LogCaptureFixture
+) -> None:
     landing.pool()
     landing.file("a.ndjson", [{"k": 1}, {"k": 2}])
     first = landing.take_in(spark, "p", token="batch-1")
@@ -174,6 +176,7 @@ def test_a_token_that_was_used_changes_nothing(spark: Any, landing: Landing) -> 
     assert again.repeated
     assert {**vars(again), "repeated": False} == vars(first)
     assert (landing.transactions("p"), landing.keys("p"), landing.data("p")) == (1, [1, 2], objects)
+    assert caplog.messages == ["pool p: token 'batch-1' stands for transaction 1; nothing was written now"]
 
 
 def test_a_file_is_taken_in_once_whatever_the_token(spark: Any, landing: Landing) -> None:

@@ -20,7 +20,9 @@ from local.services import Services
 from local.spark_service import home
 from tests.spark.answers import assert_same
 from tests.spark.conftest import Landing
+from tests.spark.door import Door
 from tests.spark.proc import await_true, end_all, in_session
+from tests.spark.queries import records
 from tests.spark.submitted import LONGEST, ROOT, submit
 
 pytestmark = pytest.mark.spark
@@ -190,6 +192,49 @@ def test_on_spark_connect_the_same_body_ingests_and_the_same_source_reads_writes
     done = connected(connect, spark_environ, "tests.spark.roundtrip", *around)
     assert done.returncode == 0, done.stderr
     assert_went_around(landed, tmp_path)
+
+
+def test_on_spark_connect_random_queries_over_one_frame_have_the_answers_of_duckdb(
+    landing: Landing, connect: Services, spark_environ: dict[str, str]
+) -> None:
+    landing.pool()
+    table = records(200, seed=5)
+    for first in range(0, 200, 50):
+        landing.lake.pool("p").branch().append(table.slice(first, 50))
+    done = connected(connect, spark_environ, "tests.spark.queries", landing.uri, "p", "3", "20")
+    assert (done.returncode, done.stdout) == (0, "20 agree\n"), done.stderr
+
+
+def test_a_connect_server_that_goes_away_is_said_and_soon(
+    landed: Landing, connect: Services, spark_environ: dict[str, str]
+) -> None:
+    """The application speaks to the server through a door that the test shuts in the middle."""
+    with Door(connect.spark_remote) as door:
+        gone = [
+            sys.executable,
+            "-m",
+            "tests.spark.gone",
+            landed.uri,
+            "p",
+            *(str(f) for f in landed.folder.iterdir()),
+        ]
+        process = subprocess.Popen(
+            gone,
+            cwd=ROOT,
+            env={**spark_environ, "LAKE_SPARK_REMOTE": door.remote},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "connected\n"
+        door.shut()
+        _, said = process.communicate("go on\n", timeout=LONGEST)
+    address = door.remote.partition(";")[0].rstrip("/")
+    assert process.returncode == 7, said
+    assert f"Spark at {address} (LAKE_SPARK_REMOTE) went away: " in said
+    assert landed.transactions("p") == 0
 
 
 def test_on_spark_connect_a_bad_record_is_said_as_everywhere(

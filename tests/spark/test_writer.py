@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,8 +14,10 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql.types import StructType
 
-from lake_core.errors import Conflict
-from spark_apps.datasource.writer import LakeWriter, Written
+from lake_core.errors import Conflict, InvalidInput
+from lake_core.ingest.block import Block
+from pyspark_lake import use_session
+from spark_apps.datasource.writer import LakeWriter, Work, Written
 from tests.spark.conftest import Landing
 
 pytestmark = pytest.mark.spark
@@ -154,6 +158,61 @@ def test_what_is_written_again_under_its_token_changes_nothing(spark: Any, landi
     assert landing.transactions("p") == 2
 
 
+def test_a_token_that_was_used_for_other_data_is_refused(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    write(numbers(spark, "if(id % 2 = 0, id, null) as k", count=10), landing, token="t")
+    said = "InvalidInput: token 't' stands for transaction 1, which brought 10 records; these are 7, so nothing was"
+    with pytest.raises(AnalysisException, match=said):
+        write(numbers(spark, count=7), landing, token="t")
+    assert landing.transactions("p") == 1
+    assert landing.data("p") == landing.held("p"), "no object was built"
+
+
+def test_where_records_of_equal_keys_become_one_only_fewer_records_are_surely_other_data(
+    spark: Any, landing: Landing
+) -> None:
+    landing.lake.create_pool("u", key="k", kind="upsert")
+    for _ in range(2):
+        write(numbers(spark, "id % 5 as k", count=20, tasks=1), landing, "u", token="t")
+    with pytest.raises(
+        AnalysisException, match="which brought 5 records; these are 4, so nothing was written"
+    ):
+        write(numbers(spark, count=4), landing, "u", token="t")
+    assert landing.transactions("u") == 1
+
+
+def test_a_write_that_changed_nothing_is_in_the_log(
+    landing: Landing, caplog: pytest.LogCaptureFixture
+) -> None:
+    landing.pool()
+    landing.lake.pool("p").branch().append(pa.table({"k": [1, 2]}), token="t")
+    writer = LakeWriter(
+        {"lake": landing.uri, "path": "p", "token": "t"}, StructType().add("k", "long"), overwrite=False
+    )
+    writer.commit([Written(0, counted=1), Written(1, counted=1)])
+    assert caplog.messages == ["pool p: token 't' stands for transaction 1; nothing was written now"]
+
+
+def test_of_two_writes_under_one_token_at_once_the_later_one_is_told(
+    landing: Landing, caplog: pytest.LogCaptureFixture
+) -> None:
+    landing.pool()
+    schema = StructType().add("k", "long")
+    options = {"lake": landing.uri, "path": "p", "token": "t"}
+    writer = LakeWriter(options, schema, overwrite=False)
+    assert isinstance(writer._work, Work)
+    branch = landing.lake.pool("p").branch()
+    builder = branch.builder(writer._work.job)
+    builder.add(Block(pa.table({"k": [1, 2]})))
+    (built,) = builder.finish()
+    branch.append(pa.table({"k": [1, 2, 3]}), token="t")
+    message = Written(0, writer._work.job, objects=(built.action,), schemas=(built.schema,))
+    with pytest.raises(InvalidInput, match="which brought 3 records; these are 2"):
+        writer.commit([message])
+    assert caplog.messages == ["pool p: token 't' stands for transaction 1; nothing was written now"]
+    assert landing.keys("p") == [1, 2, 3]
+
+
 def test_a_task_that_fails_and_is_tried_again_writes_its_records_once(spark: Any, landing: Landing) -> None:
     landing.pool(load_memory="20kB")
 
@@ -211,7 +270,7 @@ def test_of_two_attempts_at_a_task_only_the_one_that_spark_names_counts(spark: A
 def test_a_pool_that_was_made_anew_meanwhile_gets_nothing(spark: Any, landing: Landing) -> None:
     landing.pool()
     writer = LakeWriter({"lake": landing.uri, "path": "p"}, StructType().add("k", "long"), overwrite=False)
-    assert writer._work is not None
+    assert isinstance(writer._work, Work)
     messages = [Written(0, writer._work.job)]
     landing.lake.drop_pool("p")
     landing.pool()
@@ -242,7 +301,7 @@ def test_bad_records_are_said_once_and_nothing_is_committed(spark: Any, landing:
         (
             "p",
             {"tokn": "t"},
-            "option 'tokn': a write has no such option; it has lake, branch, message, token",
+            "option 'tokn': a write has no such option; it has lake, branch, message, token, caseSensitive",
         ),
         ("p", {"columns": "k"}, "option 'columns'"),
         ("p", {"branch": "side"}, "NotFound: pool 'p': branch 'side' does not exist"),
@@ -273,7 +332,136 @@ def test_a_data_frame_whose_columns_are_no_records_is_refused(
         write(spark.range(3).selectExpr(*columns) if columns else spark.range(3).select(), landing)
 
 
-def test_variants_inside_a_map_are_refused(spark: Any, landing: Landing) -> None:
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("map('a', parse_json('1'))", "column 'v': variants inside a map"),
+        ("array(map('a', array(parse_json('1'))))", "column 'v': variants inside a map"),
+        ("interval '3' month", "column 'v': the lake has no type interval month; write a number of months"),
+        ("named_struct('a', array(interval '1' year))", "column 'v.a': the lake has no type interval year"),
+        ("map(1, interval '1' year)", "column 'v': the lake has no type interval year"),
+        ("map()", r"column 'v': the type of the map's keys is not known \\(map<void,void>\\); cast it"),
+        ("array(map())", "column 'v': the type of the map's keys is not known"),
+        (
+            "st_geomfromwkb(x'0101000000000000000000f03f0000000000000040')",
+            "column 'v': the lake has no type geom",
+        ),
+        ("named_struct('a', 1, 'a', 2)", "column 'v.a': the data frame has it twice"),
+        ("named_struct('a', 1, 'A', 2)", "columns 'v.a' and 'v.A' of the data frame differ in case only"),
+    ],
+)
+def test_a_type_that_the_lake_has_not_is_refused_when_the_write_is_planned(
+    spark: Any, landing: Landing, value: str, said: str
+) -> None:
     landing.pool()
-    with pytest.raises(AnalysisException, match="column 'm': variants inside a map"):
-        write(numbers(spark, "id as k", "map('a', parse_json('1')) as m"), landing)
+    with pytest.raises(AnalysisException, match=f"InvalidInput: {said}") as caught:
+        write(numbers(spark, "id as k", f"{value} as v", count=1), landing)
+    assert "Failed to initialize Python data source writer" in str(caught.value), "no task began"
+    assert landing.data("p") == set()
+
+
+@pytest.mark.parametrize(
+    "value", ["map('a', null)", "array()", "named_struct('a', null)", "cast(map() as map<int, int>)"]
+)
+def test_values_of_types_that_are_not_known_are_kept(spark: Any, landing: Landing, value: str) -> None:
+    landing.pool()
+    write(numbers(spark, "id as k", f"{value} as v", count=1), landing)
+    (row,) = load(spark, landing).collect()
+    assert row.asDict(recursive=True)["v"] in ({"a": None}, [], {})
+
+
+@pytest.mark.parametrize(
+    ("value", "column", "day"),
+    [
+        ("date '+10000-01-01'", "v", "10000-01-01"),
+        ("date '0000-12-31'", "v", "0000-12-31"),
+        ("array(date '-0044-03-15')", "v", "-0044-03-15"),
+        ("named_struct('a', map('b', date '+12026-01-01'))", "v.a", "12026-01-01"),
+        ("map(date '+12026-01-01', 1)", "v", "12026-01-01"),
+        ("timestamp '+12000-06-01 00:00:00 UTC'", "v", "12000-06-01"),
+        ("timestamp_ntz '0000-12-31 23:59:59.999999'", "v", "0000-12-31"),
+    ],
+)
+def test_a_day_outside_of_the_years_1_to_9999_is_refused_with_its_column(
+    spark: Any, landing: Landing, value: str, column: str, day: str
+) -> None:
+    landing.pool()
+    with pytest.raises(
+        AnalysisException, match=f"InvalidInput: column '{column}': {day} is outside of the years"
+    ):
+        write(numbers(spark, "id as k", f"{value} as v", count=1), landing)
+    assert landing.transactions("p") == 0
+
+
+def test_the_first_and_the_last_day_are_kept(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    days = ["date '0001-01-01'", "date '9999-12-31'", "timestamp '0001-01-01 00:00:00 UTC'"]
+    write(numbers(spark, "id as k", f"array({days[0]}, {days[1]}) as d", f"{days[2]} as t", count=1), landing)
+    (row,) = landing.lake.pool("p").at().to_table().to_pylist()
+    assert row["d"] == [dt.date.min, dt.date.max]
+    assert row["t"] == dt.datetime(1, 1, 1, tzinfo=dt.UTC)
+
+
+def test_a_time_of_day_comes_back_in_the_type_that_is_asked_for(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    write(numbers(spark, "id as k", "time '12:34:56.123456' as t", count=1), landing)
+    assert load(spark, landing).first().t == 45_296_123_456_000, "nanoseconds since midnight"
+    typed = spark.read.format("lake").option("lake", landing.uri).schema("t time(6)").load("p")
+    assert typed.first().t == dt.time(12, 34, 56, 123456)
+
+
+# --- names in upper and lower case
+
+
+def test_a_column_that_the_pool_has_in_another_case_is_refused(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    with pytest.raises(AnalysisException, match="InvalidInput: column 'K': pool 'p' has it as 'k'"):
+        write(numbers(spark, "id as K"), landing)
+    write(numbers(spark, "id as k", "id as v", count=3), landing)
+    with pytest.raises(AnalysisException, match="InvalidInput: column 'V': pool 'p' has it as 'v'"):
+        write(numbers(spark, "id as k", "id as V"), landing)
+    assert landing.keys("p") == [0, 1, 2]
+    write(numbers(spark, "id as K", count=2), landing, caseSensitive="true")
+    assert landing.keys("p.$nokey", "K") == [0, 1]
+
+
+def test_columns_of_a_data_frame_that_differ_in_case_only_are_refused(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    df = numbers(spark, "id as k", "id as v", "id as V", count=1)
+    with pytest.raises(AnalysisException, match="columns 'v' and 'V' of the data frame differ in case only"):
+        write(df, landing)
+    write(df, landing, caseSensitive="true")
+    assert landing.lake.pool("p").at().to_table().to_pylist() == [{"k": 0, "v": 0, "V": 0}]
+
+
+# --- threads
+
+
+def test_another_thread_writes_once_it_has_the_session(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    with ThreadPoolExecutor(2, initializer=use_session, initargs=(spark,)) as threads:
+        for done in [
+            threads.submit(write, numbers(spark, f"id + {n} as k", count=1), landing) for n in range(4)
+        ]:
+            done.result()
+    assert landing.keys("p") == [0, 1, 2, 3]
+
+
+def test_a_batch_of_a_stream_is_written_by_foreach_batch(
+    spark: Any, landing: Landing, tmp_path: Path
+) -> None:
+    landing.pool("p")
+    landing.pool("q")
+    landing.lake.pool("p").branch().append(pa.table({"k": [1, 2]}))
+    stream = spark.readStream.format("lake").option("lake", landing.uri).load("p")
+
+    def each(df: Any, batch: int) -> None:
+        write(df, landing, "q", token=f"batch {batch}")
+
+    query = (
+        stream.writeStream.foreachBatch(each)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+    )
+    query.start().awaitTermination(120)
+    assert landing.keys("q") == [1, 2]

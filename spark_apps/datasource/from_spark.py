@@ -1,0 +1,161 @@
+"""Records as Spark writes them, made the lake's; and which types of columns a data frame may have.
+
+`check_storable` is asked when a write is planned, so that no task begins what cannot end.  What only values tell (a
+date beyond the calendar) is told by the task that meets it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import types as T
+
+from lake_core.errors import InvalidInput
+from lake_core.values.types import json_field
+from spark_apps.datasource.types import is_variant
+
+_PLAIN = (
+    T.BooleanType,
+    T.IntegralType,
+    T.FractionalType,
+    T.StringType,
+    T.CharType,
+    T.VarcharType,
+    T.BinaryType,
+    T.DatetimeType,
+    T.DayTimeIntervalType,
+    T.NullType,
+    T.VariantType,
+)
+_ADVICE = {
+    T.YearMonthIntervalType: "write a number of months",
+    T.CalendarIntervalType: "write a day-time interval",
+    T.GeometryType: "write its bytes (st_asbinary)",
+    T.GeographyType: "write its bytes (st_asbinary)",
+}
+_DAY = 86_400 * 10**6
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
+"""Days since 1970 of 0001-01-01 and 9999-12-31, both inclusive."""
+
+
+def check_storable(schema: T.StructType) -> None:
+    """Raise InvalidInput for a column of a type that the lake does not store."""
+    for field in schema:
+        _check(field.dataType, (field.name,))
+
+
+def _check(kind: T.DataType, path: tuple[str, ...]) -> None:
+    if isinstance(kind, T.StructType):
+        for field in kind:
+            _check(field.dataType, (*path, field.name))
+    elif isinstance(kind, T.ArrayType):
+        _check(kind.elementType, path)
+    elif isinstance(kind, T.MapType):
+        for inside in (kind.keyType, kind.valueType):
+            if _holds(inside, T.VariantType):
+                raise InvalidInput(
+                    f"column {_shown(path)}: variants inside a map cannot be kept; write it as a struct"
+                )
+            _check(inside, path)
+        if _holds(kind.keyType, T.NullType):
+            raise InvalidInput(
+                f"column {_shown(path)}: the type of the map's keys is not known ({kind.simpleString()}); cast it, "
+                "as in cast(map() as map<string, string>)"
+            )
+    elif isinstance(kind, T.UserDefinedType):
+        _check(kind.sqlType(), path)
+    elif not isinstance(kind, _PLAIN):
+        advice = _ADVICE.get(type(kind), "cast it to a type that it has, or leave it out")
+        raise InvalidInput(f"column {_shown(path)}: the lake has no type {kind.simpleString()}; {advice}")
+
+
+def _holds(kind: T.DataType, wanted: type[T.DataType]) -> bool:
+    if isinstance(kind, T.StructType):
+        return any(_holds(field.dataType, wanted) for field in kind)
+    if isinstance(kind, T.ArrayType):
+        return _holds(kind.elementType, wanted)
+    if isinstance(kind, T.MapType):
+        return _holds(kind.keyType, wanted) or _holds(kind.valueType, wanted)
+    return isinstance(kind, wanted)
+
+
+def from_spark(batch: pa.RecordBatch) -> pa.Table:
+    """A batch as Spark writes it, variants as JSON; raises InvalidInput for a value that cannot be kept."""
+    received = [
+        _received(array, field, (field.name,))
+        for array, field in zip(batch.columns, batch.schema, strict=True)
+    ]
+    return pa.table([array for array, _ in received], schema=pa.schema([field for _, field in received]))
+
+
+def _received(array: pa.Array, field: pa.Field, path: tuple[str, ...]) -> tuple[pa.Array, pa.Field]:
+    kind = field.type
+    mask = pc.is_null(array) if array.null_count else None
+    if is_variant(kind):
+        return _texts(array), json_field(field.name)
+    if pa.types.is_struct(kind):
+        children = [_received(array.field(i), child, (*path, child.name)) for i, child in enumerate(kind)]
+        fields = [child for _, child in children]
+        made = pa.StructArray.from_arrays([child for child, _ in children], fields=fields, mask=mask)
+        return (made, pa.field(field.name, made.type)) if fields else (array, field)
+    if pa.types.is_list(kind):
+        values, item = _received(array.flatten(), kind.value_field, path)
+        lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int32())
+        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+        made = pa.ListArray.from_arrays(offsets, values, type=pa.list_(item), mask=mask)
+        return made, pa.field(field.name, made.type)
+    if pa.types.is_map(kind):
+        for inside in (array.keys, array.items):
+            _received(inside, pa.field(field.name, inside.type), path)
+    _check_calendar(array, path)
+    return array, pa.field(field.name, kind)
+
+
+def _check_calendar(array: pa.Array, path: tuple[str, ...]) -> None:
+    """Raise InvalidInput for a date or a time outside of the years 1 to 9999."""
+    if pa.types.is_date32(array.type):
+        days, low, high = array.cast(pa.int32()), _FIRST_DAY, _LAST_DAY
+    elif pa.types.is_timestamp(array.type):
+        days, low, high = array.cast(pa.int64()), _FIRST_DAY * _DAY, (_LAST_DAY + 1) * _DAY - 1
+    else:
+        return
+    bounds = pc.min_max(days).as_py()
+    for value in (bounds["min"], bounds["max"]):
+        if value is not None and not low <= value <= high:
+            day = value if low == _FIRST_DAY else value // _DAY
+            raise InvalidInput(
+                f"column {_shown(path)}: {_day(day)} is outside of the years 1 to 9999; mend it or make it null"
+            )
+
+
+def _day(days: int) -> str:
+    """A day as Spark writes it; Arrow has no text for the farthest ones."""
+    text = str(pa.array([days], pa.date32()).cast(pa.string())[0].as_py())
+    return f"the day {days:,} days from 1970-01-01" if text.startswith("<") else text
+
+
+def _shown(path: tuple[str, ...]) -> str:
+    return repr(".".join(path))
+
+
+_JSON = msgspec.json.Encoder(decimal_format="number")
+
+
+def _texts(array: pa.StructArray) -> pa.Array:
+    """Variants as JSON text; a variant that is null is no value, as everywhere in the lake."""
+    valid = array.is_valid()
+    held = array.filter(valid) if array.null_count else array
+    parts = zip(held.field("value").to_pylist(), held.field("metadata").to_pylist(), strict=True)
+    texts = pa.array([_text(value, metadata) for value, metadata in parts], pa.string())
+    return (
+        pc.replace_with_mask(pa.nulls(len(array), pa.string()), valid, texts) if array.null_count else texts
+    )
+
+
+@lru_cache(maxsize=65_536)
+def _text(value: bytes, metadata: bytes) -> str | None:
+    text = _JSON.encode(T.VariantVal(value, metadata).toPython()).decode()
+    return None if text == "null" else text

@@ -1,0 +1,75 @@
+"""Names of columns in upper and lower case: the lake tells them apart, Spark does not unless it is told to.
+
+Spark's setting `spark.sql.caseSensitive` does not reach a data source when it plans.  So a name that Spark
+could take for another is refused, unless the option `caseSensitive` says that the session tells them apart.
+Called by readers and writers while they plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pyspark.sql import types as T
+
+from lake_core.errors import InvalidInput
+from spark_apps.datasource import options as opts
+
+
+def check_apart(schema: T.StructType, options: opts.Options, *, what: str) -> None:
+    """Raise InvalidInput if two columns, or two fields of a record, differ in case only or not at all."""
+    for path, names in _records(schema, ()):
+        known: dict[str, str] = {}
+        for name in names:
+            folded = _folded(name, options)
+            other = known.get(folded)
+            if other is None:
+                known[folded] = name
+                continue
+            if other == name:
+                raise InvalidInput(
+                    f"column {_shown((*path, name))}: {what} has it twice; name each one differently"
+                )
+            raise InvalidInput(
+                f"columns {_shown((*path, other))} and {_shown((*path, name))} of {what} differ in case only, and "
+                "Spark takes them for one; rename one or choose one (option columns), or set "
+                "spark.sql.caseSensitive=true and the option caseSensitive=true"
+            )
+
+
+def check_known(names: Iterable[str], known: Sequence[str], options: opts.Options, *, pool: str) -> None:
+    """Raise InvalidInput for a name that the pool has in another case only."""
+    if _is_case_sensitive(options):
+        return
+    by_folded = {name.lower(): name for name in known}
+    for name in names:
+        other = by_folded.get(name.lower())
+        if other is not None and name not in known:
+            raise InvalidInput(
+                f"column {name!r}: pool {pool!r} has it as {other!r}, and the lake tells upper and lower case "
+                f"apart; name the column {other!r}, or say that you mean another one (option caseSensitive=true)"
+            )
+
+
+def _records(kind: T.DataType, path: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...], list[str]]]:
+    """The names of each record in a type, with the path to it."""
+    if isinstance(kind, T.StructType):
+        yield path, kind.names
+        for field in kind:
+            yield from _records(field.dataType, (*path, field.name))
+    elif isinstance(kind, T.ArrayType):
+        yield from _records(kind.elementType, path)
+    elif isinstance(kind, T.MapType):
+        yield from _records(kind.keyType, path)
+        yield from _records(kind.valueType, path)
+
+
+def _folded(name: str, options: opts.Options) -> str:
+    return name if _is_case_sensitive(options) else name.lower()
+
+
+def _is_case_sensitive(options: opts.Options) -> bool:
+    return opts.flag(options, "caseSensitive")
+
+
+def _shown(path: tuple[str, ...]) -> str:
+    return repr(".".join(path))

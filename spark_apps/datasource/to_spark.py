@@ -1,0 +1,196 @@
+"""Lake records as Spark takes them: in the Arrow form of a schema, the pool's own or one that the user gave.
+
+A user's schema may choose columns, leave fields of records out, and ask for another type if that type holds
+every value: a wider or narrower integer, a number as decimal, an integer, date or boolean as text.  Two casts
+round, since that is what the types mean: to float and to double.  Every other cast is refused, because engines
+disagree about it (is a number a time in seconds or microseconds?); Spark can cast what it has read.
+
+Times finer than a microsecond become the microsecond before them, also before 1970.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import types as T
+
+from lake_core.errors import InvalidInput
+from lake_core.values.types import is_json, show_type
+from spark_apps.datasource.types import VARIANT, is_variant, plain
+
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+class _Refused(ValueError):
+    """The values are not of the type that was asked for."""
+
+
+def to_batches(table: pa.Table, target: pa.Schema) -> list[pa.RecordBatch]:
+    """Records in Spark's Arrow schema `target` (fields by name, absent ones null), as batches.
+
+    Raises InvalidInput if a user's schema asks for a type that does not hold the values.
+    """
+    columns = []
+    for field in target:
+        index = table.schema.get_field_index(field.name)
+        source = pa.field(field.name, pa.null()) if index < 0 else table.schema.field(index)
+        column = pa.chunked_array([pa.nulls(table.num_rows)]) if index < 0 else table.column(index)
+        try:
+            chunks = [_convert_field(chunk, source, field) for chunk in column.chunks]
+        except (_Refused, pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+            reason = f": {error}" if str(error) else ""
+            raise InvalidInput(
+                f"column {field.name!r}: {show_type(source)} cannot be read as {_shown(field.type)}{reason}; "
+                "read it in its own type, and cast it in Spark"
+            ) from error
+        columns.append(pa.chunked_array(chunks, field.type))
+    return pa.table(columns, schema=target).to_batches()
+
+
+def check_readable(schema: pa.Schema, target: pa.Schema) -> None:
+    """Raise InvalidInput if a column of the schema cannot be read in the type that `target` asks for."""
+    to_batches(schema.empty_table(), target)
+
+
+def _convert_field(array: pa.Array, source: pa.Field, target: pa.Field) -> pa.Array:
+    if not target.nullable and array.null_count:
+        raise _Refused(f"{target.name!r} is said to be never null, and a record has no value for it")
+    return _convert(array, source, target.type)
+
+
+def _convert(array: pa.Array, source: pa.Field, target: pa.DataType) -> pa.Array:
+    kind = plain(array.type)
+    if kind != array.type:
+        array, source = array.cast(kind), source.with_type(kind)
+    if pa.types.is_null(kind):
+        return pa.nulls(len(array), target)
+    if is_json(source):
+        return _from_json(array, target)
+    if pa.types.is_struct(target) and pa.types.is_struct(kind) and not is_variant(target):
+        children = [_child(array, source, field) for field in target]
+        return pa.StructArray.from_arrays(children, fields=list(target), mask=_mask(array))
+    if pa.types.is_list(target) and pa.types.is_list(kind):
+        values = _convert_field(array.flatten(), source.type.value_field, target.value_field)
+        return pa.ListArray.from_arrays(_offsets(array), values, type=target, mask=_mask(array))
+    if pa.types.is_map(target) and pa.types.is_map(kind):
+        return _as_map(array, source, target)
+    if _is_moment(kind):
+        return _moments(array, target)
+    if pa.types.is_time(kind):
+        return _times(array, target)
+    if kind == target or (pa.types.is_date(kind) and pa.types.is_string(target)):
+        return array.cast(target)
+    if pa.types.is_boolean(kind) and pa.types.is_string(target):
+        return array.cast(target)
+    if _is_number(kind):
+        return _numbers(array, target)
+    raise _Refused
+
+
+def _numbers(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Numbers of another type; raises for one that the type does not hold."""
+    kind = array.type
+    if pa.types.is_string(target) and pa.types.is_integer(kind):
+        return array.cast(target)
+    if not _is_number(target) or (pa.types.is_floating(kind) and pa.types.is_decimal(target)):
+        raise _Refused
+    if pa.types.is_integer(kind) and pa.types.is_decimal(target):
+        return array.cast(pa.decimal128(38, 0)).cast(target)
+    made = array.cast(target)
+    if pa.types.is_float32(target) and pc.any(pc.not_equal(pc.is_inf(made), pc.is_inf(array))).as_py():
+        raise _Refused("a value is beyond the range of float")
+    return made
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+
+
+def _is_moment(kind: pa.DataType) -> bool:
+    return pa.types.is_timestamp(kind) or pa.types.is_duration(kind)
+
+
+def _moments(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Timestamps and durations in microseconds, rounded down; never from local time to instants or back."""
+    kind = array.type
+    alike = _is_moment(target) and pa.types.is_duration(target) == pa.types.is_duration(kind)
+    if not alike or bool(getattr(kind, "tz", None)) != bool(getattr(target, "tz", None)):
+        raise _Refused
+    if kind.unit != "ns":
+        return array.cast(target)
+    nanoseconds = pc.fill_null(array.view(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    missing = pc.is_null(array).to_numpy(zero_copy_only=False)
+    return pa.array(np.floor_divide(nanoseconds, 1000), pa.int64(), mask=missing).view(target)
+
+
+def _times(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Times of day as nanoseconds since midnight, or as Spark's TIME, which has microseconds."""
+    kind = array.type
+    counts = array.view(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(pa.int64())
+    nanoseconds = pc.multiply(counts, _PER_SECOND["ns"] // _PER_SECOND[kind.unit])
+    if pa.types.is_int64(target):
+        return nanoseconds
+    if not pa.types.is_time(target):
+        raise _Refused
+    return pc.multiply(pc.divide(nanoseconds, 1000), 1000).view(target)
+
+
+def _as_map(array: pa.Array, source: pa.Field, target: pa.DataType) -> pa.Array:
+    entries = array.cast(
+        pa.list_(pa.struct([array.type.key_field.with_name("key"), array.type.item_field.with_name("value")]))
+    ).flatten()
+    keys = _convert_field(entries.field(0), source.type.key_field, target.key_field)
+    values = _convert_field(entries.field(1), source.type.item_field, target.item_field)
+    return pa.MapArray.from_arrays(_offsets(array), keys, values, type=target, mask=_mask(array))
+
+
+def _offsets(lists: pa.Array) -> pa.Array:
+    """Where the values of each list begin, if those of all lists follow each other."""
+    offsets = lists.offsets
+    lengths = pc.subtract(offsets[1:], offsets[:-1])
+    lengths = pc.if_else(lists.is_valid(), lengths, pa.scalar(0, pa.int32()))
+    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+
+
+def _mask(array: pa.Array) -> pa.Array | None:
+    return pc.is_null(array) if array.null_count else None
+
+
+def _child(array: pa.StructArray, source: pa.Field, wanted: pa.Field) -> pa.Array:
+    index = array.type.get_field_index(wanted.name)
+    child = pa.nulls(len(array)) if index < 0 else array.field(index)
+    if not wanted.nullable and child.filter(array.is_valid()).null_count:
+        raise _Refused(f"{wanted.name!r} is said to be never null, and a record has no value for it")
+    return _convert(child, wanted if index < 0 else source.type.field(index), wanted.type)
+
+
+def _shown(kind: pa.DataType) -> str:
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    return from_arrow_type(kind).simpleString()
+
+
+def _from_json(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """JSON text as it is, or as Spark's binary variants; each distinct text is encoded once."""
+    if pa.types.is_string(target):
+        return array.cast(target)
+    if not is_variant(target):
+        raise _Refused
+    encoded = array.dictionary_encode()
+    dictionary = pa.array([_variant(text) for text in encoded.dictionary.to_pylist()], VARIANT)
+    taken = dictionary.take(encoded.indices)
+    return pa.StructArray.from_arrays(
+        [pc.fill_null(taken.field(0), b""), pc.fill_null(taken.field(1), b"")],
+        fields=list(target),
+        mask=pc.is_null(encoded.indices),
+    )
+
+
+@lru_cache(maxsize=65_536)
+def _variant(text: str) -> dict[str, Any]:
+    value = T.VariantVal.parseJson(text)
+    return {"value": value.value, "metadata": value.metadata}

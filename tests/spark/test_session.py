@@ -1,0 +1,74 @@
+"""Where there is no Spark, a session says so within seconds; where it goes away, within the time that is set."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import pytest
+
+from lake_core.errors import InvalidInput, Unavailable
+from spark_apps import reach
+from spark_apps.session import MASTER, REMOTE, spark_session
+
+
+def closed_port() -> int:
+    """A port on which nothing listens."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return int(held.getsockname()[1])
+
+
+def test_no_connect_server_at_the_address_is_said_with_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    port = closed_port()
+    monkeypatch.setenv(REMOTE, f"sc://127.0.0.1:{port}/;token=secret;session_id=x")
+    said = (
+        rf"^no Spark at sc://127\.0\.0\.1:{port} \(LAKE_SPARK_REMOTE\): Connection refused; start Spark there"
+    )
+    with pytest.raises(Unavailable, match=said) as caught, spark_session("none"):
+        pass
+    assert "secret" not in str(caught.value)
+    with (
+        pytest.raises(Unavailable, match=r"\(--remote\): "),
+        spark_session("none", remote="sc://no-such-host.invalid:15002"),
+    ):
+        pass
+
+
+def test_what_listens_and_does_not_speak_spark_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reach, "ANSWER_SECONDS", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        begun = time.monotonic()
+        remote = f"sc://127.0.0.1:{silent.getsockname()[1]}"
+        with (
+            pytest.raises(Unavailable, match="does not speak Spark Connect, or is too busy"),
+            spark_session("none", remote=remote),
+        ):
+            pass
+        assert time.monotonic() - begun < 60, "far from the ten minutes of Spark's client"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:1", "sc://", "sc://127.0.0.1:99999", "sc://127.0.0.1/path"]
+)
+def test_an_address_that_is_none_is_said(url: str) -> None:
+    with pytest.raises(InvalidInput, match="use sc://HOST:PORT"), spark_session("none", remote=url):
+        pass
+
+
+def test_no_master_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(REMOTE, raising=False)
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    monkeypatch.setenv(MASTER, f"spark://127.0.0.1:{closed_port()},127.0.0.1:{closed_port()}")
+    with (
+        pytest.raises(Unavailable, match=r"no Spark at spark://.* \(LAKE_SPARK_MASTER\): Connection refused"),
+        spark_session("none"),
+    ):
+        pass
+
+
+def test_of_several_masters_one_that_answers_is_enough() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as master:
+        port = master.getsockname()[1]
+        reach.check_master(f"spark://127.0.0.1:{closed_port()},127.0.0.1:{port}", setting=MASTER)
+    reach.check_master("local[2]", setting=MASTER)
