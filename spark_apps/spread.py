@@ -1,25 +1,30 @@
 """Units of work spread over Spark tasks: for ingest, compaction and deletes.
 
-`gather` calls `answer(n)` once for each n below `count`, in a Python worker each, and gives the pairs of bytes that
-they answer; `spread` is given units that write finished objects, and gives what they wrote.  What comes back to the
-driver is small.  An error of the lake is an ordinary answer of a task, not a task failure that Spark would repeat;
-but for those that may pass (`Unavailable`): Spark does repeat them.
+`gather` calls `answer(n)` once for each n below `count`, in a Python worker each, and gives the pairs of bytes
+that they answer; `spread` is given units that write finished objects, and gives what they wrote.  What comes
+back to the driver is small.  An error of the lake is an ordinary answer of a task, in its form on the wire
+(`errors.to_wire`), not a task failure that Spark would repeat.  `Unavailable` may pass, so the task fails with
+it and Spark tries again; after the last try the driver raises it as it was.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from lake_core import errors
+from lake_core.errors import LakeError, Unavailable, from_wire, to_wire
 from lake_core.objects.write import WrittenObject
 from lake_core.records import AddObject
 
 _ANSWER = "unit long, error string, first binary, second binary"
+_PASSING = "the lake's store did not answer: "
+"""Before the error on the wire, in the text of a task failure that Spark repeats."""
 
 Pair = tuple[bytes, bytes]
 Answer = Callable[[int], Sequence[Pair]]
@@ -31,12 +36,38 @@ def gather(spark: Any, answer: Answer, count: int) -> list[Pair]:
 
     Raises the error of the first unit that met one.
     """
-    rows = spark.range(0, count, 1, count).mapInArrow(_task(answer), _ANSWER).collect() if count else []
+    if not count:
+        return []
+    with passing_errors():
+        rows = spark.range(0, count, 1, count).mapInArrow(_task(answer), _ANSWER).collect()
     ordered = sorted(rows, key=lambda row: row.unit)
     for row in ordered:
         if row.error:
-            raise getattr(errors, row.error)(bytes(row.first).decode())
+            raise from_wire(row.error)
     return [(bytes(row.first), bytes(row.second)) for row in ordered]
+
+
+@contextmanager
+def passing_errors() -> Iterator[None]:
+    """On the driver: raise the Unavailable of a task that Spark gave up, instead of Spark's own error about it."""
+    try:
+        yield
+    except Exception as error:
+        _, found, rest = str(error).partition(_PASSING)
+        if not found:
+            raise
+        try:
+            wire, _ = json.JSONDecoder().raw_decode(rest)
+        except ValueError:  # Spark Connect cuts long texts
+            raise Unavailable(f"the lake's store did not answer a Spark task: {rest[:200]}") from error
+        raise from_wire(json.dumps(wire)) from error
+
+
+class Passing(Exception):
+    """In a task: an error that may pass, in the words by which the driver knows it again."""
+
+    def __init__(self, error: Unavailable) -> None:
+        super().__init__(_PASSING + to_wire(error))
 
 
 def spread(spark: Any, build: Build, count: int) -> list[WrittenObject]:
@@ -77,8 +108,10 @@ def _answered(answer: Answer, unit: int) -> pa.RecordBatch:
     error = ""
     try:
         pairs = list(answer(unit))
-    except (errors.InvalidInput, errors.NotFound, errors.Corrupt) as failure:
-        error, pairs = type(failure).__name__, [(str(failure).encode(), b"")]
+    except Unavailable as failure:
+        raise Passing(failure) from failure
+    except LakeError as failure:
+        error, pairs = to_wire(failure), [(b"", b"")]
     return pa.record_batch(
         [
             pa.array([unit] * len(pairs), pa.int64()),

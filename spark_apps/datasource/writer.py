@@ -33,11 +33,10 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from lake_core import errors
 from lake_core.branch import Branch
 from lake_core.catalog import Settings
 from lake_core.combine.rule import rule_of
-from lake_core.errors import Conflict, Corrupt, InvalidInput
+from lake_core.errors import Conflict, InvalidInput, LakeError, Unavailable, from_wire, to_wire
 from lake_core.ingest.block import Block
 from lake_core.ingest.declared import DoesNotFit, declared_columns
 from lake_core.ingest.load import ObjectBuilder
@@ -67,7 +66,7 @@ class Work:
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What one task did: objects in their order of arrival, or the kind and text of the error.
+    """What one task did: objects in their order of arrival, or the error, in its form on the wire.
 
     `query` is the id of the stream's query, "" for a batch; `counted` the records of a write that is repeated.
     """
@@ -76,7 +75,7 @@ class Written(WriterCommitMessage):
     job: Job | None = None
     objects: tuple[AddObject, ...] = ()
     schemas: tuple[pa.Schema, ...] = ()
-    failed: tuple[str, str] | None = None
+    failed: str = ""
     query: str = ""
     counted: int = 0
 
@@ -106,9 +105,11 @@ def build(work: Work, batches: Iterator[pa.RecordBatch]) -> Written:
             builder.add(Block(declared_columns(from_spark(batch), declared)))
         written = builder.finish()
     except DoesNotFit as error:
-        return replace(done, failed=("InvalidInput", f"the data frame: {error}"))
-    except (InvalidInput, Corrupt) as error:
-        return replace(done, failed=(type(error).__name__, str(error)))
+        return replace(done, failed=to_wire(InvalidInput(f"the data frame: {error}")))
+    except Unavailable:
+        raise  # it may pass: Spark tries again
+    except LakeError as error:
+        return replace(done, failed=to_wire(error))
     return replace(done, objects=tuple(w.action for w in written), schemas=tuple(w.schema for w in written))
 
 
@@ -120,8 +121,7 @@ def land(branch: Branch, tasks: list[Written], *, token: str | None = None) -> L
     tasks = sorted(tasks, key=lambda task: task.partition)
     for task in tasks:
         if task.failed:
-            kind, text = task.failed
-            raise getattr(errors, kind)(text)
+            raise from_wire(task.failed)
     job = next((task.job for task in tasks if task.job is not None), None)
     if job is None:
         return LoadResult(None)
