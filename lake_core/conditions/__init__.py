@@ -21,8 +21,7 @@ out to be of another class, the answer is null.
 A field of records of several types is typed JSON, in which every value keeps its class.  It is compared as what
 it was (`mixed`), so a condition means the same before and after a field becomes JSON.
 
-Called by `scan`, by deletes and by whatever applies tombstones; `spark_apps.conditions` turns a condition into a
-Spark column with the same answers.
+Called by `scan`, by deletes and by whatever applies tombstones.
 """
 
 from lake_core.conditions.alternatives import alternatives

@@ -3,8 +3,7 @@
 A comparison is done by one kernel in the column's own type, without casts that could round.  Where the type
 holds the value itself, it is compared as it is.  Where it does not (2.5 among integers, 2^53 + 1 among doubles,
 nanoseconds among milliseconds), no record equals it, and `x < v` and `x <= v` are both `x <= floor(v)`, `x > v`
-and `x >= v` both `x > floor(v)`.  Called by `conditions.evaluate`, by `fit`, and by `spark_apps.conditions`
-with Spark's types.
+and `x >= v` both `x > floor(v)`.  Called by `conditions.evaluate` and by `fit`.
 """
 
 from __future__ import annotations

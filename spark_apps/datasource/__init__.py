@@ -8,6 +8,7 @@
     writer          batches and streams of records in: objects by tasks, one commit
     names           columns whose names differ in case only
     types           the types of the lake in Spark
+    variants        values of fields of several kinds, both ways
     to_spark        records as Spark takes them
     from_spark      records as Spark writes them, and what it may write
 

@@ -6,9 +6,6 @@ date beyond the calendar) is told by the task that meets it.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as T
@@ -16,6 +13,7 @@ from pyspark.sql import types as T
 from lake_core.errors import InvalidInput
 from lake_core.values.types import json_field
 from spark_apps.datasource.types import is_variant
+from spark_apps.datasource.variants import text_of_variant
 
 _PLAIN = (
     T.BooleanType,
@@ -95,7 +93,7 @@ def _received(array: pa.Array, field: pa.Field, path: tuple[str, ...]) -> tuple[
     kind = field.type
     mask = pc.is_null(array) if array.null_count else None
     if is_variant(kind):
-        return _texts(array), json_field(field.name)
+        return _texts(array, path), json_field(field.name)
     if pa.types.is_struct(kind):
         children = [_received(array.field(i), child, (*path, child.name)) for i, child in enumerate(kind)]
         fields = [child for _, child in children]
@@ -141,21 +139,17 @@ def _shown(path: tuple[str, ...]) -> str:
     return repr(".".join(path))
 
 
-_JSON = msgspec.json.Encoder(decimal_format="number")
-
-
-def _texts(array: pa.StructArray) -> pa.Array:
-    """Variants as JSON text; a variant that is null is no value, as everywhere in the lake."""
+def _texts(array: pa.StructArray, path: tuple[str, ...]) -> pa.Array:
+    """Variants as typed JSON; a variant that is null is no value, as everywhere in the lake."""
     valid = array.is_valid()
     held = array.filter(valid) if array.null_count else array
     parts = zip(held.field("value").to_pylist(), held.field("metadata").to_pylist(), strict=True)
-    texts = pa.array([_text(value, metadata) for value, metadata in parts], pa.string())
+    try:
+        texts = pa.array([text_of_variant(value, metadata) for value, metadata in parts], pa.string())
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(
+            f"column {_shown(path)}: a variant cannot be kept: {error}; the lake holds the years 1 to 9999"
+        ) from error
     return (
         pc.replace_with_mask(pa.nulls(len(array), pa.string()), valid, texts) if array.null_count else texts
     )
-
-
-@lru_cache(maxsize=65_536)
-def _text(value: bytes, metadata: bytes) -> str | None:
-    text = _JSON.encode(T.VariantVal(value, metadata).toPython()).decode()
-    return None if text == "null" else text

@@ -10,17 +10,16 @@ Times finer than a microsecond become the microsecond before them, also before 1
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import types as T
+from pyspark.errors import PySparkValueError
 
 from lake_core.errors import InvalidInput
+from lake_core.values.typed_json import shown
 from lake_core.values.types import is_json, show_type
-from spark_apps.datasource.types import VARIANT, is_variant, plain
+from spark_apps.datasource.types import VARIANT, is_variant
+from spark_apps.datasource.variants import variant_of
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
@@ -63,13 +62,11 @@ def _convert_field(array: pa.Array, source: pa.Field, target: pa.Field) -> pa.Ar
 
 
 def _convert(array: pa.Array, source: pa.Field, target: pa.DataType) -> pa.Array:
-    kind = plain(array.type)
-    if kind != array.type:
-        array, source = array.cast(kind), source.with_type(kind)
+    kind = array.type
     if pa.types.is_null(kind):
         return pa.nulls(len(array), target)
     if is_json(source):
-        return _from_json(array, target)
+        return _from_json(array, source, target)
     if pa.types.is_struct(target) and pa.types.is_struct(kind) and not is_variant(target):
         children = [_child(array, source, field) for field in target]
         return pa.StructArray.from_arrays(children, fields=list(target), mask=_mask(array))
@@ -174,23 +171,20 @@ def _shown(kind: pa.DataType) -> str:
     return from_arrow_type(kind).simpleString()
 
 
-def _from_json(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """JSON text as it is, or as Spark's binary variants; each distinct text is encoded once."""
+def _from_json(array: pa.Array, source: pa.Field, target: pa.DataType) -> pa.Array:
+    """Typed JSON as variants, each distinct text encoded once; or as the text that the lake shows."""
     if pa.types.is_string(target):
-        return array.cast(target)
+        return shown(pa.chunked_array([array]), source).combine_chunks()
     if not is_variant(target):
         raise _Refused
     encoded = array.dictionary_encode()
-    dictionary = pa.array([_variant(text) for text in encoded.dictionary.to_pylist()], VARIANT)
+    try:
+        dictionary = pa.array([variant_of(text) for text in encoded.dictionary.to_pylist()], VARIANT)
+    except PySparkValueError as error:
+        raise _Refused(f"a value is too large for a variant ({error.getCondition()})") from error
     taken = dictionary.take(encoded.indices)
     return pa.StructArray.from_arrays(
         [pc.fill_null(taken.field(0), b""), pc.fill_null(taken.field(1), b"")],
         fields=list(target),
         mask=pc.is_null(encoded.indices),
     )
-
-
-@lru_cache(maxsize=65_536)
-def _variant(text: str) -> dict[str, Any]:
-    value = T.VariantVal.parseJson(text)
-    return {"value": value.value, "metadata": value.metadata}

@@ -50,23 +50,8 @@ def is_variant(kind: pa.DataType) -> bool:
     return bool((kind.field("metadata").metadata or {}).get(b"variant") == b"true")
 
 
-def plain(kind: pa.DataType) -> pa.DataType:
-    """The usual one of the Arrow types that say the same: inside maps the lake stores any of them."""
-    if pa.types.is_dictionary(kind):
-        return plain(kind.value_type)
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return pa.string()
-    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
-        return pa.binary()
-    if pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return pa.list_(kind.value_field)
-    if pa.types.is_float16(kind):
-        return pa.float32()
-    return pa.date32() if pa.types.is_date64(kind) else kind
-
-
 def _spark_type(field: pa.Field) -> T.DataType:
-    kind = plain(field.type)
+    kind = field.type
     if is_json(field):
         return T.VariantType()
     if pa.types.is_struct(kind):

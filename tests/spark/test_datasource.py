@@ -171,6 +171,27 @@ def test_values_of_every_type_come_back(spark: Any, landing: Landing) -> None:
     assert (first["map"], last["map"]) == ([("a", 1)], [])
 
 
+def test_times_and_bytes_in_a_field_of_several_kinds_keep_their_type(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    branch = landing.lake.pool("p").branch()
+    moment = dt.datetime(2026, 1, 2, 3, 4, 5, 6, dt.UTC)
+    values = [
+        pa.array([moment], pa.timestamp("us", "UTC")),
+        pa.array([moment.replace(tzinfo=None)], pa.timestamp("us")),
+        pa.array([moment.date()]),
+        pa.array([b"\0\xff"]),
+        pa.array([float("inf")]),
+        pa.array(["text"]),
+    ]
+    for n, value in enumerate(values):
+        branch.append(pa.table({"k": [n], "v": value}))
+    rows = load(spark, landing).selectExpr("schema_of_variant(v) as kind", "v").collect()
+    assert [row.kind for row in rows] == ["TIMESTAMP", "TIMESTAMP_NTZ", "DATE", "BINARY", "DOUBLE", "STRING"]
+    assert [row.v.toPython() for row in rows] == [v[0].as_py() for v in values]
+    shown = spark.read.format("lake").option("lake", landing.uri).schema("v string").load("p").collect()
+    assert [row.v for row in shown][2:4] == ['"2026-01-02"', '"AP8="'], "as `lake scan` shows it"
+
+
 def test_a_field_of_several_kinds_is_a_variant(spark: Any, landing: Landing) -> None:
     landing.pool()
     values = [1, "one", [1, {"two": 2.5}], {"a": None}, None, True]
@@ -468,7 +489,7 @@ def test_a_users_schema_in_another_case_is_refused(spark: Any, numbers: Landing)
 def test_all_tasks_of_a_read_count_ages_from_the_time_it_was_planned(
     landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    landing.pool(key="k", age_off="ts:1h")
+    landing.lake.create_pool("p", key="k", settings={"age_off": "ts:1h"})
     written = dt.datetime.now(dt.UTC)
     ts = pa.array([written, written], pa.timestamp("us", "UTC"))
     landing.lake.pool("p").branch().append(pa.table({"k": [1, 2], "ts": ts}))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from lake_core.ingest.block import Block
 from lake_core.maintenance.checkpoint import purge_pool, write_checkpoint
 from lake_core.outcomes import Job
 from spark_apps.datasource import LakeDataSource, stream_reader
-from spark_apps.datasource.stream_reader import LakeStreamReader, ObjectsPartition, Offset
+from spark_apps.datasource.stream_reader import LakeStreamReader, ObjectsPartition, Offset, StatePartition
 from tests.fakes.rewrites import rewrite
 from tests.spark.conftest import Landing
 
@@ -170,6 +171,32 @@ def test_the_state_stands_for_what_was_purged_before_the_start(five: Landing) ->
     everything = [40, 50, 50, 60, 60, 70, 70, 80, 80, 90]
     assert batches(reader(five)) == [[*everything, 7, 3, 5]]
     assert batches(reader(five, maxTransactionsPerBatch="1")) == [everything, [7, 3], [5]], "it counts as one"
+
+
+def test_all_tasks_of_a_batch_count_ages_from_the_time_it_was_planned(landing: Landing) -> None:
+    landing.lake.create_pool("p", key="k", settings={"age_off": "ts:1h"})
+    now = pa.scalar(time.time_ns() // 1000, pa.timestamp("us", "UTC"))
+    landing.lake.pool("p").branch().append(pa.table({"k": [1], "ts": pa.array([now])}))
+    purge(landing)
+    stream = reader(landing)
+    start = stream.initialOffset()
+    (task,) = stream.partitions(start, stream.latestOffset(start, ReadAllAvailable()))
+    assert isinstance(task, StatePartition)
+    assert sum(batch.num_rows for batch in stream.read(task)) == 1
+    later = replace(task, now=task.now + 7200)
+    assert sum(batch.num_rows for batch in stream.read(later)) == 0
+
+
+def test_a_users_schema_is_right_or_refused_when_a_batch_is_planned(five: Landing) -> None:
+    for schema, said in (
+        (StructType().add("K", "long"), "column 'K': pool 'p' has it as 'k'"),
+        (StructType().add("k", "date"), "column 'k': bigint cannot be read as date"),
+    ):
+        stream = reader(five, schema=schema)
+        start = stream.initialOffset()
+        with pytest.raises(InvalidInput, match=said):
+            stream.partitions(start, stream.latestOffset(start, ReadAllAvailable()))
+    assert batches(reader(five, schema=StructType().add("k", "decimal(5,1)")))[0][0] == 90
 
 
 def test_a_first_batch_that_is_planned_again_after_a_purge_is_as_complete(five: Landing) -> None:

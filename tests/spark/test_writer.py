@@ -84,12 +84,57 @@ def plain(value: Any) -> Any:
     return value.toPython() if hasattr(value, "toPython") else value
 
 
-def test_a_variant_that_json_cannot_say_is_no_value(spark: Any, landing: Landing) -> None:
+VARIANTS = [
+    "double('NaN')",
+    "timestamp '2026-03-08 02:30:00.123456 UTC'",
+    "timestamp_ntz '1969-12-31 23:59:59.999999'",
+    "date '0001-01-01'",
+    "x'00ff'",
+    "array(date '2026-01-01', null)",
+    "12345678901234567890123456789012345.678BD",
+    "named_struct('lake:date', '2026-01-01')",
+    "'text'",
+]
+
+
+def test_variants_of_every_type_come_back_as_they_were_written(spark: Any, landing: Landing) -> None:
     landing.pool()
-    write(
-        numbers(spark, "id as k", "parse_json('null') as a", "double('NaN')::variant as b", count=1), landing
+    for number, value in enumerate(VARIANTS):
+        made = f"to_variant_object({value})" if value.startswith(("array", "named")) else f"{value}::variant"
+        write(numbers(spark, f"{number} as k", f"{made} as v", count=1), landing)
+    rows = (
+        load(spark, landing).selectExpr("k", "schema_of_variant(v) as kind", "to_json(v) as text").collect()
     )
-    assert landing.lake.pool("p").at().to_table().to_pylist() == [{"k": 0, "a": None, "b": None}]
+    written = spark.range(1).selectExpr(
+        *(
+            f"schema_of_variant({v}::variant) as k{n}"
+            for n, v in enumerate(VARIANTS)
+            if not v.startswith(("a", "n"))
+        ),
+        *(f"to_json({v}::variant) as t{n}" for n, v in enumerate(VARIANTS) if not v.startswith(("a", "n"))),
+    )
+    expected = written.first().asDict()
+    for row in rows:
+        if f"k{row.k}" in expected:
+            assert (row.kind, row.text) == (expected[f"k{row.k}"], expected[f"t{row.k}"]), VARIANTS[row.k]
+    assert [row.text for row in rows if f"k{row.k}" not in expected] == [
+        '["2026-01-01",null]',
+        '{"lake:date":"2026-01-01"}',
+    ]
+
+
+def test_a_variant_that_is_null_is_no_value(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    write(numbers(spark, "id as k", "parse_json('null') as a", count=1), landing)
+    assert landing.lake.pool("p").at().to_table().to_pylist() == [{"k": 0, "a": None}]
+
+
+def test_a_variant_of_a_time_that_the_lake_has_not_is_refused(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    with pytest.raises(
+        AnalysisException, match=r"InvalidInput: column 'v': a variant cannot be kept: .*1 to 9999"
+    ):
+        write(numbers(spark, "id as k", "date '+10000-01-01'::variant as v", count=1), landing)
 
 
 def test_records_are_sorted_by_key_and_equal_keys_are_in_the_order_of_the_partitions(

@@ -1,0 +1,110 @@
+"""Typed JSON as Spark's variants, and back: what a field of several kinds is in the lake and in Spark.
+
+Times, dates, bytes and NaN have a form of their own in both.  A variant has no time of day, no duration and no
+map: they become the text that the lake shows, and a record.  Numbers with a fraction are decimals in a variant, as
+Spark's own `parse_json` makes them, and plain JSON numbers in the lake.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql.types import VariantVal
+from pyspark.sql.variant_utils import VariantBuilder, VariantUtils
+
+from lake_core.keys.encoding import Instant, class_of, from_scalar
+from lake_core.values.text import show
+from lake_core.values.typed_json import TAG, dumps, dumps_shown, text_of, value_of
+
+_MOST_DIGITS = VariantUtils.MAX_DECIMAL16_PRECISION
+
+
+@lru_cache(maxsize=65_536)
+def variant_of(text: str) -> dict[str, bytes]:
+    """The parts of the variant that holds a value of typed JSON; raises PySparkValueError for one above 16 MiB."""
+    value, metadata = _Builder().build(text)
+    return {"value": value, "metadata": metadata}
+
+
+@lru_cache(maxsize=65_536)
+def text_of_variant(value: bytes, metadata: bytes) -> str | None:
+    """The typed JSON of a variant; None for a null, which is no value, as everywhere in the lake.
+
+    Raises ValueError or OverflowError for a time that Python does not have.
+    """
+    with decimal.localcontext(prec=_MOST_DIGITS):  # Spark decodes decimals by the context
+        text = text_of(_storable(VariantVal(value, metadata).toPython()))
+    return None if text == "null" else text
+
+
+def _storable(value: Any) -> Any:
+    match value:
+        case dict():
+            return {name: _storable(member) for name, member in value.items()}
+        case list():
+            return [_storable(item) for item in value]
+        case dt.datetime():
+            return from_scalar(pa.scalar(value, pa.timestamp("us", "UTC" if value.tzinfo else None)))
+        case decimal.Decimal():
+            return msgspec.Raw(format(value, "f").encode())
+    return value
+
+
+class _Builder(VariantBuilder):
+    """Spark's own, which knows plain JSON only."""
+
+    def _process_parsed_json(self, parsed: Any) -> None:
+        if not (isinstance(parsed, dict) and len(parsed) == 1):
+            super()._process_parsed_json(parsed)
+            return
+        ((name, inner),) = parsed.items()
+        if name == f"{TAG}record" and isinstance(inner, dict):
+            super()._process_parsed_json(inner)
+        elif name == f"{TAG}map" and isinstance(inner, list):
+            super()._process_parsed_json({_key(key): item for key, item in inner})
+        elif name.startswith(TAG) and isinstance(inner, str):
+            self._append(value_of(dumps(parsed)))
+        else:
+            super()._process_parsed_json(parsed)
+
+    def _append(self, value: Any) -> None:
+        match value:
+            case Instant() if class_of(value).startswith("timestamp"):
+                zoned = class_of(value) == "timestamp with zone"
+                kind = VariantUtils.TIMESTAMP if zoned else VariantUtils.TIMESTAMP_NTZ
+                _, seconds, nanoseconds = value
+                self._append_bytes(
+                    kind, (seconds * 10**6 + nanoseconds // 1000).to_bytes(8, "little", signed=True)
+                )
+            case dt.date():
+                days = (value - dt.date(1970, 1, 1)).days
+                self._append_bytes(VariantUtils.DATE, days.to_bytes(4, "little", signed=True))
+            case bytes():
+                self._append_bytes(VariantUtils.BINARY, len(value).to_bytes(4, "little") + value)
+            case float():
+                self._append_float(value)
+            case decimal.Decimal():
+                plain = decimal.Decimal(format(value, "f"))
+                _, digits, exponent = plain.as_tuple()
+                if len(digits) <= _MOST_DIGITS and isinstance(exponent, int) and -exponent <= _MOST_DIGITS:
+                    self._append_decimal(plain)
+                else:
+                    self._append_string(show(value))
+            case Instant():
+                self._append_string(show(value))
+            case _:  # a record whose one member only looks like a class
+                super()._process_parsed_json(value)
+
+    def _append_bytes(self, kind: int, data: bytes) -> None:
+        self._check_capacity(1 + len(data))
+        self.value.extend(self._primitive_header(kind))
+        self.value.extend(data)
+
+
+def _key(key: Any) -> str:
+    return key if isinstance(key, str) else dumps_shown(value_of(dumps(key)))
