@@ -35,6 +35,7 @@ from pyspark.sql.types import StructType
 
 from lake_core.branch import Branch
 from lake_core.catalog import Settings
+from lake_core.combine.hidden import DELETED
 from lake_core.combine.rule import rule_of
 from lake_core.errors import Conflict, InvalidInput, LakeError, Unavailable, from_wire, to_wire
 from lake_core.ingest.block import Block
@@ -155,10 +156,18 @@ def check(options: opts.Options, schema: StructType, known: tuple[str, ...], *, 
 
 
 def _fields(options: opts.Options) -> list[str]:
-    """The names that the pool has so far: of its key, of declared fields and of its records."""
+    """The names that the pool has so far: of its key and its settings, and of its records."""
     pool = opts.open_pool(options, what="write to")
     records = pool.at(opts.branch_name(options)).schema.names
-    return [*pool.config.key.names, *pool.settings.declared, *records]
+    ages = pool.settings["age_off"]
+    return [
+        *pool.config.key.names,
+        *pool.settings.declared,
+        *pool.config.aggregates,
+        *([ages[0]] if ages else []),
+        *([DELETED] if pool.config.kind == "upsert" else []),
+        *records,
+    ]
 
 
 class _Writes:

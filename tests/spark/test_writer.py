@@ -470,6 +470,24 @@ def test_a_column_that_the_pool_has_in_another_case_is_refused(spark: Any, landi
     assert landing.keys("p.$nokey", "K") == [0, 1]
 
 
+@pytest.mark.parametrize(
+    ("pool", "column", "name"),
+    [
+        ({"kind": "upsert"}, "_Deleted", "_deleted"),
+        ({"kind": "aggregate", "aggregates": {"bytes": "sum"}}, "Bytes", "bytes"),
+        ({"settings": {"type.when": "timestamp"}}, "WHEN", "when"),
+        ({"settings": {"age_off": "ts:30d"}}, "Ts", "ts"),
+    ],
+)
+def test_a_column_that_the_pool_only_speaks_of_is_refused_in_another_case_too(
+    landing: Landing, pool: dict[str, Any], column: str, name: str
+) -> None:
+    landing.lake.create_pool("p", key="k", **pool)
+    schema = StructType().add("k", "long").add(column, "long")
+    with pytest.raises(InvalidInput, match=f"column '{column}': pool 'p' has it as '{name}'"):
+        LakeWriter({"lake": landing.uri, "path": "p"}, schema, overwrite=False)
+
+
 def test_columns_of_a_data_frame_that_differ_in_case_only_are_refused(spark: Any, landing: Landing) -> None:
     landing.pool()
     df = numbers(spark, "id as k", "id as v", "id as V", count=1)
