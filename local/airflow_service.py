@@ -20,6 +20,8 @@ HEALTHY_WITHIN = 600.0
 """Seconds; a first start, which makes the database, takes about half a minute on two idle cores, and minutes on
 busy ones.  Airflow ending by itself is noticed at once."""
 COMMAND = (sys.executable, "-m", "local.airflow_standalone")
+OWN_SETTINGS = Path(__file__).with_name("airflow_settings")
+"""Holds airflow_local_settings.py, which Airflow imports into each of its processes."""
 COMPONENTS = ("metadatabase", "scheduler", "triggerer", "dag_processor")
 
 OUTLASTING_A_COLD_START = {

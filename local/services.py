@@ -287,9 +287,12 @@ class Services:
             )
         if self._java is not None:
             spark["JAVA_HOME"] = str(self._java.home)
+        kept = inherited(os.environ, prefix=Path(sys.prefix))
+        path = [str(airflow_service.OWN_SETTINGS), kept.get("PYTHONPATH", "")]
         return {
-            **inherited(os.environ, prefix=Path(sys.prefix)),
+            **kept,
             **settings,
+            "PYTHONPATH": os.pathsep.join(part for part in path if part),
             **spark,
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_LOCAL_IP": ports.LOOPBACK,

@@ -3,8 +3,8 @@
 Each test has a pool and a landing place of its own.  The ingest DAG's schedule is `@once`: there is one scheduled
 run, when the DAG is first let loose, and all others are asked for.
 
-With LAKE_TEST_POSTGRES=1 Airflow keeps its database in a real PostgreSQL, as in production; else in SQLite, with
-which it ends itself now and then where two processes make runs at once.
+With LAKE_TEST_POSTGRES=1 Airflow keeps its database in a real PostgreSQL, as in production; otherwise in SQLite, as
+`make up` does.
 """
 
 from __future__ import annotations
@@ -92,7 +92,6 @@ class Agent:
     services: Services
     lake: Lake
     folder: Path
-    database: str
 
     def place(self, pool: str, settings: Mapping[str, str] | None = None) -> Place:
         """A new pool with a landing place."""
@@ -188,7 +187,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
         ) as services,
     ):
         keepers += psutil.Process().children()
-        agent = Agent(services, lake, folder, "PostgreSQL" if database else "SQLite")
+        agent = Agent(services, lake, folder)
         agent.place(SCHEDULED).land("a.ndjson", [{"k": 2}, {"k": 1}])
         services.api.wait_for_dag(DAG)
         services.api.set_paused(DAG, False)

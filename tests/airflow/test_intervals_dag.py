@@ -94,10 +94,6 @@ def kill_a_replace(agent: Agent) -> str:
 
 
 def test_a_backfill_run_twice_in_parallel_with_a_task_killed_ends_as_one_clean_run(agent: Agent) -> None:
-    if agent.database == "SQLite":
-        pytest.skip(
-            "Airflow's scheduler may end itself on SQLite when a backfill is made (LAKE_TEST_POSTGRES=1)"
-        )
     landing = agent.folder / "flights"
     landing.mkdir()
     settings = {"interval.source": f"{landing}/%Y-%m-%d.ndjson", "type.time": "timestamp"}

@@ -490,10 +490,20 @@ class LakeMachine(RuleBasedStateMachine):
             assert view.to_table(columns=SCHEMA.names).to_pylist() == self.models[kind].at(view.n)
 
 
-TestLake = LakeMachine.TestCase
-TestLake.settings = settings(
-    max_examples=80, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
-)
+def lives(count: int) -> settings:
+    """So many lives of a lake, of fifteen steps each; one takes half a second."""
+    return settings(
+        max_examples=count, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+
+
+class TestLake(LakeMachine.TestCase):
+    settings = lives(20)
+
+
+@pytest.mark.slow
+class TestLakeAtLength(LakeMachine.TestCase):
+    settings = lives(100)
 
 
 def hours(seconds: float, run: Callable[[], None]) -> None:
