@@ -20,7 +20,7 @@ DEPTH = 2
 Status = str | tuple[str, Mapping[str, bool]]
 
 
-@dataclass
+@dataclass(eq=False)  # pytest keeps plugins in sets
 class Parts:
     """Counts and times of the part that runs; a part begins with its first test and ends before another's."""
 
