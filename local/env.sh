@@ -23,8 +23,23 @@ is_new_enough() {
 
 hash=$({ cat requirements.txt pyproject.toml local/env.sh; pwd -P; } | sha256sum)
 stamp=.venv/.stamp
-if [ -x .venv/bin/python ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$hash" ]; then
+is_made() {
+    [ -x .venv/bin/python ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$hash" ]
+}
+if is_made; then
     exit 0
+fi
+
+# --- one at a time: of two makes at once the second waits for the first, and finds its work done
+if command -v flock >/dev/null 2>&1; then
+    exec 9<local/env.sh
+    if ! flock -n 9; then
+        say "another make is making .venv: waiting for it"
+        flock 9
+    fi
+    if is_made; then
+        exit 0
+    fi
 fi
 
 # --- a Python

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 UV = """#!/bin/sh
 [ "$1" = --version ] && { echo "uv 0"; exit 0; }
 echo "$*" >>"$UV_CALLS"
+sleep "${UV_SECONDS:-0}"
 if [ "$1" = venv ]; then
     mkdir -p .venv/bin && touch .venv/pyvenv.cfg && ln -s "$PYTHON" .venv/bin/python
     exit
@@ -95,6 +97,16 @@ def test_what_it_is_made_of_having_changed_it_is_completed_not_made_again(
     assert [call.split()[0] for call in project.calls] == ["venv", "pip", "pip"]
     project.env()
     assert len(project.calls) == 3
+
+
+@pytest.mark.skipif(shutil.which("flock") is None, reason="without flock(1) nobody waits")
+def test_of_two_calls_at_once_the_second_waits_and_finds_it_made(project: Project) -> None:
+    with ThreadPoolExecutor() as threads:
+        both = [threads.submit(project.env, UV_SECONDS="2") for _ in range(2)]
+        done = [one.result() for one in both]
+    assert [one.returncode for one in done] == [0, 0]
+    assert [call.split()[0] for call in project.calls] == ["venv", "pip"]
+    assert sorted(one.stderr.count("waiting for it") for one in done) == [0, 1]
 
 
 def test_an_installation_that_failed_says_so_and_is_done_again(project: Project) -> None:
