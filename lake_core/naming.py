@@ -21,6 +21,8 @@ from lake_core.errors import InvalidInput
 LAKE_FILE = "lake.json"
 POOLS_JOURNAL = "pools"
 ID_LENGTH = 27
+EPOCH = 1_400_000_000
+"""Seconds since 1970 at which the time in an id begins; it has 32 bits."""
 
 NOKEY = "$nokey"
 """Sub-pool of the records that lack the pool key; its key is the order of arrival."""
@@ -39,9 +41,25 @@ class IdSource:
     entropy: Callable[[int], bytes] = secrets.token_bytes
 
     def new(self) -> str:
-        """A fresh id; ids made in different seconds sort by time."""
-        created = datetime.fromtimestamp(self.clock(), UTC)
+        """A fresh id; ids made in different seconds sort by time.
+
+        Raises InvalidInput if the clock is outside of the years that ids can say.
+        """
+        seconds = self.clock()
+        if not EPOCH <= seconds < EPOCH + 2**32:
+            raise InvalidInput(
+                f"the clock of this machine says {_date(seconds)}; ids hold times from {_date(EPOCH)} to "
+                f"{_date(EPOCH + 2**32 - 1)}: set the clock"
+            )
+        created = datetime.fromtimestamp(seconds, UTC)
         return str(Ksuid(datetime=created, payload=self.entropy(Ksuid.PAYLOAD_LENGTH_IN_BYTES)))
+
+
+def _date(seconds: float) -> str:
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}"
+    except (ValueError, OverflowError, OSError):  # beyond the years that a date can have
+        return f"{seconds:g} s since 1970"
 
 
 def id_time(id: str) -> datetime:

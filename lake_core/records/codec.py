@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from lake_core.errors import Corrupt, LakeError
+from lake_core.errors import Corrupt, InvalidInput, LakeError
 
 MAGIC = b"LKJ"
 VERSION = 1
@@ -29,8 +29,14 @@ class Codec(Generic[T]):
         self._decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(kind)
 
     def encode(self, entry: T) -> bytes:
-        """The stored bytes."""
-        return MAGIC + bytes((VERSION,)) + self._encoder.encode(entry)
+        """The stored bytes.  Raises InvalidInput for a text that is not UTF-8."""
+        try:
+            return MAGIC + bytes((VERSION,)) + self._encoder.encode(entry)
+        except UnicodeEncodeError as error:  # a file name or an argument whose bytes are no text
+            text = error.object if len(error.object) < 200 else f"{error.object[:200]}..."
+            raise InvalidInput(
+                f"{text!r} is not UTF-8, and cannot be stored; give it another name"
+            ) from error
 
     def decode(self, data: bytes, *, name: str) -> T:
         """The entry; `name` is for the message.  Raises Corrupt."""

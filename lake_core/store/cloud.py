@@ -20,11 +20,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, BinaryIO, cast
 
-import fsspec
 import pyarrow as pa
 
 from lake_core.errors import NoCreate, Unavailable
 from lake_core.store import sends
+from lake_core.store.credentials import open_filesystem
 from lake_core.store.failures import GuardedFile, failing_as_unavailable, unavailable, words
 from lake_core.store.listing import PAGES
 from lake_core.store.port import Created, ObjectInfo
@@ -47,7 +47,7 @@ class CloudStore:
         self._root = root.strip("/")
         self._protocol = _PROTOCOLS[protocol]
         counted = (sends.gs_options if self._protocol == "gs" else sends.s3_options)(options or {})
-        self._fs = fsspec.filesystem(self._protocol, use_listings_cache=False, **counted)
+        self._fs = open_filesystem(uri, counted)
 
     @property
     def uri(self) -> str:

@@ -116,11 +116,12 @@ class LocalStore:
             os.unlink(self.path(name))
 
     def local_path(self, name: str) -> str | None:
-        return self.path(name)
+        path = self.path(name)
+        return path if path.isprintable() else None  # DataFusion takes no path that is not UTF-8
 
     def open_input(self, name: str) -> pa.NativeFile:
         with self._failing(name):
-            return pa.OSFile(self.path(name), "rb")
+            return pa.OSFile(os.fsencode(self.path(name)), "rb")
 
     @contextlib.contextmanager
     def open_output(self, name: str) -> Iterator[BinaryIO]:

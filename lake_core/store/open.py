@@ -4,15 +4,20 @@ one is named."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import unquote, urlparse
+from urllib.parse import unquote_to_bytes
 
 from lake_core.errors import InvalidInput
 from lake_core.store import memory
 from lake_core.store.local import LocalStore
 from lake_core.store.locked import LockedStore
 from lake_core.store.port import Store
+
+_SCHEMES = ("file", "memory", "s3", "s3a", "gs", "gcs")
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
+"""Also the name of an access point (arn:...)."""
 
 
 def open_store(uri: str, options: Mapping[str, Any] | None = None) -> Store:
@@ -35,15 +40,55 @@ def open_store(uri: str, options: Mapping[str, Any] | None = None) -> Store:
 def _store_at(uri: str, options: Mapping[str, Any]) -> Store:
     if not uri:
         raise InvalidInput("no lake named: use --lake URI or set LAKE")
-    scheme = uri.partition("://")[0] if "://" in uri else ""
-    if scheme in ("", "file"):
-        return LocalStore(unquote(urlparse(uri).path) if scheme else uri)
+    scheme, colon, rest = uri.partition(":")
+    if colon and scheme in _SCHEMES and scheme != "file" and not rest.startswith("//"):
+        raise InvalidInput(
+            f"lake {uri!r}: write {scheme}://{rest.lstrip('/')}, or ./{uri} for a folder of that name"
+        )
+    if scheme == "file" and colon:
+        return LocalStore(_one_slash(_folder(uri)))
+    if "://" not in uri:
+        return LocalStore(_one_slash(os.path.abspath(uri)))
     if scheme == "memory":
         return memory.named(uri)
-    if scheme in ("s3", "s3a", "gs", "gcs"):
-        if not urlparse(uri).netloc:
-            raise InvalidInput(f"lake {uri!r}: no bucket; write {scheme}://BUCKET/PREFIX")
-        from lake_core.store.cloud import CloudStore  # loads slowly
+    if scheme not in _SCHEMES:
+        raise InvalidInput(f"lake {uri!r}: unknown scheme {scheme!r}; use a path, s3://, gs:// or memory://")
+    if not _BUCKET.fullmatch(bucket := rest[2:].partition("/")[0]):
+        raise InvalidInput(
+            f"lake {uri!r}: {bucket!r} is not the name of a bucket; write {scheme}://BUCKET/PREFIX"
+        )
+    if not uri.isprintable():  # neither is what stands for bytes that are not UTF-8
+        raise InvalidInput(f"lake {uri!r}: a prefix in a bucket is printable text")
+    from lake_core.store.cloud import CloudStore  # loads slowly
 
-        return CloudStore(uri, options)
-    raise InvalidInput(f"lake {uri!r}: unknown scheme {scheme!r}; use a path, s3://, gs:// or memory://")
+    return CloudStore(uri, options)
+
+
+def _folder(uri: str) -> str:
+    """The absolute path of a `file:` URI, whose bytes may be escaped as in `%20`.
+
+    Raises InvalidInput for what such a URI cannot say: a path on another host, a query, a fragment.
+    """
+    authority, path = "", uri.removeprefix("file:")
+    if path.startswith("//"):
+        authority, slash, rest = path[2:].partition("/")
+        path = slash + rest
+    for sign, escaped, part in (("#", "%23", "fragment"), ("?", "%3F", "query")):
+        if sign in authority + path:
+            raise InvalidInput(
+                f"lake {uri!r}: {sign} begins a {part} in a URI; write {escaped} for it, or the path without file://"
+            )
+    if authority not in ("", "localhost"):
+        raise InvalidInput(
+            f"lake {uri!r}: names the host {authority!r}; a path on this machine has three slashes: "
+            f"file:///{authority}{path}"
+        )
+    folder = os.fsdecode(unquote_to_bytes(path))
+    if not folder.startswith("/") or "\0" in folder:
+        raise InvalidInput(f"lake {uri!r}: not an absolute path; write file:///FOLDER, or the path alone")
+    return os.path.normpath(folder)
+
+
+def _one_slash(path: str) -> str:
+    """The path with one slash at its beginning: a lock is named by it, and `//x` is the same folder as `/x`."""
+    return "/" + path.lstrip("/")

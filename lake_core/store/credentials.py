@@ -1,0 +1,105 @@
+"""Opening S3 and Google Cloud Storage through fsspec, with a look for credentials first.
+
+Without credentials the libraries fail late: s3fs with a traceback at the first request, gcsfs after a minute of
+asking for a metadata server and of anonymous requests that it repeats.  So the lake looks itself where they would
+look, before any request, and says in one line what it looked for and what to set.  Options that say who asks (a
+key, a token, `anon`), or that fsspec's own configuration adds, are taken as they are.
+
+Called by `cloud`; whoever opens a bucket by other means should come here too.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import fsspec
+from fsspec.asyn import sync
+from fsspec.config import apply_config
+
+from lake_core.errors import InvalidInput, Unavailable, words_of
+
+METADATA_PATIENCE = 1.0
+"""Seconds to wait for Google's metadata server: it is on the machine's own network, or there is none."""
+
+_FOR_NOW = ("CredentialRetrievalError", "MetadataRetrievalError", "TransportError")
+"""Errors of the libraries after which the same credentials may be had in a while."""
+
+_S3_PLACE = "the variables AWS_..., the files in ~/.aws, or the options of the store"
+_GCS_PLACE = "GOOGLE_APPLICATION_CREDENTIALS, or the options of the store"
+_S3_IDENTITY = ("key", "secret", "token", "anon", "session", "username", "password")
+
+
+def open_filesystem(uri: str, options: Mapping[str, Any] | None = None) -> Any:
+    """The fsspec file system of a URI in S3 or Google Cloud Storage; listings are not cached.
+
+    Raises InvalidInput if there are no credentials or the options are wrong, Unavailable if credentials are there
+    and cannot be had now.
+    """
+    opened, place = (_s3, _S3_PLACE) if uri.startswith("s3") else (_gcs, _GCS_PLACE)
+    try:
+        return opened(uri, {**(options or {}), "use_listings_cache": False})
+    except (InvalidInput, Unavailable):
+        raise
+    except Exception as error:  # the libraries raise their own, unrelated classes
+        if type(error).__name__ in _FOR_NOW:
+            raise Unavailable(f"{uri}: credentials cannot be had: {words_of(error)}") from error
+        raise InvalidInput(f"{uri}: {words_of(error)}; correct {place}") from error
+
+
+def _s3(uri: str, given: Mapping[str, Any]) -> Any:
+    options = apply_config(fsspec.get_filesystem_class("s3"), dict(given))
+    fs = fsspec.filesystem("s3", **options)
+    client = options.get("client_kwargs") or {}
+    if any(options.get(name) for name in _S3_IDENTITY) or client.get("aws_access_key_id"):
+        return fs
+    fs.connect()  # as the first request would: the client looks for credentials, and keeps them
+    if sync(fs.loop, fs.session.get_credentials) is None:
+        fs.clear_instance_cache()  # or this process would go on without, whatever is set by then
+        profile = options.get("profile") or os.environ.get("AWS_PROFILE") or "default"
+        raise InvalidInput(
+            f"{uri}: no credentials for S3: neither AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, nor the profile "
+            f"{profile!r} in ~/.aws, nor a role of this machine or container. Set the two variables, or "
+            "AWS_PROFILE; for a public bucket set FSSPEC_S3_ANON=true"
+        )
+    return fs
+
+
+def _gcs(uri: str, given: Mapping[str, Any]) -> Any:
+    options = apply_config(fsspec.get_filesystem_class("gcs"), dict(given))
+    if options.get("token") is not None:
+        return fsspec.filesystem("gcs", **options)
+    if os.environ.get("STORAGE_EMULATOR_HOST"):
+        return fsspec.filesystem("gcs", **{**options, "token": "anon"})
+    own = Path(os.environ.get("CLOUDSDK_CONFIG") or Path.home() / ".config" / "gcloud")
+    own /= "application_default_credentials.json"
+    is_file = bool(os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")) or own.exists()
+    reason: Exception | None = None
+    if is_file or _has_metadata_server():
+        try:
+            return fsspec.filesystem("gcs", **{**options, "token": "google_default"})
+        except Exception as error:
+            if is_file or type(error).__name__ != "DefaultCredentialsError":
+                raise
+            reason = error  # something answered, and it was not Google's
+    raise InvalidInput(
+        f"{uri}: no credentials for Google Cloud Storage: neither GOOGLE_APPLICATION_CREDENTIALS, nor {own}, nor a "
+        "metadata server of Google. Set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account, or run "
+        "gcloud auth application-default login; for a public bucket set FSSPEC_GCS_TOKEN=anon"
+    ) from reason
+
+
+def _has_metadata_server() -> bool:
+    """Whether something answers at the address of Google's metadata server, or of the one that is named."""
+    if os.environ.get("NO_GCE_CHECK") == "true":
+        return False
+    named = os.environ.get("GCE_METADATA_HOST") or os.environ.get("GCE_METADATA_IP") or "169.254.169.254"
+    host, _, port = named.partition(":")
+    try:
+        socket.create_connection((host, int(port or 80)), timeout=METADATA_PATIENCE).close()
+    except (OSError, ValueError):
+        return False
+    return True
