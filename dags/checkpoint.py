@@ -1,10 +1,10 @@
 """The checkpoint agent: journals that have grown get a checkpoint, and what is older than policy says is purged.
 
-    find (no Spark) -> keep (one Spark job for all journals that want it) -> report
+    find (no Spark) -> keep (one Spark job for all journals that need it) -> report
 
-Policy is the pool's: `checkpoint.entries`, `checkpoint.age`, `history.keep`.  It may be stopped and run again at
-any point.  Runs by schedule (LAKE_CHECKPOINT_SCHEDULE, default hourly), from the trigger form and from the
-command line:
+Policy is the pool's: `checkpoint.entries`, `checkpoint.age`, `history.keep`.  A run may be stopped and repeated at
+any point.  One journal that fails does not hold back the others; the report names it.  Runs by schedule
+(LAKE_CHECKPOINT_SCHEDULE, default hourly), from the trigger form and from the command line:
 
     airflow dags trigger lake_checkpoint --conf '{"pools": ["flights"], "dry_run": true}'
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 from airflow.sdk import task
 
-from dags.defaults import agent
+from dags.defaults import REPORT, WORK, agent
 
 
 @agent("checkpoint", usually="@hourly", doc=__doc__)
@@ -30,22 +30,22 @@ def lake_checkpoint() -> None:
     def has_work(pools: list[str]) -> bool:
         return bool(pools)
 
-    @task
+    @task(**WORK)
     def keep(pools: list[str], params: dict[str, Any]) -> list[dict[str, Any]]:
         from spark_apps.checkpoint import keep_named
 
         return keep_named(params, pools)
 
-    @task
-    def report(results: list[dict[str, Any]]) -> dict[str, int]:
+    @task(**REPORT)
+    def report(found: list[str] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
         from lake_core.maintenance import checkpoint
 
-        return checkpoint.report(results)
+        return checkpoint.report(found, list(results or []))
 
     pools = find()
     kept = keep(pools)
     has_work(pools) >> kept
-    report(kept)
+    report(pools, kept)
 
 
 lake_checkpoint()

@@ -1,11 +1,11 @@
-"""The compaction agent: pools that many loads have left deep become shallow again, while loads go on.
+"""The compaction agent: merges pools in which many loads overlap, while loads go on.
 
     find (no Spark) -> compact (mapped: a Spark job and its commits for each pool) -> report
 
-Policy is the pool's: `compact.*` (see `lake show`).  Pools with nothing to gain cost a look at their journal.  It
-may be stopped and run again at any point: every job is committed on its own, and never conflicts with a load.  Runs
-by schedule (LAKE_COMPACT_SCHEDULE, default hourly at a quarter past), from the trigger form and from the command
-line:
+Policy is the pool's: `compact.*` (see `lake show`).  A pool with nothing to compact costs a look at its journal.  A
+run may be stopped and repeated at any point: every job is committed on its own, and never conflicts with a load.
+One pool that fails does not hold back the others; the report names it.  Runs by schedule (LAKE_COMPACT_SCHEDULE,
+default hourly at a quarter past), from the trigger form and from the command line:
 
     airflow dags trigger lake_compact --conf '{"pools": ["flights"], "dry_run": true}'
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 from airflow.sdk import task
 
-from dags.defaults import agent
+from dags.defaults import REPORT, WORK, agent
 
 
 @agent("compact", usually="15 * * * *", doc=__doc__)
@@ -27,19 +27,20 @@ def lake_compact() -> None:
 
         return compact.find(params)
 
-    @task(map_index_template="{{ work['pool'] }}: {{ work['jobs'] | length }} jobs")
+    @task(map_index_template="{{ work['title'] }}", **WORK)
     def compact(work: dict[str, Any]) -> dict[str, Any]:
         from spark_apps.compact import compact_found
 
         return compact_found(work)
 
-    @task(trigger_rule="none_failed")
-    def report(results: list[dict[str, Any]] | None) -> dict[str, int]:
+    @task(**REPORT)
+    def report(found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
         from lake_core.maintenance import compact
 
-        return compact.report(list(results or []))
+        return compact.report(found, list(results or []))
 
-    report(compact.expand(work=find()))
+    found = find()
+    report(found, compact.expand(work=found))
 
 
 lake_compact()

@@ -1,4 +1,9 @@
-"""What all agents have in common: how tasks are tried again, the trigger form, how a DAG is scheduled."""
+"""What all agents have in common: retries, time limits, the trigger form, how a DAG is scheduled.
+
+A task is tried again for about five minutes in all: an API server or a Spark server on a busy machine takes that
+long to come up.  No task runs without a limit: one that looks at journals and landing places may take `LOOKING`,
+one that works on Spark LAKE_TASK_HOURS (default 6).
+"""
 
 from __future__ import annotations
 
@@ -10,26 +15,41 @@ from typing import Any
 from airflow.sdk import ExceptionRetryPolicy, Param, RetryAction, RetryRule, dag
 
 # trying again cannot help: somebody must mend the input or the lake
-FINAL = [f"lake_core.errors.{name}" for name in ("InvalidInput", "NotFound", "Corrupt")]
+FINAL = [f"lake_core.errors.{name}" for name in ("InvalidInput", "NotFound", "Corrupt", "Incomplete")]
+
+LOOKING = timedelta(minutes=30)
+WORKING = timedelta(hours=float(os.environ.get("LAKE_TASK_HOURS") or 6))
 
 DEFAULT_ARGS: dict[str, Any] = {
-    "retries": 3,
+    "retries": 5,
     "retry_delay": timedelta(seconds=10),
+    "retry_exponential_backoff": 2.0,
+    "max_retry_delay": timedelta(minutes=3),
     "retry_policy": ExceptionRetryPolicy(rules=[RetryRule(exception=FINAL, action=RetryAction.FAIL)]),
+    "execution_timeout": LOOKING,
 }
+WORK: dict[str, Any] = {"execution_timeout": WORKING}
+"""For tasks that work on Spark."""
+REPORT: dict[str, Any] = {"trigger_rule": "all_done"}
+"""For the last task: it says what was done and what was not, whatever became of the others."""
 
 PARAMS = {
     "lake": Param(
-        os.environ.get("LAKE", ""), type="string", title="Lake", description="URI of the lake; default: LAKE"
+        os.environ.get("LAKE", ""),
+        type="string",
+        title="Lake",
+        description=(
+            "Where the lake is (path, s3://, gs://). Default: environment variable LAKE of the dag processor"
+        ),
     ),
     "pools": Param(
         [],
         type="array",
         items={"type": "string"},
         title="Pools",
-        description="None named: all that have work",
+        description="Names of pools, one a line. Leave empty for all pools",
     ),
-    "dry_run": Param(False, type="boolean", title="Dry run", description="Print the plan, change nothing"),
+    "dry_run": Param(False, type="boolean", title="Dry run", description="Log the plan; change nothing"),
 }
 
 
@@ -38,7 +58,7 @@ def agent(
 ) -> Callable[[Callable[[], None]], Callable[[], Any]]:
     """The DAG `lake_NAME`, one run at a time.
 
-    Scheduled by LAKE_NAME_SCHEDULE in the environment, `usually` where that is not set; empty: by hand only.
+    Scheduled by LAKE_NAME_SCHEDULE in the environment, by `usually` if that is not set; empty: by hand only.
     """
     return dag(
         dag_id=f"lake_{name}",

@@ -1,11 +1,14 @@
-"""The ingest agent: landed files become transactions, each batch exactly once.
+"""The ingest agent: loads landed files, each batch as one transaction, exactly once.
 
     find (no Spark) -> take in (mapped: a Spark job and a commit for each batch) -> report
 
 A pool takes part when its setting `ingest.source` names a place; how files are gathered into batches is the
-pool's policy too (`ingest.batch_*`).  It may be stopped and run again at any point: a batch is committed
-under a token made of what it holds.  Between tasks go the names of files, never their records.  A task that
-failed is tried again, unless its input is at fault.
+pool's policy too (`ingest.batch_*`).  A run may be stopped and repeated at any point: a batch is committed
+under a token made of what it holds.  Between tasks go the names of files, never their records.
+
+A file that cannot be loaded does not hold back the others of its batch.  The agent parks it: the run that parks a
+file fails at `report`, which names the file and the reason, and later runs pass it over until it changes.
+`lake parked POOL` lists such files and releases them.
 
 Runs by schedule (LAKE_INGEST_SCHEDULE, a cron line or a preset; default every five minutes), from the trigger
 form and from the command line:
@@ -19,13 +22,13 @@ from typing import Any
 
 from airflow.sdk import Param, task
 
-from dags.defaults import agent
+from dags.defaults import REPORT, WORK, agent
 
 WAIT = Param(
     True,
     type="boolean",
-    title="Let small batches wait",
-    description="as the pool's ingest.batch_age says",
+    title="Wait for batches to fill",
+    description="Let a batch that is not full wait for the pool's ingest.batch_age. Off: ingest everything now",
 )
 
 
@@ -37,19 +40,22 @@ def lake_ingest() -> None:
 
         return ingest.find(params)
 
-    @task(map_index_template="{{ batch['pool'] }}: {{ batch['files'] | length }} files")
+    @task(map_index_template="{{ batch['title'] }}", **WORK)
     def take_in(batch: dict[str, Any]) -> dict[str, Any]:
-        from spark_apps.ingest import take_in_batch
+        from spark_apps.ingest_batch import take_in_batch
 
         return take_in_batch(batch)
 
-    @task(trigger_rule="none_failed")
-    def report(results: list[dict[str, Any]] | None) -> dict[str, int]:
+    @task(**REPORT)
+    def report(
+        found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None, params: dict[str, Any]
+    ) -> dict[str, int]:
         from lake_core.maintenance import ingest
 
-        return ingest.report(list(results or []))
+        return ingest.report(params, found, list(results or []))
 
-    report(take_in.expand(batch=find()))
+    found = find()
+    report(found, take_in.expand(batch=found))
 
 
 lake_ingest()

@@ -3,7 +3,7 @@
     find (no Spark) -> replace (mapped: a Spark job and a commit for each pool) -> report
 
 Runs may be repeated, in any order, in parallel, killed and tried again: the pool ends as after one clean run of
-each.  So months are loaded, or loaded again after a mistake, by a backfill:
+each.  So a backfill loads months, or loads them again after a mistake:
 
     airflow backfill create --dag-id lake_intervals --from-date 2026-01-01 --to-date 2026-01-31 \\
         --reprocess-behavior completed --max-active-runs 8
@@ -24,14 +24,14 @@ from typing import Any
 
 from airflow.sdk import CronDataIntervalTimetable, Param, dag, task
 
-from dags.defaults import DEFAULT_ARGS, PARAMS
+from dags.defaults import DEFAULT_ARGS, PARAMS, REPORT, WORK
 
 FILES = Param(
     [],
     type="array",
     items={"type": "string"},
     title="Files",
-    description="To be appended by a run without an interval",
+    description="Only for manual runs: files to append, one a line",
 )
 SCHEDULE = os.environ.get("LAKE_INTERVAL_SCHEDULE", "@daily")
 
@@ -59,19 +59,20 @@ def lake_intervals() -> None:
             run=dag_run.run_id,
         )
 
-    @task(map_index_template="{{ work['pool'] }} {{ work['begin'] }}")
+    @task(map_index_template="{{ work['title'] }}", **WORK)
     def replace(work: dict[str, Any]) -> dict[str, Any]:
         from spark_apps.ingest import take_in_interval
 
         return take_in_interval(work)
 
-    @task(trigger_rule="none_failed")
-    def report(results: list[dict[str, Any]] | None) -> dict[str, int]:
+    @task(**REPORT)
+    def report(found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
         from lake_core.maintenance import ingest
 
-        return ingest.report(list(results or []))
+        return ingest.report_intervals(found, list(results or []))
 
-    report(replace.expand(work=find()))
+    found = find()
+    report(found, replace.expand(work=found))
 
 
 lake_intervals()

@@ -1,10 +1,11 @@
-"""The tombstones agent: what was deleted goes out of the objects within the pool's time, and deletes are forgotten.
+"""The tombstones agent: removes deleted records from the objects in time, and drops finished deletes.
 
     find (no Spark) -> apply (mapped: searches and rewrites on Spark for each pool) -> report
 
 Policy is the pool's: `delete.*` (see `lake show`).  Reading never waits for this: a delete holds from its own
-transaction on.  It may be stopped and run again at any point, and conflicts with no load.  Runs by schedule
-(LAKE_TOMBSTONES_SCHEDULE, default hourly at a quarter to), from the trigger form and from the command line:
+transaction on.  A run may be stopped and repeated at any point, and conflicts with no load.  One pool that fails
+does not hold back the others; the report names it.  Runs by schedule (LAKE_TOMBSTONES_SCHEDULE, default hourly at a
+quarter to), from the trigger form and from the command line:
 
     airflow dags trigger lake_tombstones --conf '{"pools": ["flights"], "dry_run": true}'
 """
@@ -15,7 +16,7 @@ from typing import Any
 
 from airflow.sdk import task
 
-from dags.defaults import agent
+from dags.defaults import REPORT, WORK, agent
 
 
 @agent("tombstones", usually="45 * * * *", doc=__doc__)
@@ -26,19 +27,20 @@ def lake_tombstones() -> None:
 
         return tombstones.find(params)
 
-    @task(map_index_template="{{ work['pool'] }}")
+    @task(map_index_template="{{ work['title'] }}", **WORK)
     def apply(work: dict[str, Any]) -> dict[str, Any]:
         from spark_apps.apply_tombstones import apply_found
 
         return apply_found(work)
 
-    @task(trigger_rule="none_failed")
-    def report(results: list[dict[str, Any]] | None) -> dict[str, int]:
+    @task(**REPORT)
+    def report(found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
         from lake_core.maintenance import tombstones
 
-        return tombstones.report(list(results or []))
+        return tombstones.report(found, list(results or []))
 
-    report(apply.expand(work=find()))
+    found = find()
+    report(found, apply.expand(work=found))
 
 
 lake_tombstones()

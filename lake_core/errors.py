@@ -9,6 +9,7 @@
         CheckpointGone        the state rests on a checkpoint that was purged meanwhile: load again
       OutcomeUnknown          the commit may have happened: resolve it by its id before anything else
       Unavailable             back off and call again
+      Incomplete              part of the work was done; the message says which part was not, and what to do
       Corrupt                 stop: an object of the lake is not what it must be; says which and what was read
         ObjectMissing         a data object that a snapshot holds is not on the store
         CheckpointDamaged     a part of a checkpoint is damaged: load again, the journal passes it over
@@ -95,6 +96,12 @@ class Unavailable(LakeError):
     """The store does not answer, or refuses for now."""
 
     exit_status = 7
+
+
+class Incomplete(LakeError):
+    """An agent did part of its work; the message names what failed and what to do."""
+
+    exit_status = 11
 
 
 class Corrupt(LakeError):

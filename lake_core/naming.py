@@ -156,6 +156,16 @@ def data_object(pool_id: str, object_id: str, suffix: str = "parquet") -> str:
     return f"{pool_id}/data/{object_id}.{suffix}"
 
 
+def parked_folder(pool_id: str) -> str:
+    """The folder of a pool's parked files."""
+    return f"{pool_id}/parked"
+
+
+def parked(pool_id: str, digest: str) -> str:
+    """The note that a landed file is parked; `digest` stands for the branch and the file's name."""
+    return f"{pool_id}/parked/{digest}.json"
+
+
 def split_pool(name: str) -> tuple[str, str]:
     """`logs.$nokey` -> (`logs`, `$nokey`); a plain pool has the sub-pool ``""``."""
     for sub in SUB_POOLS:

@@ -28,14 +28,18 @@ def did_you_mean(word: str, known: Iterable[str], *, none: str = "none") -> str:
     near = nearest(word, names)
     if near is not None:
         return f"did you mean {near!r}?"
-    more = len(names) - MOST_NAMED
-    shown = ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-    return f"there are: {shown}" if names else f"there are: {none}"
+    return f"there are: {listed(names) or none}"
 
 
 def counted(count: int, noun: str, nouns: str = "") -> str:
     """`1 object`, `1,000 objects`; `nouns` where the plural is not made by an s."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {nouns or noun + 's'}"
+
+
+def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:
+    """`a, b and 3 more`."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def human_size(size: int) -> str:
@@ -46,3 +50,11 @@ def human_size(size: int) -> str:
             return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
         amount /= 1000
     return f"{amount:.1f} TB"
+
+
+def human_span(seconds: float) -> str:
+    """A span of time in the largest unit that fits: `45 s`, `12 min`, `3 h`, `2 d`."""
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.1f}".removesuffix(".0") + f" {unit}"
+    return f"{seconds:.0f} s"

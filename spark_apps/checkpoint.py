@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -19,21 +20,23 @@ import pyarrow as pa
 
 from lake_core import errors
 from lake_core.lake import Lake
-from lake_core.maintenance.checkpoint import find_due, journal_of, keep
+from lake_core.maintenance.checkpoint import find_due, journal_line, journal_of, keep
 from spark_apps.session import spark_session
+
+log = logging.getLogger(__name__)
 
 _ANSWER = "pool string, done string, kind string, failed string"
 
 
 def keep_pools(spark: Any, lake: Lake, pools: list[str]) -> list[dict[str, Any]]:
-    """What was done, a dictionary of `Kept` each.  Raises the first failure after all have been tried."""
+    """What was done, a dictionary of `Kept` each; of a journal that failed: `pool`, `failed`, `kind` of error."""
     names = spark.range(0, len(pools), 1, len(pools)) if pools else None
     rows = names.mapInArrow(_task(lake.store.uri, pools), _ANSWER).collect() if names is not None else []
-    failures = sorted((row for row in rows if row.failed), key=lambda row: str(row.pool))
-    if failures:
-        kind = getattr(errors, failures[0].kind)
-        raise kind("; ".join(f"{row.pool}: {row.failed}" for row in failures))
-    return sorted((json.loads(row.done) for row in rows), key=lambda done: str(done["pool"]))
+    done = [
+        {"pool": row.pool, "failed": row.failed, "kind": row.kind} if row.failed else json.loads(row.done)
+        for row in rows
+    ]
+    return sorted(done, key=lambda one: str(one["pool"]))
 
 
 def _task(uri: str, pools: list[str]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -57,10 +60,20 @@ def _row(pool: str, work: Callable[[str], Any]) -> pa.RecordBatch:
 
 
 def keep_named(params: dict[str, Any], pools: list[str]) -> list[dict[str, Any]]:
-    """The agent's task: all pools that want it, in one session."""
+    """The agent's task: all pools that want it, in one session.
+
+    Raises Unavailable if the store did not answer for some: trying again may help, and does nothing twice.
+    """
     lake = Lake.open(params["lake"])
     with spark_session("lake checkpoint") as spark:
-        return keep_pools(spark, lake, pools)
+        results = keep_pools(spark, lake, pools)
+    passing = [one for one in results if one.get("kind") == errors.Unavailable.__name__]
+    if passing:
+        for one in results:
+            if not one.get("failed"):
+                log.info("%s", journal_line(one))
+        raise errors.Unavailable("; ".join(f"{one['pool']}: {one['failed']}" for one in passing))
+    return results
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -77,8 +90,11 @@ def main(argv: list[str] | None = None) -> int:
             journal_of(lake, pool)  # which raises where there is none
         if pools:
             with spark_session("lake checkpoint", remote=args.remote) as spark:
-                for done in keep_pools(spark, lake, pools):
-                    print(json.dumps(done))
+                results = keep_pools(spark, lake, pools)
+            for done in results:
+                print(json.dumps(done))
+            if any(done.get("failed") for done in results):
+                return errors.Incomplete.exit_status
     except errors.LakeError as error:
         sys.stderr.write(f"checkpoint: {error}\n")
         return error.exit_status

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -29,6 +30,8 @@ from lake_core.store import open_store
 from spark_apps.session import spark_session
 from spark_apps.spread import parallelism, spread
 
+log = logging.getLogger(__name__)
+
 JOBS_AT_ONCE = 4
 
 
@@ -44,7 +47,7 @@ def compact(spark: Any, branch: Branch, jobs: Sequence[tuple[Sequence[Reference]
         on_spark,
         parallelism=parallelism(spark),
         at_once=JOBS_AT_ONCE,
-        progress=lambda done: print(job_line(done), file=sys.stderr),
+        progress=lambda done: log.info("%s", job_line(done)),
     )
 
 

@@ -88,10 +88,10 @@ def ingest(
         log.warning(repeated_line(job, pool=pool, token=token))
         return job
     units = _units(files, format, parallelism or 2 * spreading.parallelism(spark))
-    work = _work(lake, target, job, units, format)
+    work = work_of(lake, target, job, units, format)
     written = spreading.spread(spark, partial(build_unit, work), len(units))
     if consume or interval:
-        _check_unchanged(files)
+        check_unchanged(files)
     replaced = _replaced(target, written, interval) if interval else None
     if interval and not written and (replaced is None or not target.finds(replaced)):
         return LoadResult(None)
@@ -122,7 +122,7 @@ def _replaced(
     return Erasure(span, None)
 
 
-def _check_unchanged(files: list[LandedFile]) -> None:
+def check_unchanged(files: list[LandedFile]) -> None:
     """What is recorded as taken is what was read: a file that grew on the way would be taken in twice."""
     now = {f.uri: f.source for f in find_files([f.uri for f in files])}
     changed = [f.uri for f in files if now.get(f.uri) != f.source]
@@ -142,7 +142,7 @@ def _units(files: list[LandedFile], format: str, parallelism: int) -> list[Unit]
     return plan_units(parts, parallelism=parallelism, smallest=SMALLEST_UNIT)
 
 
-def _work(lake: Lake, branch: Branch, job: Job, units: list[Unit], format: str) -> Work:
+def work_of(lake: Lake, branch: Branch, job: Job, units: list[Unit], format: str) -> Work:
     names = {part.file for unit in units for part in unit.parts}
     return Work(
         store=lake.store.uri,
@@ -178,33 +178,11 @@ def build_unit(work: Work, number: int) -> list[WrittenObject]:
     return builder.finish()
 
 
-def take_in_batch(batch: dict[str, Any]) -> dict[str, Any]:
-    """The agent's mapped task: one batch as `maintenance.ingest.find` gave it, committed exactly once.
-
-    A batch whose files somebody else has taken in meanwhile is a Conflict: the next run plans anew.
-    """
-    lake = Lake.open(batch["lake"])
-    pool = lake.pool(batch["pool"])
-    result = pool.branch(batch["branch"]).job(token=batch["token"])
-    if not isinstance(result, LoadResult):  # not committed before: Spark is worth starting
-        with spark_session(f"lake ingest {batch['pool']}") as spark:
-            result = ingest(
-                spark,
-                lake,
-                pool=batch["pool"],
-                files=msgspec.convert(batch["files"], list[LandedFile]),
-                branch=batch["branch"],
-                format=pool.settings["ingest.format"],
-                token=batch["token"],
-                message=f"ingest of {len(batch['files'])} files",
-            )
-    return {"pool": batch["pool"]} | vars(result)
-
-
 def take_in_interval(work: dict[str, Any]) -> dict[str, Any]:
     """The agent's mapped task: one pool as `maintenance.intervals.find` gave it.
 
-    With an interval it is replaced; without, the files are appended, once for each run.
+    With an interval it is replaced; without, the files are appended, once for each run.  An interval is replaced
+    as a whole or not at all, so a file that is refused fails the task.
     """
     lake = Lake.open(work["lake"])
     pool = lake.pool(work["pool"])
@@ -225,7 +203,7 @@ def take_in_interval(work: dict[str, Any]) -> dict[str, Any]:
             consume=False,
             interval=interval,
         )
-    return {"pool": work["pool"]} | vars(result)
+    return {"pool": work["pool"], "begin": work["begin"]} | vars(result)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -6,8 +6,15 @@ from argparse import Namespace
 
 from lake_core.cli.output import print_json, say
 from lake_core.lake import Lake
-from lake_core.maintenance.compact import compact_pool, describe, job_line, plan_pool, pool_line, summary
-from lake_core.planning.compaction import CompactionPlan
+from lake_core.maintenance.compact import (
+    PoolWork,
+    compact_pool,
+    describe,
+    job_line,
+    plan_pool,
+    pool_line,
+    summary,
+)
 
 
 def compact(args: Namespace) -> None:
@@ -15,7 +22,7 @@ def compact(args: Namespace) -> None:
     lake = Lake.open(args.lake)
     work = plan_pool(lake, args.pool, branch=args.branch, strategy=args.strategy, now=lake.context.now())
     if args.dry_run:
-        _print_plan(work.plan, args.pool, as_json=args.json)
+        _print_plan(work, as_json=args.json)
         return
     done = compact_pool(lake, work, progress=lambda one: None if args.json else say(job_line(one)))
     depth = lake.pool(args.pool).at(args.branch).depth
@@ -32,16 +39,17 @@ def compact(args: Namespace) -> None:
             }
         )
     elif not work.plan.jobs:
-        _print_plan(work.plan, args.pool, as_json=False)
+        _print_plan(work, as_json=False)
     else:
         say(pool_line(made))
 
 
-def _print_plan(plan: CompactionPlan, pool: str, *, as_json: bool) -> None:
+def _print_plan(work: PoolWork, *, as_json: bool) -> None:
+    plan = work.plan
     if as_json:
         print_json(
             {
-                "pool": pool,
+                "pool": work.pool,
                 "depth": plan.depth,
                 "depth_after": plan.depth_after,
                 "size": plan.size,
@@ -60,5 +68,5 @@ def _print_plan(plan: CompactionPlan, pool: str, *, as_json: bool) -> None:
             }
         )
         return
-    for line in describe(plan, pool):
+    for line in describe(work):
         say(line)

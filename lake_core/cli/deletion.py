@@ -89,4 +89,6 @@ def apply_tombstones(args: Namespace) -> None:
     if args.json:
         print_json(vars(did))
     else:
-        say(tombstones.told(did))
+        say(
+            tombstones.pool_line(did, remember=f"delete.remember ({branch.settings.text('delete.remember')})")
+        )

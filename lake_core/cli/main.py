@@ -300,6 +300,16 @@ def build_parser() -> Parser:
     sub.add_argument("--dry-run", action="store_true", help="print what would go; change nothing")
     sub.add_argument("--yes", action="store_true", help="do not ask (required without a terminal)")
 
+    sub = command(
+        "parked", "parked.parked", "list or release files that the ingest agent cannot load and passes over"
+    )
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument(
+        "--release", action="append", default=[], metavar="FILE", help="let the agent try this file again"
+    )
+    sub.add_argument("--release-all", action="store_true", help="let the agent try all of them again")
+    sub.add_argument("--branch", default="main", metavar="B")
+
     sub = command("completion", "completion.completion", "print what makes a shell complete lake's words")
     sub.add_argument(
         "shell", choices=SHELLS, metavar="bash|zsh|fish", help='add: eval "$(lake completion bash)"'

@@ -111,6 +111,8 @@ def show(args: Namespace) -> None:
     for name in ("pool", "id", "key", "kind", "branch", "transaction", "records", "objects", "size", "depth"):
         value = shown[name]
         text = f"{value:,}" if isinstance(value, int) else str(value)
+        if name == "depth":
+            name, text = "overlap", f"at most {counted(view.depth, 'object')} at one key"
         print(f"{name:12} {human_size(value) if name == 'size' and isinstance(value, int) else text}")
     if references:
         print(f"{'range':12} {json_of(shown['low'])} to {json_of(shown['high'])}")

@@ -7,6 +7,7 @@ from argparse import Namespace
 from lake_core.cli.output import print_json, say
 from lake_core.lake import Lake
 from lake_core.maintenance.checkpoint import find_due, plan_purge, purge_pool, write_checkpoint
+from lake_core.wording import counted
 
 
 def checkpoint(args: Namespace) -> None:
@@ -39,13 +40,19 @@ def purge(args: Namespace) -> None:
         if args.json:
             print_json({"pool": args.pool, "fence": fence, "entries": entries})
         else:
-            say(f"{args.pool}: would purge {entries:,} entries, up to {fence:,}")
+            say(
+                f"{args.pool}: would purge {counted(entries, 'entry', 'entries')}, up to {fence:,}"
+                if entries
+                else f"{args.pool}: nothing to purge"
+            )
         return
     purged = purge_pool(lake, args.pool, keep=args.keep, now=now)
     if args.json:
         print_json({"pool": args.pool} | vars(purged))
-    else:
+    elif purged.entries or purged.checkpoints:
         say(
-            f"{args.pool}: purged {purged.entries:,} entries and {purged.checkpoints:,} checkpoints; "
-            f"the history begins after {purged.fence:,}"
+            f"{args.pool}: purged {counted(purged.entries, 'entry', 'entries')} and "
+            f"{counted(purged.checkpoints, 'checkpoint')}; the history begins after {purged.fence:,}"
         )
+    else:
+        say(f"{args.pool}: nothing to purge")

@@ -6,18 +6,23 @@ under the name `lake:pools`.  Callers: the DAG, the Spark application, `lake che
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lake_core.catalog import Settings
-from lake_core.errors import CheckpointDamaged, CheckpointGone, Unavailable
+from lake_core.errors import CheckpointDamaged, CheckpointGone, LakeError, Unavailable
 from lake_core.journal import Journal, Purged, purge, write_state
 from lake_core.journal.marks import Marks
 from lake_core.journal.purge import choose, is_sound
 from lake_core.lake import Lake
+from lake_core.maintenance.reporting import check_found, conclude
+from lake_core.maintenance.request import Request
 from lake_core.planning.checkpoints import CheckpointPolicy, Since, last_older, why_due
 from lake_core.wording import counted
+
+log = logging.getLogger(__name__)
 
 POOLS = "lake:pools"
 
@@ -140,27 +145,57 @@ def purge_pool(lake: Lake, pool: str, *, keep: float | None = None, now: float) 
 
 
 def find(params: Mapping[str, Any]) -> list[str]:
-    """The agent's first task: names of pools with work.  A dry run prints them and gives none."""
-    lake = Lake.open(params["lake"])
-    due = find_due(lake, pools=list(params.get("pools") or []), now=lake.context.now())
-    for one in due:
-        print(f"{one.pool}: {one.why}")
-    if not due:
-        print("no journal wants a checkpoint")
-    if params.get("dry_run"):
-        print("dry run: nothing is written")
+    """The agent's first task: names of pools with work.  A dry run logs them and gives none.
+
+    A pool that cannot be read is handed out too: the work on it meets the same error, and the others go on.
+    """
+    asked = Request.read(params)
+    lake = Lake.open(asked.lake)
+    for name in asked.pools:
+        journal_of(lake, name)  # which raises NotFound
+    found: list[str] = []
+    for name in dict.fromkeys(asked.pools) or [POOLS, *(p.name for p in lake.pools())]:
+        try:
+            due = find_due(lake, pools=[name], now=lake.context.now())
+        except LakeError as error:
+            log.error("%s: %s", name, error)
+            found.append(name)
+            continue
+        for one in due:
+            log.info("%s: %s", one.pool, one.why)
+            found.append(one.pool)
+    if not found:
+        log.info("no checkpoint is due")
+    if asked.dry_run:
+        log.info("dry run: nothing is written")
         return []
-    return [one.pool for one in due]
+    return found
 
 
-def report(results: list[dict[str, Any]]) -> dict[str, int]:
-    """The agent's last task: a line a journal, and the totals."""
-    for r in results:
-        done = f"checkpoint {r['checkpoint']:,}" + ("" if r["written"] else " (there already)")
-        entries = counted(r["entries"], "entry", "entries")
-        print(f"{r['pool']}: {done}; purged {entries}, {counted(r['checkpoints'], 'checkpoint')}")
-    totals = {"journals": len(results), "entries": sum(int(r["entries"]) for r in results)}
-    print(
-        f"{counted(totals['journals'], 'journal')}, {counted(totals['entries'], 'entry', 'entries')} purged"
+def report(found: Sequence[str] | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """The agent's last task: a line a journal, and the totals.  Raises Incomplete if a journal failed."""
+    check_found(None if found is None else [])
+    done = [r for r in results if not r.get("failed")]
+    for r in done:
+        log.info("%s", journal_line(r))
+    totals = {"journals": len(done), "entries": sum(int(r["entries"]) for r in done)}
+    tried = {str(r["pool"]) for r in results}
+    conclude(
+        f"{counted(totals['journals'], 'journal')}: purged {counted(totals['entries'], 'entry', 'entries')}"
+        if done
+        else "nothing was written",
+        failed=[f"{r['pool']}: {r['failed']}" for r in results if r.get("failed")]
+        + [f"{name}: the task `keep` failed; its log says why" for name in found or () if name not in tried],
+        to_do="What was written stays; the next run tries the others again",
     )
     return totals
+
+
+def journal_line(result: Mapping[str, Any]) -> str:
+    """What was done for a journal."""
+    wrote = "wrote the checkpoint" if result["written"] else "there was a checkpoint already, the one"
+    line = f"{result['pool']}: {wrote} of transaction {result['checkpoint']:,}"
+    if not (result["entries"] or result["checkpoints"]):
+        return f"{line}; nothing to purge"
+    entries = counted(result["entries"], "entry", "entries")
+    return f"{line}; purged {entries} and {counted(result['checkpoints'], 'checkpoint')}"

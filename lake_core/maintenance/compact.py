@@ -8,6 +8,7 @@ in `spark_apps.compact` as Spark tasks.  Callers: the DAG, the Spark application
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -18,22 +19,27 @@ from lake_core.commits import Reference
 from lake_core.commits.state import MAIN
 from lake_core.compaction import Compaction
 from lake_core.compaction.work import pieces_for, rewrite
-from lake_core.errors import Conflict, LakeError
+from lake_core.errors import Conflict, LakeError, NotFound
 from lake_core.lake import Lake
+from lake_core.maintenance.reporting import Found, check_found, conclude, missing
+from lake_core.maintenance.request import Request, named_pools
 from lake_core.objects.write import WrittenObject
 from lake_core.planning.compaction import CompactionPlan, plan_compaction, policy_of
 from lake_core.wording import counted, human_size
+
+log = logging.getLogger(__name__)
 
 Rewriter = Callable[[Compaction], Sequence[WrittenObject]]
 
 
 @dataclass(frozen=True)
 class PoolWork:
-    """A pool, and what should be compacted in it."""
+    """A pool, what should be compacted in it, and how many objects its policy lets overlap."""
 
     pool: str
     branch: str
     plan: CompactionPlan
+    allowed: int
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,7 @@ def plan_pool(
         policy = replace(policy, strategy=strategy)
     references = pool.at(branch).references
     plan = plan_compaction(references, policy, key=pool.config.key, kind=pool.config.kind, now=now)
-    return PoolWork(name, branch, plan)
+    return PoolWork(name, branch, plan, policy.depth)
 
 
 def find_work(
@@ -154,36 +160,48 @@ def compact_pool(
 def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The agent's first task: pools with work as plain values, for one mapped task each.
 
-    `params`: lake, pools (none named: all), branch, dry_run.  A dry run prints the plans and gives none.
+    `params`: lake, pools (none named: all), branch, dry_run.  A dry run logs the plans and gives none.  A pool that
+    cannot be read is handed out too: its task meets the same error, and fails without holding back the others.
     """
-    lake = Lake.open(params["lake"])
-    branch = params.get("branch") or MAIN
-    found = find_work(lake, pools=list(params.get("pools") or []), branch=branch, now=lake.context.now())
-    for work in found:
-        for line in describe(work.plan, work.pool):
-            print(line)
+    asked = Request.read(params, also=("branch",))
+    lake = Lake.open(asked.lake)
+    found: list[dict[str, Any]] = []
+    for name in named_pools(lake, asked.pools):
+        try:
+            work = find_work(lake, pools=[name], branch=asked.branch, now=lake.context.now())
+        except NotFound:
+            if asked.pools:
+                raise
+            continue  # a pool without the branch
+        except LakeError as error:
+            log.error("%s: %s", name, error)
+            found.append(_handed_out(asked, name, None))
+            continue
+        for one in work:
+            for line in describe(one):
+                log.info("%s", line)
+            found.append(_handed_out(asked, name, one.plan))
     if not found:
-        print("nothing to gain")
-    if params.get("dry_run"):
-        print("dry run: nothing is rewritten")
+        log.info("nothing to compact")
+    if asked.dry_run:
+        log.info("dry run: nothing is rewritten")
         return []
-    return [
-        {
-            "lake": params["lake"],
-            "pool": work.pool,
-            "branch": work.branch,
-            "depth": work.plan.depth,
-            "jobs": [
-                {
-                    "inputs": [[r.object, r.low.hex()] for r in job.inputs],
-                    "outputs": job.outputs,
-                    "why": job.why,
-                }
-                for job in work.plan.jobs
-            ],
-        }
-        for work in found
-    ]
+    return found
+
+
+def _handed_out(asked: Request, pool: str, plan: CompactionPlan | None) -> dict[str, Any]:
+    jobs = plan.jobs if plan is not None else ()
+    return {
+        "lake": asked.lake,
+        "pool": pool,
+        "branch": asked.branch,
+        "title": f"{pool}: {counted(len(jobs), 'job') if plan is not None else 'cannot be read'}",
+        "depth": plan.depth if plan is not None else 0,
+        "jobs": [
+            {"inputs": [[r.object, r.low.hex()] for r in job.inputs], "outputs": job.outputs, "why": job.why}
+            for job in jobs
+        ],
+    }
 
 
 def still_there(
@@ -199,53 +217,66 @@ def still_there(
     return found
 
 
-def describe(plan: CompactionPlan, pool: str) -> list[str]:
+def describe(work: PoolWork) -> list[str]:
     """A plan in lines: the pool, then each job."""
+    plan = work.plan
     if not plan.jobs:
-        return [f"{pool}: nothing to gain; depth {plan.depth:,}"]
+        return [
+            f"{work.pool}: nothing to compact ({overlap(plan.depth)}; the policy allows {work.allowed:,})"
+        ]
     return [
-        f"{pool}: depth {plan.depth:,}, {plan.depth_after:,} after {counted(len(plan.jobs), 'job')} that would "
-        f"rewrite {human_size(plan.rewritten)} of {human_size(plan.size)} (write amplification "
+        f"{work.pool}: {overlap(plan.depth)}, {plan.depth_after:,} after {counted(len(plan.jobs), 'job')}: rewrite "
+        f"{human_size(plan.rewritten)} of {human_size(plan.size)} (write amplification "
         f"{plan.write_amplification:.2f})",
         *(
-            f"  {counted(len(job.inputs), 'reference')}, {human_size(job.size)}, depth {job.depth:,}, into about "
-            f"{counted(job.outputs, 'object')}: {job.why}"
+            f"  merge {counted(len(job.inputs), 'object')}, {human_size(job.size)}, {job.depth:,} of them at one "
+            f"key, into about {counted(job.outputs, 'object')}: {job.why}"
             for job in plan.jobs
         ),
     ]
 
 
+def overlap(depth: int) -> str:
+    """The depth of a pool, in words."""
+    return f"at most {depth:,} objects overlap" if depth > 1 else "no objects overlap"
+
+
 def job_line(done: Done) -> str:
     """What became of a job."""
     if done.transaction is None:
-        return f"  dropped, another compaction was faster ({done.why})"
+        return f"  dropped: another compaction was faster ({done.why})"
     return (
-        f"  transaction {done.transaction:,}: {counted(done.inputs, 'reference')}, {human_size(done.size_in)}, "
-        f"became {counted(done.objects, 'object')}, {human_size(done.size_out)} ({done.why})"
+        f"  transaction {done.transaction:,}: merged {counted(done.inputs, 'object')} "
+        f"({human_size(done.size_in)}) into {counted(done.objects, 'object')} ({human_size(done.size_out)}): "
+        f"{done.why}"
     )
 
 
 def pool_line(made: Mapping[str, Any]) -> str:
     """What became of a pool, from its `summary`."""
-    return f"{made['pool']}: {_work_line(made)}; depth {made['depth_before']:,}, now {made['depth_after']:,}"
+    return f"{made['pool']}: {_work_line(made)}; overlap {made['depth_before']:,} -> {made['depth_after']:,}"
 
 
 def _work_line(made: Mapping[str, Any]) -> str:
-    dropped = f", {made['dropped']:,} dropped since another compaction was faster" if made["dropped"] else ""
+    dropped = f" ({made['dropped']:,} dropped: another compaction was faster)" if made["dropped"] else ""
     return (
-        f"{counted(made['jobs'], 'job')}{dropped}: {human_size(made['size_in'])} in "
-        f"{counted(made['inputs'], 'reference')} became {human_size(made['size_out'])} in "
-        f"{counted(made['objects'], 'object')}"
+        f"{counted(made['jobs'], 'job')}{dropped} merged {counted(made['inputs'], 'object')} "
+        f"({human_size(made['size_in'])}) into {counted(made['objects'], 'object')} "
+        f"({human_size(made['size_out'])})"
     )
 
 
-def report(results: list[dict[str, Any]]) -> dict[str, int]:
-    """The agent's last task: a line a pool, and the totals."""
+def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """The agent's last task: a line a pool, and the totals.  Raises Incomplete if a pool failed."""
     for r in results:
-        print(pool_line(r))
+        log.info("%s", pool_line(r))
     summed = ("jobs", "dropped", "inputs", "objects", "size_in", "size_out")
     totals = {"pools": len(results)} | {name: sum(int(r[name]) for r in results) for name in summed}
-    print(f"{counted(totals['pools'], 'pool')}, {_work_line(totals)}")
+    conclude(
+        f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}" if results else "nothing was compacted",
+        failed=missing(check_found(found), results, by="pool", task="compact"),
+        to_do="Jobs that were committed stay; the next run plans the others again",
+    )
     return totals
 
 

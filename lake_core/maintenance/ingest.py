@@ -1,13 +1,18 @@
-"""The ingest agent without Spark: which landed files of which pools were not taken in yet, and the report.
+"""The ingest agent without Spark: which landed files of which pools were not ingested yet, and the report.
 
-One listing of the landing place and one look at the journal a pool.  A pool takes part when its setting
-`ingest.source` names a place.  The agent asks here before it starts Spark, and asks again nothing: a batch
-that somebody else commits meanwhile is recognised by its token or refused by its sources.
+A look at a pool costs a listing of its landing place, one of its parked files, and a look at its journal.  A pool
+takes part when its setting `ingest.source` names a place.  The agent asks here before it starts Spark, and does not
+ask again: a batch that somebody else commits meanwhile is recognised by its token or refused by its sources.
+
+One thing that is bad does not hold back the others.  A file that was refused is parked (`parking`): the agent
+passes it over until it changes, and says so in every report.  A pool whose landing place or journal cannot be read
+is reported, and the other pools go on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +20,19 @@ import msgspec
 
 from lake_core.catalog import Settings
 from lake_core.commits.state import MAIN
-from lake_core.errors import InvalidInput
+from lake_core.errors import InvalidInput, LakeError
 from lake_core.ingest.sources import find_files
 from lake_core.lake import Lake
+from lake_core.maintenance import parking
+from lake_core.maintenance.parking import Parked
+from lake_core.maintenance.reporting import Found, check_found, conclude, missing
+from lake_core.maintenance.request import Request
 from lake_core.planning.batches import Batch, BatchPolicy, plan_batches
+from lake_core.pool import Pool
 from lake_core.records.landed import LandedFile
-from lake_core.wording import counted, human_size
+from lake_core.wording import counted, human_size, listed
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -45,85 +57,196 @@ def pools_that_ingest(lake: Lake, only: list[str] | None = None) -> list[str]:
     if only:
         for name in only:
             if not lake.pool(name).settings["ingest.source"]:
-                raise InvalidInput(f"pool {name!r}: no landing place; lake set {name} ingest.source=PLACE")
+                raise InvalidInput(
+                    f"pool {name!r}: ingest.source is empty; set it with: lake set {name} ingest.source=PLACE"
+                )
         return sorted(set(only))
     return [p.name for p in lake.pools() if Settings(p.settings)["ingest.source"]]
 
 
-def waiting_files(lake: Lake, pool_name: str, *, branch: str = MAIN) -> list[LandedFile]:
-    """Landed files that the branch has not taken in, or not in this form; files of no bytes hold nothing."""
-    pool = lake.pool(pool_name)
+@dataclass(frozen=True)
+class Landing:
+    """What lies at a pool's landing place: `waiting` to be ingested, and `parked`.
+
+    `forgotten` are notes of files that are gone or have changed; what is there of them waits again.
+    """
+
+    waiting: tuple[LandedFile, ...]
+    parked: tuple[Parked, ...]
+    forgotten: tuple[Parked, ...]
+
+
+def look(pool: Pool, *, branch: str = MAIN) -> Landing:
+    """What has landed and was not ingested, or not in this form; files of no bytes hold nothing."""
     sources = pool.at(branch).state.sources
-    files = find_files([pool.settings["ingest.source"]])
-    return [f for f in files if f.size and sources.get((branch, f.uri)) != f.source]
+    landed = [f for f in find_files([pool.settings["ingest.source"]]) if f.size]
+    notes = parking.parked_files(pool, branch=branch)
+    kept = parking.still_parked(notes, landed, parking.reading_digest(pool.config.settings))
+    names = {parked.file for parked in kept}
+    return Landing(
+        tuple(f for f in landed if f.uri not in names and sources.get((branch, f.uri)) != f.source),
+        tuple(kept),
+        tuple(note for note in notes if note.file not in names),
+    )
+
+
+def waiting_files(lake: Lake, pool_name: str, *, branch: str = MAIN) -> list[LandedFile]:
+    """The landed files of a pool that are to be ingested."""
+    return list(look(lake.pool(pool_name), branch=branch).waiting)
 
 
 def find_batches(
     lake: Lake, *, pools: list[str] | None = None, branch: str = MAIN, wait: bool = True, now: float
 ) -> list[PoolBatch]:
-    """What there is to take in, pool by pool; with `wait` a batch that is not full waits for its age."""
+    """What there is to ingest, pool by pool; with `wait` a batch that is not full waits for its age."""
     found: list[PoolBatch] = []
     for name in pools_that_ingest(lake, pools):
-        settings = lake.pool(name).settings
-        policy = BatchPolicy(
-            most_files=settings["ingest.batch_files"],
-            most_bytes=settings["ingest.batch_bytes"],
-            age=settings["ingest.batch_age"] if wait else 0.0,
-        )
-        batches = plan_batches(waiting_files(lake, name, branch=branch), policy, now=now)
-        found += [PoolBatch(name, branch, batch) for batch in batches]
+        pool = lake.pool(name)
+        found += _batches(pool, look(pool, branch=branch), branch=branch, wait=wait, now=now)
     return found
+
+
+def _batches(pool: Pool, landing: Landing, *, branch: str, wait: bool, now: float) -> list[PoolBatch]:
+    policy = BatchPolicy(
+        most_files=pool.settings["ingest.batch_files"],
+        most_bytes=pool.settings["ingest.batch_bytes"],
+        age=pool.settings["ingest.batch_age"] if wait else 0.0,
+    )
+    return [PoolBatch(pool.name, branch, batch) for batch in plan_batches(landing.waiting, policy, now=now)]
 
 
 def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The agent's first task: batches as plain values, for one mapped task each.
 
-    `params`: lake, pools (none named: all), wait, dry_run.  A dry run prints the plan and gives no batch.
+    `params`: lake, pools (none named: all), wait, dry_run.  A dry run logs the plan and gives no batch.
     """
-    lake = Lake.open(params["lake"])
-    batches = find_batches(
-        lake,
-        pools=list(params.get("pools") or []),
-        wait=bool(params.get("wait", True)),
-        now=lake.context.now(),
-    )
+    asked = Request.read(params, also=("wait",))
+    lake = Lake.open(asked.lake)
+    batches: list[PoolBatch] = []
+    for name in pools_that_ingest(lake, list(asked.pools)):
+        pool = lake.pool(name)
+        try:
+            landing = look(pool)
+        except LakeError as error:  # the report says it again, and fails
+            log.error("%s: %s", name, error)
+            continue
+        batches += _batches(pool, landing, branch=MAIN, wait=asked.wait, now=lake.context.now())
+        log_parked(name, landing.parked)
+        if not asked.dry_run:
+            parking.release(pool, landing.forgotten)
     for found in batches:
         files, size = counted(len(found.batch.files), "file"), human_size(found.batch.size)
-        print(f"{found.pool}: {files}, {size}, token {found.token}")
+        log.info("%s: %s, %s, token %s", found.pool, files, size, found.token)
     if not batches:
-        print("nothing has landed that was not taken in")
-    if params.get("dry_run"):
-        print("dry run: nothing is taken in")
+        log.info("no new files")
+    if asked.dry_run:
+        log.info("dry run: nothing is ingested")
         return []
     return [
         {
-            "lake": params["lake"],
+            "lake": asked.lake,
             "pool": found.pool,
             "branch": found.branch,
             "token": found.token,
+            "title": f"{found.pool}: {counted(len(found.batch.files), 'file')}",
             "files": msgspec.to_builtins(list(found.batch.files)),
         }
         for found in batches
     ]
 
 
-def report(results: list[dict[str, Any]]) -> dict[str, int]:
-    """The agent's last task: a line a batch, and the totals."""
-    for result in results:
-        if result["transaction"] is None:  # an interval of which nothing landed, and nothing was there
-            print(f"{result['pool']}: nothing to commit")
-            continue
-        print(
-            f"{result['pool']}: transaction {result['transaction']}, {counted(result['records'], 'record')} in "
-            f"{counted(result['objects'], 'object')}, {result['nokey']:,} without the key, "
-            f"{result['rejected']:,} rejected"
-            + (" (had been committed before)" if result["repeated"] else "")
+def log_parked(pool: str, parked: Sequence[Parked]) -> None:
+    """Say which files are passed over, why, and what to do."""
+    if parked:
+        log.warning(
+            "%s: %s (lake parked %s): %s",
+            pool,
+            "1 file is parked until it changes or is released"
+            if len(parked) == 1
+            else f"{len(parked):,} files are parked until they change or are released",
+            pool,
+            listed([one.file for one in parked]),
         )
-    summed = ("records", "objects", "nokey", "rejected")
-    totals = {"batches": len(results)} | {name: sum(int(r[name]) for r in results) for name in summed}
-    print(
-        f"{counted(totals['records'], 'record')} in {counted(totals['objects'], 'object')} of "
-        f"{counted(totals['batches'], 'batch', 'batches')}, "
-        f"{totals['nokey']:,} without the key, {totals['rejected']:,} rejected"
+
+
+def report(
+    params: Mapping[str, Any], found: Found | None, results: Sequence[Mapping[str, Any]]
+) -> dict[str, int]:
+    """The agent's last task: a line a batch, what is parked, the totals.
+
+    Raises Incomplete if a batch or a pool failed, or this run parked a file; later runs only mention that file.
+    """
+    for result in results:
+        log.info("%s", batch_line(result))
+    failed = missing(check_found(found), results, by="token", task="take_in")
+    failed += [f"{r['pool']}: parked {file}: {why}" for r in results for file, why in r["parked"]]
+    asked = Request.read(params, also=("wait",))
+    lake = Lake.open(asked.lake)
+    parked = 0
+    for name in pools_that_ingest(lake, list(asked.pools)):
+        try:
+            landing = look(lake.pool(name))
+        except LakeError as error:
+            failed.append(f"{name}: {error}")
+            continue
+        log_parked(name, landing.parked)
+        parked += len(landing.parked)
+    totals = totals_of(results) | {"parked": parked}
+    conclude(
+        totals_line(totals) if results else "nothing was ingested" if found else "no new files",
+        failed=failed,
+        to_do=(
+            "All else was ingested. Mend or remove a parked file, or set bad_records=quarantine; the next run "
+            "tries a failed batch again"
+        ),
     )
     return totals
+
+
+def report_intervals(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """The interval agent's last task: a line a pool, and the totals.  Raises Incomplete if a pool failed."""
+    for result in results:
+        log.info("%s", interval_line(result))
+    totals = totals_of(results)
+    conclude(
+        totals_line(totals) if results else "nothing to do",
+        failed=missing(check_found(found), results, by="pool", task="replace"),
+        to_do="What failed changed nothing. Mend what its log names, then run the interval again",
+    )
+    return totals
+
+
+def batch_line(result: Mapping[str, Any]) -> str:
+    """What became of a batch."""
+    if result["transaction"] is None:
+        return f"{result['pool']}: nothing to commit"
+    again = " (had been committed before)" if result["repeated"] else ""
+    return f"{result['pool']}: transaction {result['transaction']:,}, {_records(result)}{again}"
+
+
+def interval_line(result: Mapping[str, Any]) -> str:
+    """What became of an interval of a pool, or of files that were appended by hand."""
+    if result["transaction"] is None and result["begin"]:
+        return f"{result['pool']}: no files for {result['begin']}: nothing changed"
+    return batch_line(result)
+
+
+def totals_of(results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """The sums over all batches."""
+    summed = ("records", "objects", "nokey", "rejected")
+    return {"batches": len(results)} | {name: sum(int(r[name]) for r in results) for name in summed}
+
+
+def totals_line(totals: Mapping[str, int]) -> str:
+    """The sums in words."""
+    return f"{counted(totals['batches'], 'batch', 'batches')}: {_records(totals)}"
+
+
+def _records(counts: Mapping[str, Any]) -> str:
+    """Only what there is is said of sub-pools."""
+    words = f"{counted(counts['records'], 'record')} in {counted(counts['objects'], 'object')}"
+    if counts["nokey"]:
+        words += f", {counts['nokey']:,} without the key"
+    if counts["rejected"]:
+        words += f", {counts['rejected']:,} rejected"
+    return words

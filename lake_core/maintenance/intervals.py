@@ -9,19 +9,22 @@ its setting `interval.source` says where the files of an interval land.
 from __future__ import annotations
 
 import datetime as dt
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from lake_core.catalog import Settings
-from lake_core.commits.state import MAIN
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.ingest.sources import find_files
 from lake_core.lake import Lake
+from lake_core.maintenance.request import Request
 from lake_core.planning.intervals import place_of
 from lake_core.records.landed import LandedFile
 from lake_core.wording import counted, human_size
+
+log = logging.getLogger(__name__)
 
 
 def pools_with_intervals(lake: Lake, only: list[str] | None = None) -> list[str]:
@@ -31,7 +34,7 @@ def pools_with_intervals(lake: Lake, only: list[str] | None = None) -> list[str]
     for name in only:
         if not lake.pool(name).settings["interval.source"]:
             raise InvalidInput(
-                f"pool {name!r}: no place of intervals; lake set {name} interval.source=PATTERN"
+                f"pool {name!r}: interval.source is empty; set it with: lake set {name} interval.source=PATTERN"
             )
     return sorted(set(only))
 
@@ -52,11 +55,14 @@ def find(
     `params`: lake, pools (none named: all), branch, files (to be appended where there is no interval), dry_run.
     `run` names the run: what it appends, it appends once.
     """
-    lake = Lake.open(params["lake"])
-    names = pools_with_intervals(lake, list(params.get("pools") or []))
-    given = list(params.get("files") or [])
+    asked = Request.read(params, also=("branch", "files"))
+    lake = Lake.open(asked.lake)
+    names = pools_with_intervals(lake, list(asked.pools))
+    given = list(asked.files)
     if begin is None and (not given or len(names) != 1):
-        raise InvalidInput("a run without an interval appends: name one pool and the files to append")
+        raise InvalidInput(
+            "a run without an interval appends files: set the parameters `pools` (one pool) and `files`"
+        )
     found = []
     for name in names:
         if begin is None:
@@ -65,19 +71,20 @@ def find(
             files = landed(place_of(lake.pool(name).settings["interval.source"], begin))
         when = f"{begin.isoformat()} to {end.isoformat()}" if begin and end else "appended"
         size = human_size(sum(f.size for f in files))
-        print(f"{name}: {when}: {counted(len(files), 'file')}, {size}")
+        log.info("%s: %s: %s, %s", name, when, counted(len(files), "file"), size)
         found.append(
             {
-                "lake": params["lake"],
+                "lake": asked.lake,
                 "pool": name,
-                "branch": params.get("branch") or MAIN,
+                "branch": asked.branch,
                 "begin": begin.isoformat() if begin else "",
                 "end": end.isoformat() if end else "",
+                "title": f"{name}: {begin.isoformat() if begin else counted(len(files), 'file')}",
                 "token": "" if begin else f"interval:{run}:{name}",
                 "files": msgspec.to_builtins(files),
             }
         )
-    if params.get("dry_run"):
-        print("dry run: nothing is taken in")
+    if asked.dry_run:
+        log.info("dry run: nothing is ingested")
         return []
     return found

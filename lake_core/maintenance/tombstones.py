@@ -10,6 +10,7 @@ tombstones itself.  `apply` is given how references are searched and jobs are re
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,7 +18,6 @@ from typing import Any
 from lake_core.branch import Branch
 from lake_core.commits import Draft, PoolState, Reference
 from lake_core.commits.landing import still_covered
-from lake_core.commits.state import MAIN
 from lake_core.deletes.application import (
     Application,
     Policy,
@@ -26,19 +26,23 @@ from lake_core.deletes.application import (
     plan_application,
     searches,
 )
-from lake_core.errors import Conflict
+from lake_core.errors import Conflict, LakeError, NotFound
 from lake_core.lake import Lake
 from lake_core.maintenance.compact import Done, rewrite_here, run_jobs
+from lake_core.maintenance.reporting import Found, check_found, conclude, missing
+from lake_core.maintenance.request import Request, named_pools
 from lake_core.records import Action, MarkApplied, RemoveTombstone
 from lake_core.scan.ageoff import age_off
 from lake_core.scan.plan import united_schema
 from lake_core.wording import counted, human_size
 
+log = logging.getLogger(__name__)
+
 Job = tuple[Sequence[Reference], int, str]
 Searcher = Callable[[Sequence[Search]], Sequence[bool]]
 Runner = Callable[[Sequence[Job]], list[Done]]
 
-WHY = "deleted records go"
+WHY = "remove deleted records"
 GOES_WHOLE = 1_000
 """References that are covered as a whole go together, at most so many in one transaction."""
 
@@ -138,7 +142,7 @@ def retire(branch: Branch, *, now: float) -> int:
     head = branch.history.load()
     work = plan_application(head.state, policy_of(branch, now=now), branch=branch.name, rule=branch.rule)
     actions = [RemoveTombstone(name) for name in work.retirable]
-    return len(actions) if _commit(branch, head.n, actions, "deletes that are done") else 0
+    return len(actions) if _commit(branch, head.n, actions, "drop finished deletes") else 0
 
 
 def _commit(branch: Branch, base: int, actions: Sequence[Action], message: str) -> bool:
@@ -158,25 +162,30 @@ def _commit(branch: Branch, base: int, actions: Sequence[Action], message: str) 
 def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The agent's first task: pools with work as plain values, for one mapped task each.
 
-    `params`: lake, pools (none named: all), branch, dry_run.  A dry run prints what is due and gives none.
+    `params`: lake, pools (none named: all), branch, dry_run.  A dry run logs what is due and gives none.  A pool
+    that cannot be read is handed out too: its task meets the same error, and fails without holding back the others.
     """
-    lake = Lake.open(params["lake"])
-    branch = params.get("branch") or MAIN
-    named = list(params.get("pools") or [])
+    asked = Request.read(params, also=("branch",))
+    lake = Lake.open(asked.lake)
     found = []
-    for name in named or [p.name for p in lake.pools()]:
-        pool = lake.pool(name)
-        if not named and branch not in pool.history.load().state.branches:
-            continue
-        work = plan(pool.branch(branch), now=lake.context.now())
-        if work.idle:
-            continue
-        print(describe(name, work))
-        found.append({"lake": params["lake"], "pool": name, "branch": branch})
+    for name in named_pools(lake, asked.pools):
+        try:
+            work = plan(lake.pool(name).branch(asked.branch), now=lake.context.now())
+        except NotFound:
+            if asked.pools:
+                raise
+            continue  # a pool without the branch
+        except LakeError as error:
+            log.error("%s: %s", name, error)
+        else:
+            if work.idle:
+                continue
+            log.info("%s", describe(name, work))
+        found.append({"lake": asked.lake, "pool": name, "branch": asked.branch, "title": name})
     if not found:
-        print("nothing to apply")
-    if params.get("dry_run"):
-        print("dry run: nothing is rewritten")
+        log.info("no deletes to apply")
+    if asked.dry_run:
+        log.info("dry run: nothing is rewritten")
         return []
     return found
 
@@ -184,34 +193,46 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
 def describe(pool: str, work: Application) -> str:
     """What is due, in a line."""
     return (
-        f"{pool}: deletes: {work.due:,} due, for which {counted(len(work.covered), 'reference')} will go and "
-        f"{len(work.suspects):,} will be searched; {len(work.retirable):,} done; {work.left:,} left"
+        f"{pool}: {counted(work.due, 'delete is', 'deletes are')} due: remove {len(work.covered):,} whole "
+        f"{'object' if len(work.covered) == 1 else 'objects'}, search {len(work.suspects):,}; "
+        f"{counted(len(work.retirable), 'delete is', 'deletes are')} finished, {work.left:,} stay"
     )
 
 
-def report(results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """The agent's last task: a line a pool, and the totals."""
+def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """The agent's last task: a line a pool, and the totals.  Raises Incomplete if a pool failed."""
     for r in results:
-        print(told(Applied(**r)))
+        log.info("%s", pool_line(Applied(**r)))
     summed = ("searched", "rewritten", "size_in", "size_out", "retired", "left")
     totals = {"pools": len(results)} | {name: sum(int(r[name]) for r in results) for name in summed}
-    print(f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}; {totals['left']:,} left")
+    conclude(
+        f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}; {totals['left']:,} left"
+        if results
+        else "no deletes were applied",
+        failed=missing(check_found(found), results, by="pool", task="apply"),
+        to_do="What was rewritten stays; the next run plans the rest again",
+    )
     return totals
 
 
-def told(did: Applied) -> str:
+def pool_line(did: Applied, *, remember: str = "delete.remember") -> str:
     """What was done in a pool, in a line."""
     if not did.left:
         left = "none left"
     elif did.covered:
-        left = f"{did.left:,} left, which may cover {counted(did.covered, 'reference')}"
+        may = counted(did.covered, "object")
+        left = f"{counted(did.left, 'delete')} left, which may still cover records of {may}"
     else:  # as `plan_application` has it
-        left = f"{did.left:,} left of replaces, in case a load that began before is still under way"
+        kept = counted(did.left, "replace is", "replaces are")
+        left = f"{kept} remembered for {remember}, for loads that had already begun"
     return f"{did.pool}: {_work_line(asdict(did))}; {left}"
 
 
 def _work_line(did: Mapping[str, Any]) -> str:
-    return (
-        f"{counted(did['searched'], 'reference')} searched, {did['rewritten']:,} rewritten "
-        f"({human_size(did['size_in'])} became {human_size(did['size_out'])}); deletes: {did['retired']:,} done"
-    )
+    if not did["searched"] and not did["rewritten"]:
+        rewrote = "nothing to rewrite"
+    else:
+        rewrote = f"rewrote {counted(did['rewritten'], 'object')}, searched {did['searched']:,}"
+    if did["rewritten"]:
+        rewrote += f" ({human_size(did['size_in'])} -> {human_size(did['size_out'])})"
+    return f"{rewrote}; {counted(did['retired'], 'delete')} finished"

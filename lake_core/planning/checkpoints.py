@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lake_core.wording import counted, human_span
+
 
 @dataclass(frozen=True)
 class CheckpointPolicy:
@@ -31,9 +33,9 @@ class Since:
 def why_due(since: Since, policy: CheckpointPolicy, *, now: float) -> str | None:
     """Why a checkpoint should be written now; None where it should not."""
     if since.is_full:
-        return f"{policy.entries:,} entries or more since the last"
+        return f"{counted(policy.entries, 'entry', 'entries')} or more since the last checkpoint"
     if since.first_time is not None and now - since.first_time >= policy.age:
-        return f"entries of {now - since.first_time:,.0f} s ago"
+        return f"the oldest entry since the last checkpoint is {human_span(now - since.first_time)} old"
     return None
 
 

@@ -18,9 +18,10 @@ LOAD = """
 import json, sys
 from airflow.dag_processing.dagbag import DagBag
 bag = DagBag(dag_folder=sys.argv[1])
+ENGINE = {"pyspark", "duckdb", "datafusion", "pyarrow", "s3fs", "gcsfs", "spark_apps"}
 print("LOADED " + json.dumps({
     "errors": bag.import_errors,
-    "modules": sorted(name for name in sys.modules if name.partition(".")[0] in {"pyspark", "duckdb"}),
+    "modules": sorted({name.partition(".")[0] for name in sys.modules} & ENGINE),
     "dags": {
         dag.dag_id: {
             "schedule": dag.schedule if isinstance(dag.schedule, str | None) else dag.schedule.expression,
@@ -28,6 +29,8 @@ print("LOADED " + json.dumps({
             "catchup": dag.catchup,
             "runs": dag.max_active_runs,
             "tasks": {task.task_id: sorted(task.upstream_task_ids) for task in dag.tasks},
+            "unlimited": [task.task_id for task in dag.tasks if task.execution_timeout is None],
+            "hours": [task.execution_timeout.total_seconds() / 3600 for task in dag.tasks],
         }
         for dag in bag.dags.values()
     },
@@ -62,7 +65,7 @@ def test_the_dags_load_without_errors_and_without_spark(tmp_path: Path) -> None:
         "dry_run": False,
     }
     ingest = loaded["dags"]["lake_ingest"]
-    assert ingest["tasks"] == {"find": [], "take_in": ["find"], "report": ["take_in"]}
+    assert ingest["tasks"] == {"find": [], "take_in": ["find"], "report": ["find", "take_in"]}
     assert ingest["params"] == {"lake": "/some/lake", "pools": [], "wait": True, "dry_run": False}
     assert (ingest["schedule"], ingest["catchup"], ingest["runs"]) == ("*/5 * * * *", False, 1)
     for name, work in (
@@ -70,9 +73,15 @@ def test_the_dags_load_without_errors_and_without_spark(tmp_path: Path) -> None:
         ("lake_tombstones", "apply"),
         ("lake_intervals", "replace"),
     ):
-        assert loaded["dags"][name]["tasks"] == {"find": [], work: ["find"], "report": [work]}
+        assert loaded["dags"][name]["tasks"] == {"find": [], work: ["find"], "report": sorted(["find", work])}
         assert loaded["dags"][name]["catchup"] is False
     assert loaded["dags"]["lake_intervals"]["schedule"] == "0 0 * * *"
+
+
+def test_every_task_has_a_time_limit(tmp_path: Path) -> None:
+    dags = load(tmp_path, LAKE_TASK_HOURS="1.5")["dags"]
+    assert {name: dag["unlimited"] for name, dag in dags.items()} == {name: [] for name in dags}
+    assert {name: max(dag["hours"]) for name, dag in dags.items()} == dict.fromkeys(dags, 1.5)
 
 
 @pytest.mark.parametrize(("variable", "schedule"), [("", None), ("@daily", "@daily")])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Any
 
 import psutil
@@ -16,6 +15,8 @@ from tests.spark.proc import await_true
 pytestmark = pytest.mark.airflow
 
 SECRET = "only-in-the-records"
+NOTHING = {"batches": 0, "records": 0, "objects": 0, "nokey": 0, "rejected": 0, "parked": 0}
+"""What a run reports that found nothing to do."""
 
 
 def records(*keys: int) -> list[dict[str, Any]]:
@@ -54,7 +55,7 @@ def test_each_file_is_taken_in_once_and_recorded_as_it_was(agent: Agent) -> None
     assert other.keys == []
 
     again = agent.run(place)
-    assert agent.result(again) == {"batches": 0, "records": 0, "objects": 0, "nokey": 0, "rejected": 0}
+    assert agent.result(again) == NOTHING
     assert len(place.log) == 3
 
     late = place.land("0-late.ndjson", records(-1))
@@ -89,7 +90,7 @@ def test_a_dry_run_from_the_command_line_says_what_it_would_do_and_does_nothing(
     assert agent.wait("by-hand") == "success"
     said = agent.services.api.log(DAG, "by-hand", "find")
     assert "dry: 1 file, " in said
-    assert "dry run: nothing is taken in" in said
+    assert "dry run: nothing is ingested" in said
     assert [task["state"] for task in agent.tasks("by-hand", "take_in")] == ["skipped"]
     assert (place.log, place.data) == ([], [])
 
@@ -102,20 +103,44 @@ def test_a_batch_waits_for_its_age_unless_it_is_asked_not_to(agent: Agent) -> No
     assert place.keys == [1]
 
 
-def test_bad_input_fails_at_once_names_the_line_and_commits_nothing(agent: Agent) -> None:
+def test_a_bad_file_is_parked_and_said_once_and_holds_nothing_back(agent: Agent) -> None:
     place = agent.place("bad")
     place.land("a.ndjson", records(1))
     bad = place.land("b.ndjson", b'{"k": 2}\noops\n')
     run = agent.trigger(place)
     assert agent.wait(run) == "failed"
-    (task,) = agent.tasks(run, "take_in")
-    assert (task["state"], task["try_number"]) == ("failed", 1), "trying again cannot help"
-    path = f"dags/{DAG}/dagRuns/{run}/taskInstances/take_in/logs/1"
-    trace = json.dumps(agent.services.api.get(path, map_index=0, full_content=True))
-    assert f"{bad}, line 2" in trace
+    assert [task["state"] for task in agent.tasks(run, "take_in")] == ["success"]
+    (report,) = agent.tasks(run, "report")
+    assert (report["state"], report["try_number"]) == ("failed", 1), "trying again cannot help"
+    said = agent.services.api.log(DAG, run, "report")
+    assert f"bad: parked {bad}: {bad}, line 2" in said
+    assert "bad: transaction 1, 1 record in 1 object" in said
+    assert place.keys == [1]
+
+    later = agent.run(place)
+    assert agent.result(later) == NOTHING | {"parked": 1}
+    assert f"(lake parked bad): {bad}" in agent.services.api.log(DAG, later, "report")
+
+    place.land("b.ndjson", records(2))
+    assert agent.result(agent.run(place)) == NOTHING | {"batches": 1, "records": 1, "objects": 1}
+    assert place.keys == [1, 2]
+
+
+@pytest.mark.parametrize("conf", [{"pols": ["mistyped"]}, {"pools": ["mistyped"], "dryrun": True}])
+def test_a_mistyped_parameter_is_refused_and_nothing_is_done(agent: Agent, conf: dict[str, Any]) -> None:
+    name = "mistyped_" + next(iter(set(conf) - {"pools"}))
+    place = agent.place(name)
+    place.land("a.ndjson", records(1))
+    conf = {key: [name] if isinstance(value, list) else value for key, value in conf.items()}
+    run = agent.services.api.trigger(DAG, conf=conf)
+    assert agent.wait(run) == "failed"
+    (find,) = agent.tasks(run, "find")
+    assert (find["state"], find["try_number"]) == ("failed", 1)
+    said = agent.services.api.log(DAG, run, "find")
+    assert "unknown parameter" in said
+    assert "did you mean" in said
+    assert "the task `find` failed, so nothing was done" in agent.services.api.log(DAG, run, "report")
     assert place.log == []
-    os.unlink(bad)
-    assert agent.result(agent.run(place))["records"] == 1
 
 
 def test_runs_share_a_spark_session_so_that_a_server_left_running_does_not_grow(agent: Agent) -> None:

@@ -43,7 +43,8 @@ def test_what_is_compacted_is_left_alone(lake: Command, pool: str) -> None:
     answer(lake, pool)
     again = answer(lake, pool)
     assert (again["transaction"], again["jobs"], again["depth_after"]) == (None, 0, 1)
-    assert "nothing to gain" in lake("compact", pool, "--strategy", "full").err
+    said = lake("compact", pool, "--strategy", "full").err
+    assert said == "p: nothing to compact (no objects overlap; the policy allows 8)\n"
     assert len(lake.history(pool)) == 11
 
 
@@ -53,16 +54,16 @@ def test_a_dry_run_prints_the_plan_and_changes_nothing(lake: Command, pool: str)
     (job,) = plan["jobs"]
     assert (len(job["inputs"]), job["depth"], job["outputs"]) == (10, 10, 1)
     said = lake("compact", pool, "--dry-run").err.splitlines()
-    assert said[0].startswith("p: depth 10, 1 after 1 job that would rewrite 1")
-    assert said[1].startswith("  10 references, ")
+    assert said[0].startswith("p: at most 10 objects overlap, 1 after 1 job: rewrite 1")
+    assert said[1].startswith("  merge 10 objects, ")
     assert len(lake.history(pool)) == 10
 
 
 def test_people_are_told_each_job_and_the_sum(lake: Command, pool: str) -> None:
     said = lake("compact", pool).err.splitlines()
-    assert said[0].startswith("  transaction 11: 10 references, ")
+    assert said[0].startswith("  transaction 11: merged 10 objects (")
     assert said[-1].startswith("p: ")
-    assert said[-1].endswith("; depth 10, now 1")
+    assert said[-1].endswith("; overlap 10 -> 1")
 
 
 def test_what_cannot_be_compacted_is_said(lake: Command, pool: str) -> None:

@@ -59,7 +59,9 @@ def test_a_dry_run_says_whether_a_checkpoint_is_due_and_writes_none(lake: Comman
     assert answer(lake, "checkpoint", pool, "--dry-run") == {"pool": "p", "due": None}
     assert "no checkpoint is due" in lake("checkpoint", pool, "--dry-run").err
     lake("set", pool, "checkpoint.entries=3")
-    assert answer(lake, "checkpoint", pool, "--dry-run")["due"] == "3 entries or more since the last"
+    assert (
+        answer(lake, "checkpoint", pool, "--dry-run")["due"] == "3 entries or more since the last checkpoint"
+    )
     assert marks(lake) == []
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
 
 from lake_core import naming
-from lake_core.errors import NotFound
+from lake_core.errors import Incomplete, InvalidInput, NotFound
 from lake_core.journal import Purged
 from lake_core.journal.marks import Mark
 from lake_core.lake import Lake
@@ -92,7 +93,7 @@ def test_a_pool_wants_a_checkpoint_after_so_many_transactions(lake: Lake, clock:
     commit(lake, 1, 2)
     assert due(lake, clock) == {}
     commit(lake, 3)
-    assert due(lake, clock) == {"p": "3 entries or more since the last"}
+    assert due(lake, clock) == {"p": "3 entries or more since the last checkpoint"}
     write_checkpoint(lake, "p", now=clock.now)
     assert due(lake, clock) == {}
     commit(lake, 4, 5, 6)
@@ -104,7 +105,8 @@ def test_a_pool_wants_a_checkpoint_when_its_tail_is_old(lake: Lake, clock: Clock
     clock.now += DAY - 1
     assert due(lake, clock) == {}
     clock.now += 1
-    assert due(lake, clock) == {POOLS: "entries of 86,400 s ago", "p": "entries of 86,400 s ago"}
+    old = "the oldest entry since the last checkpoint is 1 d old"
+    assert due(lake, clock) == {POOLS: old, "p": old}
 
 
 def test_the_list_of_pools_is_looked_after_too(lake: Lake, clock: Clock) -> None:
@@ -266,23 +268,52 @@ def test_keep_does_both(daily: Lake, clock: Clock) -> None:
 # ---------------------------------------------------------------- the agent's tasks
 
 
-def test_a_dry_run_prints_what_is_due_and_hands_over_nothing(
-    tmp_path: Any, capsys: pytest.CaptureFixture[str]
+def test_a_dry_run_logs_what_is_due_and_hands_over_nothing(
+    tmp_path: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO, "lake_core.maintenance")
     lake = Lake.create(str(tmp_path), author="test")
     lake.create_pool("p", key="k", settings={"checkpoint.entries": "1"})
     params: dict[str, Any] = {"lake": lake.store.uri, "pools": []}
     assert find(params) == []
-    assert "no journal wants a checkpoint" in capsys.readouterr().out
+    assert caplog.messages == ["no checkpoint is due"]
     commit(lake, 1)
     assert find(params) == ["p"]
+    caplog.clear()
     assert find(params | {"dry_run": True}) == []
-    assert "p: 1 entries or more since the last\ndry run" in capsys.readouterr().out
+    assert caplog.messages == [
+        "p: 1 entry or more since the last checkpoint",
+        "dry run: nothing is written",
+    ]
+    with pytest.raises(InvalidInput, match="unknown parameter 'wait'"):
+        find(params | {"wait": True})
+    with pytest.raises(NotFound, match="did you mean 'p'"):
+        find(params | {"pools": ["P"]})
 
 
-def test_a_report_sums_the_journals(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_sums_the_journals(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     one = {"pool": "p", "checkpoint": 1200, "written": True, "fence": 3, "entries": 2000, "checkpoints": 1}
-    assert report([one, one | {"written": False}]) == {"journals": 2, "entries": 4000}
-    said = capsys.readouterr().out
-    assert "p: checkpoint 1,200; purged 2,000 entries, 1 checkpoint\n" in said
-    assert "checkpoint 1,200 (there already)" in said
+    assert report(
+        ["p", "q"], [one, one | {"pool": "q", "written": False, "entries": 0, "checkpoints": 0}]
+    ) == {
+        "journals": 2,
+        "entries": 2000,
+    }
+    assert caplog.messages == [
+        "p: wrote the checkpoint of transaction 1,200; purged 2,000 entries and 1 checkpoint",
+        "q: there was a checkpoint already, the one of transaction 1,200; nothing to purge",
+        "2 journals: purged 2,000 entries",
+    ]
+
+
+def test_a_report_names_the_journals_that_failed(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    one = {"pool": "p", "checkpoint": 1, "written": True, "fence": 0, "entries": 0, "checkpoints": 0}
+    with pytest.raises(Incomplete, match=r"^1 failure: q: damaged\. What was written stays"):
+        report(["p", "q"], [one, {"pool": "q", "failed": "damaged", "kind": "Corrupt"}])
+    assert caplog.messages[0] == "p: wrote the checkpoint of transaction 1; nothing to purge"
+    with pytest.raises(Incomplete, match="q: the task `keep` failed"):
+        report(["q"], [])
+    with pytest.raises(Incomplete, match="the task `find` failed"):
+        report(None, [])

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lake_core.errors import InvalidInput, NotFound
+from lake_core import naming
+from lake_core.errors import Incomplete, InvalidInput, NotFound
 from lake_core.lake import Lake
-from lake_core.maintenance.ingest import find, find_batches, pools_that_ingest, report, waiting_files
+from lake_core.maintenance import parking
+from lake_core.maintenance.ingest import (
+    find,
+    find_batches,
+    pools_that_ingest,
+    report,
+    report_intervals,
+    waiting_files,
+)
 from lake_core.pool import Pool
 from lake_core.records import Consume, Source
 from lake_core.records.landed import LandedFile
@@ -99,40 +109,182 @@ def test_batches_follow_the_policy_of_the_pool(lake: Lake, pool: Pool, landing: 
 
 
 def test_a_run_hands_over_plain_values_and_a_dry_run_nothing(
-    lake: Lake, pool: Pool, landing: Path, capsys: pytest.CaptureFixture[str]
+    lake: Lake, pool: Pool, landing: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     a = land(landing, "a.ndjson", age=60)
     params: dict[str, Any] = {"lake": lake.store.uri, "pools": ["p"], "wait": False}
     (found,) = find(params)
     assert list(found["files"]) == [{"uri": a.uri, "size": a.size, "etag": a.etag, "modified": a.modified}]
     assert (found["lake"], found["pool"], found["branch"]) == (lake.store.uri, "p", "main")
-    capsys.readouterr()
+    assert found["title"] == "p: 1 file"
+    caplog.clear()
     assert find(params | {"dry_run": True}) == []
-    said = capsys.readouterr().out
-    assert found["token"] in said
-    assert "dry run" in said
+    assert f"p: 1 file, 9 B, token {found['token']}" in caplog.messages
+    assert caplog.messages[-1] == "dry run: nothing is ingested"
 
 
-def test_a_report_sums_the_batches(capsys: pytest.CaptureFixture[str]) -> None:
-    one = {
-        "pool": "p",
-        "transaction": 3,
-        "records": 1000,
-        "objects": 2,
-        "nokey": 1,
-        "rejected": 0,
-        "repeated": False,
-    }
-    nothing = one | {"transaction": None, "records": 0, "objects": 0, "nokey": 0}
-    totals = report([one, one | {"repeated": True}, nothing])
-    assert totals == {"batches": 3, "records": 2000, "objects": 4, "nokey": 2, "rejected": 0}
-    assert capsys.readouterr().out.splitlines() == [
-        "p: transaction 3, 1,000 records in 2 objects, 1 without the key, 0 rejected",
-        "p: transaction 3, 1,000 records in 2 objects, 1 without the key, 0 rejected (had been committed before)",
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"pols": ["p"]}, "unknown parameter 'pols': did you mean 'pools'?"),
+        ({"dryrun": True}, "unknown parameter 'dryrun': did you mean 'dry_run'?"),
+        ({"branch": "main"}, "The parameters are lake, pools, dry_run, wait; nothing was done"),
+        ({"pools": "p"}, r"parameter 'pools' must be a list of texts \(got 'p'\)"),
+        ({"dry_run": "yes"}, "parameter 'dry_run' must be true or false"),
+        ({"lake": ""}, "no lake: set LAKE for Airflow, or the parameter `lake`"),
+    ],
+)
+def test_a_run_with_a_parameter_that_cannot_be_is_refused(
+    lake: Lake, pool: Pool, landing: Path, params: dict[str, Any], says: str
+) -> None:
+    land(landing, "a.ndjson", age=60)
+    with pytest.raises(InvalidInput, match=says):
+        find({"lake": lake.store.uri} | params)
+
+
+# ---------------------------------------------------------------- parked files
+
+
+def test_a_parked_file_waits_no_longer_until_it_changes(lake: Lake, pool: Pool, landing: Path) -> None:
+    a, b = land(landing, "a.ndjson", "bad\n"), land(landing, "b.ndjson")
+    parking.park(pool, a, why="line 1: not JSON", now=NOW)
+    assert waiting_files(lake, "p") == [b]
+    (parked,) = parking.parked_files(pool)
+    assert (parked.file, parked.size, parked.etag, parked.why, parked.time) == (
+        a.uri, a.size, a.etag, "line 1: not JSON", NOW,
+    )  # fmt: skip
+    changed = land(landing, "a.ndjson", '{"k": 7}\n')
+    assert waiting_files(lake, "p") == [changed, b]
+    touched = land(landing, "a.ndjson", "bad\n", age=-5)
+    assert waiting_files(lake, "p") == [touched, b], "of the same size, but written anew"
+
+
+def test_a_parked_file_is_tried_again_where_a_setting_that_reads_it_changes(
+    lake: Lake, pool: Pool, landing: Path
+) -> None:
+    a = land(landing, "a.ndjson", "bad\n")
+    parking.park(pool, a, why="bad", now=NOW)
+    lake.catalog.configure("p", {"compact.depth": "4", "description": "x", "ingest.batch_files": "9"})
+    assert waiting_files(lake, "p") == []
+    lake.catalog.configure("p", {"bad_records": "quarantine"})
+    assert waiting_files(lake, "p") == [a]
+
+
+def test_a_released_file_waits_again(lake: Lake, pool: Pool, landing: Path) -> None:
+    a = land(landing, "a.ndjson")
+    parking.park(pool, a, why="bad", now=NOW)
+    parking.release(pool, parking.parked_files(pool))
+    assert (waiting_files(lake, "p"), parking.parked_files(pool)) == ([a], [])
+
+
+def test_a_note_that_is_damaged_costs_a_try_and_nothing_else(lake: Lake, pool: Pool, landing: Path) -> None:
+    a = land(landing, "a.ndjson")
+    parking.park(pool, a, why="bad", now=NOW)
+    (note,) = [o.name for o in lake.store.list(naming.parked_folder(pool.config.id))]
+    lake.store.put(note, b"{half")
+    assert waiting_files(lake, "p") == [a]
+
+
+def test_the_note_of_a_file_that_is_gone_or_has_changed_is_forgotten_by_a_run(
+    lake: Lake, pool: Pool, landing: Path
+) -> None:
+    gone, changed, same = (land(landing, f"{n}.ndjson") for n in "abc")
+    for file in (gone, changed, same):
+        parking.park(pool, file, why="bad", now=NOW)
+    Path(gone.uri).unlink()
+    land(landing, "b.ndjson", '{"k": 22}\n', age=60)
+    find({"lake": lake.store.uri, "wait": False, "dry_run": True})
+    assert len(parking.parked_files(pool)) == 3
+    assert [f["uri"] for f in find({"lake": lake.store.uri, "wait": False})[0]["files"]] == [changed.uri]
+    assert [parked.file for parked in parking.parked_files(pool)] == [same.uri]
+
+
+def test_a_pool_whose_landing_place_is_gone_does_not_hold_back_the_others(
+    lake: Lake, pool: Pool, landing: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    lake.create_pool("gone", key="k", settings={"ingest.source": str(landing / "nowhere")})
+    land(landing, "a.ndjson", age=60)
+    found = find({"lake": lake.store.uri, "wait": False})
+    assert [work["pool"] for work in found] == ["p"]
+    assert any("nowhere" in m and m.startswith("gone: ") for m in caplog.messages)
+    done = [DONE | {"token": found[0]["token"]}]
+    with pytest.raises(Incomplete, match=r"^1 failure: gone: .*nowhere.*All else was ingested"):
+        report({"lake": lake.store.uri}, found, done)
+
+
+# ---------------------------------------------------------------- reports
+
+DONE: dict[str, Any] = {
+    "pool": "p",
+    "token": "t",
+    "transaction": 3,
+    "records": 1000,
+    "objects": 2,
+    "nokey": 1,
+    "rejected": 0,
+    "repeated": False,
+    "parked": [],
+}
+FOUND = [{"pool": "p", "token": token} for token in ("t", "u", "v")]
+
+
+def test_a_report_sums_the_batches(lake: Lake, pool: Pool, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    params = {"lake": lake.store.uri, "wait": True}
+    nothing = {"token": "v", "transaction": None, "records": 0, "objects": 0, "nokey": 0}
+    totals = report(params, FOUND, [DONE, DONE | {"token": "u", "repeated": True}, DONE | nothing])
+    assert totals == {
+        "batches": 3, "records": 2000, "objects": 4, "nokey": 2, "rejected": 0, "parked": 0,
+    }  # fmt: skip
+    assert caplog.messages == [
+        "p: transaction 3, 1,000 records in 2 objects, 1 without the key",
+        "p: transaction 3, 1,000 records in 2 objects, 1 without the key (had been committed before)",
         "p: nothing to commit",
-        "2,000 records in 4 objects of 3 batches, 2 without the key, 0 rejected",
+        "3 batches: 2,000 records in 4 objects, 2 without the key",
     ]
-    assert report([])["batches"] == 0
+    caplog.clear()
+    assert report(params, [], [])["batches"] == 0
+    assert caplog.messages == ["no new files"]
+
+
+def test_a_report_says_what_was_done_also_where_a_batch_failed(
+    lake: Lake, pool: Pool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    with pytest.raises(
+        Incomplete, match=r"^2 failures: p: take_in\[1\] failed; its log says why; p: take_in\[2\]"
+    ):
+        report({"lake": lake.store.uri}, FOUND, [DONE])
+    assert caplog.messages[0].startswith("p: transaction 3, 1,000 records")
+    with pytest.raises(Incomplete, match="the task `find` failed"):
+        report({"lake": lake.store.uri}, None, [])
+
+
+def test_the_run_that_parks_a_file_fails_and_later_runs_mention_it(
+    lake: Lake, pool: Pool, landing: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    a = land(landing, "a.ndjson", "bad\n")
+    parking.park(pool, a, why="line 1: not JSON", now=NOW)
+    parked = DONE | {"parked": [[a.uri, "line 1: not JSON"]]}
+    params = {"lake": lake.store.uri}
+    with pytest.raises(Incomplete, match=rf"^1 failure: p: parked {a.uri}: line 1: not JSON\. All else"):
+        report(params, FOUND[:1], [parked])
+    caplog.clear()
+    assert find(params) == []
+    assert report(params, [], [])["parked"] == 1
+    mention = f"p: 1 file is parked until it changes or is released (lake parked p): {a.uri}"
+    assert caplog.messages == [mention, mention]
+
+
+def test_an_interval_without_files_changes_nothing_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    empty = DONE | {"transaction": None, "records": 0, "objects": 0, "nokey": 0, "begin": "2026-11-21"}
+    report_intervals([{"pool": "p"}], [empty])
+    assert caplog.messages[0] == "p: no files for 2026-11-21: nothing changed"
+    with pytest.raises(Incomplete, match=r"q: replace\[1\] failed.*What failed changed nothing"):
+        report_intervals([{"pool": "p"}, {"pool": "q"}], [empty])
 
 
 def test_a_source_is_what_a_transaction_remembers(pool: Pool, landing: Path) -> None:

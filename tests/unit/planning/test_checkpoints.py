@@ -19,11 +19,16 @@ def test_a_young_and_short_tail_wants_nothing() -> None:
 
 
 def test_a_long_tail_wants_a_checkpoint_however_young() -> None:
-    assert why_due(Since(NOW, is_full=True), POLICY, now=NOW) == "500 entries or more since the last"
+    assert (
+        why_due(Since(NOW, is_full=True), POLICY, now=NOW) == "500 entries or more since the last checkpoint"
+    )
 
 
 def test_an_old_tail_wants_a_checkpoint_however_short() -> None:
-    assert why_due(Since(NOW - 86_400, is_full=False), POLICY, now=NOW) == "entries of 86,400 s ago"
+    assert (
+        why_due(Since(NOW - 86_400, is_full=False), POLICY, now=NOW)
+        == "the oldest entry since the last checkpoint is 1 d old"
+    )
 
 
 @pytest.mark.parametrize("moment", range(12))

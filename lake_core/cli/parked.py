@@ -1,0 +1,54 @@
+"""lake parked: the landed files that the ingest agent passes over, and releasing them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from argparse import Namespace
+
+from lake_core.cli.output import print_json, print_table, say
+from lake_core.errors import InvalidInput, NotFound
+from lake_core.lake import Lake
+from lake_core.maintenance.parking import Parked, parked_files, release
+from lake_core.wording import counted, did_you_mean, human_size
+
+
+def parked(args: Namespace) -> None:
+    """List the parked files of a pool, or release some."""
+    pool = Lake.open(args.lake).pool(args.pool)
+    held = parked_files(pool, branch=args.branch)
+    if not args.release and not args.release_all:
+        _print(args.pool, held, as_json=args.json)
+        return
+    if args.release and args.release_all:
+        raise InvalidInput("parked: give either --release FILE, or --release-all")
+    by_name = {one.file: one for one in held}
+    for name in args.release:
+        if name not in by_name:
+            raise NotFound(f"{args.pool}: no file {name!r} is parked; {did_you_mean(name, by_name)}")
+    chosen = held if args.release_all else [by_name[name] for name in dict.fromkeys(args.release)]
+    release(pool, chosen)
+    if args.json:
+        print_json({"pool": args.pool, "released": [one.file for one in chosen]})
+    else:
+        say(
+            f"{args.pool}: released {counted(len(chosen), 'file')}; the ingest agent tries again at its next run"
+        )
+
+
+def _print(pool: str, held: list[Parked], *, as_json: bool) -> None:
+    if as_json:
+        for one in held:
+            print_json({"file": one.file, "size": one.size, "time": _time(one), "why": one.why})
+        return
+    print_table(
+        [
+            {"file": one.file, "size": human_size(one.size), "time": _time(one), "why": one.why}
+            for one in held
+        ],
+        empty=f"{pool}: no file is parked",
+        right=("size",),
+    )
+
+
+def _time(one: Parked) -> str:
+    return dt.datetime.fromtimestamp(one.time, dt.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

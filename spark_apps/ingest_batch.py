@@ -1,0 +1,208 @@
+"""One batch of the ingest agent on Spark: good files are committed, bad ones are parked.
+
+First all files together, as `spark_apps.ingest` does it.  If one is refused, every file is built on its own: one
+more pass tells the bad files from the good ones, and the good ones are one transaction.  If even that is refused
+(two files disagree about the key), the files are committed one after another.
+
+Killed at any point and run again, every file is ingested once: a batch is committed under a token made of its
+files, and a transaction records the files that it took.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from lake_core.errors import Conflict, InvalidInput, NotFound
+from lake_core.ingest.sources import find_files
+from lake_core.lake import Lake
+from lake_core.maintenance import parking
+from lake_core.objects.write import WrittenObject
+from lake_core.outcomes import Job, LoadResult
+from lake_core.planning.batches import Batch
+from lake_core.planning.units import Part, Unit
+from lake_core.pool import Pool
+from lake_core.records import AddObject
+from lake_core.records.landed import LandedFile
+from lake_core.wording import counted
+from spark_apps.ingest import Work, build_unit, check_unchanged, ingest, work_of
+from spark_apps.session import spark_session
+from spark_apps.spread import Pair, gather
+
+log = logging.getLogger(__name__)
+
+Refused = tuple[LandedFile, str]
+"""A file that cannot be loaded, and why."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What became of a batch."""
+
+    result: LoadResult
+    refused: tuple[Refused, ...] = ()
+
+
+def take_in_batch(batch: dict[str, Any]) -> dict[str, Any]:
+    """The agent's mapped task: one batch as `maintenance.ingest.find` gave it, committed exactly once.
+
+    Files that are refused are parked.  Files that changed, vanished or were ingested by somebody else meanwhile
+    wait for the next run; the others are ingested all the same.
+    """
+    lake = Lake.open(batch["lake"])
+    pool = lake.pool(batch["pool"])
+    branch = batch["branch"]
+    files = msgspec.convert(batch["files"], list[LandedFile])
+    first = pool.branch(branch).job(token=batch["token"])
+    if isinstance(first, LoadResult):  # committed before: Spark is not worth starting
+        taken = Taken(first)
+    else:
+        with spark_session(f"lake ingest {pool.name}") as spark:
+            taken = take_in_what_waits(spark, lake, pool, files, branch=branch)
+    for file, why in taken.refused:
+        parking.park(pool, file, why=why, now=pool.context.now(), branch=branch)
+    done = {"pool": pool.name, "token": batch["token"]} | vars(taken.result)
+    return done | {"parked": [[file.uri, why] for file, why in taken.refused]}
+
+
+def take_in_what_waits(spark: Any, lake: Lake, pool: Pool, files: list[LandedFile], *, branch: str) -> Taken:
+    """`take_in`, where files may have changed since they were found: then without those."""
+    try:
+        return take_in(spark, lake, pool.name, files, branch=branch)
+    except (Conflict, NotFound) as error:
+        waiting = [file for file in files if _waits(pool, branch, file)]
+        if len(waiting) == len(files):
+            raise
+        log.warning(
+            "%s: %s; %s for the next run",
+            pool.name,
+            error,
+            counted(len(files) - len(waiting), "file waits", "files wait"),
+        )
+    return take_in(spark, lake, pool.name, waiting, branch=branch) if waiting else Taken(LoadResult(None))
+
+
+def _waits(pool: Pool, branch: str, file: LandedFile) -> bool:
+    """Whether the file is there as it was, and nobody has ingested it."""
+    if pool.at(branch).state.sources.get((branch, file.uri)) == file.source:
+        return False
+    try:
+        return [found.source for found in find_files([file.uri])] == [file.source]
+    except NotFound:
+        return False
+
+
+def take_in(spark: Any, lake: Lake, pool: str, files: list[LandedFile], *, branch: str) -> Taken:
+    """Commit what can be loaded of a batch.  Raises what `ingest` raises, InvalidInput excepted."""
+    try:
+        return Taken(_ingest(spark, lake, pool, files, branch=branch))
+    except InvalidInput as error:
+        if len(files) == 1:
+            return Taken(LoadResult(None), ((files[0], str(error)),))
+        log.warning("%s: %s; building each of %s on its own", pool, error, counted(len(files), "file"))
+    job, built, refused = _build_apart(spark, lake, pool, files, branch=branch)
+    good = [file for file in files if file.uri in built]
+    try:
+        result = _commit(lake, pool, job, good, built, branch=branch) if good else LoadResult(None)
+        return Taken(result, tuple(refused))
+    except InvalidInput as error:
+        log.warning("%s: %s; committing %s one after another", pool, error, counted(len(good), "file"))
+    results = []
+    for file in good:
+        try:
+            results.append(_ingest(spark, lake, pool, [file], branch=branch))
+        except InvalidInput as error:
+            refused.append((file, str(error)))
+    return Taken(_summed(results), tuple(refused))
+
+
+def _ingest(spark: Any, lake: Lake, pool: str, files: list[LandedFile], *, branch: str) -> LoadResult:
+    return ingest(
+        spark,
+        lake,
+        pool=pool,
+        files=files,
+        branch=branch,
+        format=lake.pool(pool).settings["ingest.format"],
+        token=Batch(tuple(files)).token(branch),
+        message=f"ingest of {counted(len(files), 'file')}",
+    )
+
+
+def _commit(
+    lake: Lake,
+    pool: str,
+    job: Job,
+    files: list[LandedFile],
+    built: dict[str, list[WrittenObject]],
+    *,
+    branch: str,
+) -> LoadResult:
+    """The objects of all files as one transaction."""
+    target = lake.pool(pool).branch(branch)
+    token = Batch(tuple(files)).token(branch)
+    first = target.job(token=token)
+    if isinstance(first, LoadResult):  # a try before this one committed them, and died
+        return first
+    check_unchanged(files)
+    written = [one for file in files for one in built[file.uri]]
+    return target.commit(
+        replace(job, token=token, message=f"ingest of {counted(len(files), 'file')}"),
+        objects=[w.action for w in written],
+        schemas=list({w.action.schema: w.schema for w in written}.values()),
+        sources=[file.source for file in files],
+    )
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """What a task says of a file: an object that it wrote, or why the file is refused."""
+
+    file: int
+    action: AddObject | None = None
+    why: str = ""
+
+
+def _build_apart(
+    spark: Any, lake: Lake, pool: str, files: list[LandedFile], *, branch: str
+) -> tuple[Job, dict[str, list[WrittenObject]], list[Refused]]:
+    """The objects of each file that can be loaded, by its name; and the other files."""
+    target = lake.pool(pool).branch(branch)
+    job = target.job()
+    assert not isinstance(job, LoadResult)  # without a token there is no first outcome
+    units = [Unit(number, (Part(file.uri, file.size),)) for number, file in enumerate(files)]
+    work = work_of(lake, target, job, units, target.settings["ingest.format"])
+    built: dict[str, list[WrittenObject]] = {file.uri: [] for file in files}
+    refused = []
+    for said, schema in gather(spark, partial(_build_or_say, work), len(units)):
+        answer = msgspec.msgpack.decode(said, type=_Answer)
+        file = files[answer.file]
+        if answer.action is None:
+            del built[file.uri]
+            refused.append((file, answer.why))
+        else:
+            built[file.uri].append(WrittenObject((answer.action, pa.ipc.read_schema(pa.py_buffer(schema)))))
+    return job, built, refused
+
+
+def _build_or_say(work: Work, number: int) -> list[Pair]:
+    """In a worker: the objects of a file.  That it is refused is an answer, not an error that ends the others."""
+    try:
+        return [
+            (msgspec.msgpack.encode(_Answer(number, w.action)), w.schema.serialize().to_pybytes())
+            for w in build_unit(work, number)
+        ]
+    except InvalidInput as error:
+        return [(msgspec.msgpack.encode(_Answer(number, why=str(error))), b"")]
+
+
+def _summed(results: list[LoadResult]) -> LoadResult:
+    """One result of several transactions: the last one's number, and all that they brought."""
+    if not results:
+        return LoadResult(None)
+    summed = ("records", "objects", "size", "nokey", "rejected")
+    return replace(results[-1], **{name: sum(getattr(r, name) for r in results) for name in summed})
