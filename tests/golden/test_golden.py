@@ -31,6 +31,7 @@ from lake_core.journal import purge, write_state
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import Instant, decode_key, encode_key, encode_value
 from lake_core.lake import Lake
+from lake_core.maintenance.parking import Parked
 from lake_core.objects import metadata
 from lake_core.objects.metadata import ObjectMetadata, Origin
 from lake_core.objects.schema import schema_id
@@ -319,6 +320,22 @@ def test_a_request() -> None:
     codec = Codec(Request)
     assert codec.decode(golden("request.hex"), name="request") == REQUEST
     assert codec.encode(REQUEST).hex() == golden("request.hex").hex()
+
+
+def test_the_note_of_a_parked_file() -> None:
+    note = (FOLDER / "parked.json").read_bytes().rstrip(b"\n")
+    parked = Parked(
+        file="s3://landing/logs/a.ndjson.gz",
+        size=1234,
+        etag="9bb58f26192e4ba00f01e2e7b136bbd8",
+        branch="main",
+        why="s3://landing/logs/a.ndjson.gz, line 3: not JSON",
+        time=1_700_000_000.5,
+        settings="0" * 32,
+    )
+    assert msgspec.json.decode(note, type=Parked) == parked
+    assert msgspec.json.encode(parked) == note
+    assert naming.parked("p", "0" * 32) == f"p/parked/{'0' * 32}.json"
 
 
 def test_the_names_of_checkpoints_fences_and_requests() -> None:
