@@ -76,6 +76,14 @@ class Part:
     tables: Iterable[pa.Table]
 
 
+def complete(table: pa.Table, part: Part) -> pa.Table:
+    """Rows of a part with the three columns that are the same in all of them."""
+    for name in ("sub", "branch", "section"):
+        constant = pa.repeat(pa.scalar(getattr(part, name)), table.num_rows)
+        table = table.add_column(0, ROW.field(name), constant)
+    return table.select(ROW.names)
+
+
 _DECODER = msgspec.json.Decoder(CheckpointHead)
 
 

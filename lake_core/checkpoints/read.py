@@ -2,26 +2,41 @@
 
 A file is open as long as somebody uses it.  A few decoded groups are kept, since questions come in key order.
 Page checksums are verified, so that damage is seen and not folded.  A checkpoint that was purged meanwhile is a
-`CheckpointGone`: load the journal again.  Damage that is found only when a row group is read, long after the
-state was loaded, is a `CheckpointDamaged`, and `on_damage` hears of it: the journal passes that checkpoint over
-from then on.
+`CheckpointGone`: load the journal again.
+
+Damage may be found only when a row group is read, long after the state was loaded, in the middle of a query.  Then
+`on_damage` hears of it, so that the journal passes that checkpoint over from then on, and `rebuild` gives the same
+state once more, from an older checkpoint and entries: who reads notices nothing but the time.  Only where that is
+impossible is it a `CheckpointDamaged`.
 """
 
 from __future__ import annotations
 
+import errno
+import logging
 import threading
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lake_core.checkpoints.layout import ROW, CheckpointHead, Column, Group, decode_head
-from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, Unavailable
+from lake_core.checkpoints.layout import ROW, CheckpointHead, Column, Group, Part, complete, decode_head
+from lake_core.errors import (
+    CheckpointDamaged,
+    CheckpointGone,
+    Conflict,
+    Corrupt,
+    LakeError,
+    NotFound,
+    Unavailable,
+)
 from lake_core.keys import KeyRange
 from lake_core.store import Store
+
+log = logging.getLogger(__name__)
 
 _KEPT_GROUPS = 4
 _EMPTY = pa.Table.from_batches([], schema=ROW)
@@ -40,15 +55,20 @@ class CheckpointFile:
         self._on_damage = on_damage
         self._lock = threading.Lock()
         self._decoded: OrderedDict[int, pa.Table] = OrderedDict()
+        self._rebuilt: dict[tuple[str, str, str], pa.Table] | None = None
+        self.rebuild: Callable[[], Iterable[Part]] | None = None
+        """The rows of the same state from elsewhere, in the same order; asked for once damage is found."""
         self.groups_read = 0
         try:
             self._file = pq.ParquetFile(store.open_input(name), page_checksum_verification=True)
         except FileNotFoundError as error:
             raise CheckpointGone(f"{store.uri}/{name}: this checkpoint is gone; load again") from error
-        except (pa.ArrowException, ValueError) as error:
+        except LakeError:
+            raise
+        except Exception as error:  # Arrow raises what the bytes lead it to
+            if _is_of_the_store(error):
+                raise Unavailable(f"{name}: {error}") from error
             raise Corrupt(f"{store.uri}/{name}: not a readable checkpoint: {error}") from error
-        except OSError as error:
-            raise _unreadable(name, error) from error
         metadata = self._file.metadata
         self.head: CheckpointHead = decode_head(metadata.metadata or {}, name=name)
         if not self._file.schema_arrow.equals(ROW) or metadata.num_row_groups != len(self.head.groups):
@@ -104,31 +124,83 @@ class CheckpointFile:
             if number in self._decoded:
                 self._decoded.move_to_end(number)
                 return self._decoded[number]
-            self.groups_read += 1
+            if (
+                self._rebuilt is not None
+            ):  # also groups that are sound: the order of equal keys is one file's own
+                return _rows_of(number, self.head.groups, self._rebuilt)
             try:
-                table = self._file.read_row_group(number)
-            except FileNotFoundError as error:
-                raise CheckpointGone(
-                    f"{self.name}: this checkpoint was purged meanwhile; load again"
-                ) from error
-            except (OSError, pa.ArrowException, ValueError) as error:
-                if isinstance(error, OSError) and error.errno is not None:
-                    raise Unavailable(f"{self.name}: {error}") from error
-                raise self._damaged(number, str(error)) from error
-            if table.num_rows != self.head.groups[number].rows or table["key"].null_count:
-                raise self._damaged(number, "it does not have the rows that the footer lists")
+                table = self._decode(number)
+            except CheckpointDamaged as damage:
+                self._on_damage(self.name)
+                return self._from_elsewhere(number, damage)
             if keep:
                 self._decoded[number] = table
                 if len(self._decoded) > _KEPT_GROUPS:
                     self._decoded.popitem(last=False)
             return table
 
+    def _decode(self, number: int) -> pa.Table:
+        self.groups_read += 1
+        try:
+            table = self._file.read_row_group(number)
+        except FileNotFoundError as error:
+            raise CheckpointGone(f"{self.name}: this checkpoint was purged meanwhile; load again") from error
+        except LakeError:
+            raise
+        except Exception as error:  # Arrow raises what the bytes lead it to
+            if _is_of_the_store(error):
+                raise Unavailable(f"{self.name}: {error}") from error
+            raise self._damaged(number, str(error)) from error
+        if table.num_rows != self.head.groups[number].rows or table["key"].null_count:
+            raise self._damaged(number, "it does not have the rows that the footer lists")
+        return table
+
+    def _from_elsewhere(self, number: int, damage: CheckpointDamaged) -> pa.Table:
+        """The rows of a damaged group.  Raises the damage where they cannot be had, Unavailable."""
+        if self.rebuild is None:
+            raise damage
+        log.warning("%s; older checkpoints and entries are read instead", str(damage).partition(";")[0])
+        try:
+            rebuilt = {
+                (part.section, part.branch, part.sub): pa.concat_tables(
+                    [_EMPTY, *(complete(table, part) for table in part.tables)]
+                )
+                for part in self.rebuild()
+            }
+            rows = _rows_of(number, self.head.groups, rebuilt)
+        except (Corrupt, Conflict, NotFound) as error:
+            raise damage from error
+        self._rebuilt = rebuilt
+        return rows
+
     def _damaged(self, number: int, reason: str) -> CheckpointDamaged:
-        self._on_damage(self.name)
         return CheckpointDamaged(
             f"{self.name}: row group {number} of this checkpoint is damaged: {' '.join(reason.split())}; "
             "load again: it is passed over where older checkpoints or entries are left"
         )
+
+
+def _rows_of(number: int, groups: tuple[Group, ...], parts: dict[tuple[str, str, str], pa.Table]) -> pa.Table:
+    """The rows that a group holds, from the whole part.
+
+    By place, which is the same wherever the state comes from; but where a key comes once, by key: the part may hold
+    tokens that the checkpoint has forgotten.  Raises Corrupt where the part does not have the rows.
+    """
+    group = groups[number]
+    of_part = [g for g in groups if (g.section, g.branch, g.sub) == (group.section, group.branch, group.sub)]
+    part = parts.get((group.section, group.branch, group.sub), _EMPTY)
+    if group.section == "reference":
+        at = next(n for n, g in enumerate(of_part) if g is group)
+        begin, rows = sum(g.rows for g in of_part[:at]), group.rows
+        is_whole = part.num_rows == sum(g.rows for g in of_part)
+    else:
+        keys = Column(part, "key")
+        begin = bisect_left(keys, group.first)
+        rows = bisect_right(keys, group.last, lo=begin) - begin
+        is_whole = rows >= group.rows
+    if not is_whole:
+        raise Corrupt(f"the {group.section}s of this state cannot be had from elsewhere")
+    return part.slice(begin, rows)
 
 
 def _runs(table: pa.Table, wanted: list[bool]) -> list[pa.Table]:
@@ -143,8 +215,7 @@ def _runs(table: pa.Table, wanted: list[bool]) -> list[pa.Table]:
     return runs
 
 
-def _unreadable(name: str, error: OSError) -> Corrupt | Unavailable:
-    """Parquet's own errors are OSErrors too: those without an errno tell of the content."""
-    if error.errno is None:
-        return Corrupt(f"{name}: not a readable checkpoint: {error}")
-    return Unavailable(f"{name}: {error}")
+def _is_of_the_store(error: Exception) -> bool:
+    """Parquet's own errors are OSErrors too: those without an errno tell of the content, and so does a position
+    that no file has."""
+    return isinstance(error, OSError) and error.errno not in (None, errno.EINVAL, errno.EOVERFLOW)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lake_core.checkpoints.layout import GROUP_ROWS, ROW, CheckpointHead, Group, Part, encode_head
+from lake_core.checkpoints.layout import GROUP_ROWS, ROW, CheckpointHead, Group, Part, complete, encode_head
 from lake_core.errors import Unavailable
 from lake_core.store import Store
 
@@ -40,7 +40,7 @@ def write_rows(file: BinaryIO, head: CheckpointHead, parts: Iterable[Part]) -> C
     ) as writer:
         for part in parts:
             for table in _grouped(part.tables):
-                writer.write_table(_complete(table, part), row_group_size=GROUP_ROWS)
+                writer.write_table(complete(table, part), row_group_size=GROUP_ROWS)
                 groups.append(_group(table, part))
         head = msgspec.structs.replace(head, groups=tuple(groups))
         writer.add_key_value_metadata(encode_head(head))
@@ -60,13 +60,6 @@ def _grouped(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
             held, count = [whole.slice(GROUP_ROWS)], count - GROUP_ROWS
     if count:
         yield pa.concat_tables(held)
-
-
-def _complete(table: pa.Table, part: Part) -> pa.Table:
-    for name in ("sub", "branch", "section"):
-        constant = pa.repeat(pa.scalar(getattr(part, name)), table.num_rows)
-        table = table.add_column(0, ROW.field(name), constant)
-    return table.select(ROW.names)
 
 
 def _group(table: pa.Table, part: Part) -> Group:

@@ -12,10 +12,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from lake_core import naming
-from lake_core.checkpoints import CheckpointFile
+from lake_core.checkpoints import CheckpointFile, Part
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, LakeError, NotFound, Unavailable
 from lake_core.journal import hints
 from lake_core.journal.head import RECENT, E, HasId, Head, S, StateFormat
@@ -83,8 +84,8 @@ class JournalReader(Generic[E, S]):
 
         One request where there is no news, on a store that lists from a name on.  Raises Corrupt, Unavailable.
         """
-        head = self._head
-        if head is None or (head.base is not None and head.base.name in self._damaged):
+        head = self._sound()
+        if head is None:
             head = self._start()
             hint = hints.read_head(self.store, self.name)
             return self._follow(head, window=max(1, min(LARGEST_WINDOW, hint - head.n + 1)))
@@ -97,7 +98,7 @@ class JournalReader(Generic[E, S]):
 
     def at(self, n: int) -> Head[S] | None:
         """The state after entry `n`, None where the journal is shorter.  Raises NotFound where it is purged."""
-        head = self._head
+        head = self._sound()
         if head is not None and head.n == n:
             return head
         for _ in range(RESTARTS):
@@ -160,7 +161,10 @@ class JournalReader(Generic[E, S]):
         return read_marks(self.store, self.name)
 
     def restore(self, mark: Mark) -> Head[S]:
-        """The state that a checkpoint holds.  Raises Corrupt, CheckpointGone, Unavailable."""
+        """The state that a checkpoint holds.  Raises Corrupt, CheckpointGone, Unavailable.
+
+        Damage that is found here is said; what is found later is mended from older checkpoints and entries.
+        """
         if self.format is None:
             raise Corrupt(f"{mark.name}: this journal has no checkpoints")
         file = CheckpointFile(self.store, mark.name, on_damage=self._damaged.add)
@@ -171,7 +175,21 @@ class JournalReader(Generic[E, S]):
             for table in file.scan(RECENT)
             for key, n in zip(table["key"], table["seq"], strict=True)
         ]
-        return Head(mark.n, self.format.restore(file), Recent.of(mark.n, ids), mark)
+        head = Head(mark.n, self.format.restore(file), Recent.of(mark.n, ids), mark)
+        file.rebuild = partial(self._parts_at, mark.n)
+        return head
+
+    def _parts_at(self, n: int) -> Iterable[Part]:
+        """The state after entry `n` as rows, without what is known to be damaged.  Raises as `at`."""
+        head = self.at(n)
+        if head is None or self.format is None:
+            raise Corrupt(f"{self.name}: the journal does not reach {n} any more")
+        return self.format.parts(head.state, now=0.0)
+
+    def _sound(self) -> Head[S] | None:
+        """The state in memory, unless it rests on a checkpoint that was found damaged."""
+        head = self._head
+        return None if head is None or (head.base and head.base.name in self._damaged) else head
 
     def _is_behind(self, head: Head[S]) -> bool:
         """After reading on from `head`: whether entries above it may have been purged on the way, or the

@@ -76,6 +76,10 @@ class ScriptedStore:
         """What happens at the next `times` requests of this kind for names that end so."""
         self._rules.append(_Rule(request, name, before, instead, answer, times))
 
+    def forget(self) -> None:
+        """No rule any more."""
+        self._rules.clear()
+
     def asked(self, request: str, name: str = "") -> int:
         """How often the request was made for names that end so."""
         return sum(1 for r, n in self.requests if r == request and n.endswith(name))

@@ -9,6 +9,7 @@ import pytest
 
 from lake_core.lake import Lake
 from spark_apps.checkpoint import keep_pools
+from tests.fakes.damage import turn_a_bit
 from tests.spark.conftest import Landing
 
 pytestmark = pytest.mark.spark
@@ -47,3 +48,15 @@ def test_one_that_fails_leaves_the_others_standing(spark: Any, landing: Landing)
     assert (bad["pool"], bad["kind"], "not a journal entry" in bad["failed"]) == ("bad", "Corrupt", True)
     assert (good["pool"], good["written"]) == ("good", True)
     assert landing.lake.pool("good").history.journal.marks().fence == 2
+
+
+def test_a_damaged_page_of_the_newest_checkpoint_changes_no_answer(spark: Any, landing: Landing) -> None:
+    grown(landing.lake, "p", 3)
+    keep_pools(spark, landing.lake, ["p"])
+    grown_by = landing.lake.pool("p").branch()
+    grown_by.append(pa.table({"k": [3]}))
+    keep_pools(spark, landing.lake, ["p"])
+    newest = landing.lake.pool("p").history.journal.marks().checkpoints[0]
+    turn_a_bit(landing.lake.store, newest.name)
+    read = spark.read.format("lake").option("lake", landing.uri).load("p")
+    assert [row.k for row in read.collect()] == [0, 1, 2, 3]

@@ -5,6 +5,7 @@ That it is the same state as the folded one, whatever happened to the pool, is t
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from unittest.mock import patch
 
@@ -13,15 +14,23 @@ import pytest
 from lake_core.checkpoints import CheckpointFile, read, write
 from lake_core.commits import History, PoolState, Snapshot
 from lake_core.commits.bases import CheckpointBase
-from lake_core.errors import CheckpointDamaged, CheckpointGone, Conflict, Corrupt, LakeError, NotFound
+from lake_core.errors import (
+    CheckpointDamaged,
+    CheckpointGone,
+    Conflict,
+    Corrupt,
+    NotFound,
+    Unavailable,
+)
 from lake_core.journal import Retry, purge, write_state
 from lake_core.journal.marks import Mark
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.records import Consume, RemoveReference, Source
 from lake_core.store import Store
+from tests.fakes.damage import turn_a_bit
 from tests.fakes.records import add, an_id, draft
-from tests.fakes.stores import InPlaceStore, ScriptedStore
+from tests.fakes.stores import ALWAYS, InPlaceStore, ScriptedStore, unavailable
 
 KEY = PoolKey.parse("k")
 FILE = Source("landing/a", 7, "etag")
@@ -61,6 +70,14 @@ def snapshot(state: PoolState) -> Snapshot:
 @pytest.fixture
 def store() -> ScriptedStore:
     return ScriptedStore(InPlaceStore())
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """Checkpoints that are passed over are expected here, and said."""
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture
@@ -239,20 +256,15 @@ def test_the_log_goes_back_to_the_fence(purged: History) -> None:
 # ---------------------------------------------------------------- a checkpoint that fails later
 
 
-def damaged_late(store: Store, mark: Mark) -> None:
-    """The checkpoint with damage that is seen only when its references are read."""
-    whole = store.get(mark.name) or b""
-    for at in range(4, len(whole)):
-        store.put(mark.name, whole[:at] + bytes((whole[at] ^ 0xFF,)) + whole[at + 1 :])
-        try:
-            state = restored(store, mark)
-        except LakeError:
-            continue
-        try:
-            snapshot(state).find()
-        except CheckpointDamaged:
-            return
-    raise AssertionError("no such place")
+def damaged_late(store: Store, mark: Mark, section: str = "reference") -> None:
+    """The checkpoint with damage that is seen only when a section is read."""
+    turn_a_bit(store, mark.name, section=section)
+    with pytest.raises(CheckpointDamaged):
+        CheckpointFile(store, mark.name).verify()
+
+
+def found(state: PoolState) -> list[str]:
+    return [r.object for r in snapshot(state).find()]
 
 
 def test_damage_that_is_found_late_does_not_stop_a_writer(store: ScriptedStore) -> None:
@@ -263,14 +275,89 @@ def test_damage_that_is_found_late_does_not_stop_a_writer(store: ScriptedStore) 
     assert [t.id for _, t in history(store).transactions()] == [an_id(2), an_id(1)]
 
 
-def test_a_reader_that_found_damage_loads_again_without_it(store: ScriptedStore) -> None:
-    history(store).commit(draft(1, add(1)))
-    mark = checkpoint(store)
+@pytest.mark.usefixtures("small_groups")
+@pytest.mark.parametrize("purged", [False, True], ids=["entries alone", "an older checkpoint and entries"])
+def test_a_reader_that_finds_damage_late_reads_the_same_state_from_elsewhere(
+    store: ScriptedStore, purged: bool
+) -> None:
+    for n in range(1, 6):
+        history(store).commit(draft(n, add(n, low=n % 2)))
+    if purged:
+        checkpoint(store, id=1)
+        purge(history(store).journal, until=5)
+    for n in range(6, 9):
+        history(store).commit(draft(n, add(n, low=n % 2)))
+    expected = found(history(store).load().state)
+    mark = checkpoint(store, id=2)
     damaged_late(store, mark)
     reader = history(store)
+    state = reader.load().state
+    assert file_of(state).name == mark.name
+    assert found(state) == expected
+    assert list(snapshot(state).find(KeyRange(b"", encode_value(1)))) != []
+    assert snapshot(state).holds(expected[0], encode_value(0))
+    assert found(history(store).load().state) == expected
+    newest = reader.load()
+    assert newest.base is None or newest.base.name != mark.name, "from now on it is passed over"
+
+
+@pytest.mark.usefixtures("small_groups")
+@pytest.mark.parametrize("section", ["token", "source"])
+def test_tokens_and_sources_are_known_although_their_pages_are_damaged(
+    store: ScriptedStore, section: str
+) -> None:
+    for n in range(1, 6):
+        file = Source(f"landing/{n}", n, "etag")
+        history(store, clock=1e9 * n).commit(draft(n, add(n), Consume((file,)), token=f"t{n}"))
+    damaged_late(store, checkpoint(store, now=3e9, token_keep=1e9), section)
+    state = history(store).load().state
+    kept = [n for n in range(1, 6) if f"t{n}" in state.tokens]
+    assert kept[-4:] == [2, 3, 4, 5]
+    assert [n for n in range(1, 6) if ("main", f"landing/{n}") in state.sources] == [1, 2, 3, 4, 5]
+    assert {uri for (_, uri), _ in state.sources.items()} == {f"landing/{n}" for n in range(1, 6)}
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_damage_that_nothing_can_mend_is_corrupt_and_named(store: ScriptedStore) -> None:
+    history(store).commit(draft(1, add(1)))
+    mark = checkpoint(store)
+    purge(history(store).journal, until=1)
+    damaged_late(store, mark)
+    state = history(store).load().state
     with pytest.raises(Corrupt, match=f"{mark.name}: row group .* is damaged"):
-        snapshot(reader.load().state).find()
-    assert [r.object for r in snapshot(reader.load().state).find()] == [an_id(1)]
+        snapshot(state).find()
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_store_that_does_not_answer_while_damage_is_mended_is_unavailable(store: ScriptedStore) -> None:
+    history(store).commit(draft(1, add(1)))
+    damaged_late(store, checkpoint(store))
+    state = history(store).load().state
+    store.on("get", ".txn", instead=unavailable, times=ALWAYS)
+    with pytest.raises(Unavailable):
+        snapshot(state).find()
+    store.forget()
+    assert found(state) == [an_id(1)]
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_every_turned_bit_is_passed_over_by_a_new_process(store: ScriptedStore) -> None:
+    """Wherever a checkpoint is damaged: all that can be asked is answered as the entries say."""
+    stride = 61  # a prime, to meet all kinds of bytes
+    for n in range(1, 5):
+        history(store).commit(draft(n, add(n), Consume((Source(f"f{n}", 1, ""),)), token=f"t{n}"))
+    mark = checkpoint(store)
+    whole = store.get(mark.name) or b""
+    healed = 0
+    for at in range(0, len(whole), stride):
+        store.put(mark.name, whole[:at] + bytes((whole[at] ^ 1 << at % 8,)) + whole[at + 1 :])
+        reader = history(store)
+        state = reader.load().state
+        assert found(state) == [an_id(n) for n in range(1, 5)], f"byte {at}"
+        assert [n for n in range(6) if f"t{n}" in state.tokens] == [1, 2, 3, 4], f"byte {at}"
+        assert [n for n in range(6) if ("main", f"f{n}") in state.sources] == [1, 2, 3, 4], f"byte {at}"
+        healed += bool(reader.journal._damaged)
+    assert healed > len(whole) / stride / 8
 
 
 @pytest.mark.usefixtures("small_groups")
