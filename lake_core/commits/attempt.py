@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from lake_core import naming
 from lake_core.combine import Rule
 from lake_core.commits.landing import Draft, Landed, land
-from lake_core.commits.requests import Requests
+from lake_core.commits.requests import Request, Requests
 from lake_core.commits.state import PoolState, Remembered, fold_transaction
 from lake_core.errors import CheckpointDamaged, CheckpointGone, LakeError, OutcomeUnknown, Unavailable
 from lake_core.journal import Head, Journal, Overtaken
@@ -86,9 +86,9 @@ class Attempt:
         asked = retry.clock()
         self.line = requests.line()
         answer = retry.clock() - asked
-        waiting = [info.name for info in self.line if not _is_done(info, head)]
-        self.met |= len(waiting) > 1
-        before = waiting.index(self.name) if self.name in waiting else 0
+        waiting = [r.id for r in self._read([i for i in self.line if not _is_done(i, head)], head)]
+        self.met |= bool(waiting)
+        before = sum(id < self.draft.id for id in waiting)
         for _ in range(min(before * PAUSES, MOST_PAUSES)):
             retry.rest(answer, before=before)
             entry = self._next(head)
@@ -136,7 +136,7 @@ class Attempt:
 
     def _requested(self, head: Head[PoolState], first: Transaction) -> list[Transaction]:
         """The transactions of others that fit behind ours."""
-        n, now = head.n + 1, self.now()
+        n = head.n + 1
         state = fold_transaction(head.state, n, 0, first)
         taken: dict[str, Transaction] = {}
         line = self.line if self.posted else self.requests.line()
@@ -144,13 +144,8 @@ class Attempt:
             for info in line:
                 if _is_done(info, head):
                     self.requests.withdraw(naming.request_id(info.name))
-        waiting = [info for info in line if info.name != self.name and not _is_done(info, head)]
-        for request in self.requests.read(waiting, at_once=self.journal.read_all):
-            if request.id == self.draft.id or request.id in taken or head.recent.find(request.id) is not None:
-                continue
-            if not request.may_be_committed_at(n, now=now):
-                self.requests.withdraw(request.id)  # nobody's concern any more
-                continue
+                    self.requests.overlook(info.name)
+        for request in self._read([info for info in line if not _is_done(info, head)], head):
             try:
                 if _is_taken(state, request.draft):
                     continue
@@ -158,9 +153,23 @@ class Attempt:
                 if isinstance(landing, Transaction):
                     state = fold_transaction(state, n, len(taken) + 1, landing)
                     taken[request.id] = landing
-            except LakeError:  # its writer will find out why when it proposes it itself
+            except (Unavailable, CheckpointGone, CheckpointDamaged):  # the state cannot be read now
                 continue
+            except LakeError:  # its writer will find out why when it proposes it itself
+                self.requests.overlook(naming.request(self.journal.name, request.id))
         return list(taken.values())
+
+    def _read(self, line: list[ObjectInfo], head: Head[PoolState]) -> list[Request]:
+        """The requests of others that may come next, as much as one entry can take."""
+        others = [info for info in line if info.name != self.name]
+        live = []
+        for request in self.requests.read(others, at_once=self.journal.read_all):
+            if request.may_be_committed_at(head.n + 1, now=self.now()):
+                live.append(request)
+            else:  # nobody's concern any more, whether it can be deleted or not
+                self.requests.withdraw(request.id)
+                self.requests.overlook(naming.request(self.journal.name, request.id))
+        return live
 
     def _searched(self, seen: int, head: Head[PoolState]) -> Landed | None:
         """Whether the draft was committed, from the entries themselves."""

@@ -12,13 +12,19 @@ requests are older, for a while.  Why each is committed once, whoever dies where
   not fear that somebody commits it yet; a combiner takes no draft of sources of which it knows another form.
 
 What nobody can commit any more is withdrawn by the combiner that sees it, or dead writers' requests would pile up.
+
+What cannot be read, or is no request, is nobody's company: an empty file of a full disk, another user's file that
+may be neither read nor deleted, anything that somebody put there.  Each process looks at it once, and from then on
+it is not in the line: nobody waits for it, reads it again or tries to delete it again.  To overlook a request does
+no harm, since its writer commits it too.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 
 import msgspec
 import pyarrow as pa
@@ -35,7 +41,10 @@ MOST = 256
 """How many requests one entry takes in."""
 
 MOST_BYTES = 4_000_000
-"""An entry stays below the size from which object stores write in parts, without a condition."""
+"""What the requests of one entry take, and so each of them: an entry is one small object."""
+
+LOOKED_AT = 1024
+"""How many objects of the line a writer looks at: what lies there for ever must not hide what waits behind it."""
 
 
 LONGEST_WAIT = 600 * 1_000_000
@@ -100,6 +109,8 @@ class Requests:
 
     store: Store
     journal: str
+    _known: dict[str, Request | None] = field(default_factory=dict)
+    """By name what was looked at: None is nobody's company."""
 
     def post(self, draft: Draft, *, seen: int, time: int) -> None:
         """Leave the draft for others to commit.  Whether it arrives is of no consequence."""
@@ -114,11 +125,19 @@ class Requests:
         with contextlib.suppress(Unavailable):
             self.store.delete(naming.request(self.journal, id))
 
+    def overlook(self, name: str) -> None:
+        """From now on it is not in the line."""
+        self._known[name] = None
+
     def line(self) -> list[ObjectInfo]:
-        """All requests, oldest first; nothing where the store does not say."""
-        with contextlib.suppress(Unavailable):  # others' requests are no reason to fail
-            return list(self.store.list(naming.requests(self.journal)))
-        return []
+        """All requests, oldest first, as far as they may be some; nothing where the store does not say."""
+        try:
+            listed = [info for info in self.store.list(naming.requests(self.journal)) if _may_be_one(info)]
+        except Unavailable:  # others' requests are no reason to fail
+            return []
+        for name in self._known.keys() - {info.name for info in listed}:
+            del self._known[name]
+        return [info for info in listed if self._known.get(info.name, ...) is not None]
 
     def read(
         self,
@@ -128,20 +147,49 @@ class Requests:
     ) -> list[Request]:
         """The first of the line, as much as one entry can take; `at_once` may read several at once.
 
-        Those that cannot be read are passed by.
+        Those that cannot be read are passed by, now and later.
         """
-        names: list[str] = []
+        taken: list[Request] = []
         size = 0
-        for info in line:
-            size += info.size
-            if len(names) >= MOST or size > MOST_BYTES:
-                break
-            names.append(info.name)
-        return [request for request in at_once(self._read, names) if request is not None]
+        for batch in _batches(itertools.islice(line, LOOKED_AT)):
+            unknown = [info.name for info in batch if info.name not in self._known]
+            for name, request in zip(unknown, at_once(self._read, unknown), strict=True):
+                self._known[name] = request
+            for info in batch:
+                request = self._known.get(info.name)
+                if request is None:
+                    continue
+                size += info.size
+                if len(taken) >= MOST or size > MOST_BYTES:
+                    return taken
+                taken.append(request)
+        return taken
 
     def _read(self, name: str) -> Request | None:
         """The request, None where its outcome was known in the meantime or it cannot be read."""
         with contextlib.suppress(Unavailable, Corrupt):
             data = self.store.get(name)
-            return None if data is None else _CODEC.decode(data, name=name)
+            request = None if data is None else _CODEC.decode(data, name=name)
+            if request is not None and request.id == naming.request_id(name) and request.draft:
+                return request
         return None
+
+
+def _may_be_one(info: ObjectInfo) -> bool:
+    """Whether name and size are those of a request."""
+    is_named = naming.is_request(info.name) and naming.is_id(naming.request_id(info.name))
+    return is_named and 0 < info.size <= MOST_BYTES
+
+
+def _batches(line: Iterable[ObjectInfo]) -> Iterator[list[ObjectInfo]]:
+    """As many at once as one entry can take."""
+    batch: list[ObjectInfo] = []
+    size = 0
+    for info in line:
+        if batch and (len(batch) >= MOST or size + info.size > MOST_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(info)
+        size += info.size
+    if batch:
+        yield batch

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -23,6 +27,7 @@ from lake_core.keys.encoding import encode_value
 from lake_core.records import Consume, Entry, RemoveReference, Source
 from lake_core.records.codec import Codec
 from lake_core.store import Created, Store
+from lake_core.store.local import LocalStore
 from tests.fakes.records import SCHEMA, add, an_id, draft, transaction
 from tests.fakes.stores import ALWAYS, ScriptedStore, lost, opened, unavailable
 
@@ -250,6 +255,101 @@ def test_requests_that_cannot_be_read_now_do_not_stop_the_winner(store: Scripted
     store.on("get", f"requests/{an_id(1)}.txn", instead=unavailable)
     assert crowded(store).commit(draft(10, add(10))).n == 2
     assert in_entry(store, 2) == [an_id(10)]
+
+
+# ---------------------------------------------------------------- what is nobody's company
+
+MANY = 200
+
+
+def unreadable(store: ScriptedStore, what: str) -> None:
+    """Objects older than every request, that can be neither read nor deleted."""
+    names = [naming.request(JOURNAL, an_id(n)) for n in range(MANY)]
+    old, never = (
+        CODEC.encode(request_of(draft(n, add(n), branch=branch), seen=0, time=time))
+        for n, branch, time in ((0, "main", NOW - 2 * LONGEST_WAIT), (0, "none", NOW))
+    )
+    for n, name in enumerate(names):
+        own_id = an_id(n).encode()
+        data = {
+            "empty": b"",
+            "noise": b"PAR1",
+            "another user's": b"x",
+            "of a writer that died long ago": old.replace(an_id(0).encode(), own_id),
+            "never to be met": never.replace(an_id(0).encode(), own_id),
+            "copies": CODEC.encode(request_of(draft(MANY, add(MANY)), seen=0, time=NOW)),
+            "huge": b"x" * (MOST_BYTES + 1 if n == 0 else 1),
+        }[what]
+        store.put(name, data)
+        store.on("delete", name, instead=unavailable, times=ALWAYS)
+        if what == "another user's":
+            store.on("get", name, instead=unavailable, times=ALWAYS)
+    store.requests.clear()
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "empty",
+        "noise",
+        "another user's",
+        "of a writer that died long ago",
+        "never to be met",
+        "copies",
+        "huge",
+    ],
+)
+def test_what_cannot_be_read_or_committed_is_looked_at_once_and_nobody_waits_for_it(
+    store: ScriptedStore, what: str
+) -> None:
+    unreadable(store, what)
+    ours, pauses = crowded(store), list[float]()
+    ours.journal.retry = replace(ours.journal.retry, sleep=pauses.append)
+    ours.commit(draft(1001, add(1001)))
+    first = len(pauses)
+    assert first == (MOST_PAUSES if what == "never to be met" else 0), (
+        "one that may be met is waited for once"
+    )
+    post(store, 1000)
+    for n in range(1002, 1002 + COMPANY):
+        ours.commit(draft(n, add(n)))
+    assert an_id(1000) in in_entry(store, 2), "what lies before it does not hide a request"
+    for n in range(MANY):
+        assert store.asked("get", f"requests/{an_id(n)}.txn") <= 1
+        assert store.asked("delete", f"requests/{an_id(n)}.txn") <= 1
+    assert len(pauses) == first + PAUSES, "for the one that waited"
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that every user of this machine reaches; pytest's own is for one."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="to be another user takes root")
+def test_requests_that_another_user_owns_stop_nobody(shared: Path) -> None:
+    """On a real folder: files that may be neither read nor deleted, in a folder where only their owner may."""
+    lake = shared
+    folder = lake / naming.requests(JOURNAL)
+    folder.mkdir(parents=True)
+    for path in (lake, lake / "P", lake / JOURNAL):
+        path.chmod(0o777)
+    folder.chmod(0o1777)
+    for n in range(20):
+        (folder / f"{an_id(n)}.txn").write_bytes(b"" if n % 2 else b"x" * 100)
+        (folder / f"{an_id(n)}.txn").chmod(0o600)
+    child = os.fork()
+    if not child:
+        status = 1
+        with contextlib.suppress(BaseException):
+            os.setuid(65534)
+            ours = crowded(LocalStore(lake))
+            landed = [ours.commit(draft(n, add(n))).n for n in range(101, 120)]
+            status = 0 if landed == list(range(1, 20)) else 2
+        os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(ids(LocalStore(lake))) == 19
 
 
 # ---------------------------------------------------------------- exactly once
