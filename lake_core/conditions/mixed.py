@@ -5,13 +5,14 @@ compaction unites objects, and a field that was a number here and a string there
 (`values.typed_json`), from which each value is read back with its class.  A value of another class than the
 condition's does not compare: null.
 
-The texts are sorted by what they are: integers, doubles, plain strings and booleans are compared by Arrow
+The texts are sorted by what they are: integers, doubles, plain strings, booleans and times are compared by Arrow
 kernels; each distinct text of the rest is read once, in Python.  Called by `evaluate`, which lends it the
 comparison of columns.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -22,12 +23,13 @@ from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import class_of, decode_value, encode_value
 from lake_core.records.conditions import OPS, Compare, In, IsNull, Path
 from lake_core.values.numbers import as_class
-from lake_core.values.typed_json import typed, value_of
+from lake_core.values.typed_json import TAG, typed, value_of
 
 _INTEGER = r"^-?[0-9]{1,18}$"
 _DOUBLE = r"^-?[0-9]+\.[0-9]+([eE][+-]?[0-9]+)?$"
 _STRING = r'^"[^\\]*"$'
 _TEXT = pa.field("", pa.float64())
+_US_UTC, _NS_UTC = pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC")
 
 OfColumn = Callable[[Compare | In, pa.Array], pa.Array]
 """True, false or null for each value of a column of a plain type."""
@@ -69,11 +71,28 @@ def _doubles(texts: pa.Array) -> pa.Array | None:
     return values if pc.all(pc.equal(again, texts)).as_py() else None
 
 
+def _tagged(name: str, *kinds: pa.DataType) -> Callable[[pa.Array], pa.Array | None]:
+    """Values of a class that a tag names, in the first of the types that holds them all; None if none does."""
+    start = len(f'{{"{TAG}{name}":"')
+
+    def values_of(texts: pa.Array) -> pa.Array | None:
+        inner = pc.utf8_slice_codeunits(texts, start, -2)
+        for kind in kinds:
+            with contextlib.suppress(pa.ArrowInvalid):
+                return inner.cast(kind)
+        return None
+
+    return values_of
+
+
 _PLAIN: tuple[tuple[str, Callable[[pa.Array], pa.Array | None]], ...] = (
     (_INTEGER, lambda texts: texts.cast(pa.int64())),
     (_DOUBLE, _doubles),
     (_STRING, lambda texts: pc.utf8_slice_codeunits(texts, 1, -1)),
     ("^(true|false)$", lambda texts: texts.cast(pa.bool_())),
+    (rf'^\{{"{TAG}timestamp":"[^"]*Z"\}}$', _tagged("timestamp", _US_UTC, _NS_UTC)),
+    (rf'^\{{"{TAG}timestamp":"[^"]*[0-9]"\}}$', _tagged("timestamp", pa.timestamp("us"), pa.timestamp("ns"))),
+    (rf'^\{{"{TAG}date":"[^"]*"\}}$', _tagged("date", pa.date32())),
 )
 
 

@@ -48,6 +48,12 @@ _MAP, _RECORD = f"{TAG}map", f"{TAG}record"
 _CLASSES = {
     f"{TAG}{name}": name for name in ("timestamp", "date", "time", "duration", "bytes", "decimal", "number")
 }
+_ALONE = (
+    (rf'^\{{"{TAG}(?:timestamp|date|time|duration|bytes|number)":"([^"\\]*)"\}}$', '"'),
+    (rf'^\{{"{TAG}decimal":"([^"\\]*)"\}}$', ""),
+)
+"""Texts that are one tagged value: the value's text, and with what it is quoted for people."""
+
 _NEEDS_ESCAPE = r'["\\\x00-\x1f\x7f]'
 _NULL = pa.scalar("null")
 
@@ -332,6 +338,14 @@ def to_typed(text: str) -> str:
 
 def _plain(text: pa.Array) -> pa.Array:
     special = pc.match_substring(text, _QUOTED_TAG)
+    if not pc.any(special).as_py():
+        return text
+    for pattern, quote in _ALONE:
+        scalar = pc.and_(special, pc.match_substring_regex(text, pattern))
+        if pc.any(scalar).as_py():
+            inner = pc.replace_substring_regex(text.filter(scalar), pattern, f"{quote}\\1{quote}")
+            text = pc.replace_with_mask(text, scalar.fill_null(False), inner)
+            special = pc.and_not(special, scalar)
     if not pc.any(special).as_py():
         return text
     plain = pa.array([to_shown(t) for t in text.filter(special).to_pylist()], pa.string())
