@@ -4,6 +4,7 @@ Three pools of one lake, one of each kind, take the same loads.  Records are del
 condition; loads and replaces land long after they began, so that others overtake them.  Compactions rewrite random
 subsets of references, at once or begun on one state and committed on a later one; deletes are applied and
 forgotten; lakes are opened anew, with and without checkpoints.
+The field `any` holds values of another type in each load, so it becomes JSON sooner or later.
 After every step each pool reads as the model says, whole, in a range, in some columns, now and at older revisions.
 
 `LAKE_MACHINE_SECONDS` makes it run that long, over and over with new seeds.
@@ -11,12 +12,14 @@ After every step each pool reads as the model says, whole, in a range, in some c
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from random import Random
 from typing import Any
 from unittest.mock import patch
@@ -30,11 +33,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from lake_core.commits import Reference
 from lake_core.compaction import Compaction, rewrite
 from lake_core.deletes import Erasure
-from lake_core.errors import Conflict
+from lake_core.errors import Conflict, InvalidInput
 from lake_core.ingest.block import Block
 from lake_core.journal import write_state
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.encoding import encode_key
+from lake_core.keys.encoding import Instant, encode_key, encode_value
 from lake_core.lake import Lake
 from lake_core.maintenance import tombstones
 from lake_core.naming import IdSource
@@ -45,6 +48,8 @@ from lake_core.scan.limits import LIMITS, Limits
 from lake_core.store import Store
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
+from lake_core.values.fit import array_of
+from lake_core.values.typed_json import typed, value_of
 
 Record = dict[str, Any]
 
@@ -61,8 +66,22 @@ SCHEMA = pa.schema(
         ("n", pa.int64()),
         ("one", pa.string()),
         ("end", pa.string()),
+        ("any", pa.null()),
     ]
 )
+"""The type of `any` is that of a load's values."""
+
+ANY: list[tuple[pa.DataType, list[Any]]] = [
+    (pa.int64(), [1, 2, 2**53 + 1, None]),
+    (pa.float64(), [1.0, math.nan, math.inf, 0.1]),
+    (pa.string(), ["a", "1", "NaN", "2026-01-01"]),
+    (
+        pa.timestamp("ns", "UTC"),
+        [Instant((0x09, 0, 1)), Instant((0x09, 1_770_000_000, 123_456_789)), None, None],
+    ),
+    (pa.decimal128(9, 2), [Decimal("1.10"), Decimal("0.10"), Decimal("-5"), None]),
+    (pa.list_(pa.string()), [["a"], [], ["1", "2"], None]),
+]
 WORDS = st.sampled_from([None, "", "a", "b\0", "\u00e9"])
 SMALL = st.one_of(st.none(), st.integers(-3, 3))
 RECORDS = st.fixed_dictionaries(
@@ -75,9 +94,59 @@ RECORDS = st.fixed_dictionaries(
         "n": st.just(1),
         "one": WORDS,
         "end": WORDS,
+        "any": st.integers(0, 3),
     }
 )
-LOADS = st.lists(RECORDS, min_size=1, max_size=6)
+
+
+def with_any(records: list[Record], kind: int) -> list[Record]:
+    """The records with values of one type in `any`."""
+    return [record | {"any": ANY[kind][1][record["any"]]} for record in records]
+
+
+LOADS = st.builds(with_any, st.lists(RECORDS, min_size=1, max_size=6), st.integers(0, len(ANY) - 1))
+
+
+def table_of(records: list[Record]) -> pa.Table:
+    """The records in Arrow, `any` in the type that holds its values."""
+    values = [record["any"] for record in records]
+    known = [v for v in values if v is not None]
+    kind = next(
+        (kind for kind, held in ANY if known and type(known[0]) in {type(v) for v in held}), pa.null()
+    )
+    column = pa.array(values, kind) if pa.types.is_list(kind) else array_of(values, kind)
+    others = pa.Table.from_pylist(records, schema=SCHEMA.remove(SCHEMA.get_field_index("any")))
+    return others.append_column("any", column)
+
+
+def canonical(value: Any) -> Any:
+    """The same for values that are equal, whatever type they have at the moment."""
+    return value if value is None or isinstance(value, list) else encode_value(value)
+
+
+def rows_of(table: pa.Table) -> list[Record]:
+    """The records, the values of `any` canonical."""
+    if "any" not in table.schema.names:
+        return list(table.to_pylist())
+    place = table.schema.get_field_index("any")
+    texts = typed(table.column(place), table.schema.field(place)).to_pylist()
+    values = [None if text is None else canonical(value_of(text)) for text in texts]
+    rows = table.remove_column(place).to_pylist()
+    return [
+        {name: value if name == "any" else row[name] for name in table.schema.names}
+        for row, value in zip(rows, values, strict=True)
+    ]
+
+
+def as_rows(records: list[Record]) -> list[Record]:
+    """Records of the model as `rows_of` gives them."""
+    return [r | {"any": canonical(r["any"])} if "any" in r else r for r in records]
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal)
+
+
 BOUNDS = st.tuples(st.integers(-1, 3), st.none() | st.integers(0, 4))
 
 
@@ -91,6 +160,11 @@ CONDITIONS: dict[str | None, Predicate] = {
     "one is null or high = 0": lambda r: r["one"] is None or (r["high"] is not None and r["high"] == 0),
     "\"end\" = 'a' and low != 1": lambda r: r["end"] == "a" and r["low"] is not None and r["low"] != 1,
     "s in ('', 'a')": lambda r: r["s"] in ("", "a"),
+    "any > 1": lambda r: is_number(r["any"]) and (r["any"] != r["any"] or r["any"] > 1),
+    "not any = 0.1": lambda r: is_number(r["any"]) and float(r["any"]) != 0.1,
+    "any in ('a', '1')": lambda r: r["any"] in ("a", "1"),
+    "any is null": lambda r: r["any"] is None,
+    "any > timestamp '1970-01-01T00:00:00.000000001Z'": lambda r: r["any"] == ANY[3][1][1],
 }
 """What a condition means, said twice."""
 
@@ -255,7 +329,7 @@ class LakeMachine(RuleBasedStateMachine):
     @rule(records=LOADS)
     def load(self, records: list[Record]) -> None:
         for kind in KINDS:
-            done = self.pool(kind).branch().append(pa.Table.from_pylist(records, schema=SCHEMA))
+            done = self.pool(kind).branch().append(table_of(records))
             assert done.transaction == self.tips[kind] + 1
             self.tips[kind] = done.transaction
             self.models[kind].loads[done.transaction] = records
@@ -277,7 +351,11 @@ class LakeMachine(RuleBasedStateMachine):
         if span is None:
             return
         before = model.at(self.tips[kind])
-        done = self.pool(kind).branch().delete(span=span, where=where)
+        try:
+            done = self.pool(kind).branch().delete(span=span, where=where)
+        except InvalidInput:  # no value of `any` is of the condition's class so far
+            assert "any" in str(where)
+            return
         covers = CONDITIONS[where]
         if done.transaction is None:
             assert not any(span.contains(model.encoded(r)) and covers(r) for r in before)
@@ -303,7 +381,11 @@ class LakeMachine(RuleBasedStateMachine):
         where = None if kind == "upsert" else data.draw(st.sampled_from(model.conditions()))
         if span is None:
             return None
-        begun = branch.begin_replace(span=span, where=where)
+        try:
+            begun = branch.begin_replace(span=span, where=where)
+        except InvalidInput:
+            assert "any" in str(where)
+            return None
         assert isinstance(begun, tuple)
         return Begun(kind, begun[0], self.suits(kind, records, span, where), begun[1], where)
 
@@ -312,7 +394,7 @@ class LakeMachine(RuleBasedStateMachine):
         branch, model = self.pool(kind).branch(), self.models[kind]
         builder = branch.builder(job)
         if one.records:
-            builder.add(Block(pa.Table.from_pylist(one.records, schema=SCHEMA)))
+            builder.add(Block(table_of(one.records)))
         written = builder.finish()
         started = (job.base, job.origin.transaction)
 
@@ -371,7 +453,7 @@ class LakeMachine(RuleBasedStateMachine):
         for records, bounds in both:
             begun.append(self.begin(kind, records, bounds, data))
             if between and len(begun) == 1:
-                done = self.pool(kind).branch().append(pa.Table.from_pylist(records[:1], schema=SCHEMA))
+                done = self.pool(kind).branch().append(table_of(records[:1]))
                 assert done.transaction is not None
                 self.models[kind].loads[done.transaction] = records[:1]
                 self.tips[kind] = done.transaction
@@ -480,14 +562,14 @@ class LakeMachine(RuleBasedStateMachine):
         expected = [
             {name: r[name] for name in columns} for r in model.at(n) if span.contains(model.encoded(r))
         ]
-        assert view.to_table(span=span, columns=columns).to_pylist() == expected
+        assert rows_of(view.to_table(span=span, columns=columns)) == as_rows(expected)
 
     @invariant()
     def every_pool_reads_as_the_model_says(self) -> None:
         for kind in getattr(self, "models", {}):
             view = self.pool(kind).at()
             assert view.n == self.tips[kind]
-            assert view.to_table(columns=SCHEMA.names).to_pylist() == self.models[kind].at(view.n)
+            assert rows_of(view.to_table(columns=SCHEMA.names)) == as_rows(self.models[kind].at(view.n))
 
 
 def lives(count: int) -> settings:
