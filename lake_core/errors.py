@@ -148,8 +148,3 @@ def _kinds(kind: type[LakeError]) -> Iterator[type[LakeError]]:
     yield kind
     for below in kind.__subclasses__():
         yield from _kinds(below)
-
-
-def words_of(error: BaseException) -> str:
-    """What another library's error says, in one line."""
-    return " ".join(str(error).split()) or type(error).__name__

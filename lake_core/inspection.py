@@ -25,6 +25,8 @@ from lake_core.commits.requests import Request
 from lake_core.commits.state import Closing
 from lake_core.errors import CheckpointGone, Corrupt, NotFound
 from lake_core.objects import metadata
+from lake_core.objects.checksums import check_tail
+from lake_core.objects.failures import reading
 from lake_core.records import Entry, PoolsEntry
 from lake_core.records.codec import Codec
 from lake_core.records.pools import PoolConfig
@@ -37,6 +39,11 @@ _SHOWN = {BRANCH: BranchRow, CLOSING: Closing, POOL: PoolConfig}
 
 def inspect_object(store: Store, name: str) -> Any:
     """The object as JSON values; raises NotFound, Corrupt, Unavailable."""
+    with reading(f"{store.uri}/{name}", "cannot be shown"):
+        return _inspected(store, name)
+
+
+def _inspected(store: Store, name: str) -> Any:
     if naming.checkpoint_number(name) is not None:
         return _checkpoint(store, name)
     data = store.get(name)
@@ -135,11 +142,11 @@ def _part(groups: list[Group]) -> dict[str, Any]:
 
 
 def _data_object(data: bytes, name: str) -> dict[str, Any]:
-    try:
-        parquet = pq.ParquetFile(pa.BufferReader(data))
-    except pa.ArrowInvalid as error:
-        raise Corrupt(f"{name}: not a readable Parquet file: {error}") from error
-    described = metadata.decode((parquet.metadata.metadata or {}).get(metadata.KEY), name=name)
+    file = pa.BufferReader(data)
+    parquet = pq.ParquetFile(file)
+    pairs = parquet.metadata.metadata or {}
+    described = metadata.decode(pairs.get(metadata.KEY), name=name)
+    check_tail(file, pairs, described.data_end, name=name)
     return {
         "name": name,
         "bytes": len(data),

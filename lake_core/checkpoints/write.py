@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lake_core.checkpoints.layout import GROUP_ROWS, ROW, CheckpointHead, Group, Part, complete, encode_head
-from lake_core.errors import Unavailable
+from lake_core.errors import LakeError, Unavailable
 from lake_core.store import Store
+from lake_core.store.failures import words
 
 
 def write_checkpoint(store: Store, name: str, head: CheckpointHead, parts: Iterable[Part]) -> CheckpointHead:
@@ -23,8 +24,10 @@ def write_checkpoint(store: Store, name: str, head: CheckpointHead, parts: Itera
     try:
         with store.open_output(name) as file:
             return write_rows(file, head, parts)
-    except OSError as error:
-        raise Unavailable(f"{store.uri}/{name}: cannot be written: {error}") from error
+    except LakeError:
+        raise
+    except Exception as error:  # Arrow raises classes of many families
+        raise Unavailable(f"{store.uri}/{name}: cannot be written: {words(error)}") from error
 
 
 def write_rows(file: BinaryIO, head: CheckpointHead, parts: Iterable[Part]) -> CheckpointHead:

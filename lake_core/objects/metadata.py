@@ -2,7 +2,8 @@
 
 One key-value pair of the Parquet footer, `lake`, holds JSON; byte strings are in base64.  Rows of `sample`
 are evenly spaced keys with their ranks: in a sorted file an exact quantile sketch.  `groups` are the first
-keys of the row groups, by which a reader of a key range skips the others.
+keys of the row groups, by which a reader of a key range skips the others.  `blocks` are the checksums of the bytes
+before `data_end` (`checksums`).
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class ObjectMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
     partition: tuple[bytes, bytes | None] = (b"", None)
     first_seq: int | None = None
     last_seq: int | None = None
+    data_end: int = 0
+    blocks: tuple[int, ...] = ()
 
 
 _DECODER = msgspec.json.Decoder(ObjectMetadata)

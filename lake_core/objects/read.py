@@ -7,6 +7,7 @@ few for each store: reading one again costs more than the record that is wanted.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
 from bisect import bisect_left
@@ -22,6 +23,8 @@ from lake_core.errors import Corrupt, ObjectMissing
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.columns import key_at
 from lake_core.objects import metadata
+from lake_core.objects.checksums import Sums, check_tail
+from lake_core.objects.failures import reading, unreadable
 from lake_core.objects.metadata import ObjectMetadata
 from lake_core.objects.weight import Weight, leaves_of, weigh
 from lake_core.store import Store
@@ -96,10 +99,25 @@ def footers(store: Store) -> Footers:
     return _FOOTERS.setdefault(store, Footers())
 
 
-def _footer(parquet: pq.ParquetFile, name: str) -> Footer:
+def _opened(file: pa.NativeFile, known: Footer | None, *, buffer_size: int = 0) -> pq.ParquetFile:
+    footer = known.parquet if known else None
+    return pq.ParquetFile(
+        file, metadata=footer, pre_buffer=False, buffer_size=buffer_size, page_checksum_verification=True
+    )
+
+
+def _footer(parquet: pq.ParquetFile, name: str, object_id: str) -> Footer:
+    """Raises Corrupt if the footer is not the object's, or says two things at once."""
     described = metadata.decode((parquet.metadata.metadata or {}).get(metadata.KEY), name=name)
     schema = parquet.schema_arrow.remove_metadata()
     known = parquet.metadata
+    for what, said, found in (
+        ("object", described.object, object_id),
+        ("records", described.records, known.num_rows),
+        ("row groups", len(described.groups), known.num_row_groups),
+    ):
+        if said != found:
+            raise Corrupt(f"{name}: the footer is damaged, or another object's: {what} {said}, not {found}")
     largest = max((known.row_group(i).total_byte_size for i in range(known.num_row_groups)), default=0)
     return Footer(known, described, schema, leaves_of(schema), largest)
 
@@ -115,17 +133,15 @@ class DataObject:
             raise ObjectMissing(f"{store.uri}/{self.name}: the data object is missing") from error
         known = footers(store).get(self.name)
         try:
-            footer = known.parquet if known else None
-            self._parquet = pq.ParquetFile(self._file, metadata=footer, pre_buffer=False)
-            if known is None:
-                known = footers(store).keep(self.name, _footer(self._parquet, self.name))
-            if known.largest_group > BUFFERED_GROUP:
-                self._parquet = pq.ParquetFile(
-                    self._file, metadata=known.parquet, pre_buffer=False, buffer_size=1 << 20
-                )
-        except (pa.ArrowInvalid, OSError) as error:
-            self._file.close()
-            raise Corrupt(f"{store.uri}/{self.name}: not a readable Parquet file: {error}") from error
+            with reading(f"{store.uri}/{self.name}", "not a readable Parquet file"):
+                self._parquet = _opened(self._file, known)
+                if known is None:
+                    found = _footer(self._parquet, self.name, object_id)
+                    pairs, end = found.parquet.metadata or {}, found.metadata.data_end
+                    check_tail(self._file, pairs, end, name=self.name)
+                    known = footers(store).keep(self.name, found)
+                if known.largest_group > BUFFERED_GROUP:
+                    self._parquet = _opened(self._file, known, buffer_size=1 << 20)
         except BaseException:
             self._file.close()
             raise
@@ -141,9 +157,10 @@ class DataObject:
         self.close()
 
     def close(self) -> None:
-        """Give the file back."""
-        self._parquet.close()
-        self._file.close()
+        """Give the file back.  What is read is read: that it cannot be closed changes nothing."""
+        for file in (self._parquet, self._file):
+            with contextlib.suppress(Exception):
+                file.close()
 
     def batches(
         self,
@@ -172,8 +189,9 @@ class DataObject:
                 cut = _cut(batch, span, key, inside=inside)
                 if cut.num_rows:
                     yield cut
-        except (pa.ArrowInvalid, OSError) as error:
-            raise Corrupt(f"{self.name}: cannot be decoded: {error}") from error
+        except Exception as error:  # Arrow raises classes of many families
+            failure = unreadable(self.name, "cannot be decoded", error)
+            raise failure from (None if failure is error else error)
 
     def _decoded(
         self, groups: list[int], wanted: list[str] | None, size: BatchSize, took: float
@@ -194,18 +212,22 @@ class DataObject:
                         break
                     run.append(group)
             gathered: list[pa.RecordBatch] = []
+            missing = sum(self._rows(g) for g in run)
             for batch in self._parquet.iter_batches(
                 batch_size=rows, row_groups=run, columns=names, use_threads=True
             ):
                 # Parquet takes a dotted name for a path too: `id` would bring `id.orig_h` along
                 exact = batch if wanted is None or batch.schema.names == wanted else batch.select(wanted)
                 took = max(1.0, exact.nbytes / exact.num_rows)
+                missing -= exact.num_rows
                 gathered.append(exact)
                 if sum(b.num_rows for b in gathered) + rows > size.rows(took):
                     yield _joined(gathered)
                     gathered = []
             if gathered:
                 yield _joined(gathered)
+            if missing:  # Arrow skips a page whose header says that it is of an unknown kind, or empty
+                raise Corrupt(f"{self.name}: {missing} records of the row groups {run} are not there")
             at += len(run)
 
     def _rows(self, group: int) -> int:
@@ -228,6 +250,19 @@ class DataObject:
     def rows(self, span: KeyRange) -> int:
         """At most so many records are in the range: those of the row groups that it touches."""
         return sum(self._rows(group) for group in self.groups(span))
+
+    def sums(self, span: KeyRange) -> Sums:
+        """The checksums of the row groups that the range touches."""
+        touched, begin, end = self.groups(span), 0, self.metadata.data_end
+        if touched:
+            begin = self._begin(touched[0])
+            if touched[-1] + 1 < len(self.metadata.groups):
+                end = self._begin(touched[-1] + 1)
+        return Sums(self.metadata.blocks, self.metadata.data_end, begin, end if touched else begin)
+
+    def _begin(self, group: int) -> int:
+        first = self._parquet.metadata.row_group(group).column(0)
+        return min(at for at in (first.dictionary_page_offset, first.data_page_offset) if at is not None)
 
     def inside(self, span: KeyRange) -> bool:
         """Whether the whole object lies in the range, so that nothing has to be cut."""

@@ -13,7 +13,8 @@ measured on lineitem this is smaller and cheaper to write than large groups with
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import contextlib
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import BinaryIO
@@ -26,11 +27,12 @@ from lake_core import naming
 from lake_core.combine import APPEND, Rule
 from lake_core.combine.combine import combine
 from lake_core.combine.hidden import SEQ, visible
-from lake_core.errors import Unavailable
 from lake_core.keys import PoolKey
 from lake_core.keys.columns import key_at, keys_at, sort_order
 from lake_core.keys.encoding import key_class
-from lake_core.objects import metadata
+from lake_core.objects import checksums, metadata
+from lake_core.objects.checksums import SummedFile
+from lake_core.objects.failures import writing
 from lake_core.objects.metadata import ObjectMetadata, Origin, Sample
 from lake_core.objects.schema import schema_id
 from lake_core.objects.statistics import column_statistics, unite_statistics
@@ -76,10 +78,11 @@ def write_object(
     """
     for name in key.names:
         key_class(table.schema.field(name).type)
-    order = sort_order(table, key)
-    if order is not None:
-        table = table.take(pa.array(order))
-    table = combine(table, key, rule)
+    with writing(f"{store.uri}/{naming.data_object(origin.pool, object_id)}"):
+        order = sort_order(table, key)
+        if order is not None:
+            table = table.take(pa.array(order))
+        table = combine(table, key, rule)
     with ObjectWriter(store, key=key, object_id=object_id, origin=origin, place=place, sub=sub) as writer:
         writer.write(table)
     return writer.written
@@ -105,7 +108,7 @@ class ObjectWriter:
     _gathered: list[pa.Table] = field(default_factory=list, init=False)
     _rows: int = field(default=0, init=False)
     _parquet: pq.ParquetWriter | None = field(default=None, init=False)
-    _file: BinaryIO | None = field(default=None, init=False)
+    _file: SummedFile | None = field(default=None, init=False)
     _stack: ExitStack = field(default_factory=ExitStack, init=False)
     _groups: list[bytes] = field(default_factory=list, init=False)
     _sample: Sample = field(default_factory=Sample, init=False)
@@ -135,18 +138,26 @@ class ObjectWriter:
         made = None
         try:
             if kind is None and (self.records or self._rows):
-                self._flush(everything=True)
-                made = self._finish()
+                with self._writing():
+                    self._flush(everything=True)
+                    made = self._finish()
         except BaseException as failure:
-            self._stack.__exit__(type(failure), failure, failure.__traceback__)  # so that no object appears
-            if isinstance(failure, OSError):
-                raise self._unavailable(failure) from failure
+            self._abandon(failure)
             raise
-        try:
-            self._stack.__exit__(kind, error, trace)
-        except OSError as failure:
-            raise self._unavailable(failure) from failure
+        if error is not None:
+            self._abandon(error)
+            return
+        with self._writing():
+            self._stack.__exit__(None, None, None)
         self._written = made
+
+    def _abandon(self, failure: BaseException) -> None:
+        """End the file so that no object appears; that this fails too is not the error to report."""
+        with contextlib.suppress(Exception):
+            self._stack.__exit__(type(failure), failure, failure.__traceback__)
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return writing(f"{self.store.uri}/{self.name}")
 
     def write(self, table: pa.Table) -> None:
         """Take the next records; all tables have the schema of the first."""
@@ -155,10 +166,8 @@ class ObjectWriter:
         self._gathered.append(table)
         self._rows += table.num_rows
         if self._rows >= GATHERED * ROW_GROUP:
-            try:
+            with self._writing():
                 self._flush(everything=False)
-            except OSError as failure:
-                raise self._unavailable(failure) from failure
 
     def _flush(self, *, everything: bool) -> None:
         """Write what is gathered, in whole row groups unless it is the end."""
@@ -177,7 +186,7 @@ class ObjectWriter:
     def _open(self, first: pa.Table) -> None:
         self._schema = first.schema
         self._low = key_at(first, 0, self.key)
-        self._file = self._stack.enter_context(self.store.open_output(self.name))
+        self._file = SummedFile(self._stack.enter_context(self.store.open_output(self.name)))
         self._parquet = self._stack.enter_context(parquet_writer(self._file, first, key=self.key))
 
     def _describe(self, table: pa.Table) -> None:
@@ -202,6 +211,7 @@ class ObjectWriter:
         assert self._parquet is not None
         assert self._file is not None
         schema = visible(self._schema)
+        data_end, blocks = self._file.begin_tail()
         described = ObjectMetadata(
             version=metadata.VERSION,
             object=self.object_id,
@@ -216,9 +226,14 @@ class ObjectWriter:
             sample=self._sample.done(self.records - 1, self._last),
             first_seq=self._seqs[0] if self._seqs else None,
             last_seq=self._seqs[1] if self._seqs else None,
+            data_end=data_end,
+            blocks=blocks,
         )
-        self._parquet.add_key_value_metadata({metadata.KEY: metadata.encode(described)})
+        self._parquet.add_key_value_metadata(
+            {metadata.KEY: metadata.encode(described), checksums.KEY: checksums.NOTHING_YET}
+        )
         self._parquet.close()
+        self._file.end_tail()
         action = AddObject(
             object=self.object_id,
             records=self.records,
@@ -233,11 +248,8 @@ class ObjectWriter:
         )
         return WrittenObject((action, schema))
 
-    def _unavailable(self, failure: OSError) -> Unavailable:
-        return Unavailable(f"{self.store.uri}/{self.name}: cannot be written: {failure}")
 
-
-def parquet_writer(file: BinaryIO, first: pa.Table, *, key: PoolKey) -> pq.ParquetWriter:
+def parquet_writer(file: BinaryIO | SummedFile, first: pa.Table, *, key: PoolKey) -> pq.ParquetWriter:
     """A writer for tables like the first one, which says which columns are worth a dictionary."""
     sorting = [
         pq.SortingColumn(first.schema.get_field_index(f.name), descending=f.descending, nulls_first=True)
@@ -248,6 +260,7 @@ def parquet_writer(file: BinaryIO, first: pa.Table, *, key: PoolKey) -> pq.Parqu
         first.schema,
         compression="zstd",
         write_page_index=True,
+        write_page_checksum=True,
         sorting_columns=sorting or None,
         use_dictionary=_recurring(first.slice(0, ROW_GROUP if first.num_rows >= ROW_GROUP else _FEW)),
     )

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +27,9 @@ import pyarrow as pa
 from lake_core import naming
 from lake_core.combine.hidden import ORDER, PLACE, SEQ
 from lake_core.commits import Reference
-from lake_core.errors import Corrupt
 from lake_core.keys import KeyRange, PoolKey
+from lake_core.objects.checksums import Sums
+from lake_core.objects.failures import reading as reading_as_errors
 from lake_core.objects.read import DataObject
 from lake_core.objects.weight import Weight, least_width
 from lake_core.scan.bounds import at_or_above, below, column, comparison, literal
@@ -52,6 +54,9 @@ AHEAD_ROWS = 65_536
 AHEAD_BYTES = 16 << 20
 """Bytes that they take at most."""
 
+CHECKED_FIRST = 64 << 20
+"""Bytes of files that are checked before they are merged; to check more would delay the first batch."""
+
 MANY = 16
 """Of more inputs smaller batches are read: 64 objects of lineitem take 630 MB to compact then, and 860 else."""
 
@@ -70,6 +75,8 @@ class Input:
     """At most so many records are in the clip."""
     weight: Weight
     """What they take, in the columns wanted."""
+    sums: Sums
+    """Checksums of the part of the file that holds them."""
 
 
 def native_merge(references: Sequence[Reference], reading: Reading, *, ordered: bool) -> NativeMerge | None:
@@ -85,8 +92,14 @@ def native_merge(references: Sequence[Reference], reading: Reading, *, ordered: 
     batch_rows = batch_rows_of(inputs, schema, limits)
     if not batch_rows:
         return None
-    merge = NativeMerge(inputs, key=key, schema=schema, ordered=ordered, batch_rows=batch_rows)
-    return None if merge.sorts else merge
+    with reading_objects([i.path for i in inputs]):
+        merge = NativeMerge(inputs, key=key, schema=schema, ordered=ordered, batch_rows=batch_rows)
+        return None if merge.sorts else merge
+
+
+def reading_objects(paths: Sequence[str]) -> AbstractContextManager[None]:
+    """Within the block every failure is an error of the lake that names the files."""
+    return reading_as_errors(f"one of {', '.join(paths)}")
 
 
 def batch_rows_of(inputs: Sequence[Input], schema: pa.Schema, limits: Limits) -> int:
@@ -110,7 +123,8 @@ def inputs_of(
         with DataObject(store, pool=pool, object_id=reference.object) as data:
             clip = span.intersect(reference.span)
             rows, weight = data.rows(clip), data.weigh(clip, names)
-            found.append(Input(reference, path, data.schema, clip, not data.inside(clip), rows, weight))
+            cut, sums = not data.inside(clip), data.sums(clip)
+            found.append(Input(reference, path, data.schema, clip, cut, rows, weight, sums))
     return found
 
 
@@ -178,7 +192,7 @@ class NativeMerge:
         )
         record = max(least_width(schema), *(i.weight.record for i in inputs), 1)
         self._ahead = max(2, min(AHEAD_ROWS, int(AHEAD_BYTES / record)) // batch_rows)
-        self._names = [one.path for one in inputs]
+        self._inputs, self._names = inputs, [one.path for one in inputs]
         context = datafusion.SessionContext(config)
         frame = None
         by_age = sorted(inputs, key=lambda i: (i.reference.seq, i.reference.place))
@@ -204,31 +218,50 @@ class NativeMerge:
     def tables(self) -> Iterator[pa.Table]:
         """All records by key and age.  Raises Corrupt."""
         for batch in self._batches():
-            found = batch.to_pyarrow()
-            if found.num_rows:
-                columns = [
-                    c if c.type == f.type else c.cast(f.type)
-                    for c, f in zip(found.columns, self._schema, strict=False)  # they may end with ties
-                ]
-                yield pa.Table.from_arrays(columns, schema=self._schema)
+            with reading_objects(self._names):
+                table = self._table(batch.to_pyarrow())
+            if table.num_rows:
+                yield table
+
+    def _table(self, found: pa.RecordBatch) -> pa.Table:
+        columns = [
+            c if c.type == f.type else c.cast(f.type)
+            for c, f in zip(found.columns, self._schema, strict=False)  # they may end with ties
+        ]
+        return pa.Table.from_arrays(columns, schema=self._schema)
 
     def _batches(self) -> Iterator[Any]:
-        """The merge goes on in a thread of its own while batches are used, since they are used in bursts."""
-        stream = self._context.execute(self._plan, 0)
-        thread = ThreadPoolExecutor(1)
+        """The merge goes on in a thread of its own while batches are used, since they are used in bursts.
+
+        DataFusion checks no pages.  So another thread reads the same files and compares their checksums: before the
+        first batch if they are small, else beside the merge, which does not end well before the files are checked.
+        """
+        thread, checker = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         try:
+            checks = deque(checker.submit(one.sums.check, one.path) for one in self._inputs)
+            if sum(one.sums.size for one in self._inputs) <= CHECKED_FIRST:
+                _settle(checks, wait=True)
+            with reading_objects(self._names):
+                stream = self._context.execute(self._plan, 0)
             coming = deque(thread.submit(self._next, stream) for _ in range(self._ahead))
             while (batch := coming.popleft().result()) is not None:  # ends with the files
                 coming.append(thread.submit(self._next, stream))
+                _settle(checks, wait=False)
                 yield batch
+            _settle(checks, wait=True)
         finally:
             thread.shutdown(cancel_futures=True)
+            checker.shutdown(cancel_futures=True)
 
     def _next(self, stream: Any) -> Any:
-        try:
+        with reading_objects(self._names):
             return next(stream, None)
-        except Exception as error:  # of no class of its own
-            raise Corrupt(f"one of {', '.join(self._names)}: cannot be decoded: {error}") from error
+
+
+def _settle(checks: deque[Future[None]], *, wait: bool) -> None:
+    """Take the checks that are done from the queue, or all of them; raises what they found."""
+    while checks and (wait or checks[0].done()):
+        checks.popleft().result()
 
 
 def _batch_rows(inputs: int) -> int:

@@ -20,7 +20,8 @@ import fsspec
 from fsspec.asyn import sync
 from fsspec.config import apply_config
 
-from lake_core.errors import InvalidInput, Unavailable, words_of
+from lake_core.errors import InvalidInput, Unavailable
+from lake_core.store.failures import words
 
 METADATA_PATIENCE = 1.0
 """Seconds to wait for Google's metadata server: it is on the machine's own network, or there is none."""
@@ -46,8 +47,8 @@ def open_filesystem(uri: str, options: Mapping[str, Any] | None = None) -> Any:
         raise
     except Exception as error:  # the libraries raise their own, unrelated classes
         if type(error).__name__ in _FOR_NOW:
-            raise Unavailable(f"{uri}: credentials cannot be had: {words_of(error)}") from error
-        raise InvalidInput(f"{uri}: {words_of(error)}; correct {place}") from error
+            raise Unavailable(f"{uri}: credentials cannot be had: {words(error)}") from error
+        raise InvalidInput(f"{uri}: {words(error)}; correct {place}") from error
 
 
 def _s3(uri: str, given: Mapping[str, Any]) -> Any:

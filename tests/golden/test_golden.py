@@ -294,12 +294,24 @@ def test_the_metadata_that_a_load_writes_has_these_keys() -> None:
     assert made.action.object == an_id(1)
     with store.open_input(f"pool/data/{an_id(1)}.parquet") as file:
         footer = pq.ParquetFile(file).metadata.metadata
-    assert sorted(footer) == [b"ARROW:schema", b"lake"]
+    assert sorted(footer) == [b"ARROW:schema", b"lake", b"lake.crc32"]
     written = msgspec.json.decode(footer[b"lake"])
     optional = {"partition", "first_seq", "last_seq"}
     stored = json.loads((FOLDER / "object_metadata.json").read_text())
-    assert list(written) == [name for name in stored if name not in optional]
+    assert list(written) == [*(name for name in stored if name not in optional), "data_end", "blocks"]
     assert list(written["origin"]) == [name for name in stored["origin"] if name not in ("job", "inputs")]
+
+
+def test_the_checksums_of_a_data_object() -> None:
+    store = MemoryStore()
+    write_object(store, pa.table({"k": [1]}), key=PoolKey.parse("k"), object_id=an_id(1), origin=ORIGIN)
+    data = store.get(f"pool/data/{an_id(1)}.parquet") or b""
+    footer = pq.ParquetFile(pa.BufferReader(data)).metadata.metadata
+    described, said = metadata.decode(footer[b"lake"], name="object"), footer[b"lake.crc32"]
+    end = described.data_end
+    assert described.blocks == (zlib.crc32(data[:end]),)
+    zeros = data[end:].replace(b"lake.crc32\x18\x08" + said, b"lake.crc32\x18\x08" + b"0" * 8)
+    assert said == f"{zlib.crc32(zeros):08x}".encode()
 
 
 REQUEST = Request(

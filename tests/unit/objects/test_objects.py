@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import zlib
 from typing import Any
 
 import pyarrow as pa
@@ -108,6 +109,7 @@ def test_the_action_says_what_the_object_holds(store: MemoryStore) -> None:
 def test_the_file_describes_itself(store: MemoryStore) -> None:
     action = written(store, pa.table({"k": list(range(100, 0, -1))})).action
     with opened(store) as data:
+        end = data.metadata.data_end
         assert data.metadata == ObjectMetadata(
             version=1,
             object=an_id(1),
@@ -120,6 +122,8 @@ def test_the_file_describes_itself(store: MemoryStore) -> None:
             high=action.high,
             groups=(encode_value(1),),
             sample=tuple((rank, encode_value(rank + 1)) for rank in [*range(0, 100, 2), 99]),
+            data_end=end,
+            blocks=(zlib.crc32((store.get(NAME) or b"")[:end]),),
         )
 
 

@@ -1,0 +1,152 @@
+"""Checksums of a data object: of its blocks while it is written, of its tail when it ends.
+
+Parquet checks its pages and not its footer, and DataFusion does not check pages.  So an object says in its metadata
+the CRC-32 of each block of its data, and in a pair of its own (`lake.crc32`) the one of its tail: page index and
+footer, with eight zeros in the place of that number.  A reader checks the tail when it opens the object, Arrow
+checks each page that it decodes, and the blocks are checked for a reader that checks no pages.
+
+Objects that were written before there were checksums have neither, and are read as they are.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from lake_core.errors import Corrupt
+from lake_core.objects.failures import reading
+
+KEY = b"lake.crc32"
+NOTHING_YET = b"00000000"
+BLOCK = 1 << 20
+"""Bytes of a block: small beside a large object, and its checksums take one part in a hundred thousand."""
+
+_PLACE = KEY + b"\x18\x08"
+"""How Thrift says a pair with this key and a value of eight bytes, up to the value."""
+
+
+class SummedFile:
+    """A file that is written to, and the checksums of what was written."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._crc = self._filled = self._size = 0
+        self._blocks: list[int] = []
+        self._tail: list[bytes] | None = None
+
+    def write(self, data: Any) -> int:
+        """To the file; once the tail has begun, kept until it ends."""
+        view = memoryview(data).cast("B")
+        self._size += view.nbytes
+        if self._tail is not None:
+            self._tail.append(bytes(view))
+            return view.nbytes
+        self._file.write(view)
+        for at in range(0, view.nbytes, BLOCK):
+            self._sum(view[at : at + BLOCK])
+        return view.nbytes
+
+    def _sum(self, view: memoryview) -> None:
+        """At most a block at a time."""
+        part = view[: BLOCK - self._filled]
+        self._crc, self._filled = zlib.crc32(part, self._crc), self._filled + part.nbytes
+        if self._filled == BLOCK:
+            self._blocks.append(self._crc)
+            rest = view[part.nbytes :]
+            self._crc, self._filled = zlib.crc32(rest), rest.nbytes
+
+    def begin_tail(self) -> tuple[int, tuple[int, ...]]:
+        """Where the data end, and the checksums of their blocks."""
+        self._tail = []
+        return self._size, (*self._blocks, self._crc) if self._filled else tuple(self._blocks)
+
+    def end_tail(self) -> None:
+        """Write the tail with its checksum in the place that was left for it."""
+        assert self._tail is not None
+        tail = b"".join(self._tail)
+        place = tail.rindex(_PLACE + NOTHING_YET) + len(_PLACE)
+        self._file.write(tail[:place] + _text(zlib.crc32(tail)) + tail[place + len(NOTHING_YET) :])
+
+    def tell(self) -> int:
+        return self._size
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+    @property
+    def closed(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        """The store closes its file."""
+
+
+def check_tail(file: pa.NativeFile, pairs: Mapping[bytes, bytes], data_end: int, *, name: str) -> None:
+    """Raises Corrupt if page index or footer are not what was written.
+
+    Each of the two places that say that there are checksums is enough to miss the other.
+    """
+    said = pairs.get(KEY)
+    if said is None and not data_end:
+        return  # of a time when there were none
+    size = file.size()
+    if said is None or not 0 < data_end < size:
+        raise Corrupt(f"{name}: the footer is damaged: it says only half of its checksums")
+    file.seek(data_end)
+    tail = file.read(size - data_end)
+    place = tail.rfind(_PLACE + said)
+    if place < 0 or len(said) != len(NOTHING_YET):
+        raise Corrupt(f"{name}: the footer is damaged: its checksum is not where it must be")
+    place += len(_PLACE)
+    found = _text(zlib.crc32(tail[:place] + NOTHING_YET + tail[place + len(NOTHING_YET) :]))
+    if found != said:
+        raise Corrupt(
+            f"{name}: the footer is damaged: its checksum is {found.decode()}, and should be {said!r}"
+        )
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The checksums of an object's blocks, for the part [begin, end) that somebody reads.
+
+    `blocks` is empty for an object of a time when there were none.
+    """
+
+    blocks: tuple[int, ...]
+    data_end: int
+    begin: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """Bytes to be checked."""
+        return self.end - self.begin if self.blocks else 0
+
+    def check(self, path: str) -> None:
+        """Raises Corrupt if a block that the part touches is not what was written, Unavailable."""
+        if not self.blocks:
+            return
+        with reading(path), open(path, "rb") as file:
+            for number in range(self.begin // BLOCK, min(len(self.blocks), -(-self.end // BLOCK))):
+                at = number * BLOCK
+                file.seek(at)
+                if zlib.crc32(file.read(min(BLOCK, self.data_end - at))) != self.blocks[number]:
+                    upto = min(at + BLOCK, self.data_end)
+                    raise Corrupt(f"{path}: damaged between the bytes {at} and {upto}")
+
+
+def _text(crc: int) -> bytes:
+    return f"{crc:08x}".encode()

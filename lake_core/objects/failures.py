@@ -1,0 +1,58 @@
+"""What a failure of Arrow means for the caller who reads or writes an object of the lake.
+
+Arrow raises classes of many families (ArrowInvalid, OSError, KeyError, RuntimeError, ...), and which of them
+depends on the byte that is damaged.  Nobody can act on them, so each becomes the error of the lake that says
+what to do, in one line.  Errors of the lake pass as they are: a store that is gone for a moment raises its own
+through Arrow.
+
+Callers: `read` and `write` here, `checkpoints`, `inspection`, and the merge that has DataFusion read files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from lake_core.errors import Corrupt, InvalidInput, LakeError, ObjectMissing, Unavailable
+from lake_core.store.failures import words
+
+
+def unreadable(place: str, what: str, error: Exception) -> LakeError:
+    """The error of a read that failed: `place` was read, and is not `what`.
+
+    An OSError that has an errno is the system's; Parquet's own OSErrors have none, and tell of the content.
+    """
+    if isinstance(error, LakeError):
+        return error
+    if isinstance(error, FileNotFoundError):
+        return ObjectMissing(f"{place}: the object is missing")
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
+        return Unavailable(f"{place}: {words(error)}")
+    return Corrupt(f"{place}: {what}: {words(error)}")
+
+
+@contextlib.contextmanager
+def reading(place: str, what: str = "cannot be decoded") -> Iterator[None]:
+    """Within the block every failure is an error of the lake.  Not around a `yield`."""
+    try:
+        yield
+    except Exception as error:  # Arrow raises classes of many families
+        failure = unreadable(place, what, error)
+        if failure is error:
+            raise
+        raise failure from error
+
+
+@contextlib.contextmanager
+def writing(place: str) -> Iterator[None]:
+    """Within the block every failure is an error of the lake: the store's, or the records'."""
+    try:
+        yield
+    except LakeError:
+        raise
+    except (OSError, MemoryError) as error:
+        raise Unavailable(f"{place}: cannot be written: {words(error)}") from error
+    except Exception as error:  # Arrow raises classes of many families
+        raise InvalidInput(
+            f"{place}: these records cannot be stored: {words(error)}; nothing was committed"
+        ) from error
