@@ -35,6 +35,7 @@ from lake_core.errors import (
 )
 from lake_core.keys import KeyRange
 from lake_core.store import Store
+from lake_core.store.failures import words
 
 log = logging.getLogger(__name__)
 
@@ -61,17 +62,17 @@ class CheckpointFile:
         self.groups_read = 0
         try:
             self._file = pq.ParquetFile(store.open_input(name), page_checksum_verification=True)
+            metadata, schema = self._file.metadata, self._file.schema_arrow
         except FileNotFoundError as error:
             raise CheckpointGone(f"{store.uri}/{name}: this checkpoint is gone; load again") from error
         except LakeError:
             raise
         except Exception as error:  # Arrow raises what the bytes lead it to
             if _is_of_the_store(error):
-                raise Unavailable(f"{name}: {error}") from error
-            raise Corrupt(f"{store.uri}/{name}: not a readable checkpoint: {error}") from error
-        metadata = self._file.metadata
+                raise Unavailable(f"{name}: {words(error)}") from error
+            raise Corrupt(f"{store.uri}/{name}: not a readable checkpoint: {words(error)}") from error
         self.head: CheckpointHead = decode_head(metadata.metadata or {}, name=name)
-        if not self._file.schema_arrow.equals(ROW) or metadata.num_row_groups != len(self.head.groups):
+        if not schema.equals(ROW) or metadata.num_row_groups != len(self.head.groups):
             raise Corrupt(f"{store.uri}/{name}: the checkpoint does not have the groups that it lists")
 
     def count(self, section: str, *, branch: str = "", sub: str = "") -> int:
@@ -149,7 +150,7 @@ class CheckpointFile:
             raise
         except Exception as error:  # Arrow raises what the bytes lead it to
             if _is_of_the_store(error):
-                raise Unavailable(f"{self.name}: {error}") from error
+                raise Unavailable(f"{self.name}: {words(error)}") from error
             raise self._damaged(number, str(error)) from error
         if table.num_rows != self.head.groups[number].rows or table["key"].null_count:
             raise self._damaged(number, "it does not have the rows that the footer lists")

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lake_core.checkpoints import read as checkpoint_read
 from lake_core.checkpoints import write as checkpoint_write
 from lake_core.errors import InvalidInput, LakeError, ObjectMissing, Unavailable
 from lake_core.inspection import inspect_object
@@ -165,6 +166,25 @@ def test_what_arrow_raises_while_a_checkpoint_is_written_is_an_error_of_the_lake
     monkeypatch.setattr(checkpoint_write, "pq", FaultyParquet("ParquetWriter", call, fault))
     refused(lambda: checkpoint.write_checkpoint(lake, "p", now=lake.context.now()))
     assert [i.name for i in lake.store.list("") if i.name.endswith(".checkpoint")] == []
+
+
+@pytest.mark.parametrize("call", ["", "read_row_group", "metadata", "schema_arrow"])
+def test_what_arrow_raises_while_a_checkpoint_is_read_is_passed_over_or_an_error_of_the_lake(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, fault: Exception, call: str
+) -> None:
+    before = state(lake)
+    checkpoint.write_checkpoint(lake, "p", now=lake.context.now())
+    monkeypatch.setattr(checkpoint_read, "pq", FaultyParquet("ParquetFile", call, fault))
+    try:
+        found = state(lake)
+    except LakeError as error:
+        one_line(error)
+    else:
+        assert found == before
+
+
+def one_line(error: LakeError) -> None:
+    assert "\n" not in str(error)
 
 
 def test_an_object_that_cannot_be_shown_is_an_error_of_the_lake(lake: Lake) -> None:
