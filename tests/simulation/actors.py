@@ -157,6 +157,7 @@ def list_writer(world: World) -> None:
         if world.chance.random() < 0.1:
             catalog = world.catalog(ids)
         name, other = (f"pool-{world.chance.randint(1, 4)}" for _ in range(2))
+        ids.last = ""  # what is refused before it has an id must not take back what the one before was told
         try:
             n = _change(world, catalog, name, other)
         except (AlreadyExists, NotFound):
