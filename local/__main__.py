@@ -83,7 +83,10 @@ def run_airflow(run_dir: Path, words: list[str]) -> NoReturn:
         raise LocalError(f"no Airflow is up in {run_dir}: start one (`make up`)")
     arguments = words[1:] if words[:1] == ["--"] else words
     command = [sys.executable, "-m", "airflow", *arguments]
-    os.execve(sys.executable, command, services.environ_of(started))
+    quiet = {
+        "PYTHONWARNINGS": "ignore:Could not import graphviz"
+    }  # of every command on DAGs, before its answer
+    os.execve(sys.executable, command, services.environ_of(started) | quiet)
 
 
 def show(run_dir: Path) -> int:

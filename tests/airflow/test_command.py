@@ -30,9 +30,8 @@ def airflow(agent: Agent, *words: str) -> str:
 
 
 def test_it_sees_what_that_airflow_knows(agent: Agent) -> None:
-    paused = {
-        row["dag_id"]: row["is_paused"] for row in json.loads(airflow(agent, "dags", "list", "-o", "json"))
-    }
+    said = airflow(agent, "dags", "list", "-o", "json")
+    paused = {row["dag_id"]: row["is_paused"] for row in json.loads(said)}
     assert paused[DAG] == "False", "the fixture has let it loose"
 
 
