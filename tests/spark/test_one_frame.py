@@ -108,9 +108,9 @@ def test_a_part_of_a_read_that_the_load_itself_narrowed_stays_narrow(
         .option("where", "k >= 100 and n = 3")
         .option("to", "200")
     ).load("p")
-    assert part.count() == 14
+    assert part.count() == 15
     assert part.where("k < 150").count() == 7
-    assert part.union(frame.where("k < 100")).count() == 114
+    assert part.union(frame.where("k < 100")).count() == 115
 
 
 def test_spark_answers_random_queries_as_duckdb_does(spark: Any, landing: Landing) -> None:
