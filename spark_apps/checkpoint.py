@@ -25,18 +25,20 @@ from spark_apps.session import spark_session
 
 log = logging.getLogger(__name__)
 
-_ANSWER = "pool string, done string, kind string, failed string"
+_ANSWER = "pool string, done string, error string"
 
 
 def keep_pools(spark: Any, lake: Lake, pools: list[str]) -> list[dict[str, Any]]:
     """What was done, a dictionary of `Kept` each; of a journal that failed: `pool`, `failed`, `kind` of error."""
     names = spark.range(0, len(pools), 1, len(pools)) if pools else None
     rows = names.mapInArrow(_task(lake.store.uri, pools), _ANSWER).collect() if names is not None else []
-    done = [
-        {"pool": row.pool, "failed": row.failed, "kind": row.kind} if row.failed else json.loads(row.done)
-        for row in rows
-    ]
+    done = [_failed(row.pool, row.error) if row.error else json.loads(row.done) for row in rows]
     return sorted(done, key=lambda one: str(one["pool"]))
+
+
+def _failed(pool: str, wire: str) -> dict[str, Any]:
+    error = errors.from_wire(wire)
+    return {"pool": pool, "failed": str(error), "kind": type(error).__name__}
 
 
 def _task(uri: str, pools: list[str]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -50,13 +52,13 @@ def _task(uri: str, pools: list[str]) -> Callable[[Iterable[pa.RecordBatch]], It
 
 
 def _row(pool: str, work: Callable[[str], Any]) -> pa.RecordBatch:
-    done = kind = failed = None
+    done = failed = None
     try:
         done = json.dumps(vars(work(pool)))
     except errors.LakeError as error:  # an answer, not a task failure that Spark would repeat
-        kind, failed = type(error).__name__, str(error)
-    columns = [pa.array([value], pa.string()) for value in (pool, done, kind, failed)]
-    return pa.record_batch(columns, names=["pool", "done", "kind", "failed"])
+        failed = errors.to_wire(error)
+    columns = [pa.array([value], pa.string()) for value in (pool, done, failed)]
+    return pa.record_batch(columns, names=["pool", "done", "error"])
 
 
 def keep_named(params: dict[str, Any], pools: list[str]) -> list[dict[str, Any]]:

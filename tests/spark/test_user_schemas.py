@@ -184,6 +184,6 @@ def test_a_type_that_the_lake_has_not_is_refused(stored: Any) -> None:
 
 
 def test_columns_that_no_record_has_are_null(stored: Any) -> None:
-    frame = stored().schema("k int, new struct<a: int, b: array<string>>, other time(3)").load("p")
+    frame = stored().schema("k int, new struct<a: int, b: array<string>>, other timestamp_ntz").load("p")
     assert frame.count() == 4
     assert {(row.new, row.other) for row in frame.collect()} == {(None, None)}

@@ -385,7 +385,7 @@ def test_a_data_frame_whose_columns_are_no_records_is_refused(
         ("interval '3' month", "column 'v': the lake has no type interval month; write a number of months"),
         ("named_struct('a', array(interval '1' year))", "column 'v.a': the lake has no type interval year"),
         ("map(1, interval '1' year)", "column 'v': the lake has no type interval year"),
-        ("map()", r"column 'v': the type of the map's keys is not known \\(map<void,void>\\); cast it"),
+        ("map()", r"column 'v': the type of the map's keys is not known \(map<void,void>\); cast it"),
         ("array(map())", "column 'v': the type of the map's keys is not known"),
         (
             "st_geomfromwkb(x'0101000000000000000000f03f0000000000000040')",
@@ -452,7 +452,7 @@ def test_a_time_of_day_comes_back_in_the_type_that_is_asked_for(spark: Any, land
     write(numbers(spark, "id as k", "time '12:34:56.123456' as t", count=1), landing)
     assert load(spark, landing).first().t == 45_296_123_456_000, "nanoseconds since midnight"
     typed = spark.read.format("lake").option("lake", landing.uri).schema("t time(6)").load("p")
-    assert typed.first().t == dt.time(12, 34, 56, 123456)
+    assert typed.collect()[0].t == dt.time(12, 34, 56, 123456)
 
 
 # --- names in upper and lower case
