@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lake_core.errors import Unavailable
+from lake_core.errors import Unavailable, words_of
 from spark_apps.reach import address, check_master, check_server
 
 REMOTE = "LAKE_SPARK_REMOTE"
@@ -75,23 +75,23 @@ def _connected(remote: str, setting: str) -> Iterator[Any]:
     try:
         yield session
     except SparkConnectGrpcException as error:
-        if not _is_gone(error):
+        reason = _why_gone(error)
+        if reason is None:
             raise
         raise Unavailable(
-            f"Spark at {address(remote)} ({setting}) went away: {str(error).splitlines()[0]}; what was committed "
-            "stays; run it again"
+            f"Spark at {address(remote)} ({setting}) went away: {reason}; what was committed stays; run it again"
         ) from error
     finally:
         session.client.close()
 
 
-def _is_gone(error: BaseException) -> bool:
-    """Whether the server stopped answering: the calls that were tried again ended with gRPC's UNAVAILABLE."""
+def _why_gone(error: BaseException) -> str | None:
+    """What gRPC says of a server that stopped answering (its UNAVAILABLE); None if it is another error."""
     import grpc
 
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, grpc.RpcError) and cause.code() == grpc.StatusCode.UNAVAILABLE:
-            return True
+            return words_of(Exception(cause.details()))
         cause = cause.__cause__ or cause.__context__
-    return False
+    return None
