@@ -137,12 +137,12 @@ def _times(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _as_map(array: pa.Array, source: pa.Field, target: pa.DataType) -> pa.Array:
-    entries = array.cast(
-        pa.list_(pa.struct([array.type.key_field.with_name("key"), array.type.item_field.with_name("value")]))
-    ).flatten()
-    keys = _convert_field(entries.field(0), source.type.key_field, target.key_field)
-    values = _convert_field(entries.field(1), source.type.item_field, target.item_field)
-    return pa.MapArray.from_arrays(_offsets(array), keys, values, type=target, mask=_mask(array))
+    offsets = array.offsets  # of a slice too; casts of sliced maps to lists break records inside (Arrow 26)
+    first, last = offsets[0].as_py(), offsets[-1].as_py()
+    keys = _convert_field(array.keys.slice(first, last - first), source.type.key_field, target.key_field)
+    values = _convert_field(array.items.slice(first, last - first), source.type.item_field, target.item_field)
+    moved = pc.subtract(offsets, pa.scalar(first, pa.int32()))
+    return pa.MapArray.from_arrays(moved, keys, values, type=target, mask=_mask(array))
 
 
 def _offsets(lists: pa.Array) -> pa.Array:
