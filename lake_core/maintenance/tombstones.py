@@ -192,10 +192,14 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def describe(pool: str, work: Application) -> str:
     """What is due, in a line."""
+    doing = [
+        f"remove {counted(len(work.covered), 'whole object')}" if work.covered else "",
+        f"search {counted(len(work.suspects), 'object')}" if work.suspects else "",
+        f"drop {counted(len(work.retirable), 'finished delete')}" if work.retirable else "",
+    ]
     return (
-        f"{pool}: {counted(work.due, 'delete is', 'deletes are')} due: remove {len(work.covered):,} whole "
-        f"{'object' if len(work.covered) == 1 else 'objects'}, search {len(work.suspects):,}; "
-        f"{counted(len(work.retirable), 'delete is', 'deletes are')} finished, {work.left:,} stay"
+        f"{pool}: {counted(work.due, 'delete is', 'deletes are')} due: "
+        f"{', '.join(part for part in doing if part) or 'nothing to do'}; {work.left:,} left"
     )
 
 
@@ -216,12 +220,13 @@ def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[st
 
 
 def pool_line(did: Applied, *, remember: str = "delete.remember") -> str:
-    """What was done in a pool, in a line."""
+    """What was done in a pool, in a line; `remember` is how long a replace is remembered."""
+    if not (did.searched or did.rewritten or did.retired or did.left):
+        return f"{did.pool}: no deletes to apply"
     if not did.left:
         left = "none left"
     elif did.covered:
-        may = counted(did.covered, "object")
-        left = f"{counted(did.left, 'delete')} left, which may still cover records of {may}"
+        left = f"{did.left:,} left, which may still cover records of {counted(did.covered, 'object')}"
     else:  # as `plan_application` has it
         kept = counted(did.left, "replace is", "replaces are")
         left = f"{kept} remembered for {remember}, for loads that had already begun"
@@ -229,10 +234,7 @@ def pool_line(did: Applied, *, remember: str = "delete.remember") -> str:
 
 
 def _work_line(did: Mapping[str, Any]) -> str:
-    if not did["searched"] and not did["rewritten"]:
-        rewrote = "nothing to rewrite"
-    else:
-        rewrote = f"rewrote {counted(did['rewritten'], 'object')}, searched {did['searched']:,}"
+    work = f"searched {counted(did['searched'], 'object')}, rewrote {did['rewritten']:,}"
     if did["rewritten"]:
-        rewrote += f" ({human_size(did['size_in'])} -> {human_size(did['size_out'])})"
-    return f"{rewrote}; {counted(did['retired'], 'delete')} finished"
+        work += f" ({human_size(did['size_in'])} -> {human_size(did['size_out'])})"
+    return f"{work}; {counted(did['retired'], 'delete')} finished"

@@ -91,7 +91,7 @@ def words_of(command: str) -> list[str]:
     more = {
         "create": ["p", "--key", "k"], "set": ["p", "a=b"], "rename": ["p", "q"], "load": ["p", "f"],
         "replace": ["p", "f"], "get": ["p", "1"], "explain": ["p", "1"], "query": ["q"], "inspect": ["n"],
-        "completion": ["bash"], "init": [], "ls": [], "parked": [],
+        "completion": ["bash"], "init": [], "ls": [],
     }  # fmt: skip
     return [command, *more.get(command, ["p"])]
 
