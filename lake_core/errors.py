@@ -81,13 +81,17 @@ class CheckpointGone(Conflict):
 class OutcomeUnknown(LakeError):
     """The store never said whether entry `n` with id `id` was written.
 
-    Nothing was lost: read the journal and look for the id, or repeat the call with the same token.
+    Nothing was lost: read the journal and look for the id, or repeat the call with the same token.  The message
+    ends with that advice.
     """
 
     exit_status = 6
 
     def __init__(self, message: str, *, entry_id: str, n: int) -> None:
-        super().__init__(message)
+        super().__init__(
+            f"{message}. Run it again under the same token (--token); without a token, first look in `lake log` "
+            f"whether {entry_id} is there"
+        )
         self.entry_id = entry_id
         self.n = n
 

@@ -189,7 +189,7 @@ class Attempt:
             return None
         raise OutcomeUnknown(
             f"{naming.entry(self.journal.name, missing or seen + 1)}: purged; whether the transaction "
-            f"{self.draft.id} was committed cannot be told. Run the same command with the same token again",
+            f"{self.draft.id} was committed is unknown",
             entry_id=self.draft.id,
             n=seen + 1,
         )

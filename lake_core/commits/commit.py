@@ -104,8 +104,7 @@ class History:
                 raise
             self._unknown[draft.id] = attempt.seen
             raise OutcomeUnknown(
-                f"{error}; the transaction {draft.id} may be committed yet. Run the same command with the same "
-                "token again",
+                f"{error}; the transaction {draft.id} may still be committed",
                 entry_id=draft.id,
                 n=attempt.seen,
             ) from error

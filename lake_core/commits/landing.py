@@ -127,7 +127,7 @@ def _overtaken(branch: BranchState, draft: Draft) -> list[AddTombstone]:
     replaces = [a.range for a in draft.actions if isinstance(a, AddTombstone) and a.replaces]
     added = [KeyRange(a.low, a.high) for a in draft.new_objects]
     if (replaces or added) and draft.base < branch.replaced:
-        raise Conflict("replaces that landed since this began are no longer remembered; begin again")
+        raise Conflict("this began before a replace whose record has expired; start it again")
     since = [t for t in branch.tombstones.values() if t.replaces and t.n > draft.base]
     taken = [t for t in since if any(t.span.overlaps(span) for span in replaces)]
     if taken:

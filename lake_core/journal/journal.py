@@ -131,15 +131,13 @@ class Journal(JournalReader[E, S]):
                 head = self._patiently(lambda: self._follow(self._start(), window=LARGEST_WINDOW))
             except Unavailable as error:
                 raise OutcomeUnknown(
-                    f"{error}; the entry {id} was written, and whether it stands cannot be told. Run the same "
-                    "command with the same token again",
+                    f"{error}; the entry {id} was written, but its outcome is unknown",
                     entry_id=id,
                     n=n,
                 ) from error
             if head.recent.find(id) is None and not head.recent.reaches(n):
                 raise OutcomeUnknown(
-                    f"{naming.entry(self.name, n)}: purged long since; whether {id} was committed as {n} cannot "
-                    "be told. Look for it in what the log still holds",
+                    f"{naming.entry(self.name, n)}: purged long ago; whether {id} was committed as {n} is unknown",
                     entry_id=id,
                     n=n,
                 )

@@ -51,8 +51,8 @@ def place(journal: JournalReader[E, S], n: int, entry: E) -> Placed:
                 raise
         journal.retry.pause(attempt)
     raise OutcomeUnknown(
-        f"{name}: the store gave no answer in {journal.retry.repeats} tries; the entry {entry.id} may be "
-        "there or not. Run the same command with the same token again",
+        f"{name}: the store gave no answer in {journal.retry.repeats} tries; whether the "
+        f"entry {entry.id} was written is unknown",
         entry_id=entry.id,
         n=n,
     )

@@ -410,7 +410,7 @@ class LakeMachine(RuleBasedStateMachine):
             return done.transaction
 
         if job.base < self.forgotten(kind):
-            with pytest.raises(Conflict, match="no longer remembered"):
+            with pytest.raises(Conflict, match="a replace whose record has expired"):
                 commit()
             return
         if erasure is None:

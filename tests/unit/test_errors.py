@@ -46,6 +46,14 @@ def test_the_entry_whose_outcome_is_unknown_is_named_on_the_other_side() -> None
     assert (back.entry_id, back.n) == (ID, 7)
 
 
+def test_what_to_do_about_an_unknown_outcome_is_said_once_with_and_without_a_token() -> None:
+    said = str(from_wire(to_wire(OutcomeUnknown("entry 7: no answer", entry_id=ID, n=7))))
+    assert said == (
+        "entry 7: no answer. Run it again under the same token (--token); without a token, first look in "
+        f"`lake log` whether {ID} is there"
+    )
+
+
 def test_the_advice_of_a_store_without_create_is_not_given_twice() -> None:
     assert str(pickle.loads(pickle.dumps(NoCreate("s3://b: no")))).count("LAKE_LOCK") == 1
 

@@ -173,7 +173,7 @@ def test_a_load_that_began_before_replaces_that_are_forgotten_begins_again() -> 
     branch.replace([], span=pool.at().span(low=0, high=3))
     assert tombstones.apply(branch, now=4e9, at_once=True).retired == 1
     for work in (late, also):
-        with pytest.raises(Conflict, match="begin again"):
+        with pytest.raises(Conflict, match="whose record has expired"):
             work()
     branch.append(table([(1, "new")]))
     assert records(pool.at()) == sorted([*OLD[3:], (1, "new")])

@@ -565,7 +565,7 @@ def test_a_refusal_before_any_race_leaves_no_request(store: ScriptedStore) -> No
 
 def test_who_gives_up_after_asking_does_not_know(store: ScriptedStore) -> None:
     others_win(store, 1, 2, 3, 4)
-    with pytest.raises(OutcomeUnknown, match="may be committed yet"):
+    with pytest.raises(OutcomeUnknown, match="may still be committed"):
         history(store, races=4).commit(draft(1, add(1)))
     assert waiting(store) == [an_id(1)], "so it stays"
 
@@ -573,7 +573,7 @@ def test_who_gives_up_after_asking_does_not_know(store: ScriptedStore) -> None:
 def test_a_store_that_fails_after_asking_leaves_the_outcome_unknown(store: ScriptedStore) -> None:
     others_win(store, 1, 2)
     store.on("create", entry(3), instead=unavailable)
-    with pytest.raises(OutcomeUnknown, match="may be committed yet"):
+    with pytest.raises(OutcomeUnknown, match="may still be committed"):
         history(store).commit(draft(1, add(1)))
 
 
@@ -600,7 +600,7 @@ def test_a_state_that_cannot_be_read_now_refuses_nothing(store: ScriptedStore) -
         return answer
 
     store.on("put", f"requests/{an_id(1)}.txn", answer=asked)
-    with patch.object(read, "_KEPT_GROUPS", 0), pytest.raises(OutcomeUnknown, match="may be committed yet"):
+    with patch.object(read, "_KEPT_GROUPS", 0), pytest.raises(OutcomeUnknown, match="may still be committed"):
         ours.commit(draft(1, add(1), token="u"))
 
 

@@ -496,7 +496,7 @@ def test_a_writer_that_stalled_too_long_hears_that_nobody_knows(store: ScriptedS
         checkpointed_and_purged(store.behind)
 
     store.on("create", naming.entry("j", 6), before=generations)
-    with pytest.raises(OutcomeUnknown, match="purged long since") as caught:
+    with pytest.raises(OutcomeUnknown, match="purged long ago") as caught:
         write(ours, "ours", "our id")
     assert (caught.value.n, caught.value.entry_id) == (6, "our id")
 
