@@ -9,8 +9,8 @@ anew.
 
 from __future__ import annotations
 
-import argparse
 import json
+import logging
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -18,6 +18,7 @@ from typing import Any
 
 from lake_core import errors
 from lake_core.branch import Branch
+from lake_core.cli.parser import Parser
 from lake_core.deletes.application import Search, holds_covered
 from lake_core.lake import Lake
 from lake_core.maintenance import tombstones
@@ -67,13 +68,17 @@ def apply_found(work: dict[str, Any]) -> dict[str, Any]:
 
 def main(argv: list[str] | None = None) -> int:
     """As a submitted application: a JSON line on standard output."""
-    parser = argparse.ArgumentParser(description="Apply what was deleted in a pool, on Spark.")
+    parser = Parser(description="Apply what was deleted in a pool, on Spark.")
     parser.add_argument("--lake", required=True, metavar="URI")
     parser.add_argument("--pool", required=True)
     parser.add_argument("--branch", default="main")
-    parser.add_argument("--at-once", action="store_true", help="whatever the pool's delete.apply says")
+    parser.add_argument(
+        "--at-once", action="store_true", help="apply all deletes now, ignoring the pool's delete.apply age"
+    )
     parser.add_argument("--remote", default=None, metavar="sc://HOST:PORT", help="a Spark Connect server")
     args = parser.parse_args(argv)
+    logging.basicConfig(format="%(message)s")  # to standard error
+    logging.getLogger("spark_apps").setLevel(logging.INFO)
     try:
         branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)
         with spark_session("lake tombstones", remote=args.remote) as spark:

@@ -9,7 +9,6 @@ point, nothing is done twice.
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import sys
@@ -19,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from lake_core import errors
+from lake_core.cli.parser import Parser
 from lake_core.lake import Lake
 from lake_core.maintenance.checkpoint import find_due, journal_line, journal_of, keep
 from spark_apps.session import spark_session
@@ -80,7 +80,7 @@ def keep_named(params: dict[str, Any], pools: list[str]) -> list[dict[str, Any]]
 
 def main(argv: list[str] | None = None) -> int:
     """As a submitted application: a JSON line a journal on standard output."""
-    parser = argparse.ArgumentParser(description="Write checkpoints and purge journals, on Spark.")
+    parser = Parser(description="Write checkpoints and purge journals, on Spark.")
     parser.add_argument("--lake", required=True, metavar="URI")
     parser.add_argument("--remote", default=None, metavar="sc://HOST:PORT", help="a Spark Connect server")
     parser.add_argument("pools", nargs="*", metavar="POOL", help="default: those that want it")

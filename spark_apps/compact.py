@@ -10,7 +10,6 @@ point and run again, it plans anew: what was committed stays, what was not is th
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import sys
@@ -20,6 +19,7 @@ from typing import Any
 
 from lake_core import errors
 from lake_core.branch import Branch
+from lake_core.cli.parser import Parser
 from lake_core.commits import Reference
 from lake_core.compaction import Compaction, rewrite
 from lake_core.lake import Lake
@@ -72,13 +72,15 @@ def compact_found(work: dict[str, Any]) -> dict[str, Any]:
 
 def main(argv: list[str] | None = None) -> int:
     """As a submitted application: a JSON line on standard output."""
-    parser = argparse.ArgumentParser(description="Compact a pool, on Spark.")
+    parser = Parser(description="Compact a pool, on Spark.")
     parser.add_argument("--lake", required=True, metavar="URI")
     parser.add_argument("--pool", required=True)
     parser.add_argument("--branch", default="main")
-    parser.add_argument("--strategy", default=None, help="instead of the pool's compact.strategy")
+    parser.add_argument("--strategy", default=None, help="use this instead of the pool's compact.strategy")
     parser.add_argument("--remote", default=None, metavar="sc://HOST:PORT", help="a Spark Connect server")
     args = parser.parse_args(argv)
+    logging.basicConfig(format="%(message)s")  # to standard error
+    logging.getLogger("spark_apps").setLevel(logging.INFO)
     try:
         lake = Lake.open(args.lake)
         work = plan_pool(lake, args.pool, branch=args.branch, strategy=args.strategy, now=lake.context.now())

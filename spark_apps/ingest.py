@@ -10,7 +10,6 @@ crash at any point, the batch is committed exactly once, and what a dead run had
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 import logging
 import sys
@@ -22,6 +21,7 @@ import msgspec
 
 from lake_core import errors
 from lake_core.branch import Branch
+from lake_core.cli.parser import Parser
 from lake_core.combine.rule import rule_of
 from lake_core.deletes import Erasure, check_inside
 from lake_core.errors import Conflict
@@ -210,12 +210,12 @@ def main(argv: list[str] | None = None) -> int:
     """As a submitted application: one JSON line on standard output, an exit status as `lake load` has."""
     from lake_core.cli.data import report_load
 
-    parser = argparse.ArgumentParser(description="Take landed files into a pool, on Spark.")
+    parser = Parser(description="Take landed files into a pool, on Spark.")
     parser.add_argument("--lake", required=True, metavar="URI")
     parser.add_argument("--pool", required=True)
     parser.add_argument("--branch", default="main")
     parser.add_argument("--format", default="auto")
-    parser.add_argument("--token", default="", help="the same token loads once, however often it is run")
+    parser.add_argument("--token", default="", help="load once under this token, however often it runs")
     parser.add_argument("--message", default="")
     parser.add_argument("--remote", default=None, metavar="sc://HOST:PORT", help="a Spark Connect server")
     parser.add_argument("files", nargs="+", metavar="FILE")

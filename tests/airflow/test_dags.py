@@ -22,6 +22,7 @@ ENGINE = {"pyspark", "duckdb", "datafusion", "pyarrow", "s3fs", "gcsfs", "spark_
 print("LOADED " + json.dumps({
     "errors": bag.import_errors,
     "modules": sorted({name.partition(".")[0] for name in sys.modules} & ENGINE),
+    "files": sorted(stat.file.rpartition("/")[2] for stat in bag.dagbag_stats),
     "dags": {
         dag.dag_id: {
             "schedule": dag.schedule if isinstance(dag.schedule, str | None) else dag.schedule.expression,
@@ -76,6 +77,11 @@ def test_the_dags_load_without_errors_and_without_spark(tmp_path: Path) -> None:
         assert loaded["dags"][name]["tasks"] == {"find": [], work: ["find"], "report": sorted(["find", work])}
         assert loaded["dags"][name]["catchup"] is False
     assert loaded["dags"]["lake_intervals"]["schedule"] == "0 0 * * *"
+
+
+def test_only_files_with_a_dag_are_parsed(tmp_path: Path) -> None:
+    files = ["checkpoint.py", "compact.py", "ingest.py", "intervals.py", "tombstones.py"]
+    assert load(tmp_path)["files"] == files
 
 
 def test_every_task_has_a_time_limit(tmp_path: Path) -> None:
