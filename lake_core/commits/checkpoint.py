@@ -11,7 +11,8 @@
 
 Written as a merge of the checkpoint below and of what was folded since, row group by row group.  Read lazily:
 opening reads branches, schemas and recent ids; a token, a source or a reference is looked up where it is asked
-for.  Tokens older than `token_keep` seconds are left out: that is how they are forgotten.
+for.  Tokens older than `token_keep` seconds are left out: that is how they are forgotten.  A token's age does not
+rest on its writer's clock alone: it is no older than what came before it in the history (`PoolState.used`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import msgspec
 import pyarrow as pa
 from rpds import HashTrieMap, HashTrieSet
 
+from lake_core import naming
 from lake_core.checkpoints import CheckpointFile, Part
 from lake_core.checkpoints.layout import GROUP_ROWS, Column, rows
 from lake_core.commits.bases import REFERENCE, CheckpointBase, by_key, without
@@ -77,14 +79,9 @@ class PoolStateFormat:
         for name, _ in branches:
             sources = ((uri, s) for (branch, uri), s in _sorted_items(state.sources) if branch == name)
             yield _values(SOURCE, ((uri, msgspec.msgpack.encode(s)) for uri, s in sources), branch=name)
-        yield _values(
-            TOKEN,
-            (
-                (token, msgspec.msgpack.encode(r))
-                for token, r in _sorted_items(state.tokens)
-                if r.time >= forget_before
-            ),
-        )
+        tokens = ((token, _dated(token, r, state, now=now)) for token, r in _sorted_items(state.tokens))
+        kept = ((token, msgspec.msgpack.encode(r)) for token, r in tokens if r.time >= forget_before)
+        yield _values(TOKEN, kept)
 
     def restore(self, file: CheckpointFile) -> PoolState:
         """The state, resting on the file.  Raises Corrupt."""
@@ -105,7 +102,23 @@ class PoolStateFormat:
             tokens=LayeredMap(_Tokens(file)),
             sources=LayeredMap(_Sources(file)),
             closed=closings[0] if closings else None,
+            time=_time(file),
         )
+
+
+def _dated(token: str, known: Remembered, state: PoolState, *, now: float) -> Remembered:
+    """With the time of the history when the token was used, if its writer's clock was behind; never later than the
+    clock of who writes the checkpoint, for a clock may be ahead as well."""
+    used = min(state.used.get(token) or 0, int(now * 1_000_000))
+    return msgspec.structs.replace(known, time=used) if used > known.time else known
+
+
+def _time(file: CheckpointFile) -> int:
+    """When the checkpoint was written, by the clock of who did; 0 where its id does not tell."""
+    try:
+        return int(naming.id_time(file.head.id).timestamp() * 1_000_000)
+    except ValueError:
+        return 0
 
 
 def _schemas(state: PoolState) -> Iterator[pa.Table]:

@@ -96,7 +96,12 @@ class Closing(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class PoolState:
-    """A pool after some entry of its journal."""
+    """A pool after some entry of its journal.
+
+    `time` is the latest that its transactions and its checkpoint tell, in microseconds since 1970: the time of the
+    history, which no writer whose clock is behind can turn back.  `used` is that time when a token was used, as far
+    as it is later than the writer said.
+    """
 
     branches: HashTrieMap[str, BranchState] = field(
         default_factory=lambda: HashTrieMap({MAIN: BranchState()})
@@ -106,6 +111,8 @@ class PoolState:
     tokens: LayeredMap[str, Remembered] = field(default_factory=LayeredMap)
     sources: LayeredMap[tuple[str, str], Source] = field(default_factory=LayeredMap)
     closed: Closing | None = None
+    time: int = field(default=0, compare=False)
+    used: HashTrieMap[str, int] = field(default_factory=HashTrieMap, compare=False)
 
     def schema(self, schema_id: str) -> pa.Schema:
         """A schema by id; raises Corrupt where the history never made it known."""
@@ -178,9 +185,11 @@ def fold_transaction(state: PoolState, n: int, place: int, transaction: Transact
                     sources = sources.insert((transaction.branch, source.uri), source)
             case Close():
                 closed = Closing(n, transaction.time, transaction.author)
-    tokens = state.tokens
+    tokens, used, time = state.tokens, state.used, max(state.time, transaction.time)
     if transaction.token:
         tokens = tokens.insert(transaction.token, remembered(n, transaction))
+        if time > transaction.time or transaction.token in used:
+            used = used.insert(transaction.token, time)
     branches = state.branches.insert(transaction.branch, BranchState(n, snapshot, tombstones, replaced))
     return replace(
         state,
@@ -190,6 +199,8 @@ def fold_transaction(state: PoolState, n: int, place: int, transaction: Transact
         sources=sources,
         tokens=tokens,
         closed=closed,
+        time=time,
+        used=used,
     )
 
 

@@ -88,7 +88,7 @@ class Journal(JournalReader[E, S]):
         of lost races.  Raises what `propose` raises (and the fold, for a proposal that does not fit), Conflict
         after `retry.races` lost races, OutcomeUnknown where it cannot be told what became of the change.
         """
-        head = self._head or self.load()
+        head = self._fresh() or self.load()
         for attempt in range(self.retry.races):
             done = head.recent.find(id)
             if done is not None:

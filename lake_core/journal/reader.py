@@ -34,6 +34,11 @@ K = TypeVar("K")
 LARGEST_WINDOW = 64
 """How many entries are asked for at once."""
 
+FRESH = 0.25
+"""For so many seconds a writer takes the state in memory for the newest.  Later it looks first: while a large load
+was on its way, its number may have been taken and purged.  An entry that it wrote there would be no history; but
+once the recent ids do not reach back so far, nothing tells it from an entry that was history and is purged."""
+
 RESTARTS = 16
 """How often a reader begins again because it was purged past."""
 
@@ -77,6 +82,7 @@ class JournalReader(Generic[E, S]):
     fetch: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]] = _in_threads
     _head: Head[S] | None = None
     _damaged: set[str] = field(default_factory=set)
+    _newest_at: float = float("-inf")
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def load(self) -> Head[S]:
@@ -91,10 +97,18 @@ class JournalReader(Generic[E, S]):
             return self._follow(head, window=max(1, min(LARGEST_WINDOW, hint - head.n + 1)))
         if not self.store.lists_from_name:
             return self._follow(head, window=1)
+        asked = self.retry.clock()
         n = self._newest(head)
         if n is None:
             return self._follow(head, window=LARGEST_WINDOW)
-        return head if n == head.n else self._follow(head, window=n - head.n, until=n)
+        if n != head.n:
+            return self._follow(head, window=n - head.n, until=n)
+        self._newest_at = asked
+        return head
+
+    def _fresh(self) -> Head[S] | None:
+        """The state in memory, if it was the newest a moment ago."""
+        return self._sound() if self.retry.clock() - self._newest_at <= FRESH else None
 
     def at(self, n: int) -> Head[S] | None:
         """The state after entry `n`, None where the journal is shorter.  Raises NotFound where it is purged."""
@@ -300,4 +314,4 @@ class JournalReader(Generic[E, S]):
     def _remember(self, head: Head[S]) -> None:
         with self._lock:
             if self._head is None or head.n >= self._head.n:
-                self._head = head
+                self._head, self._newest_at = head, self.retry.clock()

@@ -26,6 +26,7 @@ from lake_core.journal import Retry, purge, write_state
 from lake_core.journal.marks import Mark
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
+from lake_core.naming import IdSource
 from lake_core.records import Consume, RemoveReference, Source
 from lake_core.store import Store
 from tests.fakes.damage import turn_a_bit
@@ -191,6 +192,47 @@ def test_a_token_is_remembered_in_checkpoints_as_long_as_the_policy_says(store: 
     ):
         mark = checkpoint(store, now=now, token_keep=10 * DAY, id=id + 1)
         assert {token for token, _ in restored(store, mark).tokens.items()} == known
+
+
+@pytest.mark.parametrize("checkpoints", [1, 2], ids=["at the first checkpoint", "at a later one"])
+def test_a_token_is_kept_long_enough_though_its_writers_clock_is_behind(
+    store: ScriptedStore, checkpoints: int
+) -> None:
+    """The history knows better: the token came after what others wrote, whose clocks are right."""
+    history(store, clock=100 * DAY).commit(draft(1, add(1)))
+    history(store, clock=0.0).commit(draft(2, add(2), token="t"))
+    for day, id in ((101, 1), (109, 2))[:checkpoints]:
+        checkpoint(store, now=day * DAY, token_keep=10 * DAY, id=id)
+        purge(history(store).journal, until=9)
+        assert history(store, clock=0.0).commit(draft(50 + id, token="t", base=0)).n == 2
+        history(store, clock=day * DAY).commit(draft(2 + id, add(2 + id)))
+    checkpoint(store, now=111 * DAY, token_keep=10 * DAY, id=3)
+    purge(history(store).journal, until=9)
+    assert history(store).remembered("t") is None
+
+
+def test_a_token_is_kept_long_enough_though_a_clock_is_behind_since_the_last_checkpoint(
+    store: ScriptedStore,
+) -> None:
+    day = 20_000
+    history(store, clock=day * DAY).commit(draft(1, add(1)))
+    ours = history(store)
+    made = IdSource(clock=lambda: day * DAY).new()
+    write_state(ours.journal, ours.load(), id=made, now=day * DAY)
+    history(store, clock=0.0).commit(draft(2, add(2), token="t"))
+    checkpoint(store, now=(day + 9) * DAY, token_keep=10 * DAY, id=2)
+    purge(history(store).journal, until=9)
+    assert history(store).remembered("t") is not None
+
+
+def test_a_clock_that_is_ahead_makes_no_other_token_old(store: ScriptedStore) -> None:
+    history(store, clock=100 * DAY).commit(draft(1, add(1), token="t"))
+    history(store, clock=900 * DAY).commit(draft(2, add(2)))
+    history(store, clock=101 * DAY).commit(draft(3, add(3), token="u"))
+    checkpoint(store, now=102 * DAY, token_keep=10 * DAY)
+    purge(history(store).journal, until=9)
+    assert [history(store).remembered(token) is not None for token in "tu"] == [True, True]
+    assert (history(store).remembered("u") or pytest.fail("gone")).repeated.time == 102 * DAY * 1e6  # type: ignore[union-attr]
 
 
 def test_a_token_that_was_forgotten_can_be_used_again_and_everybody_can_fold_it(store: ScriptedStore) -> None:

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import count
+from pathlib import Path
+from unittest.mock import patch
 
 import msgspec
 import pytest
@@ -17,11 +20,13 @@ from lake_core import naming
 from lake_core.checkpoints import CheckpointFile, Part
 from lake_core.checkpoints.layout import rows
 from lake_core.errors import Corrupt, InvalidInput, NotFound, OutcomeUnknown, Unavailable
-from lake_core.journal import Appended, Head, Journal, Overtaken, Purged, Retry, purge, write_state
+from lake_core.journal import Appended, Head, Journal, Overtaken, Purged, Retry, purge, recent, write_state
 from lake_core.journal.marks import Mark, Marks
+from lake_core.journal.reader import FRESH
 from lake_core.journal.recent import GENERATION
 from lake_core.records.codec import Codec
 from lake_core.store import Created, Store
+from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
 from tests.fakes.records import an_id
 from tests.fakes.stores import ALWAYS, InPlaceStore, ScriptedStore, lost, unavailable
@@ -499,6 +504,40 @@ def test_a_writer_that_stalled_too_long_hears_that_nobody_knows(store: ScriptedS
     with pytest.raises(OutcomeUnknown, match="purged long ago") as caught:
         write(ours, "ours", "our id")
     assert (caught.value.n, caught.value.entry_id) == (6, "our id")
+
+
+@pytest.mark.parametrize("local", [False, True], ids=["a store that lists", "a folder"])
+def test_a_slow_writer_whose_number_is_purged_long_since_looks_before_it_writes(
+    local: bool, tmp_path: Path
+) -> None:
+    """Its change is surely not in the history: nothing was written before it looked."""
+    store = ScriptedStore(LocalStore(tmp_path) if local else InPlaceStore())
+    time = [0.0]
+    with patch.object(recent, "GENERATION", 8):
+        ours, other = journal(store), journal(store.behind)
+        ours.retry = replace(ours.retry, clock=lambda: time[0])
+        write(other, "1")
+        ours.load()
+        for n in range(2, 40):
+            write(other, str(n))
+        checkpointed_and_purged(store.behind)
+        time[0] += FRESH * 2
+        assert write(ours, "ours").n == 40
+    assert store.asked("create") == 1
+
+
+def test_a_writer_that_has_just_loaded_does_not_look_again(store: ScriptedStore) -> None:
+    time = [0.0]
+    ours = journal(store)
+    ours.retry = replace(ours.retry, clock=lambda: time[0])
+    ours.load()
+    store.requests.clear()
+    time[0] += FRESH / 2
+    write(ours, "ours")
+    assert store.requests == [("create", naming.entry("j", 6)), ("list", "j/marks")]
+    time[0] += FRESH * 2
+    write(ours, "later")
+    assert store.asked("list") == 3
 
 
 def test_a_store_that_refuses_the_look_for_a_fence_is_asked_again(store: ScriptedStore) -> None:
