@@ -29,7 +29,7 @@ from lake_core.errors import (
 from lake_core.journal import Journal, purge, write_state
 from lake_core.keys.encoding import encode_value
 from lake_core.pool import Pool
-from lake_core.records import Action, AddObject, Consume, RemoveReference, Source
+from lake_core.records import Action, AddObject, AddTombstone, Consume, RemoveReference, Source
 from lake_core.records.codec import Codec
 from tests.fakes.records import add, an_id, draft
 from tests.simulation.truth import PoolTruth, Violation
@@ -74,7 +74,18 @@ def _draft(world: World, token: str) -> Draft:
     if truth.objects[-1] and world.chance.random() < 0.15:
         victim = world.chance.choice(sorted(truth.objects[-1]))
         actions.append(RemoveReference(victim, encode_value(int(victim) % 7)))
-    return draft(number, *actions, token=token, base=0)
+    base = world.chance.choice((0, truth.n))
+    if world.chance.random() < 0.25:
+        low = world.chance.randint(0, 9)
+        actions.append(
+            AddTombstone(
+                an_id(number),
+                encode_value(low),
+                encode_value(world.chance.randint(low + 1, 12)),
+                replaces=world.chance.random() < 0.6,
+            )
+        )
+    return draft(number, *actions, token=token, base=base)
 
 
 def _commit(world: World, history: History, one: Draft) -> bool:
@@ -84,7 +95,7 @@ def _commit(world: World, history: History, one: Draft) -> bool:
         landed = history.commit(one)
     except (Conflict, Corrupt) as error:
         takes = any(isinstance(a, Consume) for a in one.actions)
-        if isinstance(error, Conflict) and not takes and not _is_misfit(world, one):
+        if isinstance(error, Conflict) and not (takes or _is_misfit(world, one) or _is_taken(world, one)):
             raise Violation(f"{one.id} gave up although loads never conflict: {error}") from None
         if isinstance(error, Corrupt) and not _is_misfit(world, one):
             raise
@@ -122,7 +133,7 @@ def _commit(world: World, history: History, one: Draft) -> bool:
 def dropper(world: World) -> None:
     """Drops the pool: one transaction that ends its history."""
     pool = Pool(
-        Context(world.store, "", NumberedIds(world, world.clock()), "test"),  # type: ignore[arg-type]
+        Context(world.guarded_store(), "", NumberedIds(world, world.clock()), "test"),  # type: ignore[arg-type]
         world.pool("p"),
         world.history(),
     )
@@ -185,6 +196,12 @@ def _change(world: World, catalog: Catalog, name: str, other: str) -> int:
             return catalog.create(world.pool(name))
 
 
+def _is_taken(world: World, one: Draft) -> bool:
+    """Whether the draft replaces what another replace has taken since it began."""
+    assert isinstance(world.truth, PoolTruth)
+    return world.truth.overlaps(one)
+
+
 def _is_misfit(world: World, one: Draft) -> bool:
     """Whether the draft adds what is there, or removes what is not; nothing comes back here that was removed."""
     assert isinstance(world.truth, PoolTruth)
@@ -230,7 +247,9 @@ def look(world: World, journal: Journal[Any, Any], *, pauses: int = 0) -> None:
             world.scheduler.pause()
         try:
             world.truth.loaded(head.n, head.state, since=since)
-        except LOST:
+        except LOST as error:
+            if world.rots:
+                raise Violation(f"damage was not mended although all entries are there: {error}") from error
             world.count("loaded again")
             pauses = 0
             continue
@@ -251,9 +270,11 @@ def purger(world: World) -> None:
             head = journal.load()
             if head.n:
                 mark = write_state(journal, head, id=an_id(world.chance.randrange(10**8)), now=now())
-                world.truth.is_state(mark.n, journal.restore(mark).state)
-            purge(journal, until=head.n - world.chance.choice((0, 0, 1, 4)))
-            world.count("purged")
+                with contextlib.suppress(*((Corrupt,) if world.rots else ())):  # by now it may be rotten
+                    world.truth.is_state(mark.n, journal.restore(mark).state)
+            if not world.rots:
+                purge(journal, until=head.n - world.chance.choice((0, 0, 1, 4)))
+                world.count("purged")
 
 
 # ---------------------------------------------------------------- who breaks things
@@ -287,6 +308,22 @@ def vandal(world: World) -> None:
             store.objects[f"{journal}/.nfs0002"] = b"left by the file system"
         else:
             _junk_request(world)
+
+
+def rot(world: World) -> None:
+    """Turns bits in checkpoints that were sound: readers of new processes meet them, and so do states in use."""
+    store = world.store
+    for _ in range(world.chance.randint(1, 12)):
+        for _ in range(world.chance.randint(1, 20)):
+            world.scheduler.pause()
+        there = sorted(n for n in store.objects if naming.checkpoint_number(n) is not None)
+        if there:
+            name = world.chance.choice(there)
+            data = store.objects[name]
+            where, bit = world.chance.randrange(max(1, len(data))), 1 << world.chance.randrange(8)
+            if data:
+                store.objects[name] = data[:where] + bytes((data[where] ^ bit,)) + data[where + 1 :]
+            world.count("rotten")
 
 
 def _damaged_checkpoint(world: World) -> None:

@@ -1,17 +1,22 @@
 """A store that fails as the seed says, in all the ways a store fails.
 
 Every request lets others run first.  Then it may be refused before it acts; it may act and lose its answer, or
-not act and seem lost, or arrive later, after its sender has given it up.  What is answered is true: a read sees
-all that was answered before.  A listing does too, and yet it is no single moment: it is made of parts, which are
-looked at one after the other.  On a store that lists from a name on they are pages in order of names; on the other
-they are in no order at all.
+not act and seem lost, or arrive later, after its sender has given it up.  A refusal, and a lost answer, may be any
+exception at all, as libraries raise them.  A hint or a request is not put at once: others may see half of it, and
+half is left of it where its writer is killed.
+
+What is answered is true: a read sees all that was answered before.  A listing does too, and yet it is no single
+moment: it is made of parts, which are looked at one after the other.  On a store that lists from a name on they are
+pages in order of names; on the other they are in no order at all.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import random
+import struct
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -38,9 +43,21 @@ class Faults:
     never_arrived: float = 0.02
     late: float = 0.01
 
+    strange: float = 0.3
+    """How many of them are exceptions of no class that the port knows."""
+
     def none(self) -> None:
         """From now on all is well."""
         self.refused = self.answer_lost = self.never_arrived = self.late = 0.0
+
+
+STRANGE: tuple[Exception, ...] = (
+    *(OSError(n, errno.errorcode[n]) for n in (errno.EIO, errno.ESTALE, errno.EACCES, errno.EMFILE)),
+    pa.ArrowInvalid("not what was expected"),
+    struct.error("unpack requires more bytes"),
+    RuntimeError("event loop is closed"),
+    KeyError("ETag"),
+)
 
 
 @dataclass
@@ -66,6 +83,8 @@ class FaultyStore:
             self._refuse()
 
     def _refuse(self) -> NoReturn:
+        if self.chance.random() < self.faults.strange:
+            raise self.chance.choice(STRANGE)
         raise Unavailable("the store refuses for now")
 
     def arrive(self) -> None:
@@ -103,11 +122,15 @@ class FaultyStore:
         self._request()
         created = self._act(lambda: self._apply(name, data))
         if created is None:
+            if self.chance.random() < self.faults.strange:
+                raise self.chance.choice(STRANGE)
             return Created.UNKNOWN
         return Created.YES if created else Created.EXISTS
 
     def put(self, name: str, data: bytes) -> None:
         self._request()
+        self.objects[name] = data[: self.chance.randrange(len(data) + 1)]
+        self.scheduler.pause()  # whoever is killed here leaves it so
         self.objects[name] = data
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:

@@ -21,8 +21,18 @@ from typing import Any
 
 from lake_core import naming
 from lake_core.catalog.state import PoolsState, fold_pools
-from lake_core.commits import PoolState
-from lake_core.records import AddObject, Close, Entry, PoolsEntry, RemoveReference, Transaction
+from lake_core.commits import Draft, PoolState
+from lake_core.keys import KeyRange
+from lake_core.records import (
+    Action,
+    AddObject,
+    AddTombstone,
+    Close,
+    Entry,
+    PoolsEntry,
+    RemoveReference,
+    Transaction,
+)
 from lake_core.records.codec import Codec
 
 
@@ -131,6 +141,8 @@ class PoolTruth(Truth):
 
     keeps_tokens: bool = True
     objects: list[frozenset[str]] = field(default_factory=lambda: [frozenset()])
+    tombstones: list[frozenset[str]] = field(default_factory=lambda: [frozenset()])
+    replaces: list[tuple[int, Transaction, KeyRange]] = field(default_factory=list)
     tokens: set[str] = field(default_factory=set)
     closed: int = 0
 
@@ -138,7 +150,7 @@ class PoolTruth(Truth):
         return tuple(t.id for t in entry.transactions)
 
     def fold(self, n: int, entry: Entry) -> None:
-        held = set(self.objects[-1])
+        held, covered = set(self.objects[-1]), list[str]()
         for transaction in entry.transactions:
             if self.closed:
                 raise Violation(
@@ -149,8 +161,35 @@ class PoolTruth(Truth):
             if transaction.token and transaction.token in self.tokens and self.keeps_tokens:
                 raise Violation(f"token {transaction.token!r} is in the history twice, again in {n}")
             self.tokens.add(transaction.token)
+            self._is_in_order(transaction)
             held = _after(held, transaction)
+            covered += [a.tombstone for a in transaction.actions if isinstance(a, AddTombstone)]
+            self.replaces += [(n, transaction, span) for span in replaced(transaction.actions)]
         self.objects.append(frozenset(held))
+        self.tombstones.append(self.tombstones[-1] | set(covered))
+
+    def _is_in_order(self, transaction: Transaction) -> None:
+        """A load carries a tombstone of its own for each replace that began later, landed before it and overlaps;
+        two replaces never overlap where neither knew of the other."""
+        since = [(by, span) for n, by, span in self.replaces if n > transaction.base]
+        spans = replaced(transaction.actions)
+        if any(span.overlaps(other) for _, span in since for other in spans):
+            raise Violation(
+                f"{transaction.id} replaces what another replace has taken since {transaction.base}"
+            )
+        added = [KeyRange(a.low, a.high) for a in transaction.actions if isinstance(a, AddObject)]
+        later = [span for by, span in since if (by.base, by.id) > (transaction.base, transaction.id)]
+        expected = sum(any(span.overlaps(keys) for keys in added) for span in later)
+        own = sum(isinstance(a, AddTombstone) and a.own for a in transaction.actions)
+        if own != expected:
+            raise Violation(
+                f"{transaction.id} was overtaken by {expected} replaces, and carries {own} tombstones"
+            )
+
+    def overlaps(self, draft: Draft) -> bool:
+        """Whether the draft replaces what somebody else has replaced since it began."""
+        since = [span for n, by, span in self.replaces if n > draft.base and by.id != draft.id]
+        return any(span.overlaps(other) for span in since for other in replaced(draft.actions))
 
     def is_state(self, n: int, state: PoolState) -> None:
         branch = state.branches["main"]
@@ -164,6 +203,13 @@ class PoolTruth(Truth):
             raise Violation(
                 f"the state after {n} says that the pool was closed by {closed}, not {self.closed}"
             )
+        if set(branch.tombstones) != self.tombstones[n]:
+            raise Violation(f"the state after {n} has other tombstones: {sorted(branch.tombstones)}")
+
+
+def replaced(actions: Iterable[Action]) -> list[KeyRange]:
+    """The ranges that are replaced."""
+    return [a.range for a in actions if isinstance(a, AddTombstone) and a.replaces]
 
 
 def _after(held: set[str], transaction: Transaction) -> set[str]:

@@ -18,6 +18,7 @@ from lake_core.journal import Retry, recent
 from lake_core.journal.reader import LARGEST_WINDOW
 from lake_core.keys import PoolKey
 from lake_core.records.pools import PoolConfig
+from lake_core.store import Store, guarded
 from tests.fakes.records import add, an_id, draft
 from tests.simulation import actors
 from tests.simulation.faulty import Faults, FaultyStore
@@ -29,6 +30,8 @@ KEY = PoolKey.parse("k")
 EPOCH = 1_700_000_000.0
 FOR_EVER = 1e9
 MOST_REQUESTS = 3 * LARGEST_WINDOW
+LONGEST_PAUSE = 2_000.0
+"""Seconds that a pause may take where the machine sleeps: longer than a request may be committed by others."""
 
 
 @dataclass
@@ -43,6 +46,10 @@ class World:
     seed: int
     drops: bool = False
     generation: int = 8
+    rots: bool = False
+    """Whether checkpoints rot: then nothing is purged, and all entries are there to mend them."""
+    passed: float = 0.0
+    """Seconds that passed in pauses."""
     chance: random.Random = field(init=False)
     truth: Truth = field(init=False)
     scheduler: Scheduler = field(init=False)
@@ -61,6 +68,7 @@ class World:
             self.truth = ListTruth(naming.POOLS_JOURNAL)
         else:
             self.truth = PoolTruth(naming.pool_journal(POOL), keeps_tokens=self.token_keep == FOR_EVER)
+        self.rots = self.chance.random() < 0.2
         self.scheduler = Scheduler(self.chance, stalls=self.chance.choice((0.0, 0.01, 0.05)))
         self.scheduler.after_step = self.truth.check
         if self.chance.random() < 0.2:
@@ -92,6 +100,8 @@ class World:
                 self._start("vandal", actors.vandal)
             if self.drops:
                 self._start("dropper", actors.dropper)
+            if self.rots:
+                self._start("rot", actors.rot)
             self._start("reaper", actors.reaper)
             self.scheduler.run()
             self._afterwards()
@@ -108,7 +118,7 @@ class World:
     def history(self) -> History:
         """The pool's history as a new process sees it."""
         history = History(
-            self.store,
+            self.guarded_store(),
             pool_id=POOL,
             key=KEY,
             clock=self.clock(),
@@ -122,19 +132,30 @@ class World:
     def catalog(self, ids: actors.NumberedIds | None = None) -> Catalog:
         """The list of pools as a new process sees it."""
         ids = ids or actors.NumberedIds(self, self.clock())
-        catalog = Catalog(Context(self.store, "", ids, "test"))  # type: ignore[arg-type]
+        catalog = Catalog(Context(self.guarded_store(), "", ids, "test"))  # type: ignore[arg-type]
         catalog.journal.retry, catalog.journal.fetch = self._retry(), _one_by_one
         return catalog
 
     def _retry(self) -> Retry:
-        return Retry(
-            races=400, repeats=4, sleep=lambda seconds: self.scheduler.pause(), jitter=self.chance.random
-        )
+        return Retry(races=400, repeats=4, sleep=self._sleep, clock=self._elapsed, jitter=self.chance.random)
+
+    def guarded_store(self) -> Store:
+        """The store as the engine sees it."""
+        return guarded(self.store)
+
+    def _elapsed(self) -> float:
+        return self.scheduler.steps / 100 + self.passed
+
+    def _sleep(self, seconds: float) -> None:
+        self.passed += seconds
+        if self.chance.random() < 0.01:
+            self.passed += self.chance.uniform(0, LONGEST_PAUSE)
+        self.scheduler.pause()
 
     def clock(self) -> Callable[[], float]:
-        """A process's clock: a second a step, and often wrong."""
+        """A process's clock: a second a step and what passes in pauses, and often wrong."""
         skew = self.chance.choice((0.0, 0.0, self.chance.uniform(-1e6, 1e6)))
-        return lambda: EPOCH + skew + self.scheduler.steps
+        return lambda: EPOCH + skew + self.scheduler.steps + self.passed
 
     def number(self) -> int:
         """One that nobody has had."""

@@ -371,6 +371,24 @@ def test_damage_that_nothing_can_mend_is_corrupt_and_named(store: ScriptedStore)
 
 
 @pytest.mark.usefixtures("small_groups")
+@pytest.mark.parametrize("section", ["reference", "token", "source"])
+def test_a_purge_rests_on_no_checkpoint_of_which_a_page_is_damaged(
+    store: ScriptedStore, section: str
+) -> None:
+    """Also where it can be opened, and its damage would be found much later, when the entries are gone."""
+    for n in range(1, 4):
+        file = Source(f"landing/{n}", n, "etag")
+        history(store).commit(draft(n, add(n), Consume((file,)), token=f"t{n}"))
+    sound = checkpoint(store, id=1)
+    history(store).commit(draft(4, add(4), token="t4"))
+    damaged_late(store, checkpoint(store, id=2), section)
+    assert purge(history(store).journal, until=4).fence == sound.n
+    state = history(store).load().state
+    assert found(state) == [an_id(n) for n in range(1, 5)]
+    assert [n for n in range(6) if f"t{n}" in state.tokens] == [1, 2, 3, 4]
+
+
+@pytest.mark.usefixtures("small_groups")
 def test_a_store_that_does_not_answer_while_damage_is_mended_is_unavailable(store: ScriptedStore) -> None:
     history(store).commit(draft(1, add(1)))
     damaged_late(store, checkpoint(store))

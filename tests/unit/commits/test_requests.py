@@ -20,7 +20,7 @@ from lake_core.commits.attempt import MOST_PAUSES, PAUSES
 from lake_core.commits.commit import COMPANY
 from lake_core.commits.requests import LONGEST_WAIT, MOST, MOST_BYTES, Request, Requests, request_of
 from lake_core.errors import Conflict, NotFound, OutcomeUnknown, Unavailable
-from lake_core.journal import Retry, purge, write_state
+from lake_core.journal import Retry, purge, recent, write_state
 from lake_core.journal.recent import GENERATION
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import encode_value
@@ -575,6 +575,29 @@ def test_a_store_that_fails_after_asking_leaves_the_outcome_unknown(store: Scrip
     store.on("create", entry(3), instead=unavailable)
     with pytest.raises(OutcomeUnknown, match="may still be committed"):
         history(store).commit(draft(1, add(1)))
+
+
+@pytest.mark.parametrize("gives_up_by", ["conflict", "refusal of the store"])
+def test_what_may_be_committed_yet_is_remembered_however_late_the_draft_is_tried_again(
+    store: ScriptedStore, gives_up_by: str
+) -> None:
+    """Somebody commits the request afterwards, and so long ago that no recent id tells: the entries do."""
+    ours, n = history(store, races=4), 5
+    with patch.object(recent, "GENERATION", 4):
+        if gives_up_by == "conflict":
+            others_win(store, 1, 2, 3, 4)
+        else:
+            others_win(store, 1, 2)
+            store.on("create", entry(3), instead=unavailable)
+            n = 3
+        with pytest.raises(OutcomeUnknown, match="may be committed yet"):
+            ours.commit(draft(1, add(1)))
+        crowded(store.behind).commit(draft(9, add(9)))
+        assert an_id(1) in in_entry(store.behind, n)
+        for other in range(1000, 1020):
+            history(store.behind).commit(draft(other, add(other)))
+        assert ours.commit(draft(1, add(1))) == Landed(n, an_id(1))
+    assert ids(store).count(an_id(1)) == 1
 
 
 def test_a_state_that_cannot_be_read_now_refuses_nothing(store: ScriptedStore) -> None:
