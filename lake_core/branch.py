@@ -21,7 +21,7 @@ from lake_core.commits.landing import key_classes, still_covered
 from lake_core.compaction import Compaction, begin, draft, rewrite
 from lake_core.context import Context
 from lake_core.deletes import Erasure, check_erasure, check_fulfils, check_inside, finds
-from lake_core.errors import InvalidInput
+from lake_core.errors import InvalidInput, LakeError
 from lake_core.ingest.block import Block, Reading
 from lake_core.ingest.formats import read_blocks
 from lake_core.ingest.load import ObjectBuilder
@@ -142,10 +142,13 @@ class Branch:
         return known or (key_class(declared.type) if declared is not None else None)
 
     def _covers(self, name: str) -> int:
-        state = self.history.load().state
-        branch = state.branches[self.name]
-        tombstone = branch.tombstones.get(name)
-        return len(still_covered(state, branch, tombstone)) if tombstone is not None else 0
+        try:
+            state = self.history.load().state
+            branch = state.branches[self.name]
+            tombstone = branch.tombstones.get(name)
+            return len(still_covered(state, branch, tombstone)) if tombstone is not None else 0
+        except LakeError:  # the delete is committed: that it cannot be counted now must not be its outcome
+            return 0
 
     def replace(
         self,

@@ -51,11 +51,10 @@ def test_one_that_fails_leaves_the_others_standing(spark: Any, landing: Landing)
 
 
 def test_a_damaged_page_of_the_newest_checkpoint_changes_no_answer(spark: Any, landing: Landing) -> None:
-    grown(landing.lake, "p", 3)
-    keep_pools(spark, landing.lake, ["p"])
-    grown_by = landing.lake.pool("p").branch()
-    grown_by.append(pa.table({"k": [3]}))
-    keep_pools(spark, landing.lake, ["p"])
+    branch = landing.lake.create_pool("p", key="k").branch()
+    for k in range(4):
+        branch.append(pa.table({"k": [k]}))
+        keep_pools(spark, landing.lake, ["p"])
     newest = landing.lake.pool("p").history.journal.marks().checkpoints[0]
     turn_a_bit(landing.lake.store, newest.name)
     read = spark.read.format("lake").option("lake", landing.uri).load("p")
