@@ -34,35 +34,38 @@ class SummedFile:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._crc = self._filled = self._size = 0
+        self._size = 0
+        self._gathered = bytearray()
         self._blocks: list[int] = []
         self._tail: list[bytes] | None = None
 
     def write(self, data: Any) -> int:
-        """To the file; once the tail has begun, kept until it ends."""
+        """A block at a time to the file: Arrow writes a few bytes at a time, and each call of a store's file costs.
+
+        Once the tail has begun, all is kept until it ends.
+        """
         view = memoryview(data).cast("B")
         self._size += view.nbytes
         if self._tail is not None:
             self._tail.append(bytes(view))
             return view.nbytes
-        self._file.write(view)
-        for at in range(0, view.nbytes, BLOCK):
-            self._sum(view[at : at + BLOCK])
+        self._gathered += view
+        while len(self._gathered) >= BLOCK:  # bounded by what was written
+            self._put(self._gathered[:BLOCK])
+            del self._gathered[:BLOCK]
         return view.nbytes
 
-    def _sum(self, view: memoryview) -> None:
-        """At most a block at a time."""
-        part = view[: BLOCK - self._filled]
-        self._crc, self._filled = zlib.crc32(part, self._crc), self._filled + part.nbytes
-        if self._filled == BLOCK:
-            self._blocks.append(self._crc)
-            rest = view[part.nbytes :]
-            self._crc, self._filled = zlib.crc32(rest), rest.nbytes
+    def _put(self, block: bytearray) -> None:
+        if block:
+            self._file.write(block)
+            self._blocks.append(zlib.crc32(block))
 
     def begin_tail(self) -> tuple[int, tuple[int, ...]]:
         """Where the data end, and the checksums of their blocks."""
+        self._put(self._gathered)
+        self._gathered = bytearray()
         self._tail = []
-        return self._size, (*self._blocks, self._crc) if self._filled else tuple(self._blocks)
+        return self._size, tuple(self._blocks)
 
     def end_tail(self) -> None:
         """Write the tail with its checksum in the place that was left for it."""
