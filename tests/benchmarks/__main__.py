@@ -10,7 +10,18 @@ from lake_core.wording import human_size
 from tests.benchmarks import data
 from tests.benchmarks.measure import Measure
 
-NAMES = ("zeek", "ingest", "scan", "commits", "opening", "compaction", "reading", "deletes", "beside")
+NAMES = (
+    "zeek",
+    "ingest",
+    "files",
+    "scan",
+    "commits",
+    "opening",
+    "compaction",
+    "reading",
+    "deletes",
+    "beside",
+)
 _LINE = "{:<38} {:>12} {:>8} {:>12} {:>12} {:>9}  {}"
 
 
