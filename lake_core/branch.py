@@ -8,13 +8,15 @@ distributed engine: workers build objects, one driver commits them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from lake_core.catalog import Settings
-from lake_core.combine import Rule
+from lake_core.catalog.settings import check_settings
+from lake_core.combine import APPEND, Rule
 from lake_core.combine.rule import rule_of
 from lake_core.commits import Draft, History, Landed, Reference
 from lake_core.commits.landing import key_classes, still_covered
@@ -22,12 +24,17 @@ from lake_core.compaction import Compaction, begin, draft, rewrite
 from lake_core.context import Context
 from lake_core.deletes import Erasure, check_erasure, check_fulfils, check_inside, finds
 from lake_core.errors import InvalidInput, LakeError
-from lake_core.ingest.block import Block, Reading
-from lake_core.ingest.formats import read_blocks
+from lake_core.ingest.block import QUARANTINE, Block, Reading, silent
+from lake_core.ingest.csvoptions import csv_options
+from lake_core.ingest.files import FileSource, check_rejected
 from lake_core.ingest.load import ObjectBuilder
-from lake_core.keys import KeyRange
+from lake_core.ingest.opening import kept_streams
+from lake_core.ingest.partitions import partition_fields
+from lake_core.ingest.preview import Preview, preview
+from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import key_class
 from lake_core.keys.ranges import EVERYTHING
+from lake_core.keys.spec import ARRIVAL
 from lake_core.objects.metadata import Origin
 from lake_core.objects.write import WrittenObject
 from lake_core.outcomes import CompactResult, DeleteResult, Job, LoadResult, landed_load, repeated_load
@@ -43,7 +50,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Branch:
-    """A line of transactions of a pool, to be written to.
+    """A line of transactions of a pool, to be written to; of a sub-pool `sub`, only to be deleted from.
 
     It is of this pool for ever, whatever the pool's name becomes.  Once the pool is dropped, all that writes raises
     NotFound, for the drop is an entry of the same journal (decision 30).
@@ -54,6 +61,12 @@ class Branch:
     name: str
     history: History
     limits: Limits = LIMITS
+    sub: str = ""
+
+    @property
+    def key(self) -> PoolKey:
+        """The order of the records; the sub-pools keep the order of arrival."""
+        return ARRIVAL if self.sub else self.pool.key
 
     @property
     def store(self) -> Store:
@@ -67,24 +80,54 @@ class Branch:
 
     @property
     def rule(self) -> Rule:
-        """What becomes of equal keys."""
-        return rule_of(self.pool.kind, self.pool.aggregates)
+        """What becomes of equal keys; the sub-pools keep all."""
+        return APPEND if self.sub else rule_of(self.pool.kind, self.pool.aggregates)
 
     def load(
         self,
         files: list[str],
         *,
         format: str = "auto",
+        options: Mapping[str, str] | None = None,
         token: str = "",
         message: str = "",
-        progress: Callable[[str], None] = lambda file: None,
+        progress: Callable[[str, float], None] = silent,
     ) -> LoadResult:
-        """Take in files (NDJSON, CSV, Parquet; plain or gzipped) as one transaction.
+        """Take in files as one transaction; docs/files.md says which formats.
 
-        With a `token` a repeated call returns the first outcome.  `progress` hears of each file begun.
+        `options` go before the pool's settings of the same names (`READ_OPTIONS`).  With a `token` a repeated call
+        returns the first outcome.  `progress` hears of the bytes read of each file.
         Raises InvalidInput (nothing is committed), NotFound, Conflict, OutcomeUnknown, Unavailable.
         """
-        return self._load(self._blocks(files, format, progress), token=token, message=message)
+        job = self.job(token=token, message=message, options=options)
+        if isinstance(job, LoadResult):
+            return job
+        builder = self.builder(job)
+        with self.reading_files(files, options=options, progress=progress) as source:
+            for block in source.blocks(format, limit=job.most_rejected):
+                builder.add(block)
+        written = builder.finish()
+        done = self.commit(job, objects=[w.action for w in written], schemas=[w.schema for w in written])
+        return replace(done, notes=source.notes)
+
+    def preview(
+        self,
+        files: list[str],
+        *,
+        format: str = "auto",
+        options: Mapping[str, str] | None = None,
+        progress: Callable[[str, float], None] = silent,
+    ) -> Preview:
+        """What a load of the files would do.  Nothing is written.
+
+        Raises InvalidInput for a file that would fail the load as a whole, NotFound, Unavailable.
+        """
+        chosen = dict(options or {})
+        policy = Settings({**self.pool.settings, **chosen})["bad_records"]
+        chosen["bad_records"] = QUARANTINE
+        with self.reading_files(files, options=chosen, progress=progress) as source:
+            found = preview(source.blocks(format), key=self.pool.key, known=self.key_class())
+        return replace(found, notes=source.notes, fails=bool(found.rejected) and policy != QUARANTINE)
 
     def append(self, records: pa.Table, *, token: str = "", message: str = "") -> LoadResult:
         """Take in an Arrow table as one transaction; as `load`."""
@@ -110,11 +153,12 @@ class Branch:
         erasure = check_erasure(
             head.state,
             branch=self.name,
-            key=self.pool.key,
+            key=self.key,
             rule=self.rule,
             span=span,
             where=where,
             narrow=True,
+            sub=self.sub,
         )
         if erasure is None or not self.finds(erasure):
             return DeleteResult(None)
@@ -131,7 +175,7 @@ class Branch:
     def finds(self, erasure: Erasure) -> bool:
         """Whether there may be a visible record to delete; False only where that is sure."""
         state = self.history.load().state
-        key, rule = self.pool.key, self.rule
+        key, rule = self.key, self.rule
         return finds(state, erasure, self.store, pool=self.pool.id, branch=self.name, key=key, rule=rule)
 
     def key_class(self) -> str | None:
@@ -157,9 +201,10 @@ class Branch:
         span: KeyRange = EVERYTHING,
         where: str | Condition | None = None,
         format: str = "auto",
+        options: Mapping[str, str] | None = None,
         token: str = "",
         message: str = "",
-        progress: Callable[[str], None] = lambda file: None,
+        progress: Callable[[str, float], None] = silent,
     ) -> LoadResult:
         """Put the records of files in the place of those in a range of which a condition holds, at once.
 
@@ -167,8 +212,11 @@ class Branch:
         Raises InvalidInput (nothing is committed), NotFound, Conflict (an overlapping replace landed since this
         began), OutcomeUnknown, Unavailable.
         """
-        blocks = self._blocks(files, format, progress)
-        return self._replace(blocks, span=span, where=where, token=token, message=message)
+        with self.reading_files(files, options=options, progress=progress) as source:
+            done = self._replace(
+                source.blocks(format), span=span, where=where, token=token, message=message, options=options
+            )
+        return replace(done, notes=source.notes)
 
     def replace_with(
         self,
@@ -189,9 +237,10 @@ class Branch:
         where: str | Condition | None = None,
         token: str = "",
         message: str = "",
+        options: Mapping[str, str] | None = None,
     ) -> tuple[Job, Erasure] | LoadResult:
         """Begin a replace whose objects are built elsewhere; `commit` it with what it replaces."""
-        job = self.job(token=token, message=message)
+        job = self.job(token=token, message=message, options=options)
         if isinstance(job, LoadResult):
             return job
         if where is not None and self.rule.kind == "upsert":
@@ -218,8 +267,9 @@ class Branch:
         where: str | Condition | None,
         token: str,
         message: str,
+        options: Mapping[str, str] | None = None,
     ) -> LoadResult:
-        begun = self.begin_replace(span=span, where=where, token=token, message=message)
+        begun = self.begin_replace(span=span, where=where, token=token, message=message, options=options)
         if isinstance(begun, LoadResult):
             return begun
         job, erasure = begun
@@ -237,22 +287,45 @@ class Branch:
             replaced=erasure,
         )
 
-    def reading(self, file: str) -> Reading:
-        """How the pool wants a file read."""
-        return Reading(
-            file,
-            declared=self.settings.declared,
-            key=self.pool.key.names,
-            bad_records=self.settings["bad_records"],
-        )
+    def readings(self, files: list[str], *, options: Mapping[str, str] | None = None) -> dict[str, Reading]:
+        """How the pool wants files read, by file; `options` go before its settings.  Raises InvalidInput."""
+        check_settings(options or {}, kind=self.pool.kind, key=self.pool.key)
+        settings = Settings({**self.pool.settings, **(options or {})})
+        declared = settings.declared
+        constants = partition_fields(files, declared) if settings["partitions"] == "hive" else {}
+        return {
+            file: Reading(
+                file,
+                declared=declared,
+                key=self.pool.key.names,
+                bad_records=settings["bad_records"],
+                keyless=settings["nokey"],
+                csv=csv_options(settings),
+                constants=constants.get(file, ()),
+            )
+            for file in files
+        }
 
-    def _blocks(self, files: list[str], format: str, progress: Callable[[str], None]) -> Iterator[Block]:
-        for file in files:
-            progress(file)
-            yield from read_blocks(self.reading(file), format=format, null=self.settings["csv.null"])
+    @contextmanager
+    def reading_files(
+        self,
+        files: list[str],
+        *,
+        options: Mapping[str, str] | None = None,
+        progress: Callable[[str, float], None] = silent,
+    ) -> Iterator[FileSource]:
+        """The records of files; standard input and FIFOs are copied to disk for as long as the block lasts."""
+        readings = self.readings(files, options=options)
+        with kept_streams(files) as copies:
+            for file, reading in readings.items():
+                reading.path, reading.progress = copies.get(file, ""), progress
+            yield FileSource(readings)
 
-    def job(self, *, token: str = "", message: str = "") -> Job | LoadResult:
+    def job(
+        self, *, token: str = "", message: str = "", options: Mapping[str, str] | None = None
+    ) -> Job | LoadResult:
         """Begin a load whose objects are built elsewhere, or give the outcome that the token stands for."""
+        self._check_writable()
         head = self.history.load_open()
         if token and (done := head.state.tokens.get(token)) is not None:
             return repeated_load(done)
@@ -263,6 +336,7 @@ class Branch:
             memory=self.settings["load.memory"],
             token=token,
             message=message,
+            most_rejected=Settings({**self.pool.settings, **(options or {})})["bad_records.max"],
         )
 
     def builder(self, job: Job, *, first_place: int = 0) -> ObjectBuilder:
@@ -283,8 +357,10 @@ class Branch:
         """Land the objects of a job; nothing is written where there are neither objects nor sources.
 
         Sources alone are recorded too (an empty file is taken in once, not looked at for ever).  With `replaced`
-        they take the place of what it covers; raises Conflict where another replace took some of its range.
+        they take the place of what it covers; raises Conflict where another replace took some of its range, and
+        InvalidInput if more records were rejected than the job allows.
         """
+        check_rejected(objects, job.most_rejected)
         tombstones = (
             [replaced.tombstone(job.origin.transaction, reason=job.message, replaces=True)]
             if replaced
@@ -321,11 +397,16 @@ class Branch:
             "%s: transaction %d %s; others wrote %s since it began", self.pool.name, landed.n, did, others
         )
 
+    def _check_writable(self) -> None:
+        if self.sub:
+            raise InvalidInput(f"the sub-pool {self.sub} is read-only: load into the pool itself")
+
     def begin_compaction(self, inputs: Sequence[Reference], *, outputs: int, message: str) -> Compaction:
         """A job for references of the branch; its pieces may be rewritten anywhere.
 
         Raises NotFound, Conflict where another compaction took an input, ObjectMissing, Corrupt, Unavailable.
         """
+        self._check_writable()
         head = self.history.load_open()
         return begin(
             head.state,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lake_core.catalog.settings import Limit
 from lake_core.commits import Landed
 from lake_core.commits.state import Remembered
 from lake_core.errors import InvalidInput
@@ -20,7 +21,8 @@ class LoadResult:
     """What a load did: `transaction` is None where there was nothing to load.
 
     `records` counts those of the pool itself, `size` the bytes of all objects; `nokey` and `rejected` those of
-    the sub-pools.  `repeated` says that the token had been used and the first outcome stands.
+    the sub-pools.  `repeated` says that the token had been used and the first outcome stands.  `notes` say what was
+    detected of the files.
     """
 
     transaction: int | None
@@ -31,6 +33,7 @@ class LoadResult:
     nokey: int = 0
     rejected: int = 0
     repeated: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Job:
     memory: int
     token: str
     message: str
+    most_rejected: Limit | None = None
 
 
 @dataclass(frozen=True)

@@ -54,12 +54,15 @@ class Pool:
         """The pool's policies."""
         return Settings(self.config.settings)
 
-    def branch(self, name: str = MAIN) -> Branch:
-        """A branch to write to; raises NotFound, and InvalidInput for a sub-pool."""
-        if self.sub:
+    def branch(self, name: str = MAIN, *, to_delete: bool = False) -> Branch:
+        """A branch to write to; raises NotFound.
+
+        A sub-pool has one only `to_delete` from; otherwise raises InvalidInput for it.
+        """
+        if self.sub and not to_delete:
             raise InvalidInput(f"the sub-pool {self.sub} is read-only: load into the pool itself")
         self._check_branch(name)
-        return Branch(self.context, self.config, name, self.history, self.limits)
+        return Branch(self.context, self.config, name, self.history, self.limits, self.sub)
 
     def at(self, revision: str = MAIN) -> View:
         """The pool at a transaction number or id, a branch, or BRANCH@TIME; raises NotFound, InvalidInput."""

@@ -76,7 +76,7 @@ class View:
     def tombstones(self) -> list[Tombstone]:
         """What is deleted, as far as it is not applied yet; in the order in which it was."""
         held = self.state.branches[self.branch].tombstones.values()
-        return [] if self.sub else sorted(held, key=lambda t: t.seq)
+        return sorted((t for t in held if t.sub == self.sub), key=lambda t: t.seq)
 
     @property
     def records(self) -> int:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,11 +25,12 @@ from lake_core.branch import Branch
 from lake_core.cli.parser import Parser
 from lake_core.combine.rule import rule_of
 from lake_core.deletes import Erasure, check_inside
-from lake_core.errors import Conflict
+from lake_core.errors import Conflict, InvalidInput
 from lake_core.ingest.block import Reading
-from lake_core.ingest.formats import format_of, read_blocks
+from lake_core.ingest.formats import format_of, read_blocks, read_row_groups
 from lake_core.ingest.load import ObjectBuilder
-from lake_core.ingest.parquetfile import read_parquet, row_group_sizes
+from lake_core.ingest.opening import is_stream
+from lake_core.ingest.parquetfile import row_group_sizes
 from lake_core.ingest.sources import find_files
 from lake_core.keys.encoding import key_class
 from lake_core.lake import Lake
@@ -57,7 +59,6 @@ class Work:
     pool: PoolConfig
     job: Job
     format: str
-    null: str
     readings: dict[str, Reading]
     units: tuple[Unit, ...]
 
@@ -70,6 +71,7 @@ def ingest(
     files: list[LandedFile],
     branch: str = "main",
     format: str = "auto",
+    options: Mapping[str, str] | None = None,
     token: str = "",
     message: str = "",
     consume: bool = True,
@@ -83,12 +85,13 @@ def ingest(
     `Branch.commit` raises, InvalidInput for bad records, and Conflict for a file that was changed meanwhile.
     """
     target = lake.pool(pool).branch(branch)
-    job = target.job(token=token, message=message)
+    job = target.job(token=token, message=message, options=options)
     if isinstance(job, LoadResult):
         log.warning(repeated_line(job, pool=pool, token=token))
         return job
-    units = _units(files, format, parallelism or 2 * spreading.parallelism(spark))
-    work = work_of(lake, target, job, units, format)
+    readings = target.readings([f.uri for f in files], options=options)
+    units = _units(files, readings, format, parallelism or 2 * spreading.parallelism(spark))
+    work = work_of(lake, target, job, units, format, readings)
     written = spreading.spread(spark, partial(build_unit, work), len(units))
     if consume or interval:
         check_unchanged(files)
@@ -130,27 +133,39 @@ def check_unchanged(files: list[LandedFile]) -> None:
         raise Conflict(f"{changed[0]} was changed while it was read; the next run takes it in as it is then")
 
 
-def _units(files: list[LandedFile], format: str, parallelism: int) -> list[Unit]:
+def _units(
+    files: list[LandedFile], readings: dict[str, Reading], format: str, parallelism: int
+) -> list[Unit]:
     parts: list[Part] = []
     total = sum(f.size for f in files)
     for file in files:
-        if file.size > max(SMALLEST_UNIT, total // parallelism) and format_of(file.uri, format) == "parquet":
-            sizes = row_group_sizes(file.uri)
+        if is_stream(file.uri):
+            raise InvalidInput(f"{file.uri}: Spark tasks cannot read it; use lake load")
+        large = file.size > max(SMALLEST_UNIT, total // parallelism)
+        if large and format_of(readings[file.uri], format) == "parquet":
+            sizes = row_group_sizes(readings[file.uri])
             parts += split_row_groups(file.uri, sizes, target=max(SMALLEST_UNIT, sum(sizes) // parallelism))
         elif file.size:
             parts.append(Part(file.uri, file.size))
     return plan_units(parts, parallelism=parallelism, smallest=SMALLEST_UNIT)
 
 
-def work_of(lake: Lake, branch: Branch, job: Job, units: list[Unit], format: str) -> Work:
-    names = {part.file for unit in units for part in unit.parts}
+def work_of(
+    lake: Lake,
+    branch: Branch,
+    job: Job,
+    units: list[Unit],
+    format: str,
+    readings: dict[str, Reading] | None = None,
+) -> Work:
+    """What the tasks of a job do; `readings` are by the pool's settings unless they are given."""
+    names = dict.fromkeys(part.file for unit in units for part in unit.parts)
     return Work(
         store=lake.store.uri,
         pool=branch.pool,
         job=job,
         format=format,
-        null=branch.settings["csv.null"],
-        readings={name: branch.reading(name) for name in names},
+        readings=branch.readings(list(names)) if readings is None else readings,
         units=tuple(units),
     )
 
@@ -170,9 +185,9 @@ def build_unit(work: Work, number: int) -> list[WrittenObject]:
     for part in unit.parts:
         reading = work.readings[part.file]
         if part.row_groups is None:
-            blocks = read_blocks(reading, format=work.format, null=work.null)
+            blocks = read_blocks(reading, format=work.format)
         else:
-            blocks = read_parquet(reading, list(range(*part.row_groups)))
+            blocks = read_row_groups(reading, list(range(*part.row_groups)))
         for block in blocks:
             builder.add(block)
     return builder.finish()
@@ -209,12 +224,14 @@ def take_in_interval(work: dict[str, Any]) -> dict[str, Any]:
 def main(argv: list[str] | None = None) -> int:
     """As a submitted application: one JSON line on standard output, an exit status as `lake load` has."""
     from lake_core.cli.data import report_load
+    from lake_core.cli.options import add_read_options, read_options
+    from lake_core.cli.reading import files_to_read
 
     parser = Parser(description="Take landed files into a pool, on Spark.")
     parser.add_argument("--lake", required=True, metavar="URI")
     parser.add_argument("--pool", required=True)
     parser.add_argument("--branch", default="main")
-    parser.add_argument("--format", default="auto")
+    add_read_options(parser)
     parser.add_argument("--token", default="", help="load once under this token, however often it runs")
     parser.add_argument("--message", default="")
     parser.add_argument("--remote", default=None, metavar="sc://HOST:PORT", help="a Spark Connect server")
@@ -222,8 +239,10 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     try:
         lake = Lake.open(args.lake)
-        lake.pool(args.pool).branch(args.branch)
-        files = find_files(args.files)
+        pool = lake.pool(args.pool)
+        pool.branch(args.branch)
+        options = read_options(args)
+        files = files_to_read(args.files, pool.config.settings, options)
         with spark_session("lake ingest", remote=args.remote) as spark:
             result = ingest(
                 spark,
@@ -232,6 +251,7 @@ def main(argv: list[str] | None = None) -> int:
                 files=files,
                 branch=args.branch,
                 format=args.format,
+                options=options,
                 token=args.token,
                 message=args.message,
                 consume=False,

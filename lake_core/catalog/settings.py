@@ -6,6 +6,7 @@ the defaults of a newer program.  `type.FIELD=TYPE` declares a field's type.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ if TYPE_CHECKING:  # `lake --help` and `lake load --help` read this module: they
     from lake_core.keys import PoolKey
 
 TYPE_PREFIX = "type."
-FORMATS = ("auto", "ndjson", "csv", "parquet")
+FORMATS = ("auto", "json", "ndjson", "csv", "parquet", "avro", "orc")
 
 
 def _one_of(*words: str) -> Callable[[str], str]:
@@ -74,6 +75,75 @@ def _age_off(text: str) -> tuple[str, float] | None:
     return (field, span(age)) if text else None
 
 
+def _limit(text: str) -> Limit | None:
+    match = re.fullmatch(r"(\d+)|(\d+(?:\.\d+)?)\s*%", text.strip())
+    if text and (not match or (match[2] and float(match[2]) > 100)):
+        raise ValueError("use a count such as 100, or a share such as 1%")
+    if not match:
+        return None
+    return Limit(count=int(match[1])) if match[1] else Limit(share=float(match[2]) / 100)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split(",")) if text else ()
+
+
+def _patterns(text: str) -> tuple[str, ...]:
+    return tuple(p.strip() for p in text.split(",") if p.strip())
+
+
+def _character(text: str) -> str:
+    """One ASCII character, or "" for `none`."""
+    if text == "none":
+        return ""
+    if len(text) != 1 or not text.isascii() or text in "\r\n":
+        raise ValueError("use one ASCII character, or none")
+    return text
+
+
+def _delimiter(text: str) -> str:
+    """One ASCII character, or "" for `auto`."""
+    if text == "auto":
+        return ""
+    text = {"tab": "\t", "\\t": "\t"}.get(text, text)
+    if len(text) != 1 or not text.isascii() or text in "\r\n":
+        raise ValueError("use one ASCII character, tab, or auto")
+    return text
+
+
+def _encoding(text: str) -> str:
+    """A codec's name, or "" for `auto`."""
+    if text == "auto":
+        return ""
+    try:
+        known = codecs.lookup(text)
+        "".encode(text)
+    except LookupError as error:
+        raise ValueError("use an encoding such as utf-8, utf-16, latin-1, cp1252, or auto") from error
+    return known.name
+
+
+def _time_format(text: str) -> str:
+    if text and not re.search("%[a-zA-Z]", text):
+        raise ValueError("use codes such as %Y, %m, %d, %H, %M, %S")
+    return text
+
+
+@dataclass(frozen=True)
+class Limit:
+    """At most `count` records, or at most this share of all of them."""
+
+    count: int | None = None
+    share: float = 1.0
+
+    def allows(self, part: int, whole: int) -> bool:
+        """Whether `part` of `whole` records are not too many."""
+        return part <= self.count if self.count is not None else part <= self.share * whole
+
+    def __str__(self) -> str:
+        return f"{self.count:,}" if self.count is not None else f"{self.share * 100:g}%"
+
+
 @dataclass(frozen=True)
 class Setting:
     """One setting: how its text is read, the text it has by default, what it does."""
@@ -83,14 +153,60 @@ class Setting:
     meaning: str
 
 
-KNOWN: dict[str, Setting] = {
-    "description": Setting(str, "", "what the pool holds, for people"),
+READ_OPTIONS: dict[str, Setting] = {
     "bad_records": Setting(
         _one_of("fail", "quarantine"),
         "fail",
         "fail: a record that cannot be read fails the load; quarantine: it goes to the sub-pool $rejected",
     ),
-    "csv.null": Setting(str, "", "text that means null in CSV, besides the empty field"),
+    "bad_records.max": Setting(
+        _limit, "", "quarantine at most this many records of a load (100) or this share of them (1%)"
+    ),
+    "nokey": Setting(
+        _one_of("fail", "accept"),
+        "fail",
+        "a file in which no record has the key fails the load, or its records go to the sub-pool $nokey",
+    ),
+    "include": Setting(_patterns, "", "load only files whose names match one of these globs"),
+    "exclude": Setting(_patterns, "", "pass by files whose names match one of these globs"),
+    "partitions": Setting(
+        _one_of("ignore", "hive"),
+        "ignore",
+        "hive: folders named key=value give fields to their files' records",
+    ),
+    "csv.delimiter": Setting(
+        _delimiter, "auto", "character between values, or tab; auto: a comma, else ; tab or | where one fits"
+    ),
+    "csv.quote": Setting(_character, '"', "character around values that hold delimiters; none: no quoting"),
+    "csv.escape": Setting(
+        _character, "none", "character before a quote or delimiter that belongs to a value"
+    ),
+    "csv.encoding": Setting(
+        _encoding, "auto", "encoding of the text, such as latin-1; auto: UTF-8 or by its mark"
+    ),
+    "csv.header": Setting(
+        _one_of("first", "none"), "first", "the first line names the fields; none: the first line is a record"
+    ),
+    "csv.names": Setting(_words, "", "names of the fields (a,b,c), in the place of those in the header"),
+    "csv.bad_names": Setting(
+        _one_of("fail", "number"), "fail", "empty or equal names in a header fail the load, or get numbers"
+    ),
+    "csv.comment": Setting(_character, "none", "a line that begins with this character is passed by"),
+    "csv.null": Setting(_words, "", "words that stand for null (NA,NULL), besides the empty field"),
+    "csv.true": Setting(_words, "", "words that stand for true (yes,Y), beside true, True and TRUE"),
+    "csv.false": Setting(_words, "", "words that stand for false (no,N), beside false, False and FALSE"),
+    "csv.decimal": Setting(_one_of(".", ","), ".", "character before the fraction of a number"),
+    "csv.date_format": Setting(_time_format, "", "how dates are written, such as %d.%m.%Y; empty: ISO 8601"),
+    "csv.time_format": Setting(
+        _time_format, "", "how times are written, such as %d.%m.%Y %H:%M; empty: ISO 8601"
+    ),
+}
+"""How files are read.  Each is a setting of a pool and an option of `lake load`, `lake replace` and the Spark
+application: `csv.null` is `--csv-null`."""
+
+KNOWN: dict[str, Setting] = {
+    "description": Setting(str, "", "what the pool holds, for people"),
+    **READ_OPTIONS,
     "load.memory": Setting(
         _size, "256MiB", "memory for sorting; larger loads are split into several objects"
     ),

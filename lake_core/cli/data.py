@@ -2,60 +2,86 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import Namespace
 
 import pyarrow as pa
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from lake_core.cli.output import (
-    format_of_output,
-    print_json,
-    say,
-    write_records,
-)
+from lake_core.cli.options import read_options
+from lake_core.cli.output import format_of_output, print_json, print_table, say, write_records
+from lake_core.cli.reading import files_to_read, shown_progress
 from lake_core.errors import InvalidInput, NotFound
-from lake_core.ingest.sources import find_files
+from lake_core.ingest.preview import Preview
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER
 from lake_core.lake import Lake
 from lake_core.outcomes import LoadResult
 from lake_core.scan.scan import result_schema
+from lake_core.values.typed_json import json_lines
+from lake_core.values.types import show_type
 from lake_core.view import View
 from lake_core.wording import counted, human_size
 
 
 def load(args: Namespace) -> None:
-    """Take in files."""
-    branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)
-    files = [f.uri for f in find_files(args.files)]
-    with _progress() as progress:
-        task = progress.add_task("load", total=len(files), file="")
-        started: list[str] = []
+    """Take in files, or show what that would do."""
+    pool = Lake.open(args.lake).pool(args.pool)
+    branch, options = pool.branch(args.branch), read_options(args)
+    files = files_to_read(args.files, pool.config.settings, options)
+    names = [f.uri for f in files]
+    with shown_progress(files, "reading" if args.dry_run else "loading") as progress:
+        if args.dry_run:
+            found = branch.preview(names, format=args.format, options=options, progress=progress)
+        else:
+            result = branch.load(
+                names,
+                format=args.format,
+                options=options,
+                token=args.token,
+                message=args.message,
+                progress=progress,
+            )
+    if args.dry_run:
+        report_preview(found, pool=args.pool, as_json=args.json)
+    else:
+        report_load(result, pool=args.pool, as_json=args.json)
 
-        def begin(file: str) -> None:
-            progress.update(task, completed=len(started), file=file.rpartition("/")[2])
-            started.append(file)
 
-        result = branch.load(
-            files, format=args.format, token=args.token, message=args.message, progress=begin
+def report_preview(found: Preview, *, pool: str, as_json: bool) -> None:
+    """What a load would do, for people or for programs."""
+    fields = {field.name: show_type(field) for field in found.schema}
+    if as_json:
+        print_json(
+            {
+                "fields": fields,
+                "records": found.records,
+                "nokey": found.nokey,
+                "rejected": found.bad,
+                "would_fail": found.fails,
+                "sample": [json.loads(line) for line in json_lines(found.sample).to_pylist()],
+                "first_rejected": [
+                    {"file": r.file, "line": r.line, "reason": r.reason, "raw": r.raw} for r in found.rejected
+                ],
+                "notes": list(found.notes),
+            }
         )
-        progress.update(task, completed=len(files), file="")
-    report_load(result, pool=args.pool, as_json=args.json)
-
-
-def _progress() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("files  {task.fields[file]}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
+        return
+    for note in found.notes:
+        say(note)
+    print_table([{"field": n, "type": t} for n, t in fields.items()], empty="no record has the key")
+    if found.sample.num_rows:
+        write_records([found.sample], found.sample.schema, format="table", path=None)
+    for rejected in found.rejected:
+        say(f"{rejected.file}, line {rejected.line}: {rejected.reason}")
+    if found.bad > len(found.rejected):
+        say(f"and {found.bad - len(found.rejected):,} more that cannot be read")
+    line = f"{pool}: dry run: {counted(found.records, 'record')}"
+    if found.nokey:
+        line += f", {found.nokey:,} without the key"
+    if found.bad:
+        line += f", {found.bad:,} that cannot be read"
+    say(f"{line}; {'the load would fail' if found.fails else 'nothing was committed'}")
 
 
 def report_load(result: LoadResult, *, pool: str, as_json: bool) -> None:
@@ -63,6 +89,8 @@ def report_load(result: LoadResult, *, pool: str, as_json: bool) -> None:
     if as_json:
         print_json(vars(result))
         return
+    for note in result.notes:
+        say(note)
     if result.transaction is None:
         say(f"{pool}: nothing to load; nothing was committed")
         return

@@ -5,9 +5,10 @@ from __future__ import annotations
 from argparse import Namespace
 
 from lake_core.cli.data import report_load, span_of
+from lake_core.cli.options import read_options
 from lake_core.cli.output import print_json, say
+from lake_core.cli.reading import files_to_read, shown_progress
 from lake_core.errors import InvalidInput
-from lake_core.ingest.sources import find_files
 from lake_core.lake import Lake
 from lake_core.maintenance import tombstones
 from lake_core.wording import counted
@@ -22,7 +23,7 @@ def delete(args: Namespace) -> None:
             "lake delete: say which records: --key, --from, --to, --where; or --all and none of them"
         )
     pool = Lake.open(args.lake).pool(args.pool)
-    done = pool.branch(args.branch).delete(
+    done = pool.branch(args.branch, to_delete=True).delete(
         span=span_of(pool.at(args.branch), args), where=args.where, reason=args.reason, token=args.token
     )
     if args.json:
@@ -45,14 +46,19 @@ def replace(args: Namespace) -> None:
     if args.from_ is None and args.to is None and args.where is None and not args.all:
         raise InvalidInput("lake replace: say which records: --from, --to, --where, or --all")
     pool = Lake.open(args.lake).pool(args.pool)
-    result = pool.branch(args.branch).replace(
-        [f.uri for f in find_files(args.files)],
-        span=span_of(pool.at(args.branch), args),
-        where=args.where,
-        format=args.format,
-        token=args.token,
-        message=args.message,
-    )
+    options = read_options(args)
+    files = files_to_read(args.files, pool.config.settings, options)
+    with shown_progress(files, "replacing") as progress:
+        result = pool.branch(args.branch).replace(
+            [f.uri for f in files],
+            span=span_of(pool.at(args.branch), args),
+            where=args.where,
+            format=args.format,
+            options=options,
+            token=args.token,
+            message=args.message,
+            progress=progress,
+        )
     report_load(result, pool=args.pool, as_json=args.json)
 
 

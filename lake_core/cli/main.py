@@ -15,8 +15,9 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from lake_core.catalog.settings import FORMATS, span
+from lake_core.catalog.settings import span
 from lake_core.cli.completion import SHELLS
+from lake_core.cli.options import FILES, add_read_options
 from lake_core.cli.parser import Parser
 from lake_core.errors import LakeError
 from lake_core.planning.compaction.policy import STRATEGIES
@@ -166,12 +167,13 @@ def build_parser() -> Parser:
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument("new", metavar="NEW")
 
-    sub = command(
-        "load", "data.load", "load files (NDJSON, CSV, Parquet; plain or gzipped) as one transaction"
-    )
+    sub = command("load", "data.load", "load files (JSON, CSV, Parquet, Avro, ORC) as one transaction")
     sub.add_argument("pool", metavar="POOL")
-    sub.add_argument("files", nargs="+", metavar="FILE", help="files, globs, folders; local or s3://, gs://")
-    sub.add_argument("--format", default="auto", choices=FORMATS, help="default: by the name")
+    sub.add_argument("files", nargs="+", metavar="FILE", help=FILES)
+    sub.add_argument(
+        "--dry-run", action="store_true", help="show fields, types and bad records; change nothing"
+    )
+    add_read_options(sub)
     sub.add_argument("--branch", default="main", metavar="B")
     sub.add_argument(
         "--token", default="", metavar="T", help="load once under this token, however often the command runs"
@@ -215,11 +217,11 @@ def build_parser() -> Parser:
         "replace", "deletion.replace", "replace the records of a range by those of files, in one transaction"
     )
     sub.add_argument("pool", metavar="POOL")
-    sub.add_argument("files", nargs="+", metavar="FILE", help="files, globs, folders; local or s3://, gs://")
+    sub.add_argument("files", nargs="+", metavar="FILE", help=FILES)
     _add_range(sub)
     _add_where(sub)
     sub.add_argument("--all", action="store_true", help="mean all records")
-    sub.add_argument("--format", default="auto", choices=FORMATS, help="default: by the name")
+    add_read_options(sub)
     sub.add_argument("--branch", default="main", metavar="B")
     sub.add_argument("--token", default="", metavar="T", help="replace once under this token")
     sub.add_argument("--message", default="", metavar="M")

@@ -175,7 +175,7 @@ def _check_retired(state: PoolState, branch: BranchState, name: str, *, forced: 
 
 def still_covered(state: PoolState, branch: BranchState, tombstone: Tombstone) -> list[Reference]:
     """References of which the tombstone may still cover records."""
-    held = branch.snapshot.find(tombstone.span)
+    held = branch.snapshot.find(tombstone.span, sub=tombstone.sub)
     return [r for r in held if tombstone.may_cover(r, state.schema)]
 
 

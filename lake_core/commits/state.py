@@ -236,4 +236,5 @@ def _tombstone(action: AddTombstone, n: int, seq: int, by: Transaction) -> Tombs
         reason=action.reason,
         replaces=action.replaces,
         own=action.own,
+        sub=action.sub,
     )

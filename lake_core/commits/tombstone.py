@@ -32,7 +32,8 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
     """Records of keys in [low, high) of which the condition holds are not visible, if written before `seq`.
 
     `n`, `base`, `transaction` and `time` (microseconds since 1970) are those of the transaction that wrote it.
-    `replaces`: it stands for a replace, which conflicts with others that overlap it.
+    `replaces`: it stands for a replace, which conflicts with others that overlap it.  `sub`: the sub-pool of which
+    it covers records, "" for the pool itself.
     """
 
     id: str
@@ -47,6 +48,7 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str = ""
     replaces: bool = False
     own: bool = False
+    sub: str = ""
 
     @property
     def span(self) -> KeyRange:
@@ -60,7 +62,7 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def reaches(self, reference: Reference) -> bool:
         """Whether by age and range it may cover records of the reference."""
-        if self.n <= reference.applied or reference.sub or not self.span.overlaps(reference.span):
+        if reference.sub != self.sub or self.n <= reference.applied or not self.span.overlaps(reference.span):
             return False
         if self.own:
             return reference.first_seq <= self.seq <= reference.seq
@@ -93,11 +95,19 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def newer_than_all(
-    id: str, span: KeyRange, condition: Condition | None, *, time: int = 0, reason: str = ""
+    id: str,
+    span: KeyRange,
+    condition: Condition | None,
+    *,
+    time: int = 0,
+    reason: str = "",
+    sub: str = "",
 ) -> Tombstone:
     """As of a delete that comes after everything: for what no journal holds, and is asked like a delete."""
     seq = sequence(NEVER)
-    return Tombstone(id, NEVER, seq, NEVER, "", time, span.low, span.high, condition=condition, reason=reason)
+    return Tombstone(
+        id, NEVER, seq, NEVER, "", time, span.low, span.high, condition=condition, reason=reason, sub=sub
+    )
 
 
 def covering(

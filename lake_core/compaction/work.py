@@ -9,14 +9,15 @@ import msgspec
 import pyarrow as pa
 
 from lake_core.catalog import Settings
-from lake_core.combine import Rule
+from lake_core.combine import APPEND, Rule
 from lake_core.combine.newest import without_markers
 from lake_core.combine.rule import rule_of
 from lake_core.commits import Draft, PoolState, Reference
 from lake_core.commits.landing import check_held
 from lake_core.commits.tombstone import Tombstone, covering
-from lake_core.keys import KeyRange
+from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
+from lake_core.keys.spec import ARRIVAL
 from lake_core.objects.metadata import Origin
 from lake_core.objects.read import DataObject
 from lake_core.objects.schema import unite_schemas
@@ -58,9 +59,19 @@ class Compaction:
     limits: Limits = LIMITS
 
     @property
+    def sub(self) -> str:
+        """The sub-pool of all inputs, "" for the pool itself."""
+        return self.inputs[0].sub
+
+    @property
+    def key(self) -> PoolKey:
+        """The order of the records."""
+        return ARRIVAL if self.sub else self.pool.key
+
+    @property
     def rule(self) -> Rule:
         """What becomes of equal keys."""
-        return rule_of(self.pool.kind, self.pool.aggregates)
+        return APPEND if self.sub else rule_of(self.pool.kind, self.pool.aggregates)
 
     @property
     def size(self) -> int:
@@ -92,9 +103,10 @@ def begin(
     held = state.branches[branch]
     for reference in ordered:
         check_held(held, reference.object, reference.low)
-    rule = rule_of(pool.kind, pool.aggregates)
+    sub = ordered[0].sub
+    rule = APPEND if sub else rule_of(pool.kind, pool.aggregates)
     schema = unite_schemas(state.schema(id) for id in _schemas(state, branch, ordered))
-    aged = age_off(Settings(pool.settings)["age_off"], schema, now=now)
+    aged = () if sub else age_off(Settings(pool.settings)["age_off"], schema, now=now)
     known = [*held.tombstones.values(), *aged]
     tombstones = {t.id: t for r in ordered for t in covering(known, r, state.schema)}
     samples = [_sample(r, store, pool=pool.id) for r in ordered] if outputs > 1 else []
@@ -108,7 +120,7 @@ def begin(
         inputs=ordered,
         pieces=tuple(pieces),
         schema=with_markers(schema, rule, fields_of(tombstones.values())),
-        keeps_markers=_hides_older(held.snapshot.find(), ordered),
+        keeps_markers=_hides_older(held.snapshot.find(sub=sub), ordered),
         message=message,
         tombstones=tuple(tombstones.values()),
         schemas={r.schema: state.schema(r.schema) for r in ordered},
@@ -119,7 +131,7 @@ def begin(
 def _schemas(state: PoolState, branch: str, inputs: Sequence[Reference]) -> Iterator[str]:
     """The inputs' schemas in the order in which the branch learned of them, so that fields keep their order."""
     used = {r.schema for r in inputs}
-    return (id for id in state.branches[branch].snapshot.schemas() if id in used)
+    return (id for id in state.branches[branch].snapshot.schemas(inputs[0].sub) if id in used)
 
 
 def _sample(reference: Reference, store: Store, *, pool: str) -> WeightedSample:
@@ -144,8 +156,9 @@ def rewrite(work: Compaction, piece: int, store: Store, *, new_id: Callable[[], 
 
     Raises ObjectMissing, Corrupt, Unavailable.  Nothing refers to the object until the job is committed.
     """
-    key = work.pool.key
-    writer = ObjectWriter(store, key=key, object_id=new_id(), origin=work.origin, place=piece)
+    writer = ObjectWriter(
+        store, key=work.key, object_id=new_id(), origin=work.origin, place=piece, sub=work.sub
+    )
     with writer:
         for table in _records(work, work.pieces[piece], store):
             writer.write(table)
@@ -157,7 +170,7 @@ def _records(work: Compaction, span: KeyRange, store: Store) -> Iterator[pa.Tabl
     reading = Reading(
         store,
         work.pool.id,
-        work.pool.key,
+        work.key,
         span,
         work.schema,
         limits=work.limits,

@@ -18,6 +18,7 @@ from lake_core.commits import PoolState, Reference
 from lake_core.commits.landing import still_covered
 from lake_core.commits.tombstone import Tombstone, covering
 from lake_core.keys import PoolKey
+from lake_core.keys.spec import ARRIVAL
 from lake_core.scan.covered import fields_of, needs_sequences, uncovered
 from lake_core.scan.plan import united_schema
 from lake_core.scan.streams import Reading, read_reference
@@ -108,13 +109,14 @@ class Search:
 def searches(
     state: PoolState, references: tuple[Reference, ...], *, branch: str, pool: str, key: PoolKey
 ) -> Iterator[Search]:
-    """What to look for in each reference."""
-    known = united_schema(state, branch=branch, sub="")
+    """What to look for in each reference; `key` is the pool's."""
+    known = {sub: united_schema(state, branch=branch, sub=sub) for sub in {r.sub for r in references}}
     for reference in references:
+        fields, order = known[reference.sub], ARRIVAL if reference.sub else key
         found = covering(state.branches[branch].tombstones.values(), reference, state.schema)
-        names = dict.fromkeys([*key.names, *fields_of(found)])
-        schema = pa.schema([known.field(name) for name in names if name in known.names])
-        yield Search(pool, key, reference, found, schema)
+        names = dict.fromkeys([*order.names, *fields_of(found)])
+        schema = pa.schema([fields.field(name) for name in names if name in fields.names])
+        yield Search(pool, order, reference, found, schema)
 
 
 def holds_covered(search: Search, store: Store) -> bool:

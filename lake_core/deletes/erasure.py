@@ -29,14 +29,20 @@ OPENED = 1_024
 
 @dataclass(frozen=True)
 class Erasure:
-    """A range that is not empty, and a checked condition; the range is as narrow as the condition makes it."""
+    """A range that is not empty, and a checked condition; the range is as narrow as the condition makes it.
+
+    `sub`: the sub-pool whose records are meant, "" for the pool itself.
+    """
 
     span: KeyRange
     condition: Condition | None
+    sub: str = ""
 
     def tombstone(self, name: str, *, reason: str, replaces: bool = False) -> AddTombstone:
         """The action that says so."""
-        return AddTombstone(name, self.span.low, self.span.high, self.condition, reason, replaces)
+        return AddTombstone(
+            name, self.span.low, self.span.high, self.condition, reason, replaces, sub=self.sub
+        )
 
 
 def check_erasure(
@@ -48,6 +54,7 @@ def check_erasure(
     span: KeyRange,
     where: str | Condition | None,
     narrow: bool,
+    sub: str = "",
 ) -> Erasure | None:
     """The erasure; None where nothing can fulfil the condition.  With `narrow` the condition narrows the range.
 
@@ -57,8 +64,8 @@ def check_erasure(
     if span.empty:
         raise InvalidInput("the key range is empty: its end does not come after its beginning")
     if where is None:
-        return Erasure(span, None)
-    schema = united_schema(state, branch=branch, sub="")
+        return Erasure(span, None, sub)
+    schema = united_schema(state, branch=branch, sub=sub)
     if narrow and not schema.names:  # nothing was ever loaded: there are no fields to check, and no records
         if isinstance(where, str):
             parse(where)
@@ -71,7 +78,7 @@ def check_erasure(
         unfit = {name: why for name in schema.names if name not in key.names}
     condition = check(where, schema, unfit=unfit)
     narrowed = span.intersect(key_range(condition, key)) if narrow else span
-    return None if narrowed.empty else Erasure(narrowed, condition)
+    return None if narrowed.empty else Erasure(narrowed, condition, sub)
 
 
 def finds(
@@ -82,16 +89,19 @@ def finds(
     Statistics decide first; then so many records are read.  Raises ObjectMissing, Corrupt, Unavailable.
     """
     span, condition = erasure.span, erasure.condition
-    candidates = still_covered(state, state.branches[branch], newer_than_all("", span, condition))
+    candidates = still_covered(
+        state, state.branches[branch], newer_than_all("", span, condition, sub=erasure.sub)
+    )
     if not candidates:
         return False
     columns = list(top_level(condition)) if condition is not None else key.names[:1]
-    known = united_schema(state, branch=branch, sub="").names
+    known = united_schema(state, branch=branch, sub=erasure.sub).names
     plan = plan_scan(
         state,
         branch=branch,
         key=key,
         span=span,
+        sub=erasure.sub,
         columns=[name for name in columns if name in known],
         rule=rule,
     )

@@ -19,9 +19,10 @@ from lake_core.combine.hidden import check_names
 from lake_core.combine.rule import prepared
 from lake_core.errors import InvalidInput
 from lake_core.ingest.block import Block, rejected_table
+from lake_core.ingest.checks import check_table
 from lake_core.keys import PoolKey
 from lake_core.keys.spec import ARRIVAL
-from lake_core.naming import NOKEY, REJECTED
+from lake_core.naming import NOKEY, REJECTED, id_time
 from lake_core.objects.metadata import Origin
 from lake_core.objects.normalize import normalized
 from lake_core.objects.schema import cast_table, unite_schemas
@@ -46,10 +47,13 @@ class ObjectBuilder:
     _bytes: dict[str, int] = field(default_factory=dict)
 
     def add(self, block: Block) -> None:
-        """Take a block; raises InvalidInput where the key cannot be ordered."""
+        """Take a block; raises InvalidInput where the key cannot be ordered, or a limit is exceeded."""
+        if not block.checked:
+            check_table(block.table, tuple(self.key.names))
         if block.rejected:
-            self._gather(REJECTED, rejected_table(list(block.rejected)))
-        keyed, keyless = _by_key(block.table, self.key)
+            id = self.origin.transaction
+            self._gather(REJECTED, rejected_table(list(block.rejected), transaction=id, time=id_time(id)))
+        keyed, keyless = by_key(block.table, self.key)
         self._gather(NOKEY, keyless)
         self._gather("", keyed)
 
@@ -97,7 +101,7 @@ class ObjectBuilder:
         )
 
 
-def _by_key(table: pa.Table, key: PoolKey) -> tuple[pa.Table, pa.Table]:
+def by_key(table: pa.Table, key: PoolKey) -> tuple[pa.Table, pa.Table]:
     """Records with the key and records without.
 
     A record has the key when the leading key field is there and not null; further key fields may be null,

@@ -1,10 +1,10 @@
-"""NDJSON: one JSON object a line.
+"""JSON: one object a record; `jsonframes` makes lines of arrays and documents.
 
 Fast path: Arrow's reader, a block of lines at a time.  It turns strings that look like times into times; a
 lake gives back what it was given, so such fields are read again as strings, and remembered.  Whatever the
 fast path cannot vouch for (a malformed line, a field of several kinds, integers that a double cannot hold,
 declared types that are not met, a key of another kind than before) is read line by line, exactly, and bad
-lines are named.
+lines are named.  Before either reads a line, its nesting is looked at, since both recurse.
 """
 
 from __future__ import annotations
@@ -14,40 +14,89 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from lake_core.ingest.block import Block, Reading, Rejected
 from lake_core.ingest.declared import DoesNotFit, convert
-from lake_core.ingest.sources import line_blocks, open_text
+from lake_core.ingest.jsonframes import Frame, frames, positions, structure
+from lake_core.ingest.opening import open_text
 from lake_core.ingest.values import table_from_records
+from lake_core.objects.limits import MAX_NESTING, names_fault, schema_fault
 from lake_core.objects.schema import EXACT_IN_DOUBLE
+from lake_core.values.text import exact_number
 from lake_core.values.typed_json import PLAIN
 from lake_core.values.types import is_json
 
+_SPACE = np.frombuffer(b" \t\r\n", np.uint8)
 
-def read_ndjson(reading: Reading) -> Iterator[Block]:
-    """The file's records, in blocks; raises InvalidInput."""
+
+def read_ndjson(reading: Reading, *, only_lines: bool = False) -> Iterator[Block]:
+    """The file's records, in blocks; with `only_lines` each line is one.  Raises InvalidInput."""
     learned: dict[str, pa.Field] = {}
     kinds: dict[str, type] = {}
-    with open_text(reading.file) as file:
-        for first, block in line_blocks(file, reading):
-            table = _fast(block, reading, learned, kinds)
-            yield Block(table) if table is not None else _exact(block, first, reading, kinds)
+    with open_text(reading) as file:
+        for frame in frames(file, reading, only_lines=only_lines):
+            places = _Places(frame)
+            table = None if places.deep else _fast(frame.lines, places.records, reading, learned, kinds)
+            yield Block(table, locate=places.locate) if table is not None else _exact(places, reading, kinds)
+
+
+class _Places:
+    """Where the records of a frame are: `records` of them, those nested too deep are `deep` (lines, from 0)."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        lines = frame.lines
+        data = np.frombuffer(lines, np.uint8)
+        ends = positions(data, b"\n")
+        self.records = _count(lines, data, ends)
+        # a line that is nested deep has many opening brackets; most have few, and are not looked at closer
+        opening = positions(data, b"{")
+        first = np.searchsorted(ends, opening)
+        most = MAX_NESTING + 1  # the record itself is none of its fields
+        crowded = np.unique(first[:-most][first[:-most] == first[most:]])
+        self.deep: frozenset[int] = frozenset(n for n in map(int, crowded) if self._is_deep(ends, n))
+
+    def _is_deep(self, ends: npt.NDArray[np.int64], number: int) -> bool:
+        begin = int(ends[number - 1]) + 1 if number else 0
+        end = int(ends[number]) if number < len(ends) else len(self.frame.lines)
+        found = structure(self.frame.lines[begin:end])
+        return len(found.depth) > 0 and int(found.depth.max()) > MAX_NESTING + 1
+
+    def locate(self, row: int) -> tuple[int, bytes]:
+        """The line and the text of a record, counted from 0."""
+        numbers = (n for n, line in enumerate(self.frame.lines.split(b"\n")) if line.strip())
+        return self.frame.locate(next(islice(numbers, row, None)))
+
+
+def _count(lines: bytes, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> int:
+    """How many lines hold more than space."""
+    begins = np.concatenate([[0], ends + 1])
+    if begins[-1] == len(data):
+        begins = begins[:-1]
+    if not np.isin(data[begins], _SPACE).any():
+        return len(begins)
+    return sum(map(bool, map(bytes.strip, lines.split(b"\n"))))
 
 
 def _fast(
-    block: bytes, reading: Reading, learned: dict[str, pa.Field], kinds: dict[str, type]
+    block: bytes, records: int, reading: Reading, learned: dict[str, pa.Field], kinds: dict[str, type]
 ) -> pa.Table | None:
     """The block by Arrow's reader, None where it cannot be trusted with it."""
     table = _parse(block, learned)
     if table is not None and (times := [f for f in table.schema if _has_times(f.type)]):
         learned.update((f.name, f.with_type(_as_text(f.type))) for f in times)
         table = _parse(block, learned)
-    if table is None or not table.num_columns or table.num_rows != _lines(block):
+    if table is None or not table.num_columns or table.num_rows != records:
+        return None
+    if schema_fault(table.schema):
         return None
     if any(_has_empty_record(f.type) or _has_times(f.type) for f in table.schema):
         return None
@@ -92,10 +141,6 @@ def _parse(block: bytes, learned: dict[str, pa.Field]) -> pa.Table | None:
     # fields that were learned elsewhere and are not in this block
     absent = [f.name for f in learned.values() if table[f.name].null_count == table.num_rows]
     return table.drop_columns([n for n in absent if json.dumps(n).encode() not in block]) if absent else table
-
-
-def _lines(block: bytes) -> int:
-    return sum(map(bool, map(bytes.strip, block.split(b"\n"))))
 
 
 def _has_times(kind: pa.DataType) -> bool:
@@ -177,19 +222,24 @@ def _converts(kind: pa.DataType, target: pa.DataType) -> bool:
     return pa.types.is_string(kind) and (pa.types.is_timestamp(target) or pa.types.is_date(target))
 
 
-def _exact(block: bytes, first: int, reading: Reading, kinds: dict[str, type]) -> Block:
+def _exact(places: _Places, reading: Reading, kinds: dict[str, type]) -> Block:
     """The block line by line; `kinds` are those of the key's values so far."""
     records: list[dict[str, Any]] = []
+    numbers: list[int] = []
     rejected: list[Rejected] = []
-    for number, line in enumerate(block.split(b"\n"), first):
+    for number, line in enumerate(places.frame.lines.split(b"\n")):
         if not line.strip():
             continue
         try:
+            if number in places.deep:
+                raise _Bad(f"nested deeper than {MAX_NESTING} records and lists within one another")
             records.append(_record(line, reading, kinds))
+            numbers.append(number)
         except _Bad as bad:
-            rejected.append(reading.reject(number, str(bad), line))
+            at, raw = places.frame.locate(number)
+            rejected.append(reading.reject(at, str(bad), raw))
     table = table_from_records(records, reading.declared, otherwise=reading.key)
-    return Block(table, tuple(rejected))
+    return Block(table, tuple(rejected), lambda row: places.frame.locate(numbers[row]))
 
 
 class _Bad(ValueError):
@@ -199,7 +249,7 @@ class _Bad(ValueError):
 def _record(line: bytes, reading: Reading, kinds: dict[str, type]) -> dict[str, Any]:
     try:
         text = line.decode()
-        record = PLAIN.decode(text)
+        record = _DECODER.decode(text)
         text.encode() if "\\u" not in text else json.dumps(record, ensure_ascii=False, default=str).encode()
     except UnicodeDecodeError as error:
         raise _Bad(f"not UTF-8: byte {error.start + 1} is {line[error.start]:#04x}") from error
@@ -251,6 +301,21 @@ def _json_kind(value: Any) -> str:
         dict: "a record",
     }
     return names[type(value)]
+
+
+def _within_limits(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of an object, whose names must be distinct and within the limits."""
+    if fault := names_fault(name for name, _ in pairs):
+        raise ValueError(fault)
+    return dict(pairs)
+
+
+_DECODER = json.JSONDecoder(
+    parse_float=exact_number,
+    parse_int=exact_number,
+    parse_constant=PLAIN.parse_constant,
+    object_pairs_hook=_within_limits,
+)
 
 
 def _near(text: str, position: int) -> str:

@@ -1,4 +1,4 @@
-"""Landed files: finding them by path, glob or folder, and opening them.
+"""Finding landed files by path, glob or folder.
 
 A file is known by its full name, size and etag (for local files the time of modification in nanoseconds), so
 that the same file is not taken twice and a changed one is seen.  Files whose names begin with `.` or `_` and
@@ -7,57 +7,146 @@ those ending in `.tmp` or `.crc` are on their way and passed by.
 
 from __future__ import annotations
 
-import glob
-import gzip
 import os
-import shutil
-import tempfile
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, BinaryIO, cast
+from fnmatch import fnmatchcase
+from typing import Any, NoReturn
 
 import fsspec
 
 from lake_core.errors import InvalidInput, NotFound, Unavailable
-from lake_core.ingest.block import Reading
+from lake_core.ingest.opening import is_stream
 from lake_core.records.landed import LandedFile
 
 _GLOB = "*?["
 
 
-def find_files(patterns: list[str]) -> list[LandedFile]:
+def find_files(
+    patterns: list[str],
+    *,
+    include: tuple[str, ...] = (),
+    exclude: tuple[str, ...] = (),
+    may_be_empty: bool = False,
+) -> list[LandedFile]:
     """The files that the paths, globs and folders name, each once, by name.
 
-    Raises NotFound where a path names nothing (a glob or a folder may be empty).
+    `include` and `exclude` are globs; they choose among the files of globs and folders, by their names or by their
+    paths there.  Raises NotFound if a path names nothing, or, unless it `may_be_empty`, if a glob or a folder does;
+    Unavailable if a folder cannot be listed.
     """
     found: dict[str, LandedFile] = {}
     for pattern in patterns:
-        for file in _find_remote(pattern) if "://" in pattern else _find_local(pattern):
+        files = _find_remote(pattern) if "://" in pattern else _find_local(pattern)
+        chosen = [f for name, f in files if not name or _chosen(name, include, exclude)]
+        if not chosen and not may_be_empty:
+            raise NotFound(f"{pattern!r}: no file there to load{_but_not(include, exclude)}")
+        for file in chosen:
             found.setdefault(file.uri, file)
     return sorted(found.values(), key=lambda f: f.uri)
 
 
-def _find_local(pattern: str) -> Iterator[LandedFile]:
+def _chosen(name: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> bool:
+    def matches(patterns: tuple[str, ...]) -> bool:
+        return any(fnmatchcase(name, p) or fnmatchcase(name.rpartition("/")[2], p) for p in patterns)
+
+    return (not include or matches(include)) and not matches(exclude)
+
+
+def _but_not(include: tuple[str, ...], exclude: tuple[str, ...]) -> str:
+    said = [
+        f"{word} {','.join(globs)}" for word, globs in (("include", include), ("exclude", exclude)) if globs
+    ]
+    return f" ({'; '.join(said)})" if said else ""
+
+
+def _find_local(pattern: str) -> Iterator[tuple[str, LandedFile]]:
+    """Files with their paths below the folder that was searched; "" for a file that was asked for by name."""
+    if is_stream(pattern):
+        yield "", LandedFile(pattern, 0, "", 0.0)
+        return
     if os.path.isdir(pattern):
-        paths = [os.path.join(root, name) for root, _, names in os.walk(pattern) for name in names]
-        paths = [p for p in paths if _is_landed(os.path.relpath(p, pattern))]
-    elif os.path.exists(pattern) or not any(c in pattern for c in _GLOB):
-        paths = [pattern]
+        found = [(os.path.relpath(path, pattern), path) for path in _files_below(pattern)]
+    elif os.path.lexists(pattern) or not any(c in pattern for c in _GLOB):
+        found = [("", pattern)]
     else:
-        found = [p for p in glob.glob(pattern, recursive=True) if os.path.isfile(p)]
-        paths = [p for p in found if _is_landed(p[len(_fixed_folder(pattern)) :])]
-    for path in paths:
+        folder = _fixed_folder(pattern)
+        found = [
+            (path[len(folder) :], path)
+            for path in _matching(folder, pattern[len(folder) :].split("/"))
+            if os.path.isfile(path)
+        ]
+    for name, path in found:
+        if name and not _is_landed(name):
+            continue
         try:
             status = os.stat(path)
         except FileNotFoundError as error:
+            if name:  # gone since the folder was listed
+                continue
             raise NotFound(f"file {path!r} does not exist") from error
-        yield LandedFile(
-            os.path.abspath(path), status.st_size, f"{status.st_mtime_ns:x}", status.st_mtime_ns / 1e9
+        except (OSError, ValueError) as error:
+            raise Unavailable(f"{path}: cannot be looked at: {error}") from error
+        yield (
+            name,
+            LandedFile(
+                os.path.abspath(path), status.st_size, f"{status.st_mtime_ns:x}", status.st_mtime_ns / 1e9
+            ),
         )
 
 
-def _find_remote(pattern: str) -> Iterator[LandedFile]:
+def _files_below(folder: str) -> Iterator[str]:
+    for root, folders, names in os.walk(folder, onerror=_not_listed):
+        folders[:] = sorted(f for f in folders if _is_landed(f))
+        yield from (os.path.join(root, name) for name in sorted(names))
+
+
+def _not_listed(error: OSError) -> NoReturn:
+    raise Unavailable(f"folder {error.filename!r} cannot be listed: {error.strerror}") from error
+
+
+def _matching(folder: str, parts: list[str]) -> Iterator[str]:
+    """Paths below the folder that match a glob, part by part; `**` is any number of folders.
+
+    Unlike Python's glob it does not pass by what cannot be listed.
+    """
+    head, rest = parts[0], parts[1:]
+    if head == "**":
+        if not rest:
+            yield from _files_below(folder or ".") if folder else (p[2:] for p in _files_below("."))
+            return
+        yield from _matching(folder, rest)
+        for name in _folders(folder):
+            yield from _matching(f"{folder}{name}/", parts)
+        return
+    if not any(c in head for c in _GLOB):
+        names = [head] if os.path.lexists(folder + head) else []
+    else:
+        names = [n for n in _listed(folder) if fnmatchcase(n, head) and (head[0] == "." or n[0] != ".")]
+    for name in names:
+        if not rest:
+            yield folder + name
+        elif os.path.isdir(folder + name):
+            yield from _matching(f"{folder}{name}/", rest)
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder or "."))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        _not_listed(error)
+
+
+def _folders(folder: str) -> list[str]:
+    return [
+        n
+        for n in _listed(folder)
+        if n[0] != "." and os.path.isdir(folder + n) and not os.path.islink(folder + n)
+    ]
+
+
+def _find_remote(pattern: str) -> Iterator[tuple[str, LandedFile]]:
     scheme = pattern.partition("://")[0]
     try:
         fs, path = fsspec.url_to_fs(pattern, **({"use_listings_cache": False} if scheme != "memory" else {}))
@@ -74,12 +163,14 @@ def _find_remote(pattern: str) -> Iterator[LandedFile]:
     except OSError as error:
         raise Unavailable(f"{pattern}: {error}") from error
     for name, info in infos.items():
-        if info.get("type") == "file" and _is_landed(name[len(folder) :]):
+        below = name[len(folder) :]
+        if info.get("type") == "file" and _is_landed(below):
             modified = info.get("LastModified") or info.get("updated") or info.get("created")
             etag = str(info.get("ETag") or info.get("etag") or info.get("md5Hash") or modified or "").strip(
                 '"'
             )
-            yield LandedFile(f"{scheme}://{name.lstrip('/')}", int(info["size"]), etag, _seconds(modified))
+            file = LandedFile(f"{scheme}://{name.lstrip('/')}", int(info["size"]), etag, _seconds(modified))
+            yield below, file
 
 
 def _fixed_folder(pattern: str) -> str:
@@ -96,70 +187,3 @@ def _is_landed(name: str) -> bool:
 
 def _seconds(moment: Any) -> float:
     return float(moment.timestamp()) if hasattr(moment, "timestamp") else 0.0
-
-
-@contextmanager
-def open_source(uri: str) -> Iterator[BinaryIO]:
-    """The bytes of a landed file as they are; raises NotFound, Unavailable."""
-    try:
-        file = fsspec.open(uri, "rb").open() if "://" in uri else open(uri, "rb")  # noqa: SIM115 - closed below
-    except FileNotFoundError as error:
-        raise NotFound(f"file {uri!r} does not exist") from error
-    except OSError as error:
-        raise Unavailable(f"{uri}: {error}") from error
-    with file:
-        yield cast(BinaryIO, file)
-
-
-@contextmanager
-def open_text(uri: str) -> Iterator[BinaryIO]:
-    """The bytes of a landed file, unpacked where it is gzip (told by its first bytes)."""
-    with open_source(uri) as file:
-        packed = file.read(2) == b"\x1f\x8b"
-        file.seek(0)
-        if packed:
-            with gzip.open(file, "rb") as unpacked:
-                yield cast(BinaryIO, unpacked)
-        else:
-            yield file
-
-
-@contextmanager
-def open_seekable(uri: str) -> Iterator[BinaryIO]:
-    """The bytes of a landed file, to be read in any order: where it is gzip, unpacked to a temporary file.
-
-    Raises InvalidInput where a gzip file is truncated or damaged.
-    """
-    with open_source(uri) as file:
-        packed = file.read(2) == b"\x1f\x8b"
-        file.seek(0)
-        if not packed:
-            yield file
-            return
-        with tempfile.TemporaryFile() as unpacked:
-            try:
-                with gzip.open(file, "rb") as stream:
-                    shutil.copyfileobj(stream, unpacked, 1 << 20)
-            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-                raise InvalidInput(f"{uri}: the gzip file is damaged or truncated: {error}") from error
-            unpacked.seek(0)
-            yield cast(BinaryIO, unpacked)
-
-
-def line_blocks(file: BinaryIO, reading: Reading) -> Iterator[tuple[int, bytes]]:
-    """Blocks of whole lines, each with the number of its first line.
-
-    Raises InvalidInput where a gzip file is truncated or damaged.
-    """
-    line = 1
-    while True:  # bounded by the file
-        try:
-            block = file.read(reading.block_bytes)
-            if block and not block.endswith(b"\n"):
-                block += file.readline()
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            reading.unreadable(0, f"the gzip file is damaged or truncated in or after line {line}: {error}")
-        if not block:
-            return
-        yield line, block
-        line += block.count(b"\n")

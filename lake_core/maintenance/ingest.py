@@ -79,7 +79,14 @@ class Landing:
 def look(pool: Pool, *, branch: str = MAIN) -> Landing:
     """What has landed and was not ingested, or not in this form; files of no bytes hold nothing."""
     sources = pool.at(branch).state.sources
-    landed = [f for f in find_files([pool.settings["ingest.source"]]) if f.size]
+    settings = pool.settings
+    found = find_files(
+        [settings["ingest.source"]],
+        include=settings["include"],
+        exclude=settings["exclude"],
+        may_be_empty=True,
+    )
+    landed = [f for f in found if f.size]
     notes = parking.parked_files(pool, branch=branch)
     kept = parking.still_parked(notes, landed, parking.reading_digest(pool.config.settings))
     names = {parked.file for parked in kept}

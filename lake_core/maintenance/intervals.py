@@ -39,10 +39,11 @@ def pools_with_intervals(lake: Lake, only: list[str] | None = None) -> list[str]
     return sorted(set(only))
 
 
-def landed(place: str) -> list[LandedFile]:
-    """The files at a place, which may not be there yet."""
+def landed(place: str, settings: Settings) -> list[LandedFile]:
+    """The files at a place, which may not be there yet, as the pool's settings choose them."""
     try:
-        return [f for f in find_files([place]) if f.size]
+        found = find_files([place], include=settings["include"], exclude=settings["exclude"])
+        return [f for f in found if f.size]
     except NotFound:
         return []
 
@@ -68,7 +69,8 @@ def find(
         if begin is None:
             files = find_files(given)
         else:
-            files = landed(place_of(lake.pool(name).settings["interval.source"], begin))
+            settings = lake.pool(name).settings
+            files = landed(place_of(settings["interval.source"], begin), settings)
         when = f"{begin.isoformat()} to {end.isoformat()}" if begin and end else "appended"
         size = human_size(sum(f.size for f in files))
         log.info("%s: %s: %s, %s", name, when, counted(len(files), "file"), size)

@@ -116,7 +116,8 @@ def apply(
         branch, head.n, [MarkApplied(r.object, r.low, head.n) for r in clean], "searched for deleted records"
     )
     target = branch.settings["compact.target_size"]
-    whole = [work.covered[i : i + GOES_WHOLE] for i in range(0, len(work.covered), GOES_WHOLE)]
+    of_sub = [[r for r in work.covered if r.sub == sub] for sub in sorted({r.sub for r in work.covered})]
+    whole = [tuple(part[i : i + GOES_WHOLE]) for part in of_sub for i in range(0, len(part), GOES_WHOLE)]
     jobs: list[Job] = [(part, 1, WHY) for part in whole]
     jobs += [((r,), max(1, round(r.size / target)), WHY) for r in dirty]
     done = [d for d in (run or run_here(branch))(jobs) if d.transaction is not None]

@@ -127,6 +127,7 @@ def references_table(
 _TOMBSTONE = pa.schema(
     [
         ("tombstone", pa.string()),
+        ("sub", pa.string()),
         ("transaction", pa.int64()),
         ("seq", pa.int64()),
         ("time", _TIME),
@@ -157,6 +158,7 @@ def tombstones_table(state: PoolState, *, branch: str, key: PoolKey) -> pa.Table
         rows.append(
             {
                 "tombstone": t.id,
+                "sub": t.sub,
                 "transaction": t.n,
                 "seq": t.seq,
                 "time": t.time,

@@ -84,6 +84,7 @@ class AddTombstone(msgspec.Struct, frozen=True, tag="add_tombstone", omit_defaul
 
     With a condition only those of which it holds.  `replaces`: the transaction stands for a replace; others that
     overlap it conflict.  `own`: records of this very transaction are covered instead, as a replace overtook it.
+    `sub`: records of that sub-pool are covered, and no others.
     Guarantees: a name, and a range that is not empty.
     """
 
@@ -94,6 +95,7 @@ class AddTombstone(msgspec.Struct, frozen=True, tag="add_tombstone", omit_defaul
     reason: str = ""
     replaces: bool = False
     own: bool = False
+    sub: str = ""
 
     @property
     def range(self) -> KeyRange:

@@ -87,7 +87,7 @@ def plan_scan(
     if condition is not None and rule.keeps_all:
         found = [r for r in found if may_hold(condition, schemas[r.schema], r.columns, records=r.records)]
     references = tuple(found)
-    reaching = [t for t in (*held.tombstones.values(), *more) if not sub and t.span.overlaps(span)]
+    reaching = [t for t in (*held.tombstones.values(), *more) if t.sub == sub and t.span.overlaps(span)]
     return ScanPlan(
         references=references,
         span=span,

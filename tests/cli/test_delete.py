@@ -159,7 +159,7 @@ def test_a_replace_puts_the_new_in_the_place_of_the_old_in_one_transaction(lake:
     [
         ([{"k": 8}], ["--from", "3", "--to", "8"], "lie outside the range"),
         ([{"k": 2}, {"k": 4}], ["--from", "3", "--to", "8"], "lie outside the range"),
-        ([{"k": None}], ["--from", "3"], "without the key"),
+        ([{"k": None}, {"k": 4}], ["--from", "3"], "without the key"),
         ([{"k": 4, "v": "x"}], ["--where", "v = 'v0'"], "1 of 1 new records do not fulfil the condition"),
         ([{"k": 4}], [], "say which records"),
         ([{"k": 4}], ["--from", "9", "--to", "1"], "the key range is empty"),

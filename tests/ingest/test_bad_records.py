@@ -172,4 +172,4 @@ def test_files_that_do_not_exist_or_have_no_format_are_named(lake: Command) -> N
     lake.pool("p")
     assert "nowhere.csv" in lake.fails(NOT_FOUND, "load", "p", str(lake.folder / "nowhere.csv"))
     message = lake.fails(INVALID_INPUT, "load", "p", lake.file("a.xyz", "x"))
-    assert "a.xyz: cannot tell the format from the name; say --format ndjson|csv|parquet" in message
+    assert "a.xyz: cannot tell the format from the name or the first bytes; say --format json" in message

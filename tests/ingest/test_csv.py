@@ -11,6 +11,7 @@ import pytest
 from lake_core.ingest import csvfile
 from lake_core.ingest.block import Block, Reading
 from lake_core.ingest.csvfile import read_csv
+from lake_core.ingest.csvoptions import CsvOptions
 from lake_core.values.types import declared_field, show_type
 from tests.cli.command import Command
 
@@ -71,13 +72,20 @@ def read(
     *,
     declared: dict[str, str] | None = None,
     size: int = 1 << 20,
-    null: str = "",
+    options: CsvOptions | None = None,
     bad_records: str = "fail",
 ) -> list[Block]:
     fields = {name: declared_field(name, kind) for name, kind in (declared or {}).items()}
     path = lake.file("data.csv", content)
-    reading = Reading(path, declared=fields, key=("k",), block_bytes=size, bad_records=bad_records)
-    return list(read_csv(reading, null=null))
+    reading = Reading(
+        path,
+        declared=fields,
+        key=("k",),
+        block_bytes=size,
+        bad_records=bad_records,
+        csv=options or CsvOptions(),
+    )
+    return list(read_csv(reading))
 
 
 def table(blocks: list[Block]) -> pa.Table:
@@ -144,7 +152,7 @@ def test_nothing_is_null_and_a_quoted_nothing_is_text(lake: Command) -> None:
 
 
 def test_a_word_may_stand_for_null(lake: Command) -> None:
-    found = table(read(lake, 'a,b\nNA,NA\n5,"NA"\n,x\n', null="NA"))
+    found = table(read(lake, 'a,b\nNA,NA\n5,"NA"\n,x\n', options=CsvOptions(null=("NA",))))
     assert found.to_pydict() == {"a": [None, 5, None], "b": [None, "NA", "x"]}
 
 
@@ -289,7 +297,7 @@ def test_a_long_record_is_no_bad_record(lake: Command) -> None:
         ('a,b\n1,"x"\n2,"y ""quoted"" z\n3,"v"\n', 3, "goes on behind its closing quote"),
         ('a,b\n1,x\n"', 3, "is not closed"),
         ('a,"b\n1,2\n', 1, "is not closed"),
-        ("\n\na,a\n1,2\n", 3, "field 'a' more than once"),
+        ("\n\na,a\n1,2\n", 3, "field 'a' is there more than once"),
         ("a,,b\n1,2,3\n", 1, "must name every field"),
         (b"a,\xff\n1,2\n", 1, "malformed CSV header"),
     ],

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake_core.ingest.csvlines import is_regular, records_of
+from lake_core.ingest.csvlines import Dialect, is_regular, records_of
 
+PLAIN = Dialect()
 TEXTS = st.text(alphabet='",\n\r ab', max_size=40).map(str.encode)
 
 
 def raws(data: bytes) -> list[bytes]:
-    return [line.raw(data) for line in records_of(data, 1)]
+    return [line.raw(data) for line in records_of(data, 1, PLAIN)]
 
 
 def seen_by_arrow(data: bytes) -> list[bytes]:
@@ -37,20 +38,20 @@ def seen_by_arrow(data: bytes) -> list[bytes]:
 
 @given(TEXTS)
 def test_records_are_those_that_arrow_sees(data: bytes) -> None:
-    if data and not any(line.open for line in records_of(data, 1)):
+    if data and not any(line.open for line in records_of(data, 1, PLAIN)):
         assert raws(data) == seen_by_arrow(data)
 
 
 @given(TEXTS)
 def test_regular_text_has_no_faults(data: bytes) -> None:
-    if is_regular(data):
-        assert not any(line.fault for line in records_of(data, 1))
+    if is_regular(data, PLAIN):
+        assert not any(line.fault for line in records_of(data, 1, PLAIN))
 
 
 @given(TEXTS)
 def test_records_and_line_ends_are_all_there_is(data: bytes) -> None:
     left, place = b"", 0
-    for line in records_of(data, 1):
+    for line in records_of(data, 1, PLAIN):
         left += data[place : line.begin]
         place = line.end
     assert not (left + data[place:]).strip(b"\r\n")
@@ -60,7 +61,7 @@ def test_records_and_line_ends_are_all_there_is(data: bytes) -> None:
 def test_whatever_is_written_as_csv_is_regular(rows: list[list[str]]) -> None:
     written = [",".join('"' + value.replace('"', '""') + '"' for value in row).encode() for row in rows]
     data = b"\n".join(written)
-    assert is_regular(data)
+    assert is_regular(data, PLAIN)
     assert raws(data) == written
 
 
@@ -75,4 +76,4 @@ def test_whatever_is_written_as_csv_is_regular(rows: list[list[str]]) -> None:
     ],
 )
 def test_records_know_their_lines(data: bytes, numbers: list[int]) -> None:
-    assert [line.number for line in records_of(data, 7)] == numbers
+    assert [line.number for line in records_of(data, 7, PLAIN)] == numbers

@@ -123,6 +123,7 @@ def test_records_without_the_key_go_to_nokey_in_order_of_arrival(lake: Command) 
 
 def test_a_record_without_any_field_is_a_record_without_the_key(lake: Command) -> None:
     lake.pool("p")
+    lake("set", "p", "nokey=accept")
     assert lake.load_records("p", [{}, {}])["nokey"] == 2
     assert lake.scan("p.$nokey") == [{}, {}]
 

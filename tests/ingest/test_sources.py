@@ -8,8 +8,8 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from lake_core.errors import InvalidInput, NotFound
-from lake_core.ingest.formats import format_of
+from lake_core.errors import InvalidInput, NotFound, Unavailable
+from lake_core.ingest.formats import format_by_name
 from lake_core.ingest.sources import find_files
 from tests.cli.command import Command
 
@@ -40,7 +40,6 @@ def landing(tmp_path: Path) -> Path:
         (["*.csv", "a.csv", "./a.csv"], ["a.csv"]),
         (["b.ndjson.gz", "a.csv"], ["a.csv", "b.ndjson.gz"]),
         (["day"], ["day/c.csv"]),
-        (["*.nothing"], []),
         (["e.csv.tmp"], ["e.csv.tmp"]),
     ],
 )
@@ -90,28 +89,72 @@ def test_files_on_a_store_are_found_alike() -> None:
         find_files(["memory://sources-test/nowhere.csv"])
 
 
+@pytest.mark.parametrize("pattern", ["*.nothing", "nowhere/*.csv", "empty", "**/*.nothing"])
+def test_a_glob_or_a_folder_without_a_file_is_not_found(landing: Path, pattern: str) -> None:
+    (landing / "empty").mkdir()
+    with pytest.raises(NotFound, match="no file there to load"):
+        find_files([str(landing / pattern)])
+    assert find_files([str(landing / pattern)], may_be_empty=True) == []
+
+
+@pytest.mark.parametrize("pattern", ["", "*/*.csv", "**/*.csv"])
+def test_a_folder_that_cannot_be_listed_is_not_passed_by(
+    landing: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    closed = str(landing / "day")
+    listing, scanning = os.listdir, os.scandir
+
+    def refuse(path: str) -> None:
+        if str(path).rstrip("/") == closed:
+            raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "listdir", lambda path: refuse(path) or listing(path))  # root may read everything
+    monkeypatch.setattr(os, "scandir", lambda path: refuse(path) or scanning(path))
+    with pytest.raises(Unavailable, match="cannot be listed: Permission denied"):
+        find_files([str(landing / pattern)])
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "names"),
+    [
+        (("*.csv",), (), ["a.csv", "day/c.csv"]),
+        ((), ("day/*",), ["a.csv", "b.ndjson.gz"]),
+        (("*.csv", "*.gz"), ("c.*",), ["a.csv", "b.ndjson.gz"]),
+    ],
+)
+def test_files_of_a_folder_are_chosen_by_globs(
+    landing: Path, include: tuple[str, ...], exclude: tuple[str, ...], names: list[str]
+) -> None:
+    found = find_files([str(landing)], include=include, exclude=exclude)
+    assert [Path(f.uri).relative_to(landing).as_posix() for f in found] == names
+
+
 @pytest.mark.parametrize(
     ("name", "format"),
     [
-        ("a.ndjson", "ndjson"),
-        ("a.JSONL", "ndjson"),
-        ("a.json.gz", "ndjson"),
-        ("conn.log.gz", "ndjson"),
+        ("a.ndjson", "json"),
+        ("a.JSONL", "json"),
+        ("a.json.gz", "json"),
+        ("conn.log.gz", "json"),
         ("s3://b/a.csv", "csv"),
         ("a.csv.GZ", "csv"),
+        ("a.tsv.zst", "csv"),
         ("a.parquet", "parquet"),
         ("a.pq", "parquet"),
+        ("a.avro", "avro"),
+        ("a.orc", "orc"),
+        ("a.txt", ""),
+        ("csv", ""),
     ],
 )
 def test_the_name_tells_the_format(name: str, format: str) -> None:
-    assert format_of(name) == format
-    assert format_of("anything", format) == format
+    assert format_by_name(name) == format
+    assert format_by_name("anything", format or "csv") == format or "csv"
 
 
-@pytest.mark.parametrize(("name", "declared"), [("a.txt", "auto"), ("csv", "auto"), ("a.csv", "avro")])
-def test_an_unknown_format_is_refused(name: str, declared: str) -> None:
+def test_an_unknown_format_is_refused() -> None:
     with pytest.raises(InvalidInput, match="ndjson"):
-        format_of(name, declared)
+        format_by_name("a.csv", "xlsx")
 
 
 def test_gzip_is_told_by_the_bytes_not_by_the_name(lake: Command) -> None:
