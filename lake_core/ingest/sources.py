@@ -32,7 +32,7 @@ def find_files(
 
     `include` and `exclude` are globs; they choose among the files of globs and folders, by their names or by their
     paths there.  Raises NotFound if a path names nothing, or, unless it `may_be_empty`, if a glob or a folder does;
-    Unavailable if a folder cannot be listed.
+    InvalidInput for a name that is not UTF-8; Unavailable if a folder cannot be listed.
     """
     found: dict[str, LandedFile] = {}
     for pattern in patterns:
@@ -41,8 +41,18 @@ def find_files(
         if not chosen and not may_be_empty:
             raise NotFound(f"{pattern!r}: no file there to load{_but_not(include, exclude)}")
         for file in chosen:
+            _check_name(file.uri)
             found.setdefault(file.uri, file)
     return sorted(found.values(), key=lambda f: f.uri)
+
+
+def _check_name(name: str) -> None:
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"file {os.fsencode(name)!r}: its name is not UTF-8; rename it, or exclude it"
+        ) from error
 
 
 def _chosen(name: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> bool:

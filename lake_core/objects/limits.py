@@ -24,7 +24,7 @@ MAX_NAME_BYTES = 1_024
 """UTF-8 bytes of one field's name."""
 
 MAX_KEY_BYTES = 32_768
-"""Bytes of text and binary values in one record's key.  The journal and every object's footer hold keys."""
+"""Bytes of one text or binary value of a record's key.  The journal and every object's footer hold keys."""
 
 MAX_VALUE_BYTES = 16 << 20
 """Bytes of one text or binary value, or of one value kept as JSON."""

@@ -157,6 +157,13 @@ def test_an_unknown_format_is_refused() -> None:
         format_by_name("a.csv", "xlsx")
 
 
+def test_a_name_that_is_not_utf8_is_refused_or_excluded(landing: Path) -> None:
+    Path(os.fsdecode(os.fsencode(landing / "day") + b"/x\xff.csv")).write_text("k\n1\n")
+    with pytest.raises(InvalidInput, match="its name is not UTF-8"):
+        find_files([str(landing)])
+    assert len(find_files([str(landing)], exclude=("x*",))) == 3
+
+
 def test_gzip_is_told_by_the_bytes_not_by_the_name(lake: Command) -> None:
     lake.pool("p")
     packed = Path(lake.file("a.csv.gz", "k\n1\n"))
