@@ -319,7 +319,7 @@ class Branch:
         with kept_streams(files) as copies:
             for file, reading in readings.items():
                 reading.path, reading.progress = copies.get(file, ""), progress
-            yield FileSource(readings)
+            yield FileSource([readings[file] for file in files])
 
     def job(
         self, *, token: str = "", message: str = "", options: Mapping[str, str] | None = None

@@ -17,15 +17,15 @@ from lake_core.wording import counted
 class FileSource:
     """Reads files one after another.  `notes` are complete when all blocks were taken."""
 
-    def __init__(self, readings: dict[str, Reading]) -> None:
+    def __init__(self, readings: Sequence[Reading]) -> None:
         self._readings = readings
         self._told: dict[str, list[str]] = {}
 
     def blocks(self, format: str, *, limit: Limit | None = None) -> Iterator[Block]:
         """The records of all files; raises InvalidInput, also if more are rejected than a count in `limit`."""
         rejected = 0
-        for file, reading in self._readings.items():
-            reading.tell = partial(self._tell, file)
+        for reading in self._readings:
+            reading.tell = partial(self._tell, reading.file)
             for block in read_blocks(reading, format=format):
                 rejected += len(block.rejected)
                 if limit is not None and limit.count is not None and rejected > limit.count:

@@ -191,6 +191,12 @@ def test_sub_pools_are_deleted_from_without_touching_the_pool(lake: Command, kin
     assert lake.fails(INVALID_INPUT, "delete", "p.$nokey", "--key", "1")
 
 
+def test_a_file_that_is_named_twice_is_loaded_twice(lake: Command) -> None:
+    lake.pool("p")
+    file = lake.file("a.csv", "k\n1\n")
+    assert Lake.open(lake.uri).pool("p").branch().load([file, file]).records == 2
+
+
 def test_progress_hears_of_every_byte(lake: Command) -> None:
     lake.pool("p")
     files: dict[str, bytes] = {

@@ -14,6 +14,7 @@ import pytest
 from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.ingest.sources import find_files
 from lake_core.keys.columns import key_at
+from lake_core.objects.limits import MAX_NESTING
 from lake_core.records import Consume
 from lake_core.values.typed_json import json_lines
 from spark_apps import ingest as application
@@ -216,3 +217,45 @@ def test_a_format_is_told_by_the_name_unless_it_is_said(spark: Any, landing: Lan
     with pytest.raises(InvalidInput, match="cannot tell the format"):
         landing.take_in(spark, "p", name)
     assert landing.take_in(spark, "p", name, format="ndjson").records == 1
+
+
+def test_read_options_reach_the_tasks(spark: Any, landing: Landing) -> None:
+    landing.pool(bad_records="quarantine")
+    files = [landing.file(f"day={day}/a.csv", f"k;a\n{day};1,5\nx;y;z\n") for day in (1, 2)]
+    options = {"csv.decimal": ",", "partitions": "hive", "bad_records.max": "2"}
+    result = ingest(spark, landing.lake, pool="p", files=find_files(files), options=options)
+    assert (result.records, result.rejected) == (2, 2)
+    assert landing.lake.pool("p").at().to_table().select(["k", "a", "day"]).to_pylist() == [
+        {"k": 1, "a": 1.5, "day": 1},
+        {"k": 2, "a": 1.5, "day": 2},
+    ]
+    with pytest.raises(InvalidInput, match=r"bad_records\.max allows 1"):
+        ingest(
+            spark,
+            landing.lake,
+            pool="p",
+            files=find_files(files),
+            options=options | {"bad_records.max": "1"},
+            consume=False,
+        )
+
+
+def test_a_file_in_which_no_record_has_the_key_is_refused(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    file = landing.file("a.ndjson", [{"K": 1}])
+    with pytest.raises(InvalidInput, match="no record has the key field 'k'"):
+        ingest(spark, landing.lake, pool="p", files=find_files([file]))
+
+
+def test_what_is_nested_to_the_limit_is_read_by_spark(spark: Any, landing: Landing) -> None:
+    value: Any = 1
+    for level in range(MAX_NESTING):
+        value = {"a": value} if level % 2 else [value]
+    landing.pool()
+    landing.file("a.ndjson", [{"k": 1, "v": value}])
+    landing.take_in(spark, "p")
+    read = spark.read.format("lake").option("lake", landing.uri).load("p")
+    ((found,),) = read.select("v").collect()
+    for level in reversed(range(MAX_NESTING)):
+        found = found["a"] if level % 2 else found[0]
+    assert found == 1
