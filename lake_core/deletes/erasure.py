@@ -95,7 +95,7 @@ def finds(
     if not candidates:
         return False
     columns = list(top_level(condition)) if condition is not None else key.names[:1]
-    known = united_schema(state, branch=branch, sub=erasure.sub).names
+    known = set(united_schema(state, branch=branch, sub=erasure.sub).names)
     plan = plan_scan(
         state,
         branch=branch,

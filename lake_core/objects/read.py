@@ -26,7 +26,7 @@ from lake_core.objects import metadata
 from lake_core.objects.checksums import Sums, check_tail
 from lake_core.objects.failures import reading, unreadable
 from lake_core.objects.metadata import ObjectMetadata
-from lake_core.objects.weight import Weight, leaves_of, weigh
+from lake_core.objects.weight import Sizes, Weight, leaves_of, weigh
 from lake_core.store import Store
 
 FOOTERS_KEPT = 64
@@ -44,9 +44,19 @@ BATCH_ROWS, BATCH_BYTES = 65_536, 8 << 20
 FIRST_ROWS = 256
 """Records that are decoded first: what they take says how many to decode at a time."""
 
+LARGE_RECORD = 512
+"""Bytes: larger records are mostly text, of which Arrow makes a second copy when it brings batches into order.  So
+a batch of them has half the bytes."""
+
+FIRST_RECORD = 4 << 10
+"""Bytes: until then a record counts as at least so large, where a batch may have few bytes."""
+
 BUFFERED_GROUP = 32 << 20
 """From this size of a row group on, columns are read a part at a time, since a reader otherwise holds all of it.
-The writer makes none that large of records below that size."""
+The writer makes such of very large records, and of thousands of columns."""
+
+BUFFERS = 16 << 20
+"""Bytes of these parts, of all columns together."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +151,8 @@ class DataObject:
                     check_tail(self._file, pairs, end, name=self.name)
                     known = footers(store).keep(self.name, found)
                 if known.largest_group > BUFFERED_GROUP:
-                    self._parquet = _opened(self._file, known, buffer_size=1 << 20)
+                    buffer = max(4 << 10, BUFFERS // known.parquet.num_columns)
+                    self._parquet = _opened(self._file, known, buffer_size=buffer)
         except BaseException:
             self._file.close()
             raise
@@ -199,26 +210,36 @@ class DataObject:
         """The groups, a few at a time: how many records make a batch follows what the last ones took."""
         names = None if wanted is None or len(wanted) == len(self.schema) else wanted
         chunks = self._chunks(names)
+        select: bool | None = None  # as the first batch tells
+        sizes: Sizes | None = None
         at = 0
         while at < len(groups):
             said = weigh(self._parquet.metadata, groups[at : at + 1], chunks).record
             rows = size.rows(max(took, said))
-            run = groups[at : at + 1]
-            if not took:
-                rows = min(rows, FIRST_ROWS)
-            else:
+            run = [groups[at]]
+            held = self._rows(groups[at])
+            if took:
                 for group in groups[at + 1 :]:
-                    if sum(self._rows(g) for g in run) >= rows:
+                    if held + self._rows(group) > rows:
                         break
                     run.append(group)
+                    held += self._rows(group)
+                rows = -(
+                    -held // -(-held // rows)
+                )  # even batches: a merge is as slow as the smallest makes it
+            else:
+                rows = min(rows, FIRST_ROWS, max(1, size.most_bytes // FIRST_RECORD))
             gathered: list[pa.RecordBatch] = []
             missing = sum(self._rows(g) for g in run)
             for batch in self._parquet.iter_batches(
                 batch_size=rows, row_groups=run, columns=names, use_threads=True
             ):
                 # Parquet takes a dotted name for a path too: `id` would bring `id.orig_h` along
-                exact = batch if wanted is None or batch.schema.names == wanted else batch.select(wanted)
-                took = max(1.0, exact.nbytes / exact.num_rows)
+                if select is None:
+                    select = wanted is not None and batch.schema.names != wanted
+                exact = batch.select(wanted) if select else batch
+                sizes = sizes or Sizes.of(exact.schema)
+                took = sizes.record(exact)
                 missing -= exact.num_rows
                 gathered.append(exact)
                 if sum(b.num_rows for b in gathered) + rows > size.rows(took):
@@ -287,7 +308,9 @@ class BatchSize:
 
     def rows(self, record: float) -> int:
         """How many records of so many bytes."""
-        return max(1, min(self.most_rows, int(self.most_bytes / max(1.0, record, self.least))))
+        size = max(1.0, record, self.least)
+        most = self.most_bytes / 2 if size > LARGE_RECORD else self.most_bytes
+        return max(1, min(self.most_rows, int(most / size)))
 
 
 def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

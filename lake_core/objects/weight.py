@@ -25,6 +25,37 @@ class Weight:
     record: float = 0.0
 
 
+@dataclass(frozen=True)
+class Sizes:
+    """Tells what records of a schema take: only columns of variable width are asked, since asking one takes longer
+    than to sort a few values of it."""
+
+    fixed: int
+    variable: tuple[int, ...]
+
+    @classmethod
+    def of(cls, schema: pa.Schema) -> Sizes:
+        """Those of records of the schema."""
+        variable = tuple(i for i, field in enumerate(schema) if not _is_fixed(field.type))
+        return cls(least_width(schema), variable)
+
+    def size(self, records: pa.Table | pa.RecordBatch) -> int:
+        """Bytes of the records."""
+        varying = sum(records.column(i).nbytes for i in self.variable)
+        return int(self.fixed * records.num_rows + varying)
+
+    def record(self, records: pa.Table | pa.RecordBatch) -> float:
+        """Bytes of a record, on average."""
+        return max(1.0, self.size(records) / max(1, records.num_rows))
+
+
+def _is_fixed(kind: pa.DataType) -> bool:
+    try:
+        return not pa.types.is_nested(kind) and kind.bit_width > 0
+    except ValueError:
+        return pa.types.is_null(kind)
+
+
 def least_width(schema: pa.Schema) -> int:
     """Decoded bytes of a record whose fields are all null."""
     return sum(_width(field.type) for field in schema)

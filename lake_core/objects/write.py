@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
+from itertools import accumulate, groupby
 from types import TracebackType
 from typing import BinaryIO
 
@@ -36,12 +37,24 @@ from lake_core.objects.failures import writing
 from lake_core.objects.metadata import ObjectMetadata, Origin, Sample
 from lake_core.objects.schema import schema_id
 from lake_core.objects.statistics import column_statistics, unite_statistics
+from lake_core.objects.weight import Sizes
 from lake_core.records import AddObject, Column
 from lake_core.store import Store
 
 ROW_GROUP = 8_192
+ROW_GROUP_BYTES = 16 << 20
+"""Decoded bytes of a row group; of records so large that fewer than ROW_GROUP have room it has fewer, at least one.
+A reader holds a whole row group, so this bounds what a merge of many objects takes (decision 33)."""
+
+COLUMN_BYTES = 8 << 10
+"""A row group may have so many bytes for each column, if there are thousands: the smallest chunk of a column costs
+as much to write as these."""
+
 GATHERED = 8
-"""How many row groups are gathered before they are written."""
+"""How many row groups are gathered before they are written, if together they have no more than ROW_GROUP_BYTES."""
+
+_SMALL_CHUNK = 1_024
+"""Tables of fewer records on average are joined before they are written: a chunk costs as much as they do."""
 
 _BEYOND = b"\0"
 """Appended to a key it is the smallest key above it."""
@@ -107,6 +120,8 @@ class ObjectWriter:
     _written: WrittenObject | None = field(default=None, init=False)
     _gathered: list[pa.Table] = field(default_factory=list, init=False)
     _rows: int = field(default=0, init=False)
+    _bytes: int = field(default=0, init=False)
+    _sizes: Sizes | None = field(default=None, init=False)
     _parquet: pq.ParquetWriter | None = field(default=None, init=False)
     _file: SummedFile | None = field(default=None, init=False)
     _stack: ExitStack = field(default_factory=ExitStack, init=False)
@@ -165,7 +180,9 @@ class ObjectWriter:
             return
         self._gathered.append(table)
         self._rows += table.num_rows
-        if self._rows >= GATHERED * ROW_GROUP:
+        self._sizes = self._sizes or Sizes.of(table.schema)
+        self._bytes += self._sizes.size(table)
+        if self._rows >= GATHERED * ROW_GROUP or self._bytes >= _most_bytes(table):
             with self._writing():
                 self._flush(everything=False)
 
@@ -174,14 +191,29 @@ class ObjectWriter:
         if not self._rows:
             return
         gathered = pa.concat_tables(self._gathered)
-        rows = self._rows if everything else self._rows - self._rows % ROW_GROUP
+        if self._rows < _SMALL_CHUNK * len(self._gathered):
+            gathered = gathered.combine_chunks()
+        assert self._sizes is not None
+        groups = _row_groups(gathered, self._sizes)
+        rows = self._rows
+        if not everything and groups[-1] < ROW_GROUP and len(groups) > 1:
+            rows -= groups.pop()
         table, rest = gathered.slice(0, rows), gathered.slice(rows)
         self._gathered, self._rows = ([rest], rest.num_rows) if rest.num_rows else ([], 0)
+        self._bytes = self._sizes.size(rest)
         if self._parquet is None:
             self._open(table)
         assert self._parquet is not None
-        self._describe(table)
-        self._parquet.write_table(table, row_group_size=ROW_GROUP)
+        self._describe(table, groups)
+        at = 0
+        for size, run in groupby(groups[:-1]):  # one call for groups of one size; a smaller one may end it
+            count = size * len(list(run))
+            if at + count + groups[-1] == rows and groups[-1] <= size:
+                count += groups[-1]
+            self._parquet.write_table(table.slice(at, count), row_group_size=size)
+            at += count
+        if at < rows:
+            self._parquet.write_table(table.slice(at), row_group_size=groups[-1])
 
     def _open(self, first: pa.Table) -> None:
         self._schema = first.schema
@@ -189,9 +221,9 @@ class ObjectWriter:
         self._file = SummedFile(self._stack.enter_context(self.store.open_output(self.name)))
         self._parquet = self._stack.enter_context(parquet_writer(self._file, first, key=self.key))
 
-    def _describe(self, table: pa.Table) -> None:
+    def _describe(self, table: pa.Table, groups: list[int]) -> None:
         """Learn of the records what the footer and the transaction will say."""
-        self._groups += keys_at(table, list(range(0, table.num_rows, ROW_GROUP)), self.key)
+        self._groups += keys_at(table, [0, *accumulate(groups[:-1])], self.key)
         ranks = self._sample.wants(self.records, table.num_rows)
         self._sample.take(
             zip(ranks, keys_at(table, [r - self.records for r in ranks], self.key), strict=True)
@@ -264,6 +296,25 @@ def parquet_writer(file: BinaryIO | SummedFile, first: pa.Table, *, key: PoolKey
         sorting_columns=sorting or None,
         use_dictionary=_recurring(first.slice(0, ROW_GROUP if first.num_rows >= ROW_GROUP else _FEW)),
     )
+
+
+def _most_bytes(table: pa.Table) -> int:
+    return max(ROW_GROUP_BYTES, COLUMN_BYTES * table.num_columns)
+
+
+def _row_groups(table: pa.Table, sizes: Sizes) -> list[int]:
+    """How many records go into each row group: slices that are too large in bytes are halved."""
+    found: list[int] = []
+    left = [(at, min(ROW_GROUP, table.num_rows - at)) for at in range(0, table.num_rows, ROW_GROUP)][::-1]
+    most = _most_bytes(table)
+    small = sizes.size(table) <= most
+    while left:  # a slice of one record is not halved
+        at, rows = left.pop()
+        if rows == 1 or small or sizes.size(table.slice(at, rows)) <= most:
+            found.append(rows)
+        else:
+            left += [(at + rows // 2, rows - rows // 2), (at, rows // 2)]
+    return found
 
 
 _FEW = 256

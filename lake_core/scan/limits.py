@@ -18,7 +18,7 @@ from dataclasses import dataclass
 class Limits:
     """Defaults are for a process of 512 MB."""
 
-    buffer_bytes: int = 40 << 20
+    buffer_bytes: int = 32 << 20
     """Decoded bytes that the open streams of a merge hold together."""
 
     min_share_bytes: int = 16 << 10
@@ -49,7 +49,7 @@ class Limits:
 
     def share_bytes(self, streams: int) -> int:
         """Bytes of the largest row group that a stream may hold while it waits, if so many are open at once."""
-        return max(self.min_share_bytes, 2 * self.buffer_bytes // max(1, streams))
+        return max(self.min_share_bytes, self.buffer_bytes // max(1, streams))
 
 
 LIMITS = Limits()

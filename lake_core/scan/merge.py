@@ -19,6 +19,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,9 @@ from lake_core.keys.columns import key_at, sort_order
 
 READERS = 4
 """Threads that read and decode batches ahead, and bring columns into order."""
+
+COLUMN_TASKS = 64
+"""A window of more columns is taken in so many tasks: a task costs as much as a few values do."""
 
 Cut = tuple[bytes, int, int]
 """A place in the merged order: key, sequence, place."""
@@ -161,8 +165,11 @@ def _in_order(parts: list[pa.Table], key: PoolKey, threads: Executor, *, mixed: 
     if order is None:
         return window
     places = pa.array(order)
-    columns = threads.map(lambda column: pc.take(column, places, boundscheck=False), window.columns)
-    return pa.Table.from_arrays(list(columns), schema=window.schema)
+    every = max(1, -(-window.num_columns // COLUMN_TASKS))
+    columns = window.columns
+    parts_of = [columns[at : at + every] for at in range(0, len(columns), every)]
+    taken = threads.map(lambda part: [pc.take(c, places, boundscheck=False) for c in part], parts_of)
+    return pa.Table.from_arrays(list(chain.from_iterable(taken)), schema=window.schema)
 
 
 def _unsigned(window: pa.Table, name: str) -> npt.NDArray[np.uint64]:

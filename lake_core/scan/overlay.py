@@ -21,6 +21,7 @@ from lake_core.commits import Reference
 from lake_core.keys import PoolKey
 from lake_core.keys.columns import insertion_points, key_at
 from lake_core.objects.read import rows_below
+from lake_core.objects.weight import Sizes
 
 AFTER_KEY = b"\0"
 """Appended to a key it is the smallest key above it."""
@@ -97,6 +98,7 @@ class _Coming:
         self._tables = iter(tables)
         self._key = key
         self._held = next(self._tables, None)
+        self._sizes = Sizes(0, ()) if self._held is None else Sizes.of(self._held.schema)
 
     def up_to(
         self, bound: bytes, *, inclusive: bool, most_bytes: int
@@ -105,16 +107,16 @@ class _Coming:
         taken, size = [], 0
         limit = bound + AFTER_KEY if inclusive else bound
         while (held := self._held) is not None:  # every turn uses up a table, but for the last
-            rows = rows_below(held, limit, self._key)
+            below = rows_below(held, limit, self._key)
+            rows = min(below, max(1, int((most_bytes - size) / self._sizes.record(held))))
             if rows:
                 taken.append(held.slice(0, rows))
-                size += taken[-1].nbytes
+                size += self._sizes.size(taken[-1])
+            self._held = held.slice(rows) if rows < held.num_rows else next(self._tables, None)
+            if rows < below or size > most_bytes:
+                return pa.concat_tables(taken), key_at(held, rows - 1, self._key)
             if rows < held.num_rows:
-                self._held = held.slice(rows)
                 break
-            self._held = next(self._tables, None)
-            if size > most_bytes:
-                return pa.concat_tables(taken), key_at(held, held.num_rows - 1, self._key)
         return pa.concat_tables(taken) if taken else None, None
 
     def rest(self) -> Iterator[pa.Table]:

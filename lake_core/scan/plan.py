@@ -74,7 +74,8 @@ def plan_scan(
     schema = united_schema(state, branch=branch, sub=sub)
     if columns is None:
         columns = [name for name in schema.names if not (name == DELETED and rule.kind == "upsert")]
-    unknown = [c for c in columns if c not in schema.names]
+    known = set(schema.names)
+    unknown = [c for c in columns if c not in known]
     if unknown:
         raise InvalidInput(
             f"column {unknown[0]!r} does not exist; there are: {', '.join(schema.names) or 'none'}"

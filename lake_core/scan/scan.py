@@ -163,7 +163,8 @@ def _read_columns(plan: ScanPlan, tombstones: Mapping[Reference, Sequence[Tombst
     conditions = fields_of(t for covers in tombstones.values() for t in covers)
     wanted = top_level(plan.where) if plan.where is not None else ()
     more = [*plan.key.names, *conditions, *wanted, *([DELETED] if plan.rule.kind == "upsert" else [])]
-    names = dict.fromkeys([*plan.columns, *(name for name in more if name in plan.schema.names)])
+    known = set(plan.schema.names)
+    names = dict.fromkeys([*plan.columns, *(name for name in more if name in known)])
     return with_markers(pa.schema([plan.schema.field(name) for name in names]), plan.rule, conditions)
 
 

@@ -40,6 +40,8 @@ class Spool:
         self._end = 0
         self._free: dict[int, list[int]] = defaultdict(list)
         self._lock = threading.Lock()
+        self.turn = threading.Lock()
+        """Held by the stream that decodes a row group for the spool."""
 
     def __enter__(self) -> Spool:
         return self
@@ -71,7 +73,7 @@ class Spool:
 
     def take(self, piece: Piece, schema: pa.Schema) -> pa.RecordBatch:
         """The batch, whose place may be used again afterwards; raises Unavailable."""
-        data = bytearray(piece.size)
+        data = pa.allocate_buffer(piece.size)
         view, at = memoryview(data), piece.at
         try:
             while view:
@@ -83,7 +85,7 @@ class Spool:
             raise Unavailable(_FULL.format(folder=tempfile.gettempdir(), error=error)) from error
         with self._lock:
             self._free[piece.room].append(piece.at)
-        return pa.ipc.read_record_batch(pa.py_buffer(data), schema)
+        return pa.ipc.read_record_batch(data, schema)
 
     def _opened(self) -> int:
         with self._lock:

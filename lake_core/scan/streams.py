@@ -21,7 +21,7 @@ from lake_core.commits import Reference
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.objects.read import DataObject
 from lake_core.objects.schema import cast_table
-from lake_core.objects.weight import least_width
+from lake_core.objects.weight import Sizes, least_width
 from lake_core.scan.limits import LIMITS, Limits
 from lake_core.scan.spool import Spool
 from lake_core.store import Store
@@ -62,6 +62,7 @@ def read_reference(
     """
     clip = reading.span.intersect(reference.span)
     schema = pa.schema([*reading.schema, *ORDER]) if ordered else reading.schema
+    sizes = Sizes.of(schema)
     with DataObject(reading.store, pool=reading.pool, object_id=reference.object) as data:
         groups = data.groups(clip)
         decoded = partial(_tables, data, clip, reference, reading, ordered=ordered)
@@ -70,9 +71,10 @@ def read_reference(
             took = 0.0
             for group in groups:
                 pieces = []
-                for table in decoded([group], took):
-                    took = _record_bytes(table)
-                    pieces += [spool.put(batch) for batch in table.combine_chunks().to_batches()]
+                with spool.turn:  # one row group at a time is decoded, whatever the number of threads
+                    for table in decoded([group], took):
+                        took = sizes.record(table)
+                        pieces += [spool.put(batch) for batch in table.combine_chunks().to_batches()]
                 for piece in pieces:
                     yield pa.Table.from_batches([spool.take(piece, schema)])
             return
@@ -80,17 +82,13 @@ def read_reference(
         first = next(tables, None)
         if first is None:
             return
-        if data.rows(clip) * _record_bytes(first) > reading.batch_bytes:
+        if data.rows(clip) * sizes.record(first) > reading.batch_bytes:
             yield first
             del first  # so that it is not held together with those that follow
             yield from tables
             return
         whole = [first, *tables]
     yield from whole  # a merge may have more streams than files may be open
-
-
-def _record_bytes(table: pa.Table) -> float:
-    return max(1.0, table.nbytes / table.num_rows)
 
 
 def _tables(
