@@ -44,12 +44,24 @@ def _column(field: pa.Field, column: pa.ChunkedArray) -> Column:
     bounds = pc.min_max(column)
     if pa.types.is_floating(field.type) and math.isnan(bounds["min"].as_py()):  # nothing but NaN
         return Column(field.name, nulls)
-    low, high = encode_value(from_scalar(bounds["min"])), encode_value(from_scalar(bounds["max"]))
+    low, high = _bound(bounds["min"]), _bound(bounds["max"])
     if len(low) > LONGEST_BOUND:
         low = low[:LONGEST_BOUND]
     if len(high) > LONGEST_BOUND:
         high = _above(high[:LONGEST_BOUND])
     return Column(field.name, nulls, low, high)
+
+
+def _bound(value: pa.Scalar) -> bytes:
+    """The encoding, of a long text only its beginning, so that one of many megabytes is not copied."""
+    if not (pa.types.is_string(value.type) or pa.types.is_binary(value.type)):
+        return encode_value(from_scalar(value))
+    raw = value.as_buffer()
+    if raw.size <= LONGEST_BOUND:
+        return encode_value(from_scalar(value))
+    # cut bytes may end within a character, so text is encoded as bytes under its own tag
+    tag = encode_value("" if pa.types.is_string(value.type) else b"")[:1]
+    return tag + encode_value(raw[: LONGEST_BOUND + 1].to_pybytes())[1:]
 
 
 def _above(cut: bytes) -> bytes:

@@ -191,7 +191,7 @@ class ObjectWriter:
         if not self._rows:
             return
         gathered = pa.concat_tables(self._gathered)
-        if self._rows < _SMALL_CHUNK * len(self._gathered):
+        if self._rows < _SMALL_CHUNK * len(self._gathered) and self._bytes < 2 * _most_bytes(gathered):
             gathered = gathered.combine_chunks()
         assert self._sizes is not None
         groups = _row_groups(gathered, self._sizes)
@@ -321,15 +321,27 @@ _FEW = 256
 """Records that are looked at of an object of less than a row group: to look at all takes as long as it saves."""
 
 
+_LARGEST_DICTIONARY = 1 << 20
+"""Bytes: Parquet gives up a dictionary that is larger, and counting distinct values would copy them."""
+
+
 def _recurring(sample: pa.Table) -> list[str]:
     """The columns whose values recur.  Members of records and lists are not looked at: they keep dictionaries."""
     chosen: list[str] = []
     for column, kept in zip(sample.schema, sample.columns, strict=True):
         if pa.types.is_nested(column.type):
             chosen += _leaves(column)
-        elif not pa.types.is_null(column.type) and pc.count_distinct(kept).as_py() * 2 < sample.num_rows:
+        elif not pa.types.is_null(column.type) and _recurs(kept):
             chosen.append(column.name)
     return chosen
+
+
+def _recurs(sample: pa.ChunkedArray) -> bool:
+    if pa.types.is_string(sample.type) or pa.types.is_binary(sample.type):
+        longest = pc.max(pc.binary_length(sample)).as_py() or 0
+        if longest > _LARGEST_DICTIONARY:
+            return False
+    return int(pc.count_distinct(sample).as_py()) * 2 < len(sample)
 
 
 def _leaves(column: pa.Field, prefix: str = "") -> list[str]:

@@ -24,6 +24,9 @@ class Limits:
     min_share_bytes: int = 16 << 10
     """A row group of no more bytes is held: what a reader takes beside it is more."""
 
+    min_batch_bytes: int = 16 << 10
+    """Below this size a batch costs more to handle than it saves; two thousand streams hold 32 MB then."""
+
     max_batch_bytes: int = 8 << 20
     """Decoded bytes of one batch of one stream."""
 
@@ -45,7 +48,7 @@ class Limits:
 
     def batch_bytes(self, streams: int) -> int:
         """Bytes of one batch if so many streams are open at once."""
-        return max(1, min(self.max_batch_bytes, self.buffer_bytes // max(1, streams)))
+        return max(self.min_batch_bytes, min(self.max_batch_bytes, self.buffer_bytes // max(1, streams)))
 
     def share_bytes(self, streams: int) -> int:
         """Bytes of the largest row group that a stream may hold while it waits, if so many are open at once."""

@@ -65,6 +65,7 @@ def test_the_depth_is_the_most_objects_that_hold_one_key(ranges: list[tuple[int,
     plan = plan_scan(state, branch="main", key=KEY)
     assert plan.depth == depth
     assert plan.limits.batch_bytes(depth) * depth <= plan.limits.buffer_bytes
+    assert plan.limits.batch_bytes(depth) <= plan.limits.max_batch_bytes
 
 
 def test_a_plan_holds_the_references_of_the_range_and_bounds_the_records(pool: Pool) -> None:
