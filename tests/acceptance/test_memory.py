@@ -1,8 +1,8 @@
 """No scan and no compaction takes more than 512 MB beside its largest record, whatever lies in the pool.
 
-Each runs in a process of its own, whose highest resident set (VmHWM: Python, its libraries and mapped files included)
-is asked of Linux at the end.  Two copies of the largest record are allowed for: Parquet decodes a value from a page
-that holds it as well.
+Each runs in a process of its own, whose highest resident set (VmHWM: Python, its libraries and mapped files
+included) is asked of Linux at the end.  A compaction may take the largest record three times: the Parquet writer has
+it encoded and compressed as well.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def test_a_scan_and_a_compaction_stay_below_512_mb(tmp_path: Path, case: object)
     count = 0
     for table in case():
         count += pool.branch().append(table).records
-    allowed = LIMIT + (2 * LARGEST if case is a_large_record else 0)
-    for what in ("scan", "compact"):
+    largest = LARGEST if case is a_large_record else 0
+    for what, allowed in (("scan", LIMIT + largest), ("compact", LIMIT + 3 * largest)):
         done = subprocess.run(
             [sys.executable, "-c", READER, str(tmp_path), what], capture_output=True, text=True, check=True
         )
