@@ -1,8 +1,8 @@
 """No scan and no compaction takes more than 512 MB beside its largest record, whatever lies in the pool.
 
-Each runs in a process of its own, whose highest resident set (VmHWM: Python, its libraries and mapped files
-included) is asked of Linux at the end.  A compaction may take the largest record three times: the Parquet writer has
-it encoded and compressed as well.
+Each runs in a process of its own, whose highest resident set (VmHWM: Python, its libraries, mapped files) is asked
+of Linux at the end.  A compaction may take the largest record three times: the Parquet writer has it encoded and
+compressed as well.
 """
 
 from __future__ import annotations
