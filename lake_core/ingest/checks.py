@@ -17,6 +17,7 @@ from lake_core.errors import InvalidInput
 from lake_core.ingest.block import Block, Reading, Rejected
 from lake_core.ingest.partitions import with_constants
 from lake_core.objects.limits import MAX_KEY_BYTES, MAX_VALUE_BYTES, check_schema, schema_fault
+from lake_core.objects.storable import unstorable
 from lake_core.values.typed_json import json_lines
 
 
@@ -97,6 +98,8 @@ def faults(table: pa.Table, reading: Reading) -> dict[int, str]:
     """What is wrong with rows of the table, by row."""
     wrong: dict[int, str] = {}
     for name, column in zip(table.schema.names, table.columns, strict=True):
+        for row, why in unstorable(column).items():
+            wrong.setdefault(row, f"field {name!r}: {why}")
         if pa.types.is_primitive(column.type) or pa.types.is_null(column.type):
             continue
         limit = MAX_KEY_BYTES if name in reading.key else MAX_VALUE_BYTES

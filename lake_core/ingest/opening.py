@@ -16,13 +16,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import fsspec
 
 from lake_core.errors import InvalidInput, NotFound, Unavailable
 from lake_core.ingest.block import Reading
 from lake_core.ingest.compression import compression_of, naming, unpacked
+from lake_core.store.credentials import open_filesystem
 
 STDIN = "-"
 """The name of standard input on the command line."""
@@ -44,13 +45,32 @@ def open_bytes(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]:
     """The bytes of a file as they are; `count` of each are told to the progress.  Raises NotFound, Unavailable."""
     path = reading.path or reading.file
     try:
-        file = fsspec.open(path, "rb").open() if "://" in path else open(path, "rb")  # noqa: SIM115 - closed below
+        file = _opened(path)
     except FileNotFoundError as error:
         raise NotFound(f"file {reading.file!r} does not exist") from error
     except (OSError, ValueError) as error:
         raise Unavailable(f"{reading.file}: cannot be opened: {error}") from error
     with file:
         yield cast(BinaryIO, _Counted(file, reading, count))
+
+
+def remote(uri: str) -> tuple[Any, str]:
+    """The file system of a URI, and the path in it; listings are not cached.  Raises InvalidInput, Unavailable."""
+    scheme = uri.partition("://")[0]
+    if scheme in ("s3", "s3a", "gs", "gcs"):
+        fs = open_filesystem(uri)
+        return fs, fs._strip_protocol(uri)
+    found: tuple[Any, str] = fsspec.url_to_fs(
+        uri, **({"use_listings_cache": False} if scheme != "memory" else {})
+    )
+    return found
+
+
+def _opened(path: str) -> BinaryIO:
+    if "://" not in path:
+        return open(path, "rb")
+    fs, inside = remote(path)
+    return cast(BinaryIO, fs.open(inside, "rb"))
 
 
 class _Counted:

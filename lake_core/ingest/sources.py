@@ -12,10 +12,8 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any, NoReturn
 
-import fsspec
-
 from lake_core.errors import InvalidInput, NotFound, Unavailable
-from lake_core.ingest.opening import is_stream
+from lake_core.ingest.opening import is_stream, remote
 from lake_core.records.landed import LandedFile
 
 _GLOB = "*?["
@@ -159,7 +157,7 @@ def _folders(folder: str) -> list[str]:
 def _find_remote(pattern: str) -> Iterator[tuple[str, LandedFile]]:
     scheme = pattern.partition("://")[0]
     try:
-        fs, path = fsspec.url_to_fs(pattern, **({"use_listings_cache": False} if scheme != "memory" else {}))
+        fs, path = remote(pattern)
         if any(c in path for c in _GLOB):
             infos, folder = fs.glob(path, detail=True), _fixed_folder(path)
         elif fs.isdir(path):
