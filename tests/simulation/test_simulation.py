@@ -36,7 +36,7 @@ def _nothing_is_purged(journal: object, n: int) -> bool:
 RULES: dict[str, tuple[object, str, object, int]] = {
     "a reader looks for a fence": (Journal, "_is_behind", _nothing_is_behind, 56),
     "a writer looks for a fence": (Journal, "is_purged", _nothing_is_purged, 155),
-    "a look for news looks for a fence": (reader_module, "marks_of", lambda names: Marks(), 179),
+    "a look for news looks for a fence": (reader_module, "marks_of", lambda names: Marks(), 794),
     "a state's checkpoint must not lie below the fence": (Head, "floor", property(lambda head: head.n), 92),
     "recent ids are looked up": (Recent, "find", lambda recent, id: None, 0),
     "recent ids are kept in checkpoints": (Recent, "of", classmethod(lambda cls, n, items: Recent(n)), 405),
