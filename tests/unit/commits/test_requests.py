@@ -590,7 +590,7 @@ def test_what_may_be_committed_yet_is_remembered_however_late_the_draft_is_tried
             others_win(store, 1, 2)
             store.on("create", entry(3), instead=unavailable)
             n = 3
-        with pytest.raises(OutcomeUnknown, match="may be committed yet"):
+        with pytest.raises(OutcomeUnknown, match="may still be committed"):
             ours.commit(draft(1, add(1)))
         crowded(store.behind).commit(draft(9, add(9)))
         assert an_id(1) in in_entry(store.behind, n)
