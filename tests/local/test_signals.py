@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_a_process_that_a_test_starts_can_be_interrupted() -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", "import time; print(); time.sleep(600)"],
+        [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)"],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     ) as process:
