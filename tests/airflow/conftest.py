@@ -92,6 +92,7 @@ class Agent:
     services: Services
     lake: Lake
     folder: Path
+    database: str
 
     def place(self, pool: str, settings: Mapping[str, str] | None = None) -> Place:
         """A new pool with a landing place."""
@@ -187,7 +188,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
         ) as services,
     ):
         keepers += psutil.Process().children()
-        agent = Agent(services, lake, folder)
+        agent = Agent(services, lake, folder, "PostgreSQL" if database else "SQLite")
         agent.place(SCHEDULED).land("a.ndjson", [{"k": 2}, {"k": 1}])
         services.api.wait_for_dag(DAG)
         services.api.set_paused(DAG, False)
