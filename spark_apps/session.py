@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lake_core.errors import Unavailable, words_of
+from lake_core.errors import Unavailable
+from lake_core.store.failures import words
 from spark_apps.reach import address, check_master, check_server
 
 REMOTE = "LAKE_SPARK_REMOTE"
@@ -92,6 +93,6 @@ def _why_gone(error: BaseException) -> str | None:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, grpc.RpcError) and cause.code() == grpc.StatusCode.UNAVAILABLE:
-            return words_of(Exception(cause.details()))
+            return words(Exception(cause.details()))
         cause = cause.__cause__ or cause.__context__
     return None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import Namespace
 
+import msgspec
 import pyarrow as pa
 
 from lake_core.cli.options import read_options
@@ -59,7 +59,7 @@ def report_preview(found: Preview, *, pool: str, as_json: bool) -> None:
                 "nokey": found.nokey,
                 "rejected": found.bad,
                 "would_fail": found.fails,
-                "sample": [json.loads(line) for line in json_lines(found.sample).to_pylist()],
+                "sample": [msgspec.Raw(line.encode()) for line in json_lines(found.sample).to_pylist()],
                 "first_rejected": [
                     {"file": r.file, "line": r.line, "reason": r.reason, "raw": r.raw} for r in found.rejected
                 ],

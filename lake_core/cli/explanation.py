@@ -6,6 +6,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from lake_core.cli.data import span_of
 from lake_core.cli.output import json_of, print_json
 from lake_core.commits.tombstone import Tombstone
@@ -50,7 +52,7 @@ def _version(version: Version, key: PoolKey) -> dict[str, Any]:
         "object": version.object,
         "fate": version.fate,
         "by": version.by,
-        "record": version.record,
+        "record": msgspec.Raw(version.record.encode()),
     }
 
 
@@ -82,7 +84,7 @@ def tell(
             f"{number}. key {json_of(show_key(version.key, key))}: transaction {version.transaction:,} wrote it, "
             f"object {version.object} holds it.",
             f"   {_fate(version, versions, over)}",
-            f"   The record: {json_of(version.record)}",
+            f"   The record: {version.record}",
         ]
     lines += [""] if over else []
     lines += [f"{_delete(t)} reaches {_range(t, key)}: {_covers(t)}." for t in over]

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any
 
 import pyarrow as pa
 
@@ -26,6 +25,7 @@ from lake_core.records.transactions import PLACES
 from lake_core.scan.covered import uncovered
 from lake_core.scan.streams import Reading, read_reference
 from lake_core.store import Store
+from lake_core.values.typed_json import json_lines
 
 MOST_VERSIONS = 10_000
 """Versions that are looked at: a prefix of a key may name a whole pool."""
@@ -33,13 +33,17 @@ MOST_VERSIONS = 10_000
 
 @dataclass(frozen=True)
 class Version:
-    """One stored record; `by` is the tombstone, or the transaction of the version, that decides."""
+    """One stored record, as JSON for people; `by` is the tombstone, or the transaction, that decides.
+
+    `deletes`: it is a delete marker.
+    """
 
     key: bytes
     seq: int
     place: int
     object: str
-    record: dict[str, Any]
+    record: str
+    deletes: bool = False
     fate: str = "visible"
     by: str = ""
 
@@ -86,9 +90,13 @@ def explain(
 def _version(
     row: pa.Table, reference: Reference, tombstones: Sequence[Tombstone], *, key: PoolKey
 ) -> Version:
-    record = row.drop_columns(ORDER.names).to_pylist()[0]
     version = Version(
-        key_at(row, 0, key), row[SEQ][0].as_py(), row[PLACE][0].as_py(), reference.object, record
+        key_at(row, 0, key),
+        row[SEQ][0].as_py(),
+        row[PLACE][0].as_py(),
+        reference.object,
+        json_lines(row.drop_columns(ORDER.names))[0].as_py(),
+        DELETED in row.schema.names and row[DELETED][0].as_py() is True,
     )
     for tombstone in tombstones:
         if not any(t.num_rows for t in uncovered([row], [tombstone], key=key, marks=False)):
@@ -99,6 +107,6 @@ def _version(
 def _in_upsert(version: Version, after: Version | None) -> Version:
     if after is not None and after.key == version.key and version.fate == "visible":
         return replace(version, fate="superseded", by=str(after.transaction))
-    if version.fate == "visible" and version.record.get(DELETED):
+    if version.fate == "visible" and version.deletes:
         return replace(version, fate="marker")
     return version

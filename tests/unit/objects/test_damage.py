@@ -7,6 +7,7 @@ by everything that reads: scan, get, SQL, explain, compaction, the tombstones ag
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import shutil
 from collections import Counter
@@ -132,7 +133,7 @@ def one_by_one(pool: Pool) -> Records:
         wanted = [row for row in EXPECTED if row[0] == key]
         assert rows(view.get(key)) == wanted
         explained = view.explain(view.span(low=key, high=key + 1))
-        assert [(v.record["k"], v.record["v"]) for v in explained] == wanted
+        assert [(r["k"], r["v"]) for r in (json.loads(v.record) for v in explained)] == wanted
     return EXPECTED
 
 
