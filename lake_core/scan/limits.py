@@ -46,6 +46,15 @@ class Limits:
     """The bulk holds at least this many times the records of the delta; below that ratio a merge is as cheap
     (decision 22)."""
 
+    max_streams: int = 256
+    """Streams of one merge; of more objects, small ones are merged by groups first (`scan.passes`)."""
+
+    max_group: int = 64
+    """Small objects that are merged into one run."""
+
+    max_small_bytes: int = 1 << 20
+    """Stored bytes of a small object: one of which a group takes little space on disk."""
+
     def batch_bytes(self, streams: int) -> int:
         """Bytes of one batch if so many streams are open at once."""
         return max(self.min_batch_bytes, min(self.max_batch_bytes, self.buffer_bytes // max(1, streams)))

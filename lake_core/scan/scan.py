@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 
@@ -29,6 +30,7 @@ from lake_core.scan.covered import fields_of, needs_sequences, uncovered
 from lake_core.scan.merge import Stream, merge
 from lake_core.scan.native import native_merge
 from lake_core.scan.overlay import overlay, split
+from lake_core.scan.passes import groups, run
 from lake_core.scan.plan import ScanPlan
 from lake_core.scan.spool import Spool
 from lake_core.scan.streams import Reading, read_reference
@@ -137,20 +139,39 @@ def _sorted(cluster: Sequence[Reference], reading: Reading, *, ordered: bool) ->
 
 def _in_windows(cluster: Sequence[Reference], reading: Reading, *, ordered: bool) -> Iterator[pa.Table]:
     mixed = not decided_by_age(cluster)
+    parts = groups(cluster, reading.limits)
+    together = replace(reading, streams=min(reading.streams, len(parts)))
     with Spool() as spool:
         streams = [
-            Stream(
-                r.low,
-                r.seq,
-                r.place,
-                partial(read_reference, r, reading, ordered=ordered or mixed, spool=spool),
-                mixed and r.oldest is not None,
+            _alone_in(part[0], together, ordered=ordered, mixed=mixed, spool=spool)
+            if len(part) == 1
+            else run(
+                part,
+                partial(_in_windows, reading=_of_group(part, reading), ordered=ordered or mixed),
+                spool=spool,
+                batch_bytes=together.batch_bytes
+                // 4,  # larger ones are no faster, and take three times the memory
+                mixed=mixed,
             )
-            for r in cluster
+            for part in parts
         ]
         with closing(merge(streams, key=reading.key)) as tables:  # its threads end before the spool does
             for table in tables:
                 yield table if ordered or not mixed else table.drop_columns(ORDER.names)
+
+
+def _alone_in(reference: Reference, reading: Reading, *, ordered: bool, mixed: bool, spool: Spool) -> Stream:
+    """An object as one stream of a merge."""
+    read = partial(read_reference, reference, reading, ordered=ordered or mixed, spool=spool)
+    place = reference.place
+    return Stream(reference.low, reference.seq, place, read, mixed and reference.oldest is not None)
+
+
+def _of_group(group: Sequence[Reference], reading: Reading) -> Reading:
+    """How a group is read: its objects have the room of the whole merge, and are not grouped again."""
+    return replace(
+        reading, streams=len(group), limits=replace(reading.limits, max_streams=max(1, len(group)))
+    )
 
 
 def _may_fulfil(plan: ScanPlan, alone: Reference) -> bool:

@@ -71,6 +71,7 @@ KEYS = [name for name in VALUES if name not in {*NESTED, "null"}]
 
 WAYS = {
     "windows": Limits(min_native_rows=1 << 60, min_bulk_ratio=1 << 60),
+    "in two passes": Limits(min_native_rows=1 << 60, min_bulk_ratio=1 << 60, max_streams=1, max_group=2),
     "windows and spool": Limits(
         min_native_rows=1 << 60, min_bulk_ratio=1 << 60, buffer_bytes=1, min_share_bytes=1
     ),
