@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Value, key_class
-from lake_core.values.fit import fitted
+from lake_core.values.fit import array_of, fitted
 from lake_core.values.numbers import shown_decimal
 from lake_core.values.text import NotReadable, read
 from lake_core.values.typed_json import typed
@@ -97,9 +97,27 @@ def _cast(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.Chun
     if field.type == target.type or pa.types.is_null(field.type):
         return column.cast(target.type)
     here, there = _class(field), _class(target)
+    if here == "string" and there in _READ_FROM_TEXT:
+        return _from_texts(column, field.name, target)
     if here != there and {here, there} not in _ALIKE:
         raise DoesNotFit(f"field {field.name!r}: {show_type(field)} is not a {show_type(target)}")
     return column.cast(target.type)
+
+
+def _from_texts(column: pa.ChunkedArray, name: str, target: pa.Field) -> pa.ChunkedArray:
+    """Texts as in JSON; each distinct one is read once."""
+    encoded = pa.concat_arrays(
+        column.cast(pa.string()).chunks or [pa.array([], pa.string())]
+    ).dictionary_encode()
+    values: list[Value] = []
+    for text in encoded.dictionary.to_pylist():
+        try:
+            values.append(read_declared(text, target))
+        except NotReadable as error:
+            raise DoesNotFit(
+                f"field {name!r}: {_shown(text)} is not a {show_type(target)}: {error}"
+            ) from error
+    return pa.chunked_array([array_of(values, target.type).take(encoded.indices)], target.type)
 
 
 _ALIKE = (

@@ -182,8 +182,9 @@ class _Writes:
     def __init__(self, options: opts.Options, schema: StructType, *, overwrite: bool) -> None:
         check(options, schema, self._known, overwrite=overwrite)
         self._options = options
-        check_known(schema.names, _fields(options), options, pool=self._branch.pool.name)
-        self._work = begin(self._branch, options)
+        branch = self._branch
+        check_known(schema.names, _fields(options), options, pool=branch.pool.name)
+        self._work = begin(branch, options)
 
     @cached_property
     def _branch(self) -> Branch:

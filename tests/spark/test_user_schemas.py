@@ -105,7 +105,7 @@ def cast(column: str, asked: str) -> Any:
         made = f.struct(f.col(f"{column}.b"), f.lit(None).cast("int").alias("c"))
         return f.when(f.col(column).isNotNull(), made).alias(column)
     if asked == "struct<a: int>":
-        made = f.struct(f.col(f"{column}.a").cast("int"))
+        made = f.struct(f.col(f"{column}.a").cast("int").alias("a"))
         return f.when(f.col(column).isNotNull(), made).alias(column)
     return f.col(column).cast(asked).alias(column)
 

@@ -162,7 +162,7 @@ def test_declared_types_are_kept(spark: Any, landing: Landing) -> None:
     write(numbers(spark, "'2026-01-01T00:00:00Z' as k", "id as v", count=1), landing)
     (record,) = landing.lake.pool("p").at().to_table().to_pylist()
     assert record == {"k": dt.datetime(2026, 1, 1, tzinfo=dt.UTC), "v": "0"}
-    with pytest.raises(PySparkException, match="the data frame: field 'k': string is not a timestamp"):
+    with pytest.raises(PySparkException, match="the data frame: field 'k': 'no time' is not a timestamp"):
         write(numbers(spark, "'no time' as k", count=1), landing)
 
 
