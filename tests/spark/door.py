@@ -21,8 +21,8 @@ class Door:
         self._server = (parts.hostname, parts.port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: list[socket.socket] = []
-        own = f"127.0.0.1:{self._listener.getsockname()[1]}"
-        self.remote = remote.replace(f"{parts.hostname}:{parts.port}", own)
+        # the host keeps its name: by it the client chooses its credentials
+        self.remote = remote.replace(f":{parts.port}", f":{self._listener.getsockname()[1]}", 1)
 
     def __enter__(self) -> Door:
         threading.Thread(target=self._accept, daemon=True).start()

@@ -443,9 +443,7 @@ def test_a_table_of_sparks_catalog_is_refused_in_one_line(spark: Any, numbers: L
         with pytest.raises(AnalysisException, match="cannot be a pool, a temporary view can"):
             spark.range(3).write.format("lake").option("lake", numbers.uri).saveAsTable("of_save")
         spark.sql(f"create table of_columns (k int) using lake {options}")
-        with pytest.raises(
-            AnalysisException, match=r"CREATE TABLE \.\.\. USING lake: a pool cannot be a table"
-        ):
+        with pytest.raises(AnalysisException, match="cannot be a pool, a temporary view can"):
             spark.sql("select * from of_columns").collect()
     finally:
         for name in ("of_catalog", "of_select", "of_save", "of_columns"):
@@ -465,7 +463,7 @@ def test_columns_that_differ_in_case_only_are_refused_unless_they_are_chosen_or_
     )
     with pytest.raises(AnalysisException, match=said):
         load(spark, landing)
-    assert load(spark, landing, columns="k,V").select("v").first().V == "large"
+    assert load(spark, landing, columns="k,V").select("v").first()[0] == "large"
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
         told_apart = load(spark, landing, caseSensitive="true")
