@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
 from lake_core.objects.schema import EXACT_IN_DOUBLE, cast_column, members_of
+from lake_core.values.nested import Items, is_list, mask_of
 from lake_core.values.typed_json import to_typed
 from lake_core.values.types import JSON_MARK, WIDE_MARK, is_json, json_field, show_type
 
@@ -103,7 +104,7 @@ def _plain_field(field: pa.Field) -> pa.Field:
     if pa.types.is_map(kind):
         key = _plain_field(kind.key_field).with_nullable(False)
         return pa.field(field.name, pa.map_(key, _plain_field(kind.item_field)))
-    if _is_list(kind):
+    if is_list(kind):
         return pa.field(field.name, pa.list_(_plain_field(kind.value_field)))
     return _bare(field)
 
@@ -122,35 +123,18 @@ def _plain_array(array: pa.Array, field: pa.Field) -> pa.Array:
         return _plain_array(array.dictionary_decode(), pa.field(field.name, kind.value_type))
     if pa.types.is_run_end_encoded(kind):
         return _plain_array(pc.run_end_decode(array), pa.field(field.name, kind.value_type))
-    mask = pc.invert(array.is_valid()) if array.null_count else None
     if pa.types.is_struct(kind):
-        members = [array.field(i).slice(0, len(array)) for i in range(kind.num_fields)]
-        if array.offset:
-            members = [pc.struct_field(array, [i]) for i in range(kind.num_fields)]
-        children = [_plain_array(a, member) for a, member in zip(members, kind, strict=True)]
-        return pa.StructArray.from_arrays(children, fields=list(target.type), mask=mask)
-    if pa.types.is_map(kind) or _is_list(kind):
-        lists = array
-        if pa.types.is_map(kind):
-            lists = array.cast(pa.list_(pa.struct([kind.key_field, kind.item_field])))
-        lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
-        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
-        if pa.types.is_map(kind):
-            keys, items = lists.flatten().flatten()
-            return pa.MapArray.from_arrays(
-                offsets,
-                _plain_array(keys, kind.key_field),
-                _plain_array(items, kind.item_field),
-                type=target.type,
-                mask=mask,
-            )
-        values = _plain_array(lists.flatten(), kind.value_field)
-        return pa.ListArray.from_arrays(offsets, values, type=target.type, mask=mask)
+        children = [_plain_array(child, member) for child, member in zip(array.flatten(), kind, strict=True)]
+        return pa.StructArray.from_arrays(children, fields=list(target.type), mask=mask_of(array))
+    if pa.types.is_map(kind):
+        items = Items(array)
+        keys, values = items.entries
+        plain_keys = _plain_array(keys, kind.key_field)
+        return items.as_maps(plain_keys, _plain_array(values, kind.item_field), target.type)
+    if is_list(kind):
+        items = Items(array)
+        return items.as_lists(_plain_array(items.values, kind.value_field), target.type)
     return array
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
 
 
 def _stored(field: pa.Field, path: str) -> pa.Field:
@@ -190,7 +174,7 @@ def _stored(field: pa.Field, path: str) -> pa.Field:
             raise InvalidInput(f"field {path!r}: keys of a map cannot be of type {kind.key_type}")
         item = _stored(kind.item_field.with_name("value"), f"{path}.value")
         return plain.with_type(pa.map_(key.with_nullable(False), item))
-    if _is_list(kind):
+    if is_list(kind):
         return plain.with_type(pa.list_(_stored(kind.value_field.with_name("item"), f"{path}[]")))
     raise InvalidInput(
         f"field {path!r}: type {show_type(field)} cannot be stored; convert it to another type"
@@ -217,13 +201,12 @@ def _marked_inside(kind: pa.DataType, array: pa.Array) -> pa.DataType:
     if pa.types.is_struct(kind):
         return pa.struct([_keeping(f, _marked(f, a)) for f, a in zip(kind, array.flatten(), strict=True)])
     if pa.types.is_map(kind):
-        entries = array.cast(pa.list_(pa.struct([array.type.key_field, array.type.item_field])))
-        keys, items = entries.flatten().flatten()
+        keys, items = Items(array).entries
         return pa.map_(
             _keeping(kind.key_field, _marked(kind.key_field, keys)),
             _keeping(kind.item_field, _marked(kind.item_field, items)),
         )
-    return pa.list_(_keeping(kind.value_field, _marked(kind.value_field, array.flatten())))
+    return pa.list_(_keeping(kind.value_field, _marked(kind.value_field, Items(array).values)))
 
 
 def _keeping(known: pa.Field, marked: pa.Field) -> pa.Field:

@@ -15,9 +15,9 @@ import hashlib
 from collections.abc import Iterable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lake_core.errors import Corrupt
+from lake_core.values.nested import Items, mask_of
 from lake_core.values.typed_json import typed
 from lake_core.values.types import SUM_MARK, WIDE_MARK, is_json, is_sum, is_wide, json_field, show_type
 
@@ -209,28 +209,17 @@ def _cast_nested(array: pa.Array, field: pa.Field, target: pa.Field) -> pa.Array
             if index >= 0 and array.offset:
                 values = values.slice(array.offset, len(array)) if len(values) != len(array) else values
             children.append(_cast_nested(values, source, child))
-        return pa.StructArray.from_arrays(children, fields=list(target.type), mask=_mask(array))
+        return pa.StructArray.from_arrays(children, fields=list(target.type), mask=mask_of(array))
     if pa.types.is_list(target.type):
-        values = _cast_nested(array.flatten(), array.type.value_field, target.type.value_field)
-        return pa.ListArray.from_arrays(_offsets(array), values, type=target.type, mask=_mask(array))
+        items = Items(array)
+        values = _cast_nested(items.values, array.type.value_field, target.type.value_field)
+        return items.as_lists(values, target.type)
     if pa.types.is_map(target.type):
-        entries = array.cast(pa.list_(pa.struct([array.type.key_field, array.type.item_field])))
-        keys, items = entries.flatten().flatten()
-        return pa.MapArray.from_arrays(
-            _offsets(entries),
+        items = Items(array)
+        keys, values = items.entries
+        return items.as_maps(
             _cast_nested(keys, array.type.key_field, target.type.key_field),
-            _cast_nested(items, array.type.item_field, target.type.item_field),
-            type=target.type,
-            mask=_mask(array),
+            _cast_nested(values, array.type.item_field, target.type.item_field),
+            target.type,
         )
     return array if array.type == target.type else array.cast(target.type)
-
-
-def _offsets(lists: pa.Array) -> pa.Array:
-    """Where each list begins among the items of all, those of null lists left out."""
-    lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
-    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
-
-
-def _mask(array: pa.Array) -> pa.Array | None:
-    return pc.invert(array.is_valid()) if array.null_count else None

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lake_core.values.nested import Items, is_list
 from lake_core.values.typed_json import typed
 
 _DAYS = (-719_162, 2_932_896)
@@ -67,16 +68,16 @@ def _faults(array: pa.Array, rows: Rows) -> Iterator[tuple[Rows, str]]:
         for member in array.flatten():
             yield from _faults(member, rows)
     elif pa.types.is_map(kind):
-        entries = array.cast(pa.list_(pa.struct([kind.key_field, kind.item_field])))
-        parents = rows[np.asarray(pc.list_parent_indices(entries), np.int64)]
-        keys, items = entries.flatten().flatten()
+        entries = Items(array)
+        parents = rows[entries.rows]
+        keys, items = entries.entries
         yield _doubled(keys, kind.key_field, parents), "a map has the same key twice"
         yield from _faults(keys, parents)
         yield from _faults(items, parents)
-    elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    elif is_list(kind):
         if _may_fail(kind.value_type):
-            parents = rows[np.asarray(pc.list_parent_indices(array), np.int64)]
-            yield from _faults(array.flatten(), parents)
+            items = Items(array)
+            yield from _faults(items.values, rows[items.rows])
     elif bounds := _bounds(kind):
         width = pa.int32() if kind.bit_width == 32 else pa.int64()
         ticks = array.view(width)

@@ -37,6 +37,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.keys.encoding import Instant, Value, class_of, from_array
+from lake_core.values.nested import Items, is_list, mask_of
 from lake_core.values.text import NotReadable, exact_number, read, show
 from lake_core.values.types import is_json
 
@@ -109,17 +110,13 @@ def _texts(array: pa.Array, field: pa.Field, *, typed_form: bool) -> pa.Array:
         return _records(array, kind, typed_form=typed_form)
     if pa.types.is_map(kind):
         return _maps(array, kind, typed_form=typed_form)
-    if _is_list(kind):
+    if is_list(kind):
         return _lists(array, kind.value_field, typed_form=typed_form)
     if pa.types.is_decimal(kind):
         text = _decimals(array)
         return _tagged("decimal", text) if typed_form else text
     name, text = _scalars(array)
     return _tagged(name, text) if typed_form else _quoted(text)
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
 
 
 def _scalars(array: pa.Array) -> tuple[str, pa.Array]:
@@ -219,20 +216,19 @@ def _records(array: pa.StructArray, kind: pa.StructType, *, typed_form: bool) ->
 
 
 def _lists(array: pa.Array, item: pa.Field, *, typed_form: bool) -> pa.Array:
-    return _where_valid(_joined(array, _texts(array.flatten(), item, typed_form=typed_form)), array)
+    items = Items(array)
+    return _where_valid(_joined(items, _texts(items.values, item, typed_form=typed_form)), array)
 
 
-def _joined(lists: pa.Array, texts: pa.Array) -> pa.Array:
-    """The texts of each list's items between brackets; `texts` are those of all lists, one after another."""
-    lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
-    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
-    items = pa.ListArray.from_arrays(offsets, texts.fill_null(_NULL))
-    return pc.binary_join_element_wise("[", pc.binary_join(items, ","), "]", "")
+def _joined(items: Items, texts: pa.Array) -> pa.Array:
+    """The texts of each row's items between brackets."""
+    lists = pa.ListArray.from_arrays(items.offsets, texts.fill_null(_NULL))
+    return pc.binary_join_element_wise("[", pc.binary_join(lists, ","), "]", "")
 
 
 def _maps(array: pa.MapArray, kind: pa.MapType, *, typed_form: bool) -> pa.Array:
-    entries = array.cast(pa.list_(pa.struct([array.type.key_field, array.type.item_field])))
-    keys, items = entries.flatten().flatten()
+    entries = Items(array)
+    keys, items = entries.entries
     values = _texts(items, kind.item_field, typed_form=typed_form).fill_null(_NULL)
     names = _texts(keys, kind.key_field, typed_form=typed_form)
     if typed_form:
@@ -283,24 +279,14 @@ def _changed(array: pa.Array, field: pa.Field, change: Callable[[pa.Array], pa.A
         return change(array.cast(pa.string()))
     if not _holds_json(field):
         return array
-    mask = pc.invert(array.is_valid()) if array.null_count else None
     if pa.types.is_struct(kind):
         members = [_changed(a, f, change) for a, f in zip(array.flatten(), kind, strict=True)]
-        return pa.StructArray.from_arrays(members, fields=list(kind), mask=mask)
-    lists = array.cast(pa.list_(pa.struct([kind.key_field, kind.item_field]))) if _is_map(kind) else array
-    lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
-    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
-    if _is_map(kind):
-        keys, items = lists.flatten().flatten()
-        return pa.MapArray.from_arrays(
-            offsets, keys, _changed(items, kind.item_field, change), type=kind, mask=mask
-        )
-    values = _changed(array.flatten(), kind.value_field, change)
-    return pa.ListArray.from_arrays(offsets, values, type=kind, mask=mask)
-
-
-def _is_map(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_map(kind))
+        return pa.StructArray.from_arrays(members, fields=list(kind), mask=mask_of(array))
+    items = Items(array)
+    if pa.types.is_map(kind):
+        keys, values = items.entries
+        return items.as_maps(keys, _changed(values, kind.item_field, change), kind)
+    return items.as_lists(_changed(items.values, kind.value_field, change), kind)
 
 
 # --- one text to a value, and back
