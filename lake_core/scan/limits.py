@@ -18,7 +18,7 @@ from dataclasses import dataclass
 class Limits:
     """Defaults are for a process of 512 MB."""
 
-    buffer_bytes: int = 32 << 20
+    buffer_bytes: int = 16 << 20
     """Decoded bytes that the open streams of a merge hold together."""
 
     min_share_bytes: int = 16 << 10
