@@ -8,7 +8,7 @@ import pytest
 
 from lake_core.errors import Unavailable
 from lake_core.lake import Lake
-from lake_core.store import Created, Store, open_store
+from lake_core.store import Store, open_store
 from tests.contract.conftest import BUCKET, Place
 
 
@@ -34,8 +34,9 @@ def absent(s3_options: dict[str, Any]) -> Store:
     return store
 
 
-def test_a_create_that_nobody_answers_is_unknown(absent: Store) -> None:
-    assert absent.create("a", b"x") is Created.UNKNOWN
+def test_a_create_that_no_server_takes_is_unavailable_since_it_was_never_sent(absent: Store) -> None:
+    with pytest.raises(Unavailable):
+        absent.create("a", b"x")
 
 
 def test_every_other_request_that_nobody_answers_is_unavailable(absent: Store) -> None:
