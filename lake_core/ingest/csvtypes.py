@@ -21,6 +21,7 @@ from __future__ import annotations
 import decimal
 from collections.abc import Callable
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -40,6 +41,9 @@ _PLAIN = r"^-?(0|[1-9][0-9]*)(\.([0-9]*[1-9]|0))?$"
 
 _SURE_DIGITS = 15
 """Characters of a plain number that a double always gives back."""
+
+_MINUS, _POINT, _ZERO = (ord(letter) for letter in "-.0")
+_NUMERIC = np.isin(np.arange(256), [ord(letter) for letter in "0123456789.-"])
 
 _PRECISIONS = (18, 38)
 """Digits of the decimals that a column may be: few types, so that loads of one pool differ less."""
@@ -123,17 +127,31 @@ def _boolean(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _integer(kind: pa.DataType) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
     def parse(column: pa.ChunkedArray) -> pa.ChunkedArray:
         values = column.cast(kind)
-        _require(pc.equal(values.cast(pa.string()), column), column)
+        if not _written_shortest(column, values):
+            raise _OtherwiseWritten
         return values
 
     return parse
 
 
+_POWERS = np.array([10**n for n in range(1, 20)], np.uint64)
+
+
+def _written_shortest(texts: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
+    """Whether no integer has a plus, zeros in front or a sign of zero: its text is as long as its digits ask for."""
+    known = values.drop_null()
+    negative = np.asarray(pc.less(known, 0)) if pa.types.is_signed_integer(known.type) else False
+    sizes = known.to_numpy().astype(np.uint64)
+    sizes = np.where(negative, ~sizes + np.uint64(1), sizes)  # of the least integer, too
+    digits = np.searchsorted(_POWERS, sizes, side="right") + 1
+    lengths = pc.binary_length(texts).drop_null().to_numpy()
+    return bool(np.array_equal(digits + negative, lengths))
+
+
 def _double(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The shortest text of a double is its own; so is a plain number of so few digits that it comes back."""
     values = column.cast(_DOUBLE)
-    short = pc.less_equal(pc.utf8_length(column), _SURE_DIGITS)
-    sure = pc.and_(pc.match_substring_regex(column, _PLAIN), short)
+    sure = pa.chunked_array([_sure(chunk) for chunk in column.chunks], pa.bool_())
     if not pc.all(sure).as_py():
         rest, texts = values.filter(pc.invert(sure)), column.filter(pc.invert(sure))
         own = shown(rest, pa.field("", _DOUBLE))
@@ -142,6 +160,31 @@ def _double(column: pa.ChunkedArray) -> pa.ChunkedArray:
         for text in texts.filter(pc.invert(same)).to_pylist():
             _require_shortest(text)
     return values
+
+
+def _sure(texts: pa.Array) -> pa.Array:
+    """Which numbers are plain and short, looked at by their first and last characters; null for null."""
+    lengths = pc.binary_length(texts).fill_null(0).to_numpy(zero_copy_only=False)
+    letters = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
+    if not len(letters) or not lengths.any():
+        return pc.if_else(texts.is_valid(), False, None)
+    offsets = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4)
+    used = letters[offsets[0] : offsets[-1]]
+    if not _NUMERIC[used].all():  # an exponent, a plus, a word
+        short = pc.less_equal(pc.utf8_length(texts), _SURE_DIGITS)
+        return pc.and_(pc.match_substring_regex(texts, _PLAIN), short)
+    top = len(letters) - 1
+    begin, end = offsets[:-1], offsets[1:]
+    first = begin + (letters[np.minimum(begin, top)] == _MINUS)
+    lead, after = letters[np.minimum(first, top)], letters[np.minimum(first + 1, top)]
+    last = letters[np.maximum(end - 1, 0)]
+    plain = (lead != _POINT) & (last != _POINT) & (last != _MINUS)
+    plain &= (lengths > 0) & (lengths <= _SURE_DIGITS)
+    plain &= (lead != _ZERO) | (end - first == 1) | (after == _POINT)
+    doubtful = plain & (last == _ZERO)  # 10 and 1.0 are plain, 1.10 is not
+    if doubtful.any():
+        plain[doubtful] = np.asarray(pc.match_substring_regex(texts.filter(pa.array(doubtful)), _PLAIN))
+    return pc.if_else(texts.is_valid(), pa.array(plain), None)
 
 
 def _require_shortest(text: str) -> None:

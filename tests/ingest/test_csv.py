@@ -131,6 +131,13 @@ def test_a_type_that_only_the_last_value_denies_is_denied(lake: Command) -> None
     assert found.schema.types == [pa.string(), pa.string()]
 
 
+def test_a_column_of_many_pieces_has_the_type_of_all_of_them(lake: Command) -> None:
+    lines = "".join(f"{i},{i}.5,{i % 7}\n" for i in range(150_000))  # Arrow reads a megabyte at a time
+    found = table(read(lake, "a,b,c\n" + lines, size=16 << 20))
+    assert found.schema.types == [pa.int64(), pa.float64(), pa.int64()]
+    assert found["a"].to_pylist() == list(range(150_000))
+
+
 def test_a_column_that_begins_with_many_nulls_still_shows_its_type(lake: Command) -> None:
     found = table(read(lake, "a,b\n" + "1,\n" * 5000 + "2,3\n"))
     assert found.schema.types == [pa.int64(), pa.int64()]
