@@ -138,7 +138,7 @@ _POWERS = np.array([10**n for n in range(1, 20)], np.uint64)
 
 
 def _written_shortest(texts: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
-    """Whether no integer has a plus, zeros in front or a sign of zero: its text is as long as its digits ask for."""
+    """Whether no integer has a plus, zeros in front, or a sign of zero: texts are as long as their digits ask."""
     known = values.drop_null()
     negative = np.asarray(pc.less(known, 0)) if pa.types.is_signed_integer(known.type) else False
     sizes = known.to_numpy().astype(np.uint64)
