@@ -30,8 +30,8 @@ from lake_core.ingest.opening import open_text
 from lake_core.ingest.values import table_from_records
 from lake_core.objects.limits import MAX_NESTING, names_fault, schema_fault
 from lake_core.objects.schema import EXACT_IN_DOUBLE
-from lake_core.values.text import exact_number
-from lake_core.values.typed_json import PLAIN
+from lake_core.values.text import NotReadable, exact_number
+from lake_core.values.typed_json import PLAIN, shown
 from lake_core.values.types import is_json
 
 _SPACE = np.frombuffer(b" \t\r\n", np.uint8)
@@ -102,7 +102,7 @@ def _fast(
         return None
     leaves = list(_leaves(table))
     if any(_may_have_lost_digits(c) for c in leaves) or (
-        any(pa.types.is_floating(c.type) for c in leaves) and _has_long_numbers(block)
+        any(pa.types.is_floating(c.type) for c in leaves) and _loses_digits(block)
     ):
         return None
     table = _apply_declared(table, reading)
@@ -187,13 +187,43 @@ def _may_have_lost_digits(array: pa.Array) -> bool:
     return largest is not None and largest >= EXACT_IN_DOUBLE
 
 
-_DIGITS = bytes.maketrans(b"123456789.", b"0" * 10)
-_LONG = re.compile(rb"[:\[,]\s*-?[0-9.]{17}")
+_DIGITS = bytes(letter in b"0123456789." for letter in range(256))
+_LONG = 16
+_EXPONENT = re.compile(rb"[eE][+-]?[0-9]+")
+_DOUBLE = pa.field("", pa.float64())
 
 
-def _has_long_numbers(block: bytes) -> bool:
-    """Whether a number may have more digits than a double gives back: 16 and more, and a point among them."""
-    return b"0" * 17 in block.translate(_DIGITS) and _LONG.search(block) is not None
+def _loses_digits(block: bytes) -> bool:
+    """Whether a number has more digits than a double gives back.  Up to 15 are safe; of more each is looked at."""
+    marks = block.translate(_DIGITS)
+    if b"\1" * _LONG not in marks:
+        return False
+    edges = np.flatnonzero(np.diff(np.frombuffer(b"\0" + marks + b"\0", np.uint8)))
+    begins, ends = edges[0::2], edges[1::2]
+    long = ends - begins >= _LONG
+    texts = pa.array(
+        [_number_at(block, at, to) for at, to in zip(begins[long].tolist(), ends[long].tolist(), strict=True)]
+    )
+    texts = texts.cast(pa.string()).drop_null()
+    own = shown(pa.chunked_array([texts.cast(pa.float64())], pa.float64()), _DOUBLE)
+    others = texts.filter(pc.not_equal(own.combine_chunks(), texts))
+    try:
+        return any(isinstance(exact_number(text), decimal.Decimal) for text in others.to_pylist())
+    except NotReadable:
+        return True
+
+
+def _number_at(block: bytes, begin: int, end: int) -> bytes | None:
+    """The number with these digits; None if they are part of a text."""
+    start = begin - 1 if block[begin - 1 : begin] == b"-" else begin
+    if block[start - 1 : start] not in (b":", b",", b"[", b" ", b"\t"):
+        return None
+    if block[end : end + 1] in (b"e", b"E") and (exponent := _EXPONENT.match(block, end)):
+        end = exponent.end()
+    return block[start:end] if block[end : end + 1] in _AFTER_NUMBER else None
+
+
+_AFTER_NUMBER = (b",", b"}", b"]", b" ", b"\t", b"\r", b"\n", b"")
 
 
 def _apply_declared(table: pa.Table, reading: Reading) -> pa.Table | None:

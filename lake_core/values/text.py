@@ -51,6 +51,9 @@ _NOT_FINITE = {
     "-infinity": -math.inf,
     "-inf": -math.inf,
 }
+_DOUBLE_DIGITS = 17
+"""Digits with which a double can be printed; more say more than it holds, unless they are zeros."""
+
 _LONGEST_NUMBER = 400
 """Characters of a number; int() and Decimal() take time in the square of them."""
 
@@ -159,18 +162,25 @@ def read_decimal(text: str) -> decimal.Decimal:
 
 
 def exact_number(text: str) -> int | float | decimal.Decimal:
-    """A number of JSON, exactly: an int of 64 bits, the double whose shortest text is the number, else a decimal.
+    """A number of JSON, exactly: an int of 64 bits, a double if the text is how one is printed, else a decimal.
 
-    Raises NotReadable where a decimal has too few digits for it.
+    Programs print a double with the fewest digits that give it back, or with 16 or 17 of them: `0.1`, and
+    `0.10000000000000001` is the same double.  Raises NotReadable where a decimal has too few digits for the
+    number.
     """
     if len(text) < 16 and "e" not in text and "E" not in text:  # so few digits are always given back
         return float(text) if "." in text else int(text)
-    if len(text) <= _LONGEST_NUMBER and _WHOLE.fullmatch(text) and -(2**63) <= (whole := int(text)) < 2**64:
-        return whole
+    if _WHOLE.fullmatch(text):
+        if len(text) <= _LONGEST_NUMBER and -(2**63) <= (whole := int(text)) < 2**64:
+            return whole
+        return read_decimal(text)
     double = float(text)
-    if math.isfinite(double) and not _WHOLE.fullmatch(text):
-        with contextlib.suppress(NotReadable, decimal.InvalidOperation):
-            if decimal.Decimal(repr(double)) == decimal.Decimal(text):
+    if math.isfinite(double) and len(text) <= _LONGEST_NUMBER:
+        with contextlib.suppress(decimal.InvalidOperation):
+            exact = decimal.Decimal(text)
+            digits = len(exact.as_tuple().digits)
+            printed = repr(double) if digits > _DOUBLE_DIGITS else f"{double:.{digits - 1}e}"
+            if decimal.Decimal(printed) == exact:
                 return double
     return read_decimal(text)
 

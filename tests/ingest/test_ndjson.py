@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from lake_core.ingest import ndjson
 from lake_core.ingest.block import Block, Reading
 from lake_core.ingest.ndjson import read_ndjson
+from lake_core.values.typed_json import json_lines
 from lake_core.values.types import declared_field, show_type
 from tests.cli.command import Command, without_nulls
 
@@ -161,3 +163,33 @@ def test_a_field_may_have_no_name_and_names_may_differ_in_case_alone(lake: Comma
     lake.load_records("p", [{"k": 1, "": "nameless", "a": 1, "A": "x"}])
     assert lake.scan("p") == [{"k": 1, "": "nameless", "a": 1, "A": "x"}]
     assert lake.query('select * from "p"') == [{"k": 1, "v1": "nameless", "a": 1, "A_1": "x"}]
+
+
+LONG = {
+    "0.30000000000000004": True,
+    "12.300000000000001": True,
+    "1.2345678901234568e-05": True,
+    "0.10000000000000001": True,
+    "0.12345678901234567": False,
+    "0.12345678901234567891": False,
+    "0.1000000000000000055511151231257827": False,
+    "-12345678901234567890.5": False,
+}
+
+
+@pytest.mark.parametrize("number", LONG)
+def test_a_block_is_read_line_by_line_only_if_a_double_would_lose_digits_of_it(
+    lake: Command, monkeypatch: pytest.MonkeyPatch, number: str
+) -> None:
+    """Doubles with all their digits are what most programs write: reading these is fast."""
+    slow: list[bytes] = []
+    exact = ndjson._exact
+    monkeypatch.setattr(ndjson, "_exact", lambda block, *rest: slow.append(block) or exact(block, *rest))
+    path = lake.file(
+        "a.ndjson", f'{{"k": 1, "x": 0.5, "id": "12345678901234567890.5"}}\n{{"k":2,"x":{number}}}\n'
+    )
+    (block,) = read_ndjson(Reading(path, key=("k",)))
+    assert (slow == []) == LONG[number]
+    shown = json_lines(block.table).to_pylist()[1]
+    assert float(shown.partition('"x":')[2].rstrip("}")) == float(number)
+    assert LONG[number] or f'"x":{number}' in shown
