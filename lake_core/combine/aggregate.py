@@ -1,6 +1,6 @@
 """Aggregate: the records of each key combined into one, field by field.
 
-    sum, min, max       of the values; null where all are null
+    sum, min, max       of the values; null where all are null; least and greatest pass NaN over
     count               of records: each begins as 1 (`rule.prepared`)
     first, last         the oldest and the newest value that is not null
     any_value           some value that is not null: here the oldest
@@ -52,6 +52,9 @@ def _grouped(column: pa.ChunkedArray, first: Positions, last: Positions, functio
     """The values of each run of records by one of Arrow's own functions; null where there are none."""
     if pa.types.is_null(column.type):
         return column.slice(0, len(first))
+    if pa.types.is_duration(column.type):  # Arrow has no kernel for these
+        ticks = _grouped(column.cast(pa.int64()), first, last, function)
+        return ticks.cast(column.type)
     runs = np.repeat(np.arange(len(first)), last - first + 1)
     grouped = pa.table({"run": pa.array(runs), "value": column}).group_by("run", use_threads=False)
     return grouped.aggregate([("value", function)]).column(f"value_{function}").cast(column.type)

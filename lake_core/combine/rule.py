@@ -93,7 +93,7 @@ def prepared(table: pa.Table, rule: Rule, key: PoolKey) -> pa.Table:
     delete marker is no boolean.
     """
     if rule.kind == "upsert":
-        _check_markers(table.schema)
+        return _with_markers(table)
     if rule.kind != "aggregate":
         return table
     columns, fields = [], []
@@ -115,13 +115,14 @@ def prepared(table: pa.Table, rule: Rule, key: PoolKey) -> pa.Table:
     return pa.table(columns, schema=pa.schema(fields))
 
 
-def _check_markers(schema: pa.Schema) -> None:
-    index = schema.get_field_index(DELETED)
-    if index >= 0 and not (pa.types.is_boolean(schema.types[index]) or pa.types.is_null(schema.types[index])):
-        kind = show_type(schema.field(index))
-        raise InvalidInput(
-            f"field {DELETED!r}: it is of type {kind}, and must be a boolean (a delete marker)"
-        )
+def _with_markers(table: pa.Table) -> pa.Table:
+    index = table.schema.get_field_index(DELETED)
+    if index < 0 or pa.types.is_boolean(table.schema.types[index]):
+        return table
+    if pa.types.is_null(table.schema.types[index]):  # which has no room for markers of deletes by condition
+        return table.set_column(index, DELETED, table.column(index).cast(pa.bool_()))
+    kind = show_type(table.schema.field(index))
+    raise InvalidInput(f"field {DELETED!r}: it is of type {kind}, and must be a boolean (a delete marker)")
 
 
 def _with_room(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Field, pa.ChunkedArray]:

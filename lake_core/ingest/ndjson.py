@@ -189,12 +189,15 @@ def _may_have_lost_digits(array: pa.Array) -> bool:
 
 _DIGITS = bytes(letter in b"0123456789." for letter in range(256))
 _LONG = 16
+_TINY = re.compile(rb"[0-9][eE]-[0-9]{3}")
 _EXPONENT = re.compile(rb"[eE][+-]?[0-9]+")
 _DOUBLE = pa.field("", pa.float64())
 
 
 def _loses_digits(block: bytes) -> bool:
     """Whether a number has more digits than a double gives back.  Up to 15 are safe; of more each is looked at."""
+    if _TINY.search(block):  # 1e-400 would be 0.0
+        return True
     marks = block.translate(_DIGITS)
     if b"\1" * _LONG not in marks:
         return False

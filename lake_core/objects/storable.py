@@ -71,7 +71,7 @@ def _faults(array: pa.Array, rows: Rows) -> Iterator[tuple[Rows, str]]:
         entries = Items(array)
         parents = rows[entries.rows]
         keys, items = entries.entries
-        yield _doubled(keys, kind.key_field, parents), "a map has the same key twice"
+        yield parents[_doubled(keys, kind.key_field, entries.rows)], "a map has the same key twice"
         yield from _faults(keys, parents)
         yield from _faults(items, parents)
     elif is_list(kind):
@@ -100,12 +100,12 @@ def _bounds(kind: pa.DataType) -> tuple[int, int, str] | None:
     return None
 
 
-def _doubled(keys: pa.Array, field: pa.Field, parents: Rows) -> Rows:
-    """The rows of maps in which a key is there twice."""
+def _doubled(keys: pa.Array, field: pa.Field, maps: Rows) -> Rows:
+    """Which of the keys are there before in the same map; `maps` says to which each belongs."""
     if len(keys) < 2:
-        return parents[:0]
+        return maps[:0]
     texts = typed(pa.chunked_array([keys]), field).combine_chunks().dictionary_encode()
     codes = np.asarray(texts.indices.fill_null(-1), np.int64)
-    order = np.lexsort((codes, parents))
-    same = (np.diff(parents[order]) == 0) & (np.diff(codes[order]) == 0)
-    return parents[order][1:][same]
+    order = np.lexsort((codes, maps))
+    same = (np.diff(maps[order]) == 0) & (np.diff(codes[order]) == 0)
+    return order[1:][same]

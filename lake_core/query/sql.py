@@ -29,7 +29,8 @@ from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.lake import Lake
 from lake_core.query.tables import is_own_table, own_table
 from lake_core.scan.scan import result_schema
-from lake_core.values.typed_json import shown_inside, typed_inside
+from lake_core.values.nested import Items, mask_of
+from lake_core.values.typed_json import shown, typed_inside
 from lake_core.values.types import is_json, json_field
 from lake_core.view import View
 
@@ -213,10 +214,10 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
             return
         try:
             for table in self._view.scan(columns=needed):
-                table = _shown(table)  # the filter speaks of JSON as SQL sees it
-                kept = table if filter is None else table.filter(filter)
-                columns = [c.cast(f.type) for f, c in zip(schema, kept.select(names).columns, strict=True)]
-                yield from pa.table(columns, schema=schema).to_batches()
+                texts = _for_sql(table, wrapped=False)  # of which the filter speaks
+                kept = texts if filter is None else texts.filter(filter)
+                fields = pa.schema([self._stored.field(name) for name in names])
+                yield from _for_sql(kept.select(names), fields, wrapped=True).to_batches()
         except LakeError as error:
             self._raised.append(error)  # DuckDB would turn it into one of its own
             raise
@@ -238,9 +239,48 @@ class _Scanner:
         return pa.RecordBatchReader.from_batches(self.schema, self.batches)
 
 
-def _shown(table: pa.Table) -> pa.Table:
-    columns = [shown_inside(c, f) for f, c in zip(table.schema, table.columns, strict=True)]
-    return pa.table(columns, schema=table.schema) if columns else table
+def _for_sql(table: pa.Table, fields: pa.Schema | None = None, *, wrapped: bool) -> pa.Table:
+    """The records as SQL sees them: JSON as people read it, durations as text.  `fields` are the stored ones.
+
+    With `wrapped`, which comes second, JSON gets Arrow's type for it.
+    """
+    stored = table.schema if fields is None else fields
+    columns = [
+        pa.chunked_array(
+            [_sql_array(chunk, field, wrapped=wrapped) for chunk in column.chunks],
+            _offered_type(field, wrapped=wrapped),
+        )
+        for field, column in zip(stored, table.columns, strict=True)
+    ]
+    schema = pa.schema([pa.field(f.name, _offered_type(f, wrapped=wrapped)) for f in stored])
+    return pa.table(columns, schema=schema) if columns else table
+
+
+def _sql_array(array: pa.Array, field: pa.Field, *, wrapped: bool) -> pa.Array:
+    """Not by Arrow's cast, which breaks records with null members inside of records (Arrow 26)."""
+    kind, target = field.type, _offered_type(field, wrapped=wrapped)
+    if is_json(field):
+        if wrapped:
+            return pa.ExtensionArray.from_storage(pa.json_(), array)
+        return shown(pa.chunked_array([array]), field).combine_chunks()
+    if pa.types.is_duration(kind):
+        if wrapped:
+            return array
+        return pc.utf8_trim(shown(pa.chunked_array([array]), field), '"').combine_chunks()
+    if not pa.types.is_nested(kind):
+        return array
+    if pa.types.is_struct(kind):
+        members = [_sql_array(a, f, wrapped=wrapped) for a, f in zip(array.flatten(), kind, strict=True)]
+        return pa.StructArray.from_arrays(members, fields=list(target), mask=mask_of(array))
+    items = Items(array)
+    if pa.types.is_map(kind):
+        keys, values = items.entries
+        return items.as_maps(
+            _sql_array(keys, kind.key_field, wrapped=wrapped),
+            _sql_array(values, kind.item_field, wrapped=wrapped),
+            target,
+        )
+    return items.as_lists(_sql_array(items.values, kind.value_field, wrapped=wrapped), target)
 
 
 def _offered(schema: pa.Schema) -> pa.Schema:
@@ -248,14 +288,20 @@ def _offered(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(f.name, _offered_type(f)) for f in schema])
 
 
-def _offered_type(field: pa.Field) -> pa.DataType:
+def _offered_type(field: pa.Field, *, wrapped: bool = True) -> pa.DataType:
+    kind = field.type
     if is_json(field):
-        return pa.json_()
-    if pa.types.is_struct(field.type):
-        return pa.struct([pa.field(f.name, _offered_type(f)) for f in field.type])
-    if pa.types.is_list(field.type):
-        return pa.list_(_offered_type(field.type.value_field))
-    return field.type
+        return pa.json_() if wrapped else pa.string()
+    if pa.types.is_duration(kind):  # DuckDB's intervals have microseconds, and months
+        return pa.string()
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, _offered_type(f, wrapped=wrapped)) for f in kind])
+    if pa.types.is_map(kind):
+        key = pa.field("key", _offered_type(kind.key_field, wrapped=wrapped), nullable=False)
+        return pa.map_(key, _offered_type(kind.item_field, wrapped=wrapped))
+    if pa.types.is_list(kind):
+        return pa.list_(_offered_type(kind.value_field, wrapped=wrapped))
+    return kind
 
 
 def _marked(field: pa.Field, kind: Any) -> pa.Field:

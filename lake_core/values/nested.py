@@ -62,7 +62,8 @@ class Items:
     @property
     def rows(self) -> npt.NDArray[np.int64]:
         """To which row each item belongs."""
-        return np.asarray(pc.list_parent_indices(self._lists), np.int64)
+        lengths = np.diff(np.asarray(self.offsets))
+        return np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
 
     def as_lists(self, values: pa.Array, kind: pa.DataType) -> pa.Array:
         """Lists of the same lengths with other values."""

@@ -38,7 +38,7 @@ import pyarrow.compute as pc
 
 from lake_core.keys.encoding import Instant, Value, class_of, from_array
 from lake_core.values.nested import Items, is_list, mask_of
-from lake_core.values.text import NotReadable, exact_number, read, show
+from lake_core.values.text import DURATION, NotReadable, exact_number, read, show
 from lake_core.values.types import is_json
 
 TAG = "lake:"
@@ -130,12 +130,22 @@ def _scalars(array: pa.Array) -> tuple[str, pa.Array]:
         return "date", array.cast(pa.date32()).cast(pa.string())
     if pa.types.is_time(kind):
         return "time", _without_zeros(array.cast(pa.string()))
+    if pa.types.is_interval(kind):  # which is not stored, but may be an answer of SQL
+        return "interval", pa.array(
+            [None if v is None else _interval(v) for v in array.to_pylist()], pa.string()
+        )
     if pa.types.is_duration(kind):
         return "duration", pa.array([None if v is None else show(v) for v in from_array(array)], pa.string())
     values = array.cast(pa.binary()).to_pylist()
     return "bytes", pa.array(
         [None if v is None else base64.b64encode(v).decode() for v in values], pa.string()
     )
+
+
+def _interval(value: pa.MonthDayNano) -> str:
+    """As ISO 8601 writes it: `P14M3DT1.5S`."""
+    months, days, nanos = value
+    return f"P{months}M{days}DT{show(Instant((DURATION, *divmod(nanos, 10**9))))}".upper()
 
 
 def _without_zeros(text: pa.Array) -> pa.Array:
@@ -248,11 +258,6 @@ def _where_valid(text: pa.Array, array: pa.Array) -> pa.Array:
 
 
 # --- JSON inside of columns
-
-
-def shown_inside(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """A column of the field's type with its JSON, at any depth, as people read it."""
-    return _each_json(column, field, _plain)
 
 
 def typed_inside(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
@@ -435,7 +440,6 @@ __all__ = [
     "dumps_shown",
     "json_lines",
     "shown",
-    "shown_inside",
     "text_of",
     "to_shown",
     "to_typed",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import math
 from typing import Any
 
 import pyarrow as pa
@@ -90,6 +91,11 @@ def test_the_newest_record_decides_also_where_it_is_a_delete_marker() -> None:
         ("min", [3, None, 2], 2),
         ("max", ["a", "b", None], "b"),
         ("max", [dt.date(2026, 1, 1), dt.date(2025, 1, 1), None], dt.date(2026, 1, 1)),
+        ("max", [dt.timedelta(1), dt.timedelta(2), None], dt.timedelta(2)),
+        ("min", [dt.time(1), dt.time(2), None], dt.time(1)),
+        ("min", [b"b", b"a", None], b"a"),
+        ("max", [True, False, None], True),
+        ("max", [1.5, math.nan, None], 1.5),
         ("first", [None, "b", "c"], "b"),
         ("last", ["a", "b", None], "b"),
         ("last", [{"x": 1}, None, {"x": 2}], {"x": 2}),

@@ -56,6 +56,23 @@ def test_values_inside_are_found_by_their_row(wrap: Any) -> None:
     assert list(unstorable(pa.chunked_array([wrap(dates), wrap(dates).slice(1)]))) == [1, 3, 4, 6]
 
 
+def test_two_maps_of_one_record_may_have_the_same_key() -> None:
+    kind = pa.list_(pa.map_(pa.string(), pa.int64()))
+    lists = pa.array([[[("a", 1)], [("a", 2)]], [[("a", 1), ("a", 2)]]], kind)
+    assert list(unstorable(pa.chunked_array([lists]))) == [1]
+
+
+@pytest.mark.parametrize("kind", ["list", "map"])
+def test_rows_that_are_null_and_have_items_are_passed_over(kind: str) -> None:
+    times = ticks([0, LAST + 1, LAST + 1], pa.date32())
+    offsets, mask = pa.array([0, 1, 3], pa.int32()), pa.array([False, True])
+    if kind == "list":
+        rows = pa.ListArray.from_arrays(offsets, times, mask=mask)
+    else:
+        rows = pa.MapArray.from_arrays(offsets, pa.array(["a", "b", "b"]), times, mask=mask)
+    assert not unstorable(pa.chunked_array([rows]))
+
+
 def test_a_map_with_a_key_twice_is_found() -> None:
     kind = pa.map_(pa.string(), pa.int64())
     maps = pa.array([[("a", 1)], [("a", 1), ("b", 2)], None, [("a", 1), ("a", 2)], []], kind)
