@@ -211,12 +211,13 @@ def test_an_unknown_pool_or_branch_is_not_found(spark: Any, landing: Landing) ->
         landing.take_in(spark, "p", name, branch="other")
 
 
-def test_a_format_is_told_by_the_name_unless_it_is_said(spark: Any, landing: Landing) -> None:
+def test_a_format_is_told_by_name_or_content_unless_it_is_said(spark: Any, landing: Landing) -> None:
     landing.pool()
-    name = landing.file("a.records", [{"k": 1}])
+    assert landing.take_in(spark, "p", landing.file("a.records", [{"k": 1}])).records == 1
+    name = landing.file("b.records", "k,v\n1,2\n")
     with pytest.raises(InvalidInput, match="cannot tell the format"):
         landing.take_in(spark, "p", name)
-    assert landing.take_in(spark, "p", name, format="ndjson").records == 1
+    assert landing.take_in(spark, "p", name, format="csv").records == 1
 
 
 def test_read_options_reach_the_tasks(spark: Any, landing: Landing) -> None:
