@@ -145,7 +145,13 @@ def _is_json_in_csv(field: pa.Field) -> bool:
     """Nested values have no other text; times and bytes are written as in JSON, so that one form is read."""
     kind = field.type
     return (
-        is_json(field) or pa.types.is_nested(kind) or pa.types.is_timestamp(kind) or pa.types.is_binary(kind)
+        is_json(field)
+        or pa.types.is_nested(kind)
+        or pa.types.is_timestamp(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_time(kind)
+        or pa.types.is_duration(kind)
+        or pa.types.is_interval(kind)
     )
 
 

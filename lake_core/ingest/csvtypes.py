@@ -260,24 +260,36 @@ def read_as(column: pa.ChunkedArray, field: pa.Field, wrong: dict[int, str]) -> 
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             pass
         else:
-            if not _reads_more_than_decimal(column, values):
+            if not _reads_other_numbers(column, values):
                 return values
-    values = []
-    for row, text in enumerate(column.to_pylist()):
+    texts = (
+        pa.concat_arrays(column.chunks).dictionary_encode()
+        if column.num_chunks
+        else pa.array([], pa.string())
+    )
+    if not len(texts):
+        return pa.chunked_array([pa.array([], field.type)])
+    distinct, reasons = [], {}
+    for number, text in enumerate(texts.dictionary.to_pylist()):
         value = None
         try:
-            value = None if text is None else _value(text, field)
+            value = _value(text, field)
         except ValueError as error:
             shown_text = text if len(text) <= 60 else text[:57] + "..."
-            wrong.setdefault(
-                row, f"field {field.name!r}: {shown_text!r} is not a {show_type(field)}: {error}"
-            )
-        values.append(value)
-    return pa.chunked_array([array_of(values, field.type)])
+            reasons[number] = f"field {field.name!r}: {shown_text!r} is not a {show_type(field)}: {error}"
+        distinct.append(value)
+    if reasons:
+        for row, number in enumerate(texts.indices.to_pylist()):
+            if number in reasons:
+                wrong.setdefault(row, reasons[number])
+    return pa.chunked_array([array_of(distinct, field.type).take(texts.indices)])
 
 
-def _reads_more_than_decimal(column: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
-    """Whether Arrow may have taken a number for what it is not: 0x10, or 1e400 for infinity."""
+def _reads_other_numbers(column: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
+    """Whether Arrow may have taken a number for what it is not: 0x10, 1e400 for infinity, a decimal that wraps."""
+    if pa.types.is_decimal(values.type):
+        own = shown(values, pa.field("", values.type))
+        return not pc.all(pc.or_kleene(pc.equal(own, column), pc.is_null(column))).as_py()
     if pa.types.is_integer(values.type):
         return bool(pc.any(pc.match_substring_regex(column, "[xX]")).as_py())
     return pa.types.is_floating(values.type) and pc.any(pc.is_inf(values)).as_py() is True

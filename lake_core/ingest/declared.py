@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import decimal
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Value, key_class
 from lake_core.values.fit import array_of, fitted
 from lake_core.values.numbers import shown_decimal
 from lake_core.values.text import NotReadable, read
-from lake_core.values.typed_json import typed
+from lake_core.values.typed_json import shown, typed
 from lake_core.values.types import is_json, show_type
 
 
@@ -28,6 +30,7 @@ class DoesNotFit(ValueError):
     """The value is not of the declared type; the message says so in a few words."""
 
 
+_WHOLE = re.compile(r"[+-]?[0-9]+")
 _READ_FROM_TEXT = ("decimal", "bytes", "date", "timestamp", "timestamp with zone", "time", "duration")
 
 
@@ -43,6 +46,8 @@ def convert(value: Any, field: pa.Field) -> Any:
 
 def read_declared(text: str, field: pa.Field) -> Value:
     """Text as a value of the declared type; raises NotReadable."""
+    if pa.types.is_integer(field.type) and not _WHOLE.fullmatch(text):  # 1.0 is written for a double
+        raise NotReadable("no integer")
     return fitted(read(text, key_class(field.type)), field)
 
 
@@ -101,7 +106,18 @@ def _cast(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.Chun
         return _from_texts(column, field.name, target)
     if here != there and {here, there} not in _ALIKE:
         raise DoesNotFit(f"field {field.name!r}: {show_type(field)} is not a {show_type(target)}")
-    return column.cast(target.type)
+    if {here, there} == {"number", "decimal"} and not pa.types.is_integer(field.type):
+        return _from_texts(shown(column, field), field.name, target)
+    values = column.cast(target.type)
+    if pa.types.is_floating(target.type):
+        lost = pc.and_not(pc.is_inf(values), pc.is_inf(column)) if pa.types.is_floating(field.type) else None
+    else:
+        lost = pc.not_equal(values.cast(field.type), column)  # Arrow cuts the time of a date off
+    if lost is not None and pc.any(lost).as_py():
+        raise DoesNotFit(
+            f"field {field.name!r}: {column.filter(lost)[0]} is out of range for {show_type(target)}"
+        )
+    return values
 
 
 def _from_texts(column: pa.ChunkedArray, name: str, target: pa.Field) -> pa.ChunkedArray:

@@ -52,8 +52,9 @@ class ObjectBuilder:
             check_table(block.table, tuple(self.key.names))
         if block.rejected:
             id = self.origin.transaction
-            self._gather(REJECTED, rejected_table(list(block.rejected), transaction=id, time=id_time(id)))
-        keyed, keyless = by_key(block.table, self.key)
+            rejected = rejected_table(list(block.rejected), transaction=id, time=id_time(id))
+            self._gather(REJECTED, normalized(rejected))
+        keyed, keyless = by_key(normalized(block.table), self.key)
         self._gather(NOKEY, keyless)
         self._gather("", keyed)
 
@@ -72,7 +73,7 @@ class ObjectBuilder:
             self._write(sub)
 
     def _write(self, sub: str) -> None:
-        tables = [normalized(t) for t in self._pending.pop(sub, [])]
+        tables = self._pending.pop(sub, [])
         self._bytes[sub] = 0
         if not tables:
             return

@@ -86,10 +86,16 @@ def _count(lines: bytes, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64
     return sum(map(bool, map(bytes.strip, lines.split(b"\n"))))
 
 
+_NULL_RECORD = re.compile(rb"(?:\A|[\n}])[ \t\r\n,\[]*null")
+"""Null where a record may be: at the beginning of a line, or behind a record."""
+
+
 def _fast(
     block: bytes, records: int, reading: Reading, learned: dict[str, pa.Field], kinds: dict[str, type]
 ) -> pa.Table | None:
     """The block by Arrow's reader, None where it cannot be trusted with it."""
+    if _NULL_RECORD.search(block):  # a line of `null` ends the process (Arrow 26), or counts as a record
+        return None
     table = _parse(block, learned)
     if table is not None and (times := [f for f in table.schema if _has_times(f.type)]):
         learned.update((f.name, f.with_type(_as_text(f.type))) for f in times)

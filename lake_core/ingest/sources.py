@@ -177,7 +177,9 @@ def _find_remote(pattern: str) -> Iterator[tuple[str, LandedFile]]:
             etag = str(info.get("ETag") or info.get("etag") or info.get("md5Hash") or modified or "").strip(
                 '"'
             )
-            file = LandedFile(f"{scheme}://{name.lstrip('/')}", int(info["size"]), etag, _seconds(modified))
+            # a bucket's name begins without a slash, a path of this machine with one
+            place = name if scheme in ("file", "local") else name.lstrip("/")
+            file = LandedFile(f"{scheme}://{place}", int(info["size"]), etag, _seconds(modified))
             yield below, file
 
 

@@ -114,7 +114,7 @@ def _plain_array(array: pa.Array, field: pa.Field) -> pa.Array:
     if isinstance(kind, pa.BaseExtensionType):
         storage = array.storage
         if kind.extension_name == "arrow.json":
-            return pa.array([None if t is None else to_typed(t) for t in storage.to_pylist()], pa.string())
+            return pa.array([_typed_json(t, field.name) for t in storage.to_pylist()], pa.string())
         if kind.extension_name == "arrow.uuid":
             texts = [None if v is None else str(uuid.UUID(bytes=v)) for v in storage.to_pylist()]
             return pa.array(texts, pa.string())
@@ -135,6 +135,13 @@ def _plain_array(array: pa.Array, field: pa.Field) -> pa.Array:
         items = Items(array)
         return items.as_lists(_plain_array(items.values, kind.value_field), target.type)
     return array
+
+
+def _typed_json(text: str | None, name: str) -> str | None:
+    try:
+        return None if text is None else to_typed(text)
+    except ValueError as error:
+        raise InvalidInput(f"field {name!r}: malformed JSON: {error}") from error
 
 
 def _stored(field: pa.Field, path: str) -> pa.Field:

@@ -194,3 +194,20 @@ def test_a_block_is_read_line_by_line_only_if_a_double_would_lose_digits_of_it(
     shown = json_lines(block.table).to_pylist()[1]
     assert float(shown.partition('"x":')[2].rstrip("}")) == float(number)
     assert LONG[number] or f'"x":{number}' in shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "null",
+        'null\n{"k": 1}',
+        '{"k": 1}\nnull',
+        '{"k": 1}\n  null\n',
+        '[null, {"k": 1}]',
+        '[{"k": 1}, null]',
+    ],
+)
+def test_null_is_no_record(lake: Command, text: str) -> None:
+    """Arrow's reader ends the process at it, or takes it for a record without fields."""
+    lake.pool("p")
+    assert "a record must be a JSON object, not null" in lake.refuses("p", lake.file("a.json", text))
