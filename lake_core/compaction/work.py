@@ -15,7 +15,6 @@ from lake_core.combine.rule import rule_of
 from lake_core.commits import Draft, PoolState, Reference
 from lake_core.commits.landing import check_held
 from lake_core.commits.tombstone import Tombstone, covering
-from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.keys.spec import ARRIVAL
@@ -106,8 +105,6 @@ def begin(
         check_held(held, reference.object, reference.low)
     sub = ordered[0].sub
     rule = APPEND if sub else rule_of(pool.kind, pool.aggregates)
-    if rule.kind == "aggregate":
-        _check_neighbours(held.snapshot.find(), ordered)
     schema = unite_schemas(state.schema(id) for id in _schemas(state, branch, ordered))
     aged = () if sub else age_off(Settings(pool.settings)["age_off"], schema, now=now)
     known = [*held.tombstones.values(), *aged]
@@ -129,23 +126,6 @@ def begin(
         schemas={r.schema: state.schema(r.schema) for r in ordered},
         limits=limits,
     )
-
-
-def _check_neighbours(held: Sequence[Reference], inputs: Sequence[Reference]) -> None:
-    """Raises InvalidInput if another reference lies between the inputs in age, and shares keys with them.
-
-    What a key's records make together is as old as the newest of them: an older first or last value of another
-    object would come before it or after it, not between.  The planner never proposes this.
-    """
-    chosen = {(r.object, r.low) for r in inputs}
-    oldest, newest = min(r.first_seq for r in inputs), max(r.seq for r in inputs)
-    for other in held:
-        between = oldest < other.seq and other.first_seq < newest and (other.object, other.low) not in chosen
-        if between and any(other.span.overlaps(r.span) for r in inputs):
-            raise InvalidInput(
-                f"compaction of an aggregate pool: object {other.object} lies between the inputs in age and "
-                "shares keys with them; take it in as well"
-            )
 
 
 def _schemas(state: PoolState, branch: str, inputs: Sequence[Reference]) -> Iterator[str]:
