@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import socket
+import subprocess
+import sys
 import time
 
 import pytest
@@ -56,15 +60,24 @@ def test_an_address_that_is_none_is_said(url: str) -> None:
         pass
 
 
-def test_no_master_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(REMOTE, raising=False)
-    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
-    monkeypatch.setenv(MASTER, f"spark://127.0.0.1:{closed_port()},127.0.0.1:{closed_port()}")
-    with (
-        pytest.raises(Unavailable, match=r"no Spark at spark://.* \(LAKE_SPARK_MASTER\): Connection refused"),
-        spark_session("none"),
-    ):
-        pass
+def test_no_master_at_the_address_is_said() -> None:
+    """In a process of its own: where a session runs already, it is taken."""
+    master = f"spark://127.0.0.1:{closed_port()},127.0.0.1:{closed_port()}"
+    code = "from spark_apps.session import spark_session\nwith spark_session('none'): pass"
+    left_out = (REMOTE, "PYSPARK_GATEWAY_PORT")
+    environment = {k: v for k, v in os.environ.items() if k not in left_out} | {MASTER: master}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert re.search(
+        r"Unavailable: no Spark at spark://.* \(LAKE_SPARK_MASTER\): Connection refused", done.stderr
+    )
 
 
 def test_of_several_masters_one_that_answers_is_enough() -> None:
