@@ -18,6 +18,7 @@ from lake_core.ingest.block import Block, Reading, Rejected
 from lake_core.ingest.partitions import with_constants
 from lake_core.objects.limits import MAX_KEY_BYTES, MAX_VALUE_BYTES, check_schema, schema_fault
 from lake_core.objects.storable import unstorable
+from lake_core.values.nested import Items, is_list
 from lake_core.values.typed_json import json_lines
 
 
@@ -134,11 +135,8 @@ def _longest(array: pa.Array) -> int:
     if pa.types.is_struct(kind):
         return max((_longest(part) for part in array.flatten()), default=0)
     if pa.types.is_map(kind):
-        if not len(array):
-            return 0
-        begin, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
-        return max(_longest(part.slice(begin, end - begin)) for part in (array.keys, array.items))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return max(map(_longest, Items(array).entries))
+    if is_list(kind):
         return _longest(array.flatten())
     if not (_is_bytes(kind) and len(array)):
         return 0

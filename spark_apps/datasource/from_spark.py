@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql import types as T
 
 from lake_core.errors import InvalidInput
+from lake_core.values.nested import Items, mask_of
 from lake_core.values.types import json_field
 from spark_apps.datasource.types import is_variant
 from spark_apps.datasource.variants import text_of_variant
@@ -91,19 +92,19 @@ def from_spark(batch: pa.RecordBatch) -> pa.Table:
 
 def _received(array: pa.Array, field: pa.Field, path: tuple[str, ...]) -> tuple[pa.Array, pa.Field]:
     kind = field.type
-    mask = pc.is_null(array) if array.null_count else None
     if is_variant(kind):
         return _texts(array, path), json_field(field.name)
     if pa.types.is_struct(kind):
         children = [_received(array.field(i), child, (*path, child.name)) for i, child in enumerate(kind)]
         fields = [child for _, child in children]
-        made = pa.StructArray.from_arrays([child for child, _ in children], fields=fields, mask=mask)
+        made = pa.StructArray.from_arrays(
+            [child for child, _ in children], fields=fields, mask=mask_of(array)
+        )
         return (made, pa.field(field.name, made.type)) if fields else (array, field)
     if pa.types.is_list(kind):
-        values, item = _received(array.flatten(), kind.value_field, path)
-        lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int32())
-        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
-        made = pa.ListArray.from_arrays(offsets, values, type=pa.list_(item), mask=mask)
+        items = Items(array)
+        values, item = _received(items.values, kind.value_field, path)
+        made = items.as_lists(values, pa.list_(item))
         return made, pa.field(field.name, made.type)
     if pa.types.is_map(kind):
         for inside in (array.keys, array.items):

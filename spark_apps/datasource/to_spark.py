@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyspark.errors import PySparkValueError
 
 from lake_core.errors import InvalidInput
+from lake_core.values.nested import Items, mask_of
 from lake_core.values.typed_json import shown
 from lake_core.values.types import is_json, show_type
 from spark_apps.datasource.types import VARIANT, is_variant
@@ -69,12 +70,20 @@ def _convert(array: pa.Array, source: pa.Field, target: pa.DataType) -> pa.Array
         return _from_json(array, source, target)
     if pa.types.is_struct(target) and pa.types.is_struct(kind) and not is_variant(target):
         children = [_child(array, source, field) for field in target]
-        return pa.StructArray.from_arrays(children, fields=list(target), mask=_mask(array))
+        return pa.StructArray.from_arrays(children, fields=list(target), mask=mask_of(array))
     if pa.types.is_list(target) and pa.types.is_list(kind):
-        values = _convert_field(array.flatten(), source.type.value_field, target.value_field)
-        return pa.ListArray.from_arrays(_offsets(array), values, type=target, mask=_mask(array))
+        items = Items(array)
+        return items.as_lists(
+            _convert_field(items.values, source.type.value_field, target.value_field), target
+        )
     if pa.types.is_map(target) and pa.types.is_map(kind):
-        return _as_map(array, source, target)
+        items = Items(array)
+        keys, values = items.entries
+        return items.as_maps(
+            _convert_field(keys, source.type.key_field, target.key_field),
+            _convert_field(values, source.type.item_field, target.item_field),
+            target,
+        )
     if _is_moment(kind):
         return _moments(array, target)
     if pa.types.is_time(kind):
@@ -134,27 +143,6 @@ def _times(array: pa.Array, target: pa.DataType) -> pa.Array:
     if not pa.types.is_time(target):
         raise _Refused
     return pc.multiply(pc.divide(nanoseconds, 1000), 1000).view(target)
-
-
-def _as_map(array: pa.Array, source: pa.Field, target: pa.DataType) -> pa.Array:
-    offsets = array.offsets  # of a slice too; casts of sliced maps to lists break records inside (Arrow 26)
-    first, last = offsets[0].as_py(), offsets[-1].as_py()
-    keys = _convert_field(array.keys.slice(first, last - first), source.type.key_field, target.key_field)
-    values = _convert_field(array.items.slice(first, last - first), source.type.item_field, target.item_field)
-    moved = pc.subtract(offsets, pa.scalar(first, pa.int32()))
-    return pa.MapArray.from_arrays(moved, keys, values, type=target, mask=_mask(array))
-
-
-def _offsets(lists: pa.Array) -> pa.Array:
-    """Where the values of each list begin, if those of all lists follow each other."""
-    offsets = lists.offsets
-    lengths = pc.subtract(offsets[1:], offsets[:-1])
-    lengths = pc.if_else(lists.is_valid(), lengths, pa.scalar(0, pa.int32()))
-    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
-
-
-def _mask(array: pa.Array) -> pa.Array | None:
-    return pc.is_null(array) if array.null_count else None
 
 
 def _child(array: pa.StructArray, source: pa.Field, wanted: pa.Field) -> pa.Array:
