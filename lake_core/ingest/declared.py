@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import decimal
 import math
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +20,7 @@ from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Value, key_class
 from lake_core.values.fit import array_of, fitted
 from lake_core.values.numbers import shown_decimal
-from lake_core.values.text import NotReadable, read
+from lake_core.values.text import WHOLE, NotReadable, read
 from lake_core.values.typed_json import shown, typed
 from lake_core.values.types import is_json, show_type
 
@@ -30,7 +29,6 @@ class DoesNotFit(ValueError):
     """The value is not of the declared type; the message says so in a few words."""
 
 
-_WHOLE = re.compile(r"[+-]?[0-9]+")
 _READ_FROM_TEXT = ("decimal", "bytes", "date", "timestamp", "timestamp with zone", "time", "duration")
 
 
@@ -46,7 +44,7 @@ def convert(value: Any, field: pa.Field) -> Any:
 
 def read_declared(text: str, field: pa.Field) -> Value:
     """Text as a value of the declared type; raises NotReadable."""
-    if pa.types.is_integer(field.type) and not _WHOLE.fullmatch(text):  # 1.0 is written for a double
+    if pa.types.is_integer(field.type) and not WHOLE.fullmatch(text):  # 1.0 is written for a double
         raise NotReadable("no integer")
     return fitted(read(text, key_class(field.type)), field)
 

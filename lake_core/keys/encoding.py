@@ -41,7 +41,8 @@ _DECIMAL_BYTES = 48
 _DECIMAL_OFFSET = 1 << (8 * _DECIMAL_BYTES - 1)
 _DECIMAL_SCALE = 38
 _DECIMAL_LARGEST = 75
-_UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+"""How many of Arrow's units a second has."""
 _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
 
 Value = Any
@@ -142,12 +143,12 @@ def _is_time(kind: pa.DataType) -> bool:
 
 
 def _instant(ticks: int, kind: pa.DataType) -> Instant:
-    seconds, part = divmod(ticks, _UNITS[kind.unit])
+    seconds, part = divmod(ticks, TICKS[kind.unit])
     if pa.types.is_timestamp(kind):
         tag = 0x09 if kind.tz else 0x08
     else:
         tag = 0x0B if pa.types.is_duration(kind) else 0x0A
-    return Instant((tag, seconds, part * (10**9 // _UNITS[kind.unit])))
+    return Instant((tag, seconds, part * (10**9 // TICKS[kind.unit])))
 
 
 def key_class(kind: pa.DataType) -> str:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lake_core.keys.encoding import TICKS
 from lake_core.values.nested import Items, is_list
 from lake_core.values.typed_json import typed
 
@@ -26,7 +27,6 @@ _DAYS = (-719_162, 2_932_896)
 """The first and the last day of the years 1 to 9999, since 1970."""
 
 _SECONDS = (_DAYS[0] * 86_400, (_DAYS[1] + 1) * 86_400 - 1)
-_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 Rows = npt.NDArray[np.int64]
 
@@ -92,11 +92,11 @@ def _bounds(kind: pa.DataType) -> tuple[int, int, str] | None:
     if pa.types.is_date64(kind):
         return _SECONDS[0] * 1000, _SECONDS[1] * 1000, "a date outside of the years 1 to 9999"
     if pa.types.is_timestamp(kind):
-        ticks = _TICKS[kind.unit]
+        ticks = TICKS[kind.unit]
         low, high = max(_SECONDS[0] * ticks, -(2**63)), min(_SECONDS[1] * ticks + ticks - 1, 2**63 - 1)
         return low, high, "a timestamp outside of the years 1 to 9999"
     if pa.types.is_time(kind):
-        return 0, 86_400 * _TICKS[kind.unit] - 1, "a time outside of a day"
+        return 0, 86_400 * TICKS[kind.unit] - 1, "a time outside of a day"
     return None
 
 

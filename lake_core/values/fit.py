@@ -11,12 +11,11 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from lake_core.keys.encoding import Instant, Value
+from lake_core.keys.encoding import TICKS, Instant, Value
 from lake_core.values.floor import floor
 from lake_core.values.text import NotReadable
 from lake_core.values.types import show_type
 
-_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _FINEST = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 
 
@@ -43,7 +42,7 @@ _LARGEST_FLOAT = 3.4028235677973366e38
 def _why(value: Value, field: pa.Field) -> str:
     kind = field.type
     if isinstance(value, Instant):
-        if value[2] * _TICKS[kind.unit] % 10**9:
+        if value[2] * TICKS[kind.unit] % 10**9:
             finer = "; declare timestamp_ns" if pa.types.is_timestamp(kind) and kind.unit != "ns" else ""
             return f"finer than {_FINEST[kind.unit]}, which is all that {show_type(field)} holds{finer}"
         return f"out of range for {show_type(field)}"
@@ -55,7 +54,7 @@ def _why(value: Value, field: pa.Field) -> str:
 def array_of(values: Sequence[Value], kind: pa.DataType) -> pa.Array:
     """The values, which are null or `fitted`, as a column of the type."""
     if pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
-        ticks = _TICKS[kind.unit]
+        ticks = TICKS[kind.unit]
         counted = [None if v is None else v[1] * ticks + v[2] * ticks // 10**9 for v in values]
         return pa.array(counted, pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind)
     return pa.array(values, kind)

@@ -14,9 +14,7 @@ import math
 import numpy as np
 import pyarrow as pa
 
-from lake_core.keys.encoding import Value
-
-_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+from lake_core.keys.encoding import TICKS, Value
 
 
 def floor(value: Value, kind: pa.DataType) -> tuple[pa.Scalar, bool] | None:
@@ -32,7 +30,7 @@ def floor(value: Value, kind: pa.DataType) -> tuple[pa.Scalar, bool] | None:
         return _decimal(value, kind)
     if pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
         _, seconds, nanos = value
-        ticks, rest = divmod(seconds * 10**9 + nanos, 10**9 // _TICKS[kind.unit])
+        ticks, rest = divmod(seconds * 10**9 + nanos, 10**9 // TICKS[kind.unit])
         largest = 2 ** (kind.bit_width - 1) - 1
         return _bounded(ticks, rest == 0, kind, -largest - 1, largest)
     return pa.scalar(value, kind), True

@@ -37,7 +37,7 @@ DECIMAL_DIGITS = 76
 """Digits of a decimal in all."""
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_WHOLE = re.compile(r"[+-]?[0-9]+")
+WHOLE = re.compile(r"[+-]?[0-9]+")
 _EPOCH = dt.datetime(1970, 1, 1)
 _MOMENT = re.compile(r"([^.]*:[^.]*)\.([0-9]{1,9})(|Z|z|[+-][0-9]{2}:?[0-9]{2})")
 _TIME = re.compile(r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?")
@@ -131,7 +131,7 @@ def read_boolean(text: str) -> bool:
 
 def read_number(text: str) -> int | float:
     """An int where the text has digits only and fits 64 bits, otherwise the nearest double."""
-    if len(text) <= _LONGEST_NUMBER and _WHOLE.fullmatch(text):
+    if len(text) <= _LONGEST_NUMBER and WHOLE.fullmatch(text):
         whole = int(text)
         if -(2**63) <= whole < 2**64:
             return whole
@@ -170,7 +170,7 @@ def exact_number(text: str) -> int | float | decimal.Decimal:
     """
     if len(text) < 16 and "e" not in text and "E" not in text:  # so few digits are always given back
         return float(text) if "." in text else int(text)
-    if _WHOLE.fullmatch(text):
+    if WHOLE.fullmatch(text):
         if len(text) <= _LONGEST_NUMBER and -(2**63) <= (whole := int(text)) < 2**64:
             return whole
         return read_decimal(text)

@@ -29,7 +29,7 @@ import contextlib
 import datetime as dt
 import decimal
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -262,15 +262,9 @@ def _where_valid(text: pa.Array, array: pa.Array) -> pa.Array:
 
 def typed_inside(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     """A column of the field's type whose JSON, at any depth, is another program's, as typed JSON."""
-    return _each_json(column, field, _guarded)
-
-
-def _each_json(
-    column: pa.ChunkedArray, field: pa.Field, change: Callable[[pa.Array], pa.Array]
-) -> pa.ChunkedArray:
     if not _holds_json(field):
         return column
-    chunks = [_changed(chunk, field, change) for chunk in column.chunks]
+    chunks = [_guarded_inside(chunk, field) for chunk in column.chunks]
     return pa.chunked_array(chunks, chunks[0].type if chunks else column.type)
 
 
@@ -278,20 +272,20 @@ def _holds_json(field: pa.Field) -> bool:
     return is_json(field) or any(_holds_json(field.type.field(i)) for i in range(field.type.num_fields))
 
 
-def _changed(array: pa.Array, field: pa.Field, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
+def _guarded_inside(array: pa.Array, field: pa.Field) -> pa.Array:
     kind = field.type
     if is_json(field):
-        return change(array.cast(pa.string()))
+        return _guarded(array.cast(pa.string()))
     if not _holds_json(field):
         return array
     if pa.types.is_struct(kind):
-        members = [_changed(a, f, change) for a, f in zip(array.flatten(), kind, strict=True)]
+        members = [_guarded_inside(a, f) for a, f in zip(array.flatten(), kind, strict=True)]
         return pa.StructArray.from_arrays(members, fields=list(kind), mask=mask_of(array))
     items = Items(array)
     if pa.types.is_map(kind):
         keys, values = items.entries
-        return items.as_maps(keys, _changed(values, kind.item_field, change), kind)
-    return items.as_lists(_changed(items.values, kind.value_field, change), kind)
+        return items.as_maps(keys, _guarded_inside(values, kind.item_field), kind)
+    return items.as_lists(_guarded_inside(items.values, kind.value_field), kind)
 
 
 # --- one text to a value, and back

@@ -16,13 +16,12 @@ import pyarrow.compute as pc
 from pyspark.errors import PySparkValueError
 
 from lake_core.errors import InvalidInput
+from lake_core.keys.encoding import TICKS
 from lake_core.values.nested import Items, mask_of
 from lake_core.values.typed_json import shown
 from lake_core.values.types import is_json, show_type
 from spark_apps.datasource.types import VARIANT, is_variant
 from spark_apps.datasource.variants import variant_of
-
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 class _Refused(ValueError):
@@ -137,7 +136,7 @@ def _times(array: pa.Array, target: pa.DataType) -> pa.Array:
     """Times of day as nanoseconds since midnight, or as Spark's TIME, which has microseconds."""
     kind = array.type
     counts = array.view(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(pa.int64())
-    nanoseconds = pc.multiply(counts, _PER_SECOND["ns"] // _PER_SECOND[kind.unit])
+    nanoseconds = pc.multiply(counts, TICKS["ns"] // TICKS[kind.unit])
     if pa.types.is_int64(target):
         return nanoseconds
     if not pa.types.is_time(target):
