@@ -21,12 +21,8 @@ import pyarrow.compute as pc
 
 from lake_core.keys.encoding import TICKS
 from lake_core.values.nested import Items, is_list
+from lake_core.values.text import FIRST_DAY, FIRST_SECOND, LAST_DAY, LAST_SECOND
 from lake_core.values.typed_json import typed
-
-_DAYS = (-719_162, 2_932_896)
-"""The first and the last day of the years 1 to 9999, since 1970."""
-
-_SECONDS = (_DAYS[0] * 86_400, (_DAYS[1] + 1) * 86_400 - 1)
 
 Rows = npt.NDArray[np.int64]
 
@@ -88,12 +84,12 @@ def _faults(array: pa.Array, rows: Rows) -> Iterator[tuple[Rows, str]]:
 def _bounds(kind: pa.DataType) -> tuple[int, int, str] | None:
     """The least and the greatest count of the type's unit, and what is wrong beyond them."""
     if pa.types.is_date32(kind):
-        return (*_DAYS, "a date outside of the years 1 to 9999")
+        return (FIRST_DAY, LAST_DAY, "a date outside of the years 1 to 9999")
     if pa.types.is_date64(kind):
-        return _SECONDS[0] * 1000, _SECONDS[1] * 1000, "a date outside of the years 1 to 9999"
+        return FIRST_SECOND * 1000, LAST_SECOND * 1000, "a date outside of the years 1 to 9999"
     if pa.types.is_timestamp(kind):
         ticks = TICKS[kind.unit]
-        low, high = max(_SECONDS[0] * ticks, -(2**63)), min(_SECONDS[1] * ticks + ticks - 1, 2**63 - 1)
+        low, high = max(FIRST_SECOND * ticks, -(2**63)), min(LAST_SECOND * ticks + ticks - 1, 2**63 - 1)
         return low, high, "a timestamp outside of the years 1 to 9999"
     if pa.types.is_time(kind):
         return 0, 86_400 * TICKS[kind.unit] - 1, "a time outside of a day"

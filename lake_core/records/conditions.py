@@ -19,6 +19,7 @@ import msgspec
 
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Instant, Value, decode_value
+from lake_core.values.text import FIRST_SECOND, LAST_SECOND, NAIVE, TIME, ZONED
 
 DEEPEST = 50
 """How many levels a condition may have."""
@@ -34,12 +35,6 @@ OPS: dict[Op, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-
-_YEARS = (-62_135_596_800, 253_402_300_799)
-"""The first and the last second of the years 1 to 9999, which are those that can be written down."""
-
-
-_TIMESTAMPS, _TIME = (0x08, 0x09), 0x0A
 
 
 class And(msgspec.Struct, frozen=True, tag="and"):
@@ -124,9 +119,9 @@ def check_value(data: bytes) -> Value:
     value = decode_value(data)
     if isinstance(value, Instant):
         tag, seconds, _ = value
-        if tag == _TIME and not 0 <= seconds < 86_400:
+        if tag == TIME and not 0 <= seconds < 86_400:
             raise InvalidInput("condition: a time of day outside of 24 hours")
-        if tag in _TIMESTAMPS and not _YEARS[0] <= seconds <= _YEARS[1]:
+        if tag in (NAIVE, ZONED) and not FIRST_SECOND <= seconds <= LAST_SECOND:
             raise InvalidInput("condition: a timestamp outside of the years 1 to 9999")
     return value
 

@@ -18,12 +18,9 @@ from lake_core.commits.tombstone import Tombstone, newer_than_all
 from lake_core.keys.encoding import Instant, encode_value
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.conditions import Compare, Or
-from lake_core.values.text import NAIVE, ZONED
+from lake_core.values.text import FIRST_SECOND, NAIVE, ZONED
 
 NAME = "age-off"
-
-_FIRST = -62_135_596_800
-"""The first second of the year 1, before which no time can be."""
 
 
 def age_off(policy: tuple[str, float] | None, schema: pa.Schema, *, now: float) -> tuple[Tombstone, ...]:
@@ -31,7 +28,7 @@ def age_off(policy: tuple[str, float] | None, schema: pa.Schema, *, now: float) 
     if policy is None or policy[0] not in schema.names:
         return ()
     name, seconds = policy
-    moment = max(now - seconds, _FIRST)
+    moment = max(now - seconds, FIRST_SECOND)  # before it no time can be
     whole = int(moment // 1)
     nanos = int((moment - whole) * 1e6) * 1000
     bounds = (

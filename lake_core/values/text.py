@@ -57,6 +57,12 @@ _DOUBLE_DIGITS = 17
 _LONGEST_NUMBER = 400
 """Characters of a number; int() and Decimal() take time in the square of them."""
 
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+"""Of the years 1 to 9999, since 1970: those that text, Python and Spark can say."""
+
+FIRST_SECOND, LAST_SECOND = FIRST_DAY * 86_400, (LAST_DAY + 1) * 86_400 - 1
+"""Of the same years."""
+
 DATE, NAIVE, ZONED, TIME, DURATION = 0x07, 0x08, 0x09, 0x0A, 0x0B
 """The tags of an `Instant` (`keys.encoding`)."""
 

@@ -12,6 +12,7 @@ from pyspark.sql import types as T
 
 from lake_core.errors import InvalidInput
 from lake_core.values.nested import Items, mask_of
+from lake_core.values.text import FIRST_DAY, LAST_DAY
 from lake_core.values.types import json_field
 from spark_apps.datasource.types import is_variant
 from spark_apps.datasource.variants import text_of_variant
@@ -36,8 +37,7 @@ _ADVICE = {
     T.GeographyType: "write its bytes (st_asbinary)",
 }
 _DAY = 86_400 * 10**6
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
-"""Days since 1970 of 0001-01-01 and 9999-12-31, both inclusive."""
+"""Microseconds."""
 
 
 def check_storable(schema: T.StructType) -> None:
@@ -116,15 +116,15 @@ def _received(array: pa.Array, field: pa.Field, path: tuple[str, ...]) -> tuple[
 def _check_calendar(array: pa.Array, path: tuple[str, ...]) -> None:
     """Raise InvalidInput for a date or a time outside of the years 1 to 9999."""
     if pa.types.is_date32(array.type):
-        days, low, high = array.cast(pa.int32()), _FIRST_DAY, _LAST_DAY
+        days, low, high = array.cast(pa.int32()), FIRST_DAY, LAST_DAY
     elif pa.types.is_timestamp(array.type):
-        days, low, high = array.cast(pa.int64()), _FIRST_DAY * _DAY, (_LAST_DAY + 1) * _DAY - 1
+        days, low, high = array.cast(pa.int64()), FIRST_DAY * _DAY, (LAST_DAY + 1) * _DAY - 1
     else:
         return
     bounds = pc.min_max(days).as_py()
     for value in (bounds["min"], bounds["max"]):
         if value is not None and not low <= value <= high:
-            day = value if low == _FIRST_DAY else value // _DAY
+            day = value if low == FIRST_DAY else value // _DAY
             raise InvalidInput(
                 f"column {_shown(path)}: {_day(day)} is outside of the years 1 to 9999; mend it or make it null"
             )
