@@ -22,7 +22,7 @@ from dags.defaults import REPORT, WORK, agent
 def lake_checkpoint() -> None:
     @task
     def find(params: dict[str, Any]) -> list[str]:
-        from lake_core.maintenance import checkpoint
+        from lake_core.agents.checkpoint import run as checkpoint
 
         return checkpoint.find(params)
 
@@ -32,13 +32,13 @@ def lake_checkpoint() -> None:
 
     @task(**WORK)
     def keep(pools: list[str], params: dict[str, Any]) -> list[dict[str, Any]]:
-        from spark_apps.checkpoint import keep_named
+        from spark_apps.checkpoint import checkpoint_named
 
-        return keep_named(params, pools)
+        return checkpoint_named(params, pools)
 
     @task(**REPORT)
     def report(found: list[str] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
-        from lake_core.maintenance import checkpoint
+        from lake_core.agents.checkpoint import run as checkpoint
 
         return checkpoint.report(found, list(results or []))
 

@@ -23,7 +23,7 @@ from dags.defaults import REPORT, WORK, agent
 def lake_compact() -> None:
     @task
     def find(params: dict[str, Any]) -> list[dict[str, Any]]:
-        from lake_core.maintenance import compact
+        from lake_core.agents.compact import run as compact
 
         return compact.find(params)
 
@@ -35,7 +35,7 @@ def lake_compact() -> None:
 
     @task(**REPORT)
     def report(found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
-        from lake_core.maintenance import compact
+        from lake_core.agents.compact import run as compact
 
         return compact.report(found, list(results or []))
 

@@ -36,21 +36,21 @@ WAIT = Param(
 def lake_ingest() -> None:
     @task
     def find(params: dict[str, Any]) -> list[dict[str, Any]]:
-        from lake_core.maintenance import ingest
+        from lake_core.agents.ingest import run as ingest
 
         return ingest.find(params)
 
     @task(map_index_template="{{ batch['title'] }}", **WORK)
     def take_in(batch: dict[str, Any]) -> dict[str, Any]:
-        from spark_apps.ingest_batch import take_in_batch
+        from spark_apps.ingest_batch import ingest_batch
 
-        return take_in_batch(batch)
+        return ingest_batch(batch)
 
     @task(**REPORT)
     def report(
         found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None, params: dict[str, Any]
     ) -> dict[str, int]:
-        from lake_core.maintenance import ingest
+        from lake_core.agents.ingest import run as ingest
 
         return ingest.report(params, found, list(results or []))
 

@@ -49,7 +49,7 @@ SCHEDULE = os.environ.get("LAKE_INTERVAL_SCHEDULE", "@daily")
 def lake_intervals() -> None:
     @task
     def find(params: dict[str, Any], dag_run: Any = None) -> list[dict[str, Any]]:
-        from lake_core.maintenance import intervals
+        from lake_core.agents.intervals import plan as intervals
 
         by_hand = dag_run.run_type == "manual"  # Airflow gives such runs the last interval before them
         return intervals.find(
@@ -61,13 +61,13 @@ def lake_intervals() -> None:
 
     @task(map_index_template="{{ work['title'] }}", **WORK)
     def replace(work: dict[str, Any]) -> dict[str, Any]:
-        from spark_apps.ingest import take_in_interval
+        from spark_apps.ingest import ingest_interval
 
-        return take_in_interval(work)
+        return ingest_interval(work)
 
     @task(**REPORT)
     def report(found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
-        from lake_core.maintenance import ingest
+        from lake_core.agents.ingest import run as ingest
 
         return ingest.report_intervals(found, list(results or []))
 

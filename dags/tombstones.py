@@ -23,19 +23,19 @@ from dags.defaults import REPORT, WORK, agent
 def lake_tombstones() -> None:
     @task
     def find(params: dict[str, Any]) -> list[dict[str, Any]]:
-        from lake_core.maintenance import tombstones
+        from lake_core.agents.tombstones import run as tombstones
 
         return tombstones.find(params)
 
     @task(map_index_template="{{ work['title'] }}", **WORK)
     def apply(work: dict[str, Any]) -> dict[str, Any]:
-        from spark_apps.apply_tombstones import apply_found
+        from spark_apps.tombstones import apply_found
 
         return apply_found(work)
 
     @task(**REPORT)
     def report(found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
-        from lake_core.maintenance import tombstones
+        from lake_core.agents.tombstones import run as tombstones
 
         return tombstones.report(found, list(results or []))
 

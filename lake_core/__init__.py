@@ -1,13 +1,46 @@
-"""The lake: pools of sorted records on an object store, kept by a journal of transactions.
+"""A log-structured lake: pools of sorted records on an object store, kept by a journal of transactions.
 
-This package is the whole storage engine and imports neither Airflow nor Spark.  Dependencies run one
-way (checked by import contracts in pyproject.toml):
+    >>> import pyarrow as pa
+    >>> from lake_core import Lake
+    >>> lake = Lake.create("memory://tour")
+    >>> pool = lake.create_pool("logs", key="ts")
+    >>> pool.branch("main").append(pa.table({"ts": [2, 1], "level": ["info", "warn"]})).version
+    1
+    >>> pool.at("main").to_table().to_pylist()
+    [{'ts': 1, 'level': 'warn'}, {'ts': 2, 'level': 'info'}]
 
-    cli -> query, inspection -> lake -> pool -> branch, view -> ingest, scan -> planning
-        -> catalog, commits -> journal -> objects -> store -> records -> naming, keys -> errors
+This package is the whole storage engine; it imports neither Airflow nor Spark.  Its rooms stand on floors, and a
+lower floor never imports a higher one (pyproject.toml holds them to it, a test holds this list to pyproject.toml):
 
-Start at `lake_core.lake` for what users call, at `lake_core.journal` for what makes it right, and at
-docs/format.md for what is stored.
+    cli            the `lake` command, one module a noun
+    agents         who keeps the house: one folder an agent
+    system_tables  the lake's own tables, SQL over pools, `lake inspect`
+    lake           what a user holds: Lake, Pool, Branch, View, Feed, and the results of writes
+
+    loading        data in: files to sorted objects and a draft
+    reading        data out: a snapshot to sorted records by plan, merge, tombstones
+
+    catalog        the list of pools; settings
+    history        one pool: state, snapshots, rebase, group commit
+    journal        numbered entries by put-if-missing; purge
+    checkpoints    a folded state as one file
+
+    conditions     which records are meant
+    objects        sorted Parquet files
+    combine        records of equal keys: append, upsert, aggregate
+    context        store, lake id, ids, clock, author: one value from `Lake` down
+    store          local folders, memory, S3, Google Cloud Storage, locks
+
+    records        typed actions and their bytes (docs/format.md); from here down no I/O
+    values         classes of values, text, typed JSON
+    naming         every name on the store, and ids
+    keys           keys as bytes that sort alike
+    errors         every error, named by what the caller does next
+    phrases        how numbers, choices and unknown names are said
+    faces          packages that import a name when somebody asks for it
+
+Read `lake.lake` for what users call, `journal.journal` for what makes it right, `history.rebase` for what happens
+when two writers meet, docs/format.md for what is stored, docs/glossary.md for the words.
 """
 
 from typing import TYPE_CHECKING
@@ -20,4 +53,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Lake", "LakeError"]
 
-__getattr__ = on_demand(__name__, {"Lake": "lake", "LakeError": "errors"})
+__getattr__ = on_demand(__name__, {"Lake": "lake.lake", "LakeError": "errors"})

@@ -87,13 +87,13 @@ class OutcomeUnknown(LakeError):
 
     exit_status = 6
 
-    def __init__(self, message: str, *, entry_id: str, n: int) -> None:
+    def __init__(self, message: str, *, entry_id: str, version: int) -> None:
         super().__init__(
             f"{message}. Run it again under the same token (--token); without a token, first look in `lake log` "
             f"whether {entry_id} is there"
         )
         self.entry_id = entry_id
-        self.n = n
+        self.version = version
 
 
 class Unavailable(LakeError):

@@ -5,7 +5,7 @@ every `lake --help` would wait for it.  So a package that stands in front of slo
 each name comes from:
 
     if TYPE_CHECKING:  # for mypy and lint-imports
-        from lake_core.lake import Lake
+        from lake_core.lake.lake import Lake
     __getattr__ = on_demand(__name__, {"Lake": "lake"})
 
 Not for names that are those of a submodule too (`conditions.check`): importing the submodule would replace them.

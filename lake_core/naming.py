@@ -72,12 +72,12 @@ def is_id(text: str) -> bool:
     return len(text) == ID_LENGTH and text.isascii() and text.isalnum()
 
 
-def entry(journal: str, n: int) -> str:
+def entry(journal: str, version: int) -> str:
     """The journal entry `n`: `<journal>/<20 digits>.txn`."""
-    return f"{journal}/{n:020d}.txn"
+    return f"{journal}/{version:020d}.txn"
 
 
-def entry_number(name: str) -> int | None:
+def entry_version(name: str) -> int | None:
     """The number of a journal entry's name, None where the name is not one."""
     stem, dot, suffix = name.rpartition("/")[2].partition(".")
     return int(stem) if dot and suffix == "txn" and _is_number(stem) else None
@@ -98,14 +98,14 @@ def marks(journal: str) -> str:
     return f"{journal}/marks"
 
 
-def checkpoint(journal: str, n: int, id: str) -> str:
+def checkpoint(journal: str, version: int, id: str) -> str:
     """A checkpoint of the state after entry `n`; `id` tells apart those who write the same one."""
-    return f"{journal}/marks/{n:020d}.{id[-8:]}.checkpoint"
+    return f"{journal}/marks/{version:020d}.{id[-8:]}.checkpoint"
 
 
-def fence(journal: str, n: int) -> str:
+def fence(journal: str, version: int) -> str:
     """The fence below which entries are purged."""
-    return f"{journal}/marks/{n:020d}.fence"
+    return f"{journal}/marks/{version:020d}.fence"
 
 
 def request(journal: str, id: str) -> str:
@@ -129,14 +129,14 @@ def is_request(name: str) -> bool:
     return folder.endswith("/requests") and file.endswith(".txn")
 
 
-def checkpoint_number(name: str) -> int | None:
+def checkpoint_version(name: str) -> int | None:
     """The entry of a checkpoint's name, None where the name is not one."""
     stem, dot, suffix = name.rpartition("/")[2].partition(".")
     id8, _, kind = suffix.partition(".")
     return int(stem) if dot and kind == "checkpoint" and len(id8) == 8 and _is_number(stem) else None
 
 
-def fence_number(name: str) -> int | None:
+def fence_version(name: str) -> int | None:
     """The entry of a fence's name, None where the name is not one."""
     stem, dot, suffix = name.rpartition("/")[2].partition(".")
     return int(stem) if dot and suffix == "fence" and _is_number(stem) else None
@@ -168,9 +168,9 @@ def parked(pool_id: str, digest: str) -> str:
 
 def split_pool(name: str) -> tuple[str, str]:
     """`logs.$nokey` -> (`logs`, `$nokey`); a plain pool has the sub-pool ``""``."""
-    for sub in SUB_POOLS:
-        if name.endswith("." + sub):
-            return name[: -len(sub) - 1], sub
+    for sub_pool in SUB_POOLS:
+        if name.endswith("." + sub_pool):
+            return name[: -len(sub_pool) - 1], sub_pool
     return name, ""
 
 

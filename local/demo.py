@@ -26,10 +26,10 @@ import pyarrow as pa
 from lake_core.cli.output import print_table, write_records
 from lake_core.errors import LakeError
 from lake_core.lake import Lake
-from lake_core.pool import Pool
-from lake_core.query import query
-from lake_core.scan.plan import overlapping
-from lake_core.wording import human_size
+from lake_core.lake.pool import Pool
+from lake_core.phrases import human_size
+from lake_core.reading.plan import overlapping
+from lake_core.system_tables import query
 from local import airflow_service, flights
 from local.api import AirflowApi
 from local.errors import LocalError
@@ -248,7 +248,7 @@ def show(pool: Pool, dataset: Dataset, answer: list[pa.Table], schema: pa.Schema
     layout = {
         "pool": pool.name,
         "sorted by": str(view.key),
-        "transactions": f"{view.n:,}",
+        "transactions": f"{view.version:,}",
         "records": f"{view.records:,}",
         "objects": f"{len(references):,}",
         "overlapping": f"{overlapping(references):,} (at most {view.depth} at one key)",

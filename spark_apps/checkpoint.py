@@ -18,9 +18,9 @@ from typing import Any
 import pyarrow as pa
 
 from lake_core import errors
+from lake_core.agents.checkpoint.run import checkpoint_and_purge, find_due, journal_line, journal_of
 from lake_core.cli.parser import Parser
 from lake_core.lake import Lake
-from lake_core.maintenance.checkpoint import find_due, journal_line, journal_of, keep
 from spark_apps.session import spark_session
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 _ANSWER = "pool string, done string, error string"
 
 
-def keep_pools(spark: Any, lake: Lake, pools: list[str]) -> list[dict[str, Any]]:
+def checkpoint_pools(spark: Any, lake: Lake, pools: list[str]) -> list[dict[str, Any]]:
     """What was done, a dictionary of `Kept` each; of a journal that failed: `pool`, `failed`, `kind` of error."""
     names = spark.range(0, len(pools), 1, len(pools)) if pools else None
     rows = names.mapInArrow(_task(lake.store.uri, pools), _ANSWER).collect() if names is not None else []
@@ -46,7 +46,9 @@ def _task(uri: str, pools: list[str]) -> Callable[[Iterable[pa.RecordBatch]], It
         lake = Lake.open(uri)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield _row(pools[number], lambda pool: keep(lake, pool, now=lake.context.now()))
+                yield _row(
+                    pools[number], lambda pool: checkpoint_and_purge(lake, pool, now=lake.context.now())
+                )
 
     return run
 
@@ -61,14 +63,14 @@ def _row(pool: str, work: Callable[[str], Any]) -> pa.RecordBatch:
     return pa.record_batch(columns, names=["pool", "done", "error"])
 
 
-def keep_named(params: dict[str, Any], pools: list[str]) -> list[dict[str, Any]]:
+def checkpoint_named(params: dict[str, Any], pools: list[str]) -> list[dict[str, Any]]:
     """The agent's task: all pools that want it, in one session.
 
     Raises Unavailable if the store did not answer for some: trying again may help, and does nothing twice.
     """
     lake = Lake.open(params["lake"])
     with spark_session("lake checkpoint") as spark:
-        results = keep_pools(spark, lake, pools)
+        results = checkpoint_pools(spark, lake, pools)
     passing = [one for one in results if one.get("kind") == errors.Unavailable.__name__]
     if passing:
         for one in results:
@@ -92,7 +94,7 @@ def main(argv: list[str] | None = None) -> int:
             journal_of(lake, pool)  # which raises where there is none
         if pools:
             with spark_session("lake checkpoint", remote=args.remote) as spark:
-                results = keep_pools(spark, lake, pools)
+                results = checkpoint_pools(spark, lake, pools)
             for done in results:
                 print(json.dumps(done))
             if any(done.get("failed") for done in results):

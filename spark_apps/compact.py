@@ -18,12 +18,12 @@ from functools import partial
 from typing import Any
 
 from lake_core import errors
-from lake_core.branch import Branch
+from lake_core.agents.compact.run import JobResult, job_line, plan_pool, run_jobs, still_there, summary
 from lake_core.cli.parser import Parser
-from lake_core.commits import Reference
-from lake_core.compaction import Compaction, rewrite
+from lake_core.history import Reference
 from lake_core.lake import Lake
-from lake_core.maintenance.compact import Done, job_line, plan_pool, run_jobs, still_there, summary
+from lake_core.lake.branch import Branch
+from lake_core.lake.rewrite import PendingCompaction, rewrite
 from lake_core.naming import IdSource
 from lake_core.objects.write import WrittenObject
 from lake_core.store import open_store
@@ -35,10 +35,12 @@ log = logging.getLogger(__name__)
 JOBS_AT_ONCE = 4
 
 
-def compact(spark: Any, branch: Branch, jobs: Sequence[tuple[Sequence[Reference], int, str]]) -> list[Done]:
+def compact(
+    spark: Any, branch: Branch, jobs: Sequence[tuple[Sequence[Reference], int, str]]
+) -> list[JobResult]:
     """Carry out jobs (inputs, outputs wanted, why); raises the first failure after all have been tried."""
 
-    def on_spark(work: Compaction) -> list[WrittenObject]:
+    def on_spark(work: PendingCompaction) -> list[WrittenObject]:
         return spread(spark, partial(_rewrite, branch.store.uri, work), len(work.pieces))
 
     return run_jobs(
@@ -51,18 +53,18 @@ def compact(spark: Any, branch: Branch, jobs: Sequence[tuple[Sequence[Reference]
     )
 
 
-def _rewrite(store: str, work: Compaction, piece: int) -> list[WrittenObject]:
+def _rewrite(store: str, work: PendingCompaction, piece: int) -> list[WrittenObject]:
     """In a worker."""
     written = rewrite(work, piece, open_store(store), new_id=IdSource().new)
     return [] if written is None else [written]
 
 
 def compact_found(work: dict[str, Any]) -> dict[str, Any]:
-    """The agent's mapped task: the jobs of one pool as `maintenance.compact.find` gave them."""
+    """The agent's mapped task: the jobs of one pool as `agents.compact.run.find` gave them."""
     lake = Lake.open(work["lake"])
     pool = lake.pool(work["pool"])
     jobs = still_there(pool.at(work["branch"]).references, work["jobs"])
-    done: list[Done] = []
+    done: list[JobResult] = []
     if jobs:  # else a run before this one has done them: Spark is not worth starting
         with spark_session(f"lake compact {work['pool']}") as spark:
             done = compact(spark, pool.branch(work["branch"]), jobs)
@@ -85,7 +87,7 @@ def main(argv: list[str] | None = None) -> int:
         lake = Lake.open(args.lake)
         work = plan_pool(lake, args.pool, branch=args.branch, strategy=args.strategy, now=lake.context.now())
         jobs = [(job.inputs, job.outputs, job.why) for job in work.plan.jobs]
-        done: list[Done] = []
+        done: list[JobResult] = []
         if jobs:
             with spark_session("lake compact", remote=args.remote) as spark:
                 done = compact(spark, lake.pool(args.pool).branch(args.branch), jobs)

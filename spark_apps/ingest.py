@@ -21,26 +21,27 @@ from typing import Any
 import msgspec
 
 from lake_core import errors
-from lake_core.branch import Branch
+from lake_core.agents.ingest.units import Part, Unit, plan_units, split_row_groups
+from lake_core.agents.intervals.policy import interval_range
 from lake_core.cli.parser import Parser
 from lake_core.combine.rule import rule_of
-from lake_core.deletes import Erasure, check_inside
 from lake_core.errors import Conflict, InvalidInput
-from lake_core.ingest.block import Reading
-from lake_core.ingest.formats import format_of, read_blocks, read_row_groups
-from lake_core.ingest.load import ObjectBuilder
-from lake_core.ingest.opening import is_stream
-from lake_core.ingest.parquetfile import row_group_sizes
-from lake_core.ingest.sources import find_files
 from lake_core.keys.encoding import key_class
 from lake_core.lake import Lake
+from lake_core.lake.branch import Branch
+from lake_core.lake.delete_spec import DeleteSpec
+from lake_core.lake.replace_checks import check_inside
+from lake_core.lake.results import LoadResult, PendingLoad, repeated_line
+from lake_core.loading.block import Reading
+from lake_core.loading.builder import ObjectBuilder
+from lake_core.loading.detect import format_of, read_blocks, read_row_groups
+from lake_core.loading.formats.parquet import row_group_sizes
+from lake_core.loading.opening import is_stream
+from lake_core.loading.sources import find_files
 from lake_core.naming import IdSource
 from lake_core.objects.write import WrittenObject
-from lake_core.outcomes import Job, LoadResult, repeated_line
-from lake_core.planning.intervals import interval_range
-from lake_core.planning.units import Part, Unit, plan_units, split_row_groups
-from lake_core.records.landed import LandedFile
 from lake_core.records.pools import PoolConfig
+from lake_core.records.source_files import SourceFile
 from lake_core.store import open_store
 from spark_apps import spread as spreading
 from spark_apps.session import spark_session
@@ -48,16 +49,16 @@ from spark_apps.session import spark_session
 log = logging.getLogger(__name__)
 
 SMALLEST_UNIT = 8 << 20
-PLACES_A_UNIT = 100_000
+ORDINALS_PER_UNIT = 100_000
 
 
 @dataclass(frozen=True)
-class Work:
+class IngestWork:
     """All that a task needs; plain values, so that it can be shipped to any worker."""
 
     store: str
     pool: PoolConfig
-    job: Job
+    job: PendingLoad
     format: str
     readings: dict[str, Reading]
     units: tuple[Unit, ...]
@@ -68,7 +69,7 @@ def ingest(
     lake: Lake,
     *,
     pool: str,
-    files: list[LandedFile],
+    files: list[SourceFile],
     branch: str = "main",
     format: str = "auto",
     options: Mapping[str, str] | None = None,
@@ -96,7 +97,7 @@ def ingest(
     if consume or interval:
         check_unchanged(files)
     replaced = _replaced(target, written, interval) if interval else None
-    if interval and not written and (replaced is None or not target.finds(replaced)):
+    if interval and not written and (replaced is None or not target.may_delete(replaced)):
         return LoadResult(None)
     result = target.commit(
         job,
@@ -112,20 +113,20 @@ def ingest(
 
 def _replaced(
     branch: Branch, written: list[WrittenObject], interval: tuple[dt.datetime, dt.datetime]
-) -> Erasure | None:
+) -> DeleteSpec | None:
     """The keys of the interval; None where neither the pool nor what is new tells what its key is."""
     key = branch.pool.key
     known = branch.key_class() or next(
-        (key_class(w.schema.field(key.names[0]).type) for w in written if not w.action.sub), None
+        (key_class(w.schema.field(key.names[0]).type) for w in written if not w.action.sub_pool), None
     )
     if known is None:
         return None
-    span = interval_range(*interval, key=key, key_class=known)
-    check_inside([w.action for w in written], span, key)
-    return Erasure(span, None)
+    key_range = interval_range(*interval, key=key, key_class=known)
+    check_inside([w.action for w in written], key_range, key)
+    return DeleteSpec(key_range, None)
 
 
-def check_unchanged(files: list[LandedFile]) -> None:
+def check_unchanged(files: list[SourceFile]) -> None:
     """What is recorded as taken is what was read: a file that grew on the way would be taken in twice."""
     now = {f.uri: f.source for f in find_files([f.uri for f in files])}
     changed = [f.uri for f in files if now.get(f.uri) != f.source]
@@ -134,7 +135,7 @@ def check_unchanged(files: list[LandedFile]) -> None:
 
 
 def _units(
-    files: list[LandedFile], readings: dict[str, Reading], format: str, parallelism: int
+    files: list[SourceFile], readings: dict[str, Reading], format: str, parallelism: int
 ) -> list[Unit]:
     parts: list[Part] = []
     total = sum(f.size for f in files)
@@ -153,14 +154,14 @@ def _units(
 def work_of(
     lake: Lake,
     branch: Branch,
-    job: Job,
+    job: PendingLoad,
     units: list[Unit],
     format: str,
     readings: dict[str, Reading] | None = None,
-) -> Work:
+) -> IngestWork:
     """What the tasks of a job do; `readings` are by the pool's settings unless they are given."""
     names = dict.fromkeys(part.file for unit in units for part in unit.parts)
-    return Work(
+    return IngestWork(
         store=lake.store.uri,
         pool=branch.pool,
         job=job,
@@ -170,7 +171,7 @@ def work_of(
     )
 
 
-def build_unit(work: Work, number: int) -> list[WrittenObject]:
+def build_unit(work: IngestWork, number: int) -> list[WrittenObject]:
     """In a worker: read, sort, write."""
     unit = work.units[number]
     builder = ObjectBuilder(
@@ -179,7 +180,7 @@ def build_unit(work: Work, number: int) -> list[WrittenObject]:
         work.job.origin,
         work.job.memory,
         IdSource().new,
-        unit.number * PLACES_A_UNIT,
+        unit.number * ORDINALS_PER_UNIT,
         rule_of(work.pool.kind, work.pool.aggregates),
     )
     for part in unit.parts:
@@ -193,8 +194,8 @@ def build_unit(work: Work, number: int) -> list[WrittenObject]:
     return builder.finish()
 
 
-def take_in_interval(work: dict[str, Any]) -> dict[str, Any]:
-    """The agent's mapped task: one pool as `maintenance.intervals.find` gave it.
+def ingest_interval(work: dict[str, Any]) -> dict[str, Any]:
+    """The agent's mapped task: one pool as `agents.intervals.plan.find` gave it.
 
     With an interval it is replaced; without, the files are appended, once for each run.  An interval is replaced
     as a whole or not at all, so a file that is refused fails the task.
@@ -210,7 +211,7 @@ def take_in_interval(work: dict[str, Any]) -> dict[str, Any]:
             spark,
             lake,
             pool=work["pool"],
-            files=msgspec.convert(work["files"], list[LandedFile]),
+            files=msgspec.convert(work["files"], list[SourceFile]),
             branch=work["branch"],
             format=pool.settings["ingest.format"],
             token=work["token"],

@@ -18,38 +18,38 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from lake_core.agents.ingest import parking
+from lake_core.agents.ingest.batches import Batch
+from lake_core.agents.ingest.units import Part, Unit
 from lake_core.errors import Conflict, InvalidInput, NotFound
-from lake_core.ingest.sources import find_files
 from lake_core.lake import Lake
-from lake_core.maintenance import parking
+from lake_core.lake.pool import Pool
+from lake_core.lake.results import LoadResult, PendingLoad
+from lake_core.loading.sources import find_files
 from lake_core.objects.write import WrittenObject
-from lake_core.outcomes import Job, LoadResult
-from lake_core.planning.batches import Batch
-from lake_core.planning.units import Part, Unit
-from lake_core.pool import Pool
+from lake_core.phrases import counted
 from lake_core.records import AddObject
-from lake_core.records.landed import LandedFile
-from lake_core.wording import counted
-from spark_apps.ingest import Work, build_unit, check_unchanged, ingest, work_of
+from lake_core.records.source_files import SourceFile
+from spark_apps.ingest import IngestWork, build_unit, check_unchanged, ingest, work_of
 from spark_apps.session import spark_session
 from spark_apps.spread import Pair, gather
 
 log = logging.getLogger(__name__)
 
-Refused = tuple[LandedFile, str]
+Refused = tuple[SourceFile, str]
 """A file that cannot be loaded, and why."""
 
 
 @dataclass(frozen=True)
-class Taken:
+class BatchResult:
     """What became of a batch."""
 
     result: LoadResult
     refused: tuple[Refused, ...] = ()
 
 
-def take_in_batch(batch: dict[str, Any]) -> dict[str, Any]:
-    """The agent's mapped task: one batch as `maintenance.ingest.find` gave it, committed exactly once.
+def ingest_batch(batch: dict[str, Any]) -> dict[str, Any]:
+    """The agent's mapped task: one batch as `agents.ingest.run.find` gave it, committed exactly once.
 
     Files that are refused are parked.  Files that changed, vanished or were ingested by somebody else meanwhile
     wait for the next run; the others are ingested all the same.
@@ -57,23 +57,25 @@ def take_in_batch(batch: dict[str, Any]) -> dict[str, Any]:
     lake = Lake.open(batch["lake"])
     pool = lake.pool(batch["pool"])
     branch = batch["branch"]
-    files = msgspec.convert(batch["files"], list[LandedFile])
+    files = msgspec.convert(batch["files"], list[SourceFile])
     first = pool.branch(branch).job(token=batch["token"])
     if isinstance(first, LoadResult):  # committed before: Spark is not worth starting
-        taken = Taken(first)
+        taken = BatchResult(first)
     else:
         with spark_session(f"lake ingest {pool.name}") as spark:
-            taken = take_in_what_waits(spark, lake, pool, files, branch=branch)
+            taken = ingest_waiting(spark, lake, pool, files, branch=branch)
     for file, why in taken.refused:
         parking.park(pool, file, why=why, now=pool.context.now(), branch=branch)
     done = {"pool": pool.name, "token": batch["token"]} | vars(taken.result)
     return done | {"parked": [[file.uri, why] for file, why in taken.refused]}
 
 
-def take_in_what_waits(spark: Any, lake: Lake, pool: Pool, files: list[LandedFile], *, branch: str) -> Taken:
+def ingest_waiting(
+    spark: Any, lake: Lake, pool: Pool, files: list[SourceFile], *, branch: str
+) -> BatchResult:
     """`take_in`, where files may have changed since they were found: then without those."""
     try:
-        return take_in(spark, lake, pool.name, files, branch=branch)
+        return ingest_or_park(spark, lake, pool.name, files, branch=branch)
     except (Conflict, NotFound) as error:
         waiting = [file for file in files if _waits(pool, branch, file)]
         if len(waiting) == len(files):
@@ -84,10 +86,14 @@ def take_in_what_waits(spark: Any, lake: Lake, pool: Pool, files: list[LandedFil
             error,
             counted(len(files) - len(waiting), "file waits", "files wait"),
         )
-    return take_in(spark, lake, pool.name, waiting, branch=branch) if waiting else Taken(LoadResult(None))
+    return (
+        ingest_or_park(spark, lake, pool.name, waiting, branch=branch)
+        if waiting
+        else BatchResult(LoadResult(None))
+    )
 
 
-def _waits(pool: Pool, branch: str, file: LandedFile) -> bool:
+def _waits(pool: Pool, branch: str, file: SourceFile) -> bool:
     """Whether the file is there as it was, and nobody has ingested it."""
     if pool.at(branch).state.sources.get((branch, file.uri)) == file.source:
         return False
@@ -97,19 +103,19 @@ def _waits(pool: Pool, branch: str, file: LandedFile) -> bool:
         return False
 
 
-def take_in(spark: Any, lake: Lake, pool: str, files: list[LandedFile], *, branch: str) -> Taken:
+def ingest_or_park(spark: Any, lake: Lake, pool: str, files: list[SourceFile], *, branch: str) -> BatchResult:
     """Commit what can be loaded of a batch.  Raises what `ingest` raises, InvalidInput excepted."""
     try:
-        return Taken(_ingest(spark, lake, pool, files, branch=branch))
+        return BatchResult(_ingest(spark, lake, pool, files, branch=branch))
     except InvalidInput as error:
         if len(files) == 1:
-            return Taken(LoadResult(None), ((files[0], str(error)),))
+            return BatchResult(LoadResult(None), ((files[0], str(error)),))
         log.warning("%s: %s; building each of %s on its own", pool, error, counted(len(files), "file"))
     job, built, refused = _build_apart(spark, lake, pool, files, branch=branch)
     good = [file for file in files if file.uri in built]
     try:
         result = _commit(lake, pool, job, good, built, branch=branch) if good else LoadResult(None)
-        return Taken(result, tuple(refused))
+        return BatchResult(result, tuple(refused))
     except InvalidInput as error:
         log.warning("%s: %s; committing %s one after another", pool, error, counted(len(good), "file"))
     results = []
@@ -118,10 +124,10 @@ def take_in(spark: Any, lake: Lake, pool: str, files: list[LandedFile], *, branc
             results.append(_ingest(spark, lake, pool, [file], branch=branch))
         except InvalidInput as error:
             refused.append((file, str(error)))
-    return Taken(_summed(results), tuple(refused))
+    return BatchResult(_summed(results), tuple(refused))
 
 
-def _ingest(spark: Any, lake: Lake, pool: str, files: list[LandedFile], *, branch: str) -> LoadResult:
+def _ingest(spark: Any, lake: Lake, pool: str, files: list[SourceFile], *, branch: str) -> LoadResult:
     return ingest(
         spark,
         lake,
@@ -137,8 +143,8 @@ def _ingest(spark: Any, lake: Lake, pool: str, files: list[LandedFile], *, branc
 def _commit(
     lake: Lake,
     pool: str,
-    job: Job,
-    files: list[LandedFile],
+    job: PendingLoad,
+    files: list[SourceFile],
     built: dict[str, list[WrittenObject]],
     *,
     branch: str,
@@ -168,8 +174,8 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 def _build_apart(
-    spark: Any, lake: Lake, pool: str, files: list[LandedFile], *, branch: str
-) -> tuple[Job, dict[str, list[WrittenObject]], list[Refused]]:
+    spark: Any, lake: Lake, pool: str, files: list[SourceFile], *, branch: str
+) -> tuple[PendingLoad, dict[str, list[WrittenObject]], list[Refused]]:
     """The objects of each file that can be loaded, by its name; and the other files."""
     target = lake.pool(pool).branch(branch)
     job = target.job()
@@ -189,7 +195,7 @@ def _build_apart(
     return job, built, refused
 
 
-def _build_or_say(work: Work, number: int) -> list[Pair]:
+def _build_or_say(work: IngestWork, number: int) -> list[Pair]:
     """In a worker: the objects of a file.  That it is refused is an answer, not an error that ends the others."""
     try:
         return [

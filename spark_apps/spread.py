@@ -78,7 +78,7 @@ def spread(spark: Any, build: Build, count: int) -> list[WrittenObject]:
         )
         for action, schema in gather(spark, partial(_written, build), count)
     ]
-    return sorted(objects, key=lambda written: written.action.place)
+    return sorted(objects, key=lambda written: written.action.ordinal)
 
 
 def _written(build: Build, unit: int) -> list[Pair]:

@@ -10,7 +10,7 @@ from lake_core.catalog.settings import check_settings
 from lake_core.catalog.state import PoolsState, fold_pools
 from lake_core.context import Context
 from lake_core.errors import AlreadyExists, NotFound
-from lake_core.journal import Head, Journal
+from lake_core.journal import Journal, LoadedState
 from lake_core.records import ConfigurePool, CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool
 from lake_core.records.codec import Codec
 from lake_core.records.pools import PoolConfig
@@ -30,7 +30,7 @@ class Catalog:
             format=PoolsFormat(),
         )
 
-    def load(self) -> Head[PoolsState]:
+    def load(self) -> LoadedState[PoolsState]:
         """The newest list."""
         return self.journal.load()
 
@@ -84,7 +84,7 @@ class Catalog:
         id = self._context.ids.new()
         time = int(self._context.now() * 1_000_000)
         appended = self.journal.append(
-            lambda head: PoolsEntry(id, time, self._context.author, (propose(head.state),)), id=id
+            lambda loaded: PoolsEntry(id, time, self._context.author, (propose(loaded.state),)), id=id
         )
         assert appended is not None  # every proposal is an entry
-        return appended.n
+        return appended.version

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lake_core.errors import InvalidInput
-from lake_core.wording import choices, did_you_mean
+from lake_core.phrases import choices, did_you_mean
 
 if TYPE_CHECKING:  # `lake --help` and `lake load --help` read this module: they need no Arrow
     import pyarrow as pa
@@ -50,7 +50,7 @@ def _ratio(text: str) -> float:
 
 
 _SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
-_SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATIONS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def _size(text: str) -> int:
@@ -60,19 +60,19 @@ def _size(text: str) -> int:
     return int(match[1]) * _SIZES[match[2] or ""]
 
 
-def span(text: str) -> float:
+def duration(text: str) -> float:
     """Seconds; raises ValueError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd])", text.strip().lower())
     if not match:
         raise ValueError("use a span of time such as 30s, 10m, 6h, 7d")
-    return float(match[1]) * _SPANS[match[2]]
+    return float(match[1]) * _DURATIONS[match[2]]
 
 
 def _age_off(text: str) -> tuple[str, float] | None:
     field, colon, age = text.rpartition(":")
     if text and not (colon and field):
         raise ValueError("use FIELD:SPAN, such as ts:30d")
-    return (field, span(age)) if text else None
+    return (field, duration(age)) if text else None
 
 
 def _limit(text: str) -> Limit | None:
@@ -212,10 +212,12 @@ KNOWN: dict[str, Setting] = {
     ),
     "checkpoint.entries": Setting(_count, "500", "write a checkpoint after this many transactions"),
     "checkpoint.age": Setting(
-        span, "1d", "also write a checkpoint when the oldest transaction after the last one is this old"
+        duration, "1d", "also write a checkpoint when the oldest transaction after the last one is this old"
     ),
-    "history.keep": Setting(span, "30d", "purge transactions older than this; younger states can be read"),
-    "token.keep": Setting(span, "30d", "remember a token at least this long"),
+    "history.keep": Setting(
+        duration, "30d", "purge transactions older than this; younger states can be read"
+    ),
+    "token.keep": Setting(duration, "30d", "remember a token at least this long"),
     "compact.strategy": Setting(
         _one_of("size_ratio", "depth", "time_window", "full"),
         "size_ratio",
@@ -226,13 +228,13 @@ KNOWN: dict[str, Setting] = {
     "compact.ratio": Setting(
         _ratio, "2", "merge objects when their total size is at least this many times the largest"
     ),
-    "compact.window": Setting(span, "1d", "for time_window: length of one window"),
-    "compact.most_inputs": Setting(_count, "64", "maximum number of objects in one compaction job"),
-    "compact.most_bytes": Setting(_size, "4GiB", "maximum size of one compaction job"),
+    "compact.window": Setting(duration, "1d", "for time_window: length of one window"),
+    "compact.max_inputs": Setting(_count, "64", "maximum number of objects in one compaction job"),
+    "compact.max_bytes": Setting(_size, "4GiB", "maximum size of one compaction job"),
     "age_off": Setting(_age_off, "", "FIELD:SPAN: hide and later remove records older than this"),
-    "delete.apply": Setting(span, "1d", "rewrite objects to remove deleted records after this time"),
+    "delete.apply": Setting(duration, "1d", "rewrite objects to remove deleted records after this time"),
     "delete.remember": Setting(
-        span, "1d", "remember a replace at least this long, for loads that began before it"
+        duration, "1d", "remember a replace at least this long, for loads that began before it"
     ),
     "ingest.source": Setting(
         str, "", "where files land: a folder or a glob; empty: the ingest agent skips this pool"
@@ -248,7 +250,7 @@ KNOWN: dict[str, Setting] = {
         _size, "1GiB", "maximum size of one batch (a larger file is a batch alone)"
     ),
     "ingest.batch_age": Setting(
-        span, "0s", "let a batch that is not full wait until its oldest file is this old"
+        duration, "0s", "let a batch that is not full wait until its oldest file is this old"
     ),
 }
 

@@ -11,9 +11,9 @@ import msgspec
 from rpds import HashTrieMap
 
 from lake_core.errors import Corrupt, NotFound
+from lake_core.phrases import did_you_mean
 from lake_core.records import CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool
 from lake_core.records.pools import PoolConfig
-from lake_core.wording import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class PoolsState:
         return self.pools[id]
 
 
-def fold_pools(state: PoolsState, n: int, entry: PoolsEntry) -> PoolsState:
+def fold_pools(state: PoolsState, version: int, entry: PoolsEntry) -> PoolsState:
     """The list after entry `n`; raises Corrupt where an action does not fit."""
     for action in entry.actions:
         try:
             state = _fold_action(state, action)
         except LookupError as error:
-            raise Corrupt(f"journal of pools, entry {n}: {error}") from error
+            raise Corrupt(f"journal of pools, entry {version}: {error}") from error
     return state
 
 

@@ -49,19 +49,19 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
 
     section: str
     branch: str
-    sub: str
+    sub_pool: str
     first: bytes
     last: bytes
     reach: bytes
     rows: int
 
 
-class CheckpointHead(msgspec.Struct, frozen=True):
+class CheckpointFooter(msgspec.Struct, frozen=True):
     """What a checkpoint says of itself: the state of `journal` after entry `n`, written by `id`."""
 
-    version: int
+    format_version: int = msgspec.field(name="version")
     journal: str
-    n: int
+    version: int = msgspec.field(name="n")
     id: str
     groups: tuple[Group, ...] = ()
 
@@ -72,39 +72,41 @@ class Part:
 
     section: str
     branch: str
-    sub: str
+    sub_pool: str
     tables: Iterable[pa.Table]
 
 
 def complete(table: pa.Table, part: Part) -> pa.Table:
     """Rows of a part with the three columns that are the same in all of them."""
-    for name in ("sub", "branch", "section"):
-        constant = pa.repeat(pa.scalar(getattr(part, name)), table.num_rows)
+    for name, value in (("sub", part.sub_pool), ("branch", part.branch), ("section", part.section)):
+        constant = pa.repeat(pa.scalar(value), table.num_rows)
         table = table.add_column(0, ROW.field(name), constant)
     return table.select(ROW.names)
 
 
-_DECODER = msgspec.json.Decoder(CheckpointHead)
+_DECODER = msgspec.json.Decoder(CheckpointFooter)
 
 
-def encode_head(head: CheckpointHead) -> dict[bytes, bytes]:
+def encode_footer(footer: CheckpointFooter) -> dict[bytes, bytes]:
     """The footer's pairs: the JSON, and its CRC-32 in hex, since Parquet checks its pages and not its footer."""
-    data = msgspec.json.encode(head)
+    data = msgspec.json.encode(footer)
     return {FOOTER: data, CHECKSUM: _checksum(data)}
 
 
-def decode_head(pairs: Mapping[bytes, bytes], *, name: str) -> CheckpointHead:
+def decode_footer(pairs: Mapping[bytes, bytes], *, name: str) -> CheckpointFooter:
     """Raises Corrupt."""
     data = pairs.get(FOOTER, b"")
     if pairs.get(CHECKSUM) != _checksum(data):
         raise Corrupt(f"{name}: not a checkpoint, or its footer is damaged")
     try:
-        head = _DECODER.decode(data)
+        footer = _DECODER.decode(data)
     except msgspec.DecodeError as error:
         raise Corrupt(f"{name}: not a checkpoint: {error}") from error
-    if head.version > VERSION:
-        raise Corrupt(f"{name}: written by a newer version (format {head.version}); upgrade this program")
-    return head
+    if footer.format_version > VERSION:
+        raise Corrupt(
+            f"{name}: written by a newer version (format {footer.format_version}); upgrade this program"
+        )
+    return footer
 
 
 def _checksum(data: bytes) -> bytes:

@@ -23,7 +23,7 @@ from itertools import groupby
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lake_core.checkpoints.layout import ROW, CheckpointHead, Column, Group, Part, complete, decode_head
+from lake_core.checkpoints.layout import ROW, CheckpointFooter, Column, Group, Part, complete, decode_footer
 from lake_core.errors import (
     CheckpointDamaged,
     CheckpointGone,
@@ -71,38 +71,38 @@ class CheckpointFile:
             if _is_of_the_store(error):
                 raise Unavailable(f"{name}: {words(error)}") from error
             raise Corrupt(f"{store.uri}/{name}: not a readable checkpoint: {words(error)}") from error
-        self.head: CheckpointHead = decode_head(metadata.metadata or {}, name=name)
-        if not schema.equals(ROW) or metadata.num_row_groups != len(self.head.groups):
+        self.footer: CheckpointFooter = decode_footer(metadata.metadata or {}, name=name)
+        if not schema.equals(ROW) or metadata.num_row_groups != len(self.footer.groups):
             raise Corrupt(f"{store.uri}/{name}: the checkpoint does not have the groups that it lists")
 
-    def count(self, section: str, *, branch: str = "", sub: str = "") -> int:
+    def count(self, section: str, *, branch: str = "", sub_pool: str = "") -> int:
         """Rows of a part; reads nothing."""
-        return sum(g.rows for _, g in self._groups(section, branch, sub))
+        return sum(g.rows for _, g in self._groups(section, branch, sub_pool))
 
     def branches(self, section: str) -> list[tuple[str, str]]:
         """The (branch, sub-pool) pairs that have rows in the section; reads nothing."""
-        return sorted({(g.branch, g.sub) for g in self.head.groups if g.section == section})
+        return sorted({(g.branch, g.sub_pool) for g in self.footer.groups if g.section == section})
 
-    def scan(self, section: str, *, branch: str = "", sub: str = "") -> Iterator[pa.Table]:
+    def scan(self, section: str, *, branch: str = "", sub_pool: str = "") -> Iterator[pa.Table]:
         """All rows of a part, a row group at a time, in key order."""
-        for number, _ in self._groups(section, branch, sub):
+        for number, _ in self._groups(section, branch, sub_pool):
             yield self._read(number, keep=False)
 
-    def overlapping(self, span: KeyRange, *, branch: str, sub: str) -> pa.Table:
+    def overlapping(self, key_range: KeyRange, *, branch: str, sub_pool: str) -> pa.Table:
         """References of which [key, high) overlaps the range."""
         found = [_EMPTY]
-        for number, group in self._groups("reference", branch, sub):
-            if group.reach > span.low and (span.high is None or group.first < span.high):
+        for number, group in self._groups("reference", branch, sub_pool):
+            if group.reach > key_range.low and (key_range.high is None or group.first < key_range.high):
                 table = self._read(number)
-                if span.high is not None and group.last >= span.high:
-                    table = table.slice(0, bisect_left(Column(table, "key"), span.high))
-                found += _runs(table, [high > span.low for high in table["high"].to_pylist()])
+                if key_range.high is not None and group.last >= key_range.high:
+                    table = table.slice(0, bisect_left(Column(table, "key"), key_range.high))
+                found += _runs(table, [high > key_range.low for high in table["high"].to_pylist()])
         return pa.concat_tables(found)
 
-    def at_key(self, section: str, key: bytes, *, branch: str = "", sub: str = "") -> pa.Table:
+    def at_key(self, section: str, key: bytes, *, branch: str = "", sub_pool: str = "") -> pa.Table:
         """Rows of exactly this key."""
         found = [_EMPTY]
-        for number, group in self._groups(section, branch, sub):
+        for number, group in self._groups(section, branch, sub_pool):
             if group.first <= key <= group.last:
                 table = self._read(number)
                 keys = Column(table, "key")
@@ -112,12 +112,12 @@ class CheckpointFile:
 
     def verify(self) -> None:
         """Read everything; raises CheckpointDamaged where anything is damaged."""
-        for number in range(len(self.head.groups)):
+        for number in range(len(self.footer.groups)):
             self._read(number, keep=False)
 
-    def _groups(self, section: str, branch: str, sub: str) -> Iterator[tuple[int, Group]]:
-        for number, group in enumerate(self.head.groups):
-            if group.section == section and group.branch == branch and group.sub == sub:
+    def _groups(self, section: str, branch: str, sub_pool: str) -> Iterator[tuple[int, Group]]:
+        for number, group in enumerate(self.footer.groups):
+            if group.section == section and group.branch == branch and group.sub_pool == sub_pool:
                 yield number, group
 
     def _read(self, number: int, *, keep: bool = True) -> pa.Table:
@@ -128,7 +128,7 @@ class CheckpointFile:
             if (
                 self._rebuilt is not None
             ):  # also groups that are sound: the order of equal keys is one file's own
-                return _rows_of(number, self.head.groups, self._rebuilt)
+                return _rows_of(number, self.footer.groups, self._rebuilt)
             try:
                 table = self._decode(number)
             except CheckpointDamaged as damage:
@@ -152,7 +152,7 @@ class CheckpointFile:
             if _is_of_the_store(error):
                 raise Unavailable(f"{self.name}: {words(error)}") from error
             raise self._damaged(number, str(error)) from error
-        if table.num_rows != self.head.groups[number].rows or table["key"].null_count:
+        if table.num_rows != self.footer.groups[number].rows or table["key"].null_count:
             raise self._damaged(number, "it does not have the rows that the footer lists")
         return table
 
@@ -163,12 +163,12 @@ class CheckpointFile:
         log.warning("%s; older checkpoints and entries are read instead", str(damage).partition(";")[0])
         try:
             rebuilt = {
-                (part.section, part.branch, part.sub): pa.concat_tables(
+                (part.section, part.branch, part.sub_pool): pa.concat_tables(
                     [_EMPTY, *(complete(table, part) for table in part.tables)]
                 )
                 for part in self.rebuild()
             }
-            rows = _rows_of(number, self.head.groups, rebuilt)
+            rows = _rows_of(number, self.footer.groups, rebuilt)
         except (Corrupt, Conflict, NotFound) as error:
             raise damage from error
         self._rebuilt = rebuilt
@@ -188,8 +188,12 @@ def _rows_of(number: int, groups: tuple[Group, ...], parts: dict[tuple[str, str,
     tokens that the checkpoint has forgotten.  Raises Corrupt where the part does not have the rows.
     """
     group = groups[number]
-    of_part = [g for g in groups if (g.section, g.branch, g.sub) == (group.section, group.branch, group.sub)]
-    part = parts.get((group.section, group.branch, group.sub), _EMPTY)
+    of_part = [
+        g
+        for g in groups
+        if (g.section, g.branch, g.sub_pool) == (group.section, group.branch, group.sub_pool)
+    ]
+    part = parts.get((group.section, group.branch, group.sub_pool), _EMPTY)
     if group.section == "reference":
         at = next(n for n, g in enumerate(of_part) if g is group)
         begin, rows = sum(g.rows for g in of_part[:at]), group.rows

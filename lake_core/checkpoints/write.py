@@ -10,27 +10,37 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lake_core.checkpoints.layout import GROUP_ROWS, ROW, CheckpointHead, Group, Part, complete, encode_head
+from lake_core.checkpoints.layout import (
+    GROUP_ROWS,
+    ROW,
+    CheckpointFooter,
+    Group,
+    Part,
+    complete,
+    encode_footer,
+)
 from lake_core.errors import LakeError, Unavailable
 from lake_core.store import Store
 from lake_core.store.failures import words
 
 
-def write_checkpoint(store: Store, name: str, head: CheckpointHead, parts: Iterable[Part]) -> CheckpointHead:
+def write_checkpoint(
+    store: Store, name: str, footer: CheckpointFooter, parts: Iterable[Part]
+) -> CheckpointFooter:
     """Write the rows under a name nobody else uses; it appears whole, or not at all.
 
     Raises Unavailable.
     """
     try:
         with store.open_output(name) as file:
-            return write_rows(file, head, parts)
+            return write_rows(file, footer, parts)
     except LakeError:
         raise
     except Exception as error:  # Arrow raises classes of many families
         raise Unavailable(f"{store.uri}/{name}: cannot be written: {words(error)}") from error
 
 
-def write_rows(file: BinaryIO, head: CheckpointHead, parts: Iterable[Part]) -> CheckpointHead:
+def write_rows(file: BinaryIO, footer: CheckpointFooter, parts: Iterable[Part]) -> CheckpointFooter:
     """The file itself; the head with its groups."""
     groups: list[Group] = []
     with pq.ParquetWriter(
@@ -45,9 +55,9 @@ def write_rows(file: BinaryIO, head: CheckpointHead, parts: Iterable[Part]) -> C
             for table in _grouped(part.tables):
                 writer.write_table(complete(table, part), row_group_size=GROUP_ROWS)
                 groups.append(_group(table, part))
-        head = msgspec.structs.replace(head, groups=tuple(groups))
-        writer.add_key_value_metadata(encode_head(head))
-    return head
+        footer = msgspec.structs.replace(footer, groups=tuple(groups))
+        writer.add_key_value_metadata(encode_footer(footer))
+    return footer
 
 
 def _grouped(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -70,7 +80,7 @@ def _group(table: pa.Table, part: Part) -> Group:
     return Group(
         part.section,
         part.branch,
-        part.sub,
+        part.sub_pool,
         first=keys[0].as_py(),
         last=keys[-1].as_py(),
         reach=pc.max(table["high"]).as_py() or b"",

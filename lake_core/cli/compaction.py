@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from lake_core.cli.output import print_json, say
-from lake_core.lake import Lake
-from lake_core.maintenance.compact import (
-    PoolWork,
+from lake_core.agents.compact.run import (
+    PoolPlan,
     compact_pool,
     describe,
     job_line,
@@ -15,6 +13,8 @@ from lake_core.maintenance.compact import (
     pool_line,
     summary,
 )
+from lake_core.cli.output import print_json, say
+from lake_core.lake import Lake
 
 
 def compact(args: Namespace) -> None:
@@ -28,14 +28,14 @@ def compact(args: Namespace) -> None:
     depth = lake.pool(args.pool).at(args.branch).depth
     made = summary(args.pool, done, depth_before=work.plan.depth, depth_after=depth)
     if args.json:
-        landed = [d for d in done if d.transaction is not None]
-        last = landed[-1] if landed else None
+        committed = [d for d in done if d.version is not None]
+        last = committed[-1] if committed else None
         print_json(
             {
-                "transaction": last.transaction if last else None,
-                "records": sum(d.records for d in landed),
+                "version": last.version if last else None,
+                "records": sum(d.records for d in committed),
                 **made,
-                "transactions": [d.transaction for d in landed],
+                "versions": [d.version for d in committed],
             }
         )
     elif not work.plan.jobs:
@@ -44,7 +44,7 @@ def compact(args: Namespace) -> None:
         say(pool_line(made))
 
 
-def _print_plan(work: PoolWork, *, as_json: bool) -> None:
+def _print_plan(work: PoolPlan, *, as_json: bool) -> None:
     plan = work.plan
     if as_json:
         print_json(

@@ -12,16 +12,16 @@ from lake_core.cli.options import read_options
 from lake_core.cli.output import format_of_output, print_json, print_table, say, write_records
 from lake_core.cli.reading import files_to_read, shown_progress
 from lake_core.errors import InvalidInput, NotFound
-from lake_core.ingest.preview import Preview
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER
 from lake_core.lake import Lake
-from lake_core.outcomes import LoadResult
-from lake_core.scan.scan import result_schema
+from lake_core.lake.results import LoadResult
+from lake_core.lake.view import View
+from lake_core.loading.preview import Preview
+from lake_core.phrases import counted, human_size
+from lake_core.reading.scan import result_schema
 from lake_core.values.typed_json import json_lines
 from lake_core.values.types import show_type
-from lake_core.view import View
-from lake_core.wording import counted, human_size
 
 
 def load(args: Namespace) -> None:
@@ -91,12 +91,13 @@ def report_load(result: LoadResult, *, pool: str, as_json: bool) -> None:
         return
     for note in result.notes:
         say(note)
-    if result.transaction is None:
+    if result.version is None:
         say(f"{pool}: nothing to load; nothing was committed")
         return
     if result.repeated:
         say(
-            f"{pool}: nothing was written: the token was used in transaction {result.transaction} {result.id}, "
+            f"{pool}: nothing was written: the token was used in version {result.version}, transaction "
+            f"{result.transaction_id}, "
             f"which loaded {counted(result.records, 'record')}"
         )
         return
@@ -108,7 +109,7 @@ def report_load(result: LoadResult, *, pool: str, as_json: bool) -> None:
         line += f", {result.nokey:,} without the key in {pool}.$nokey"
     if result.rejected:
         line += f", {result.rejected:,} rejected in {pool}.$rejected"
-    say(f"{line}; transaction {result.transaction} {result.id}")
+    say(f"{line}; version {result.version}, transaction {result.transaction_id}")
 
 
 def span_of(view: View, args: Namespace) -> KeyRange:
@@ -125,7 +126,7 @@ def span_of(view: View, args: Namespace) -> KeyRange:
 def scan(args: Namespace) -> None:
     """Records of a key range, in key order."""
     view = Lake.open(args.lake).pool(args.pool).at(args.at)
-    plan = view.plan(span=span_of(view, args), columns=args.columns, where=args.where)
+    plan = view.plan(key_range=span_of(view, args), columns=args.columns, where=args.where)
     write_records(
         view.run(plan, limit=args.limit), result_schema(plan), format=_format(args), path=args.output
     )
@@ -134,7 +135,7 @@ def scan(args: Namespace) -> None:
 def get(args: Namespace) -> None:
     """The records of one key."""
     view = Lake.open(args.lake).pool(args.pool).at(args.at)
-    found = view.to_table(span=span_of(view, args))
+    found = view.to_table(key_range=span_of(view, args))
     if not found.num_rows:
         raise NotFound(f"pool {args.pool!r}: no record with key {args.key}")
     write_records([found], found.schema, format=_format(args), path=None)
@@ -142,7 +143,9 @@ def get(args: Namespace) -> None:
 
 def sql(args: Namespace) -> None:
     """SQL over pools."""
-    from lake_core.query import query  # DuckDB and Arrow's data sets double the start of every other command
+    from lake_core.system_tables import (
+        query,  # DuckDB and Arrow's data sets double the start of every other command
+    )
 
     reader = query(Lake.open(args.lake), args.sql)
     tables = (pa.Table.from_batches([batch]) for batch in reader)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from lake_core.agents.tombstones import run as tombstones
 from lake_core.cli.data import report_load, span_of
 from lake_core.cli.options import read_options
 from lake_core.cli.output import print_json, say
 from lake_core.cli.reading import files_to_read, shown_progress
 from lake_core.errors import InvalidInput
 from lake_core.lake import Lake
-from lake_core.maintenance import tombstones
-from lake_core.wording import counted
+from lake_core.phrases import counted
 
 
 def delete(args: Namespace) -> None:
@@ -24,20 +24,21 @@ def delete(args: Namespace) -> None:
         )
     pool = Lake.open(args.lake).pool(args.pool)
     done = pool.branch(args.branch, to_delete=True).delete(
-        span=span_of(pool.at(args.branch), args), where=args.where, reason=args.reason, token=args.token
+        key_range=span_of(pool.at(args.branch), args), where=args.where, reason=args.reason, token=args.token
     )
     if args.json:
         print_json(vars(done))
-    elif done.transaction is None:
+    elif done.version is None:
         say(f"{args.pool}: nothing to delete; nothing was committed")
     elif done.repeated:
         say(
-            f"{args.pool}: nothing was written: the token was used in transaction {done.transaction} {done.id}"
+            f"{args.pool}: nothing was written: the token was used in version {done.version}, transaction "
+            f"{done.transaction_id}"
         )
     else:
         say(
             f"{args.pool}: deleted; {counted(done.covers, 'object')} may hold such records; "
-            f"transaction {done.transaction} {done.id}"
+            f"version {done.version}, transaction {done.transaction_id}"
         )
 
 
@@ -51,7 +52,7 @@ def replace(args: Namespace) -> None:
     with shown_progress(files, "replacing") as progress:
         result = pool.branch(args.branch).replace(
             [f.uri for f in files],
-            span=span_of(pool.at(args.branch), args),
+            key_range=span_of(pool.at(args.branch), args),
             where=args.where,
             format=args.format,
             options=options,
@@ -65,11 +66,14 @@ def replace(args: Namespace) -> None:
 def drop_range(args: Namespace) -> None:
     """A replace by nothing."""
     pool = Lake.open(args.lake).pool(args.pool)
-    done = pool.branch(args.branch).replace([], span=span_of(pool.at(args.branch), args))
+    done = pool.branch(args.branch).replace([], key_range=span_of(pool.at(args.branch), args))
     if args.json:
         print_json(vars(done))
     else:
-        say(f"{args.pool}: removed the records of the range; transaction {done.transaction} {done.id}")
+        say(
+            f"{args.pool}: removed the records of the range; version {done.version}, transaction "
+            f"{done.transaction_id}"
+        )
 
 
 def apply_tombstones(args: Namespace) -> None:

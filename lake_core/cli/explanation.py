@@ -10,22 +10,22 @@ import msgspec
 
 from lake_core.cli.data import span_of
 from lake_core.cli.output import json_of, print_json
-from lake_core.commits.tombstone import Tombstone
 from lake_core.conditions import show
-from lake_core.deletes.explanation import Version
 from lake_core.errors import NotFound
+from lake_core.history.tombstone import Tombstone
 from lake_core.keys import PoolKey
 from lake_core.lake import Lake
+from lake_core.phrases import counted
+from lake_core.reading.explain import StoredRecord
 from lake_core.values.keytext import show_key
-from lake_core.wording import counted
 
 
 def explain(args: Namespace) -> None:
     """Print the versions of a key, and what decides the answer."""
     view = Lake.open(args.lake).pool(args.pool).at(args.at)
-    span = span_of(view, args)
-    versions = view.explain(span)
-    over = [t for t in view.tombstones if t.span.overlaps(span)]
+    key_range = span_of(view, args)
+    versions = view.explain(key_range)
+    over = [t for t in view.tombstones if t.key_range.overlaps(key_range)]
     if not versions and not over:
         raise NotFound(
             f"pool {args.pool!r}: no record with key {args.key} was ever stored, or none is any more"
@@ -34,21 +34,21 @@ def explain(args: Namespace) -> None:
         print_json(
             {
                 "pool": args.pool,
-                "revision": view.n,
+                "revision": view.version,
                 "versions": [_version(v, view.key) for v in versions],
                 "tombstones": [_tombstone(t, view.key) for t in over],
             }
         )
         return
-    for line in tell(args.pool, view.n, versions, over, key=view.key):
+    for line in tell(args.pool, view.version, versions, over, key=view.key):
         print(line)
 
 
-def _version(version: Version, key: PoolKey) -> dict[str, Any]:
+def _version(version: StoredRecord, key: PoolKey) -> dict[str, Any]:
     return {
         "key": show_key(version.key, key),
-        "transaction": version.transaction,
-        "place": version.place,
+        "version": version.transaction_version,
+        "place": version.ordinal,
         "object": version.object,
         "fate": version.fate,
         "by": version.by,
@@ -58,30 +58,31 @@ def _version(version: Version, key: PoolKey) -> dict[str, Any]:
 
 def _tombstone(tombstone: Tombstone, key: PoolKey) -> dict[str, Any]:
     return {
-        "transaction": tombstone.n,
+        "version": tombstone.version,
         "tombstone": tombstone.id,
         "from": show_key(tombstone.low, key) if tombstone.low else None,
         "to": show_key(tombstone.high, key),
         "where": show(tombstone.condition) if tombstone.condition is not None else None,
-        "covers": "this transaction" if tombstone.own else "older records",
+        "covers": "this transaction" if tombstone.self_only else "older records",
         "reason": tombstone.reason,
     }
 
 
 def tell(
-    pool: str, revision: int, versions: Sequence[Version], over: Sequence[Tombstone], *, key: PoolKey
+    pool: str, revision: int, versions: Sequence[StoredRecord], over: Sequence[Tombstone], *, key: PoolKey
 ) -> list[str]:
     """The explanation in lines: a heading, a paragraph a version from old to new, then the deletes in the range."""
     answer = sum(v.fate in ("visible", "combined") for v in versions)
     heading = (
-        f"{pool} at transaction {revision:,}: {counted(len(versions), 'stored version')}, {answer:,} of them in "
+        f"{pool} at version {revision:,}: {counted(len(versions), 'stored version')}, {answer:,} of them in "
         "the answer"
     )
     lines = [heading]
     for number, version in enumerate(versions, 1):
         lines += [
             "",
-            f"{number}. key {json_of(show_key(version.key, key))}: transaction {version.transaction:,} wrote it, "
+            f"{number}. key {json_of(show_key(version.key, key))}: version {version.transaction_version:,} "
+            f"wrote it, "
             f"object {version.object} holds it.",
             f"   {_fate(version, versions, over)}",
             f"   The record: {version.record}",
@@ -91,7 +92,7 @@ def tell(
     return lines
 
 
-def _fate(version: Version, versions: Sequence[Version], over: Sequence[Tombstone]) -> str:
+def _fate(version: StoredRecord, versions: Sequence[StoredRecord], over: Sequence[Tombstone]) -> str:
     match version.fate:
         case "visible":
             return "Visible: no delete covers it, and no newer version replaces it."
@@ -99,7 +100,7 @@ def _fate(version: Version, versions: Sequence[Version], over: Sequence[Tombston
             others = sum(v.fate == "combined" and v.key == version.key for v in versions) - 1
             return f"Part of the answer: it is combined with {counted(others, 'other version')} of its key."
         case "superseded":
-            return f"Not visible: transaction {int(version.by):,} wrote a newer version of its key."
+            return f"Not visible: version {int(version.by):,} wrote a newer version of its key."
         case "marker":
             return "Not visible: its field _deleted is true, so it deletes its key."
         case _:
@@ -111,7 +112,7 @@ def _fate(version: Version, versions: Sequence[Version], over: Sequence[Tombston
 def _delete(tombstone: Tombstone) -> str:
     kind = "The replace" if tombstone.replaces else "The delete"
     why = f" ({tombstone.reason})" if tombstone.reason else ""
-    return f"{kind} of transaction {tombstone.n:,}{why}"
+    return f"{kind} of version {tombstone.version:,}{why}"
 
 
 def _range(tombstone: Tombstone, key: PoolKey) -> str:
@@ -121,5 +122,5 @@ def _range(tombstone: Tombstone, key: PoolKey) -> str:
 
 
 def _covers(tombstone: Tombstone) -> str:
-    which = "records of its own transaction" if tombstone.own else "records written before it"
+    which = "records of its own transaction" if tombstone.self_only else "records written before it"
     return f"{which} where {show(tombstone.condition)}" if tombstone.condition is not None else which

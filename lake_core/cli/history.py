@@ -7,10 +7,10 @@ from argparse import Namespace
 from itertools import islice
 
 from lake_core.cli.output import print_json, print_table
-from lake_core.inspection import inspect_object
 from lake_core.lake import Lake
-from lake_core.pool import Pool
+from lake_core.lake.pool import Pool
 from lake_core.records import Transaction
+from lake_core.system_tables.inspection import inspect_object
 
 
 def log(args: Namespace) -> None:
@@ -18,8 +18,8 @@ def log(args: Namespace) -> None:
     pool = Lake.open(args.lake).pool(args.pool)
     rows = [
         {
-            "n": n,
-            "id": t.id,
+            "version": version,
+            "transaction_id": t.id,
             "branch": t.branch,
             "parent": t.parent,
             "time": dt.datetime.fromtimestamp(t.time / 1e6, dt.UTC).isoformat().replace("+00:00", "Z"),
@@ -28,7 +28,7 @@ def log(args: Namespace) -> None:
             "token": t.token,
             "actions": _count_actions(t),
         }
-        for n, t in islice(pool.log(branch=args.branch), args.limit)
+        for version, t in islice(pool.log(branch=args.branch), args.limit)
     ]
     if args.json:
         for row in rows:
@@ -40,7 +40,8 @@ def log(args: Namespace) -> None:
         row["actions"] = " ".join(f"{kind}:{count}" for kind, count in counts.items())
     said = [name for name in (rows[0] if rows else {}) if any(row[name] not in ("", None) for row in rows)]
     print_table(
-        [{n: row[n] for n in said} for row in rows], empty=f"{args.pool}: no transactions" + _begins(pool)
+        [{name: row[name] for name in said} for row in rows],
+        empty=f"{args.pool}: no transactions" + _begins(pool),
     )
 
 

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 
 from lake_core.cli.alignment import aligned
 from lake_core.errors import InvalidInput
+from lake_core.phrases import counted
 from lake_core.values.typed_json import json_lines, shown
 from lake_core.values.types import is_json
-from lake_core.wording import counted
 
 _BY_ENDING = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".arrows": "arrow"}
 _WIDEST = 40

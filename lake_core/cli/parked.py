@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from argparse import Namespace
 
+from lake_core.agents.ingest.parking import Parked, parked_files, release
 from lake_core.cli.output import print_json, print_table, say
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.lake import Lake
-from lake_core.maintenance.parking import Parked, parked_files, release
-from lake_core.wording import counted, did_you_mean, human_size
+from lake_core.phrases import counted, did_you_mean, human_size
 
 
 def parked(args: Namespace) -> None:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from lake_core.wording import did_you_mean, nearest
+from lake_core.phrases import did_you_mean, nearest
 
 USAGE = 2
 """Exit status of a command that was written wrongly."""

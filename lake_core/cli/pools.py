@@ -12,9 +12,9 @@ from lake_core.cli.output import json_of, print_json, print_table, say, terminal
 from lake_core.combine.rule import parse_aggregates
 from lake_core.errors import InvalidInput
 from lake_core.lake import Lake
+from lake_core.phrases import counted, human_size
 from lake_core.values.keytext import show_key
 from lake_core.values.types import show_type
-from lake_core.wording import counted, human_size
 
 
 def init(args: Namespace) -> None:
@@ -61,18 +61,18 @@ def ls(args: Namespace) -> None:
     for pool in lake.pools():
         view = lake.pool(pool.name).at()
         names = ["", *view.state.branches[view.branch].snapshot.sub_pools()]
-        for sub in names:
-            part = lake.pool(f"{pool.name}.{sub}" if sub else pool.name).at()
+        for sub_pool in names:
+            part = lake.pool(f"{pool.name}.{sub_pool}" if sub_pool else pool.name).at()
             references = part.references
             rows.append(
                 {
-                    "pool": f"{pool.name}.{sub}" if sub else pool.name,
+                    "pool": f"{pool.name}.{sub_pool}" if sub_pool else pool.name,
                     "key": str(part.key) or "(arrival)",
                     "kind": pool.kind,
                     "records": sum(r.records for r in references),
                     "objects": len({r.object for r in references}),
                     "size": sum(r.size for r in references),
-                    "transactions": view.n,
+                    "version": view.version,
                 }
             )
     if args.json:
@@ -94,7 +94,7 @@ def show(args: Namespace) -> None:
         "key": str(view.key) or "(arrival)",
         "kind": pool.config.kind,
         "branch": view.branch,
-        "transaction": view.n,
+        "version": view.version,
         "records": sum(r.records for r in references),
         "objects": len({r.object for r in references}),
         "size": sum(r.size for r in references),
@@ -108,7 +108,7 @@ def show(args: Namespace) -> None:
     if args.json:
         print_json(shown)
         return
-    for name in ("pool", "id", "key", "kind", "branch", "transaction", "records", "objects", "size", "depth"):
+    for name in ("pool", "id", "key", "kind", "branch", "version", "records", "objects", "size", "depth"):
         value = shown[name]
         text = f"{value:,}" if isinstance(value, int) else str(value)
         if name == "depth":
@@ -116,10 +116,10 @@ def show(args: Namespace) -> None:
         print(f"{name:12} {human_size(value) if name == 'size' and isinstance(value, int) else text}")
     if references:
         print(f"{'range':12} {json_of(shown['low'])} to {json_of(shown['high'])}")
-    for sub in view.state.branches[view.branch].snapshot.sub_pools():
-        if not view.sub:
-            held = sum(r.records for r in view.state.branches[view.branch].snapshot.find(sub=sub))
-            print(f"{'beside it':12} {counted(held, 'record')} in {pool.name}.{sub}")
+    for sub_pool in view.state.branches[view.branch].snapshot.sub_pools():
+        if not view.sub_pool:
+            held = sum(r.records for r in view.state.branches[view.branch].snapshot.find(sub_pool=sub_pool))
+            print(f"{'beside it':12} {counted(held, 'record')} in {pool.name}.{sub_pool}")
     _print_part("fields", [(f.name, show_type(f), "") for f in view.schema])
     _print_part("settings", [(n, pool.settings.text(n), setting.meaning) for n, setting in KNOWN.items()])
     _print_part("declared", [(f.name, show_type(f), "") for f in pool.settings.declared.values()])
@@ -181,8 +181,8 @@ def rename(args: Namespace) -> None:
     _done(args, n, f"renamed the pool {args.pool} to {args.new}")
 
 
-def _done(args: Namespace, n: int, message: str) -> None:
+def _done(args: Namespace, version: int, message: str) -> None:
     if args.json:
-        print_json({"transaction": n})
+        print_json({"version": version})
     else:
         say(message)

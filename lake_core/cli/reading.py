@@ -17,20 +17,20 @@ from rich.progress import (
 )
 
 from lake_core.catalog import Settings
-from lake_core.ingest.sources import find_files
-from lake_core.records.landed import LandedFile
+from lake_core.loading.sources import find_files
+from lake_core.records.source_files import SourceFile
 
 
 def files_to_read(
     patterns: list[str], pool: Mapping[str, str], options: Mapping[str, str]
-) -> list[LandedFile]:
+) -> list[SourceFile]:
     """The files that the patterns name, of those that the pool's settings and the options choose."""
     settings = Settings({**pool, **options})
     return find_files(patterns, include=settings["include"], exclude=settings["exclude"])
 
 
 @contextmanager
-def shown_progress(files: list[LandedFile], what: str) -> Iterator[Callable[[str, float], None]]:
+def shown_progress(files: list[SourceFile], what: str) -> Iterator[Callable[[str, float], None]]:
     """A bar on a terminal: bytes read of all bytes, rate, time left.
 
     A file counts no more than its size, however often parts of it are read.

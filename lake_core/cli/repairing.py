@@ -8,8 +8,8 @@ from lake_core.cli.output import print_json, say
 from lake_core.cli.pools import confirm
 from lake_core.errors import InvalidInput
 from lake_core.lake import Lake
-from lake_core.maintenance.repair import RepairPlan, plan_repair, repair
-from lake_core.wording import counted
+from lake_core.lake.repair import RepairPlan, plan_repair, repair
+from lake_core.phrases import counted
 
 
 def repair_pool(args: Namespace) -> None:
@@ -26,10 +26,13 @@ def repair_pool(args: Namespace) -> None:
     done = repair(branch, plan, reason=args.reason)
     if args.json:
         print_json(vars(done))
-    elif done.transaction is None:
+    elif done.version is None:
         say(f"{args.pool}: nothing to take out; nothing was committed{_merged(plan)}")
     else:
-        say(f"{args.pool}: took {_said(plan)} out; transaction {done.transaction} {done.id}{_merged(plan)}")
+        say(
+            f"{args.pool}: took {_said(plan)} out; version {done.version}, transaction "
+            f"{done.transaction_id}{_merged(plan)}"
+        )
 
 
 def _print_plan(plan: RepairPlan, args: Namespace) -> None:

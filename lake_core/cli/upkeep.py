@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from lake_core.agents.checkpoint.run import find_due, plan_purge, purge_pool, write_checkpoint
 from lake_core.cli.output import print_json, say
 from lake_core.lake import Lake
-from lake_core.maintenance.checkpoint import find_due, plan_purge, purge_pool, write_checkpoint
-from lake_core.wording import counted
+from lake_core.phrases import counted
 
 
 def checkpoint(args: Namespace) -> None:
@@ -26,9 +26,9 @@ def checkpoint(args: Namespace) -> None:
     if args.json:
         print_json({"pool": args.pool, "checkpoint": n or None, "written": written})
     elif written:
-        say(f"{args.pool}: wrote the checkpoint of transaction {n:,}")
+        say(f"{args.pool}: wrote the checkpoint of version {n:,}")
     else:
-        say(f"{args.pool}: " + (f"there is a checkpoint of transaction {n:,} already" if n else "is empty"))
+        say(f"{args.pool}: " + (f"there is a checkpoint of version {n:,} already" if n else "is empty"))
 
 
 def purge(args: Namespace) -> None:

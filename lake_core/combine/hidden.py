@@ -16,12 +16,12 @@ import pyarrow as pa
 
 from lake_core.errors import InvalidInput
 
-SEQ, PLACE, DELETED = "_seq", "_place", "_deleted"
+SEQ, ORDINAL, DELETED = "_seq", "_place", "_deleted"
 
-ORDER = pa.schema([(SEQ, pa.int64()), (PLACE, pa.int32())])
+ORDER = pa.schema([(SEQ, pa.int64()), (ORDINAL, pa.int32())])
 """The columns that order records of equal keys; behind the user's."""
 
-_RESERVED = (SEQ, PLACE)
+_RESERVED = (SEQ, ORDINAL)
 
 
 def check_names(names: Iterable[str]) -> None:
@@ -31,14 +31,14 @@ def check_names(names: Iterable[str]) -> None:
             raise InvalidInput(f"field {name!r}: the name is reserved; give the field another one")
 
 
-def visible(schema: pa.Schema) -> pa.Schema:
+def user_fields(schema: pa.Schema) -> pa.Schema:
     """The user's fields."""
     return pa.schema([field for field in schema if field.name not in _RESERVED])
 
 
-def with_order(table: pa.Table, *, seq: int, place: int) -> pa.Table:
+def with_order(table: pa.Table, *, seq: int, ordinal: int) -> pa.Table:
     """The table with sequence and place of its records, all of which have the same."""
     rows = table.num_rows
     return table.append_column(ORDER.field(0), pa.repeat(pa.scalar(seq, pa.int64()), rows)).append_column(
-        ORDER.field(1), pa.repeat(pa.scalar(place, pa.int32()), rows)
+        ORDER.field(1), pa.repeat(pa.scalar(ordinal, pa.int32()), rows)
     )

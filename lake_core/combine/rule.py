@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from lake_core.combine.hidden import DELETED
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
+from lake_core.phrases import choices
 from lake_core.values.types import SUM_MARK, WIDE_MARK, is_json, show_type
-from lake_core.wording import choices
 
 KINDS = ("append", "upsert", "aggregate")
 FUNCTIONS = ("sum", "min", "max", "count", "first", "last", "any_value")
@@ -30,7 +30,7 @@ class Rule(msgspec.Struct, frozen=True):
     aggregates: tuple[tuple[str, str], ...] = ()
 
     @property
-    def ordered(self) -> tuple[str, ...]:
+    def compared(self) -> tuple[str, ...]:
         """Fields whose values must be of one class in all records, since they are compared or added."""
         return tuple(name for name, function in self.aggregates if function in ("sum", "min", "max"))
 

@@ -28,7 +28,7 @@ from lake_core.conditions.alternatives import alternatives
 from lake_core.conditions.check import check
 from lake_core.conditions.evaluate import evaluate, holds
 from lake_core.conditions.fields import top_level
-from lake_core.conditions.keyrange import key_range
+from lake_core.conditions.keyrange import key_range_of
 from lake_core.conditions.parse import parse
 from lake_core.conditions.prune import may_hold, must_hold
 from lake_core.conditions.show import show
@@ -46,7 +46,7 @@ __all__ = [
     "check",
     "evaluate",
     "holds",
-    "key_range",
+    "key_range_of",
     "may_hold",
     "must_hold",
     "parse",

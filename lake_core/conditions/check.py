@@ -30,9 +30,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lake_core.conditions.fields import find, resolve
-from lake_core.conditions.parse import Leaf, parse_with_places
+from lake_core.conditions.parse import Leaf, parse_with_positions
 from lake_core.conditions.show import show, show_path
-from lake_core.conditions.words import Place, fault, show_name
+from lake_core.conditions.words import Position, fault, show_name
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Value, class_of, decode_value, encode_value, key_class
 from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Or, Path
@@ -53,7 +53,7 @@ def check(wanted: str | Condition, schema: pa.Schema, *, unfit: Mapping[str, str
     `unfit` names fields of the schema that it may not use, and why.  Raises InvalidInput that points at the word,
     in the text given or else in the text that the condition is shown as.
     """
-    parsed = parse_with_places(wanted if isinstance(wanted, str) else show(wanted))
+    parsed = parse_with_positions(wanted if isinstance(wanted, str) else show(wanted))
     return _Check(schema, parsed.text, unfit or {}, iter(parsed.leaves)).typed(parsed.condition)
 
 
@@ -86,23 +86,23 @@ class _Check:
         if boolean and isinstance(condition, Compare) and condition.op not in ("=", "!="):
             raise fault(self.text, leaf.field, "a boolean has no order; use = or !=")
         values = []
-        for data, place in zip(stored, leaf.values, strict=True):
+        for data, position in zip(stored, leaf.values, strict=True):
             try:
                 values.append(encode_value(_as_class(decode_value(data), kind)))
             except NotReadable as error:
                 said = f"{show_path(path)} is of type {show_type(field)}, and this is {error}"
-                raise fault(self.text, place, said) from error
+                raise fault(self.text, position, said) from error
         if isinstance(condition, In):
             return In(path, tuple(sorted(set(values))))
         return Compare(path, condition.op, values[0])
 
-    def _field(self, written: Path, place: Place) -> tuple[Path, pa.Field]:
+    def _field(self, written: Path, position: Position) -> tuple[Path, pa.Field]:
         path = resolve(self.schema, written)
         field, _ = find(self.schema, path or written)
         if path is None or field is None:
-            raise fault(self.text, place, f"no such field; {self._known('.'.join(written))}")
+            raise fault(self.text, position, f"no such field; {self._known('.'.join(written))}")
         if path[0] in self.unfit:
-            raise fault(self.text, place, self.unfit[path[0]])
+            raise fault(self.text, position, self.unfit[path[0]])
         return path, field
 
     def _known(self, name: str) -> str:
@@ -113,7 +113,7 @@ class _Check:
         shown = ", ".join(map(show_name, names[:_NAMED])) or "none"
         return f"there are: {shown}" + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
-    def _class(self, path: Path, field: pa.Field, place: Place) -> str:
+    def _class(self, path: Path, field: pa.Field, position: Position) -> str:
         """The class of values that compare with the field's."""
         if is_json(field):
             return ANY
@@ -122,7 +122,7 @@ class _Check:
         said = f"a field of type {show_type(field)} can only be asked whether it `is null`"
         if pa.types.is_struct(field.type):
             said += f"; name a field inside of it: {show_path(path)}.NAME"
-        raise fault(self.text, place, said)
+        raise fault(self.text, position, said)
 
 
 def _as_class(value: Value, kind: str) -> Value:

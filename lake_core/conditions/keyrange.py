@@ -52,7 +52,7 @@ _VALUES = _Interval((_NULL_VALUE, 1), _END)
 """Null is first in either direction."""
 
 
-def key_range(condition: Condition, key: PoolKey) -> KeyRange:
+def key_range_of(condition: Condition, key: PoolKey) -> KeyRange:
     """The smallest range found; an empty one where the condition holds for no key at all."""
     intervals = [_interval(condition, field, negated=False) for field in key.fields]
     if any(interval.empty for interval in intervals):

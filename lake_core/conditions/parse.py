@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lake_core.conditions.literals import read_number
-from lake_core.conditions.words import KEYWORDS, Place, Word, fault, words
+from lake_core.conditions.words import KEYWORDS, Position, Word, fault, words
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Value, encode_value
 from lake_core.records.conditions import (
@@ -73,8 +73,8 @@ _VALUES = "12, 'text', true, null, date '2026-01-31', timestamp '2026-01-31T12:0
 class Leaf:
     """Where the words of one comparison stand; values in the order in which the condition holds them."""
 
-    field: Place
-    values: tuple[Place, ...] = ()
+    field: Position
+    values: tuple[Position, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,10 @@ class Parsed:
 
 def parse(text: str) -> Condition:
     """The condition; raises InvalidInput that points at the word."""
-    return parse_with_places(text).condition
+    return parse_with_positions(text).condition
 
 
-def parse_with_places(text: str) -> Parsed:
+def parse_with_positions(text: str) -> Parsed:
     """The condition and where its words stand; raises InvalidInput that points at the word."""
     parser = _Parser(text, words(text))
     condition = parser.any_of()
@@ -125,7 +125,7 @@ class _Parser:
         return True
 
     def wrong(self, expected: str) -> InvalidInput:
-        return fault(self.text, self.word.place, f"expected {expected}")
+        return fault(self.text, self.word.position, f"expected {expected}")
 
     def expect(self, wanted: str, *, said: str = "") -> None:
         if not self.takes(wanted):
@@ -144,23 +144,23 @@ class _Parser:
         return self._joined(And, "and", self.negated)
 
     def _joined(self, kind: type[And | Or], keyword: str, member: Callable[[], Condition]) -> Condition:
-        begin = self.word.place
+        begin = self.word.position
         found = [member()]
         while self.takes(keyword):
             found.append(member())
         return found[0] if len(found) == 1 else self._made(kind, tuple(found), begin)
 
-    def _made(self, kind: Callable[[Any], Condition], of: object, place: Place) -> Condition:
+    def _made(self, kind: Callable[[Any], Condition], of: object, position: Position) -> Condition:
         try:
             return kind(of)
         except InvalidInput as error:
-            raise self._too_deep(place) from error
+            raise self._too_deep(position) from error
 
-    def _too_deep(self, place: Place) -> InvalidInput:
-        return fault(self.text, place, f"nested more than {DEEPEST} levels deep")
+    def _too_deep(self, position: Position) -> InvalidInput:
+        return fault(self.text, position, f"nested more than {DEEPEST} levels deep")
 
     def negated(self) -> Condition:
-        begin = self.word.place
+        begin = self.word.position
         self.nested += 1
         if self.nested > 2 * DEEPEST:  # a level of the condition may be written as `not (`
             raise self._too_deep(begin)
@@ -177,31 +177,31 @@ class _Parser:
     # --- comparisons
 
     def comparison(self) -> Condition:
-        path, place = self.path()
+        path, position = self.path()
         if self.takes("is", "not", "null"):
-            return Not(self._leaf(IsNull(path), place))
+            return Not(self._leaf(IsNull(path), position))
         if self.takes("is"):
             self.expect("null", said="`null` or `not null`")
-            return self._leaf(IsNull(path), place)
+            return self._leaf(IsNull(path), position)
         if self.takes("not", "in") or self.takes("not", "between"):
             self.at -= 1
-            return Not(self._in_or_between(path, place))
+            return Not(self._in_or_between(path, position))
         if self.word.keyword in ("in", "between"):
-            return self._in_or_between(path, place)
+            return self._in_or_between(path, position)
         op = _OPS.get(self.word.text) if self.word.kind == "sign" else None
         if op is None:
             raise self.wrong("a comparison: = != < <= > >=, `in`, `between`, `is null`")
         self.take()
         value, value_place = self.value()
-        return self._leaf(Compare(path, op, value), place, value_place)
+        return self._leaf(Compare(path, op, value), position, value_place)
 
-    def _in_or_between(self, path: Path, place: Place) -> Condition:
+    def _in_or_between(self, path: Path, position: Position) -> Condition:
         if self.takes("between"):
             low, low_place = self.value()
             self.expect("and")
             high, high_place = self.value()
-            lower = self._leaf(Compare(path, ">=", low), place, low_place)
-            return And((lower, self._leaf(Compare(path, "<=", high), place, high_place)))
+            lower = self._leaf(Compare(path, ">=", low), position, low_place)
+            return And((lower, self._leaf(Compare(path, "<=", high), position, high_place)))
         self.expect("in")
         self.expect("(")
         found = [self.value()]
@@ -210,24 +210,24 @@ class _Parser:
         self.expect(")", said="`,` or `)`")
         places = dict(found)
         values = tuple(sorted(places))
-        return self._leaf(In(path, values), place, *(places[v] for v in values))
+        return self._leaf(In(path, values), position, *(places[v] for v in values))
 
-    def _leaf(self, condition: Condition, field: Place, *values: Place) -> Condition:
+    def _leaf(self, condition: Condition, field: Position, *values: Position) -> Condition:
         self.leaves.append(Leaf(field, values))
         return condition
 
-    def path(self) -> tuple[Path, Place]:
+    def path(self) -> tuple[Path, Position]:
         begin = self.at
         parts = [self._name(KEYWORDS)]
         while self.takes("."):
             parts.append(self._name(frozenset()))
         taken = self.words[begin : self.at]
-        place = Place(taken[0].place.start, taken[-1].place.end)
+        position = Position(taken[0].position.start, taken[-1].position.end)
         if not any(word.kind == "quoted" for word in taken):
-            return (".".join(parts),), place
+            return (".".join(parts),), position
         if len(parts) > DEEPEST:
-            raise self._too_deep(place)
-        return tuple(parts), place
+            raise self._too_deep(position)
+        return tuple(parts), position
 
     def _name(self, reserved: frozenset[str]) -> str:
         word = self.word
@@ -241,15 +241,15 @@ class _Parser:
             "a field" + ("; a text stands right of the comparison" if word.kind == "text" else "")
         )
 
-    def value(self) -> tuple[bytes, Place]:
+    def value(self) -> tuple[bytes, Position]:
         """An encoded value, and where it stands."""
-        begin = self.word.place.start
+        begin = self.word.position.start
         read, text = self._value()
-        place = Place(begin, self.words[self.at - 1].place.end)
+        position = Position(begin, self.words[self.at - 1].position.end)
         try:
-            return encode_value(read(text)), place
+            return encode_value(read(text)), position
         except NotReadable as error:
-            raise fault(self.text, place, str(error)) from error
+            raise fault(self.text, position, str(error)) from error
 
     def _value(self) -> tuple[Callable[[str], Value], str]:
         """The words of a value, taken: how they are read, and what."""

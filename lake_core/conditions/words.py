@@ -35,7 +35,7 @@ _WORD = re.compile(
 _AROUND = 40
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """Where words stand in the text: [start, end)."""
 
     start: int
@@ -47,7 +47,7 @@ class Word(NamedTuple):
 
     kind: str
     text: str
-    place: Place
+    position: Position
 
     @property
     def keyword(self) -> str:
@@ -65,23 +65,23 @@ def words(text: str) -> list[Word]:
         match = _WORD.match(text, at)
         assert match is not None
         kind, at = str(match.lastgroup), match.end()
-        place = Place(match.start(kind), match.end(kind))
+        position = Position(match.start(kind), match.end(kind))
         if kind == "wrong":
             mark = match[kind]
             said = f"the closing {mark} is missing" if mark in "'\"" else "this has no meaning here"
-            raise fault(text, place, said)
-        found.append(Word(kind, match[kind], place))
+            raise fault(text, position, said)
+        found.append(Word(kind, match[kind], position))
     return found
 
 
-def fault(text: str, place: Place, said: str) -> InvalidInput:
+def fault(text: str, position: Position, said: str) -> InvalidInput:
     """An error of one line: the condition, the column (from 1), the word, and what is wrong with it."""
-    word = _one_line(text[place.start : place.end], _AROUND)
+    word = _one_line(text[position.start : position.end], _AROUND)
     at = f"at `{word}`" if word else "at the end"
-    begin = max(0, place.start - _AROUND) if len(text) > 4 * _AROUND else 0
-    end = place.start + 3 * _AROUND
+    begin = max(0, position.start - _AROUND) if len(text) > 4 * _AROUND else 0
+    end = position.start + 3 * _AROUND
     shown = "…" * (begin > 0) + _one_line(text[begin:end], 4 * _AROUND) + "…" * (end < len(text))
-    return InvalidInput(f"condition `{shown}`, column {place.start + 1}, {at}: {said}")
+    return InvalidInput(f"condition `{shown}`, column {position.start + 1}, {at}: {said}")
 
 
 def _one_line(text: str, longest: int) -> str:

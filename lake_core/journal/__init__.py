@@ -6,15 +6,15 @@ HEAD and TAIL, which may be anything at all without changing a result; `retry` i
 lists the pools of a lake, one more for each pool holds its history.  docs/protocol.md says why the rules hold.
 """
 
-from lake_core.journal.head import Head, StateFormat
 from lake_core.journal.journal import Appended, Journal, Overtaken
+from lake_core.journal.loaded_state import LoadedState, StateFormat
 from lake_core.journal.purge import Purged, purge, write_state
 from lake_core.journal.retry import Retry
 
 __all__ = [
     "Appended",
-    "Head",
     "Journal",
+    "LoadedState",
     "Overtaken",
     "Purged",
     "Retry",

@@ -15,7 +15,7 @@ from lake_core.store import Store
 _LONGEST = 20
 
 
-def read_head(store: Store, journal: str) -> int:
+def read_head_hint(store: Store, journal: str) -> int:
     """The hinted last entry; 0 where the hint says nothing that could be one."""
     try:
         text = store.get(naming.head(journal)) or b""
@@ -24,13 +24,13 @@ def read_head(store: Store, journal: str) -> int:
     return int(text) if text.isdigit() and len(text) <= _LONGEST else 0
 
 
-def write_head(store: Store, journal: str, n: int) -> None:
+def write_head_hint(store: Store, journal: str, version: int) -> None:
     """Leave a hint; a store that does not take it loses nothing."""
     with contextlib.suppress(Unavailable):
-        store.put(naming.head(journal), str(n).encode())
+        store.put(naming.head(journal), str(version).encode())
 
 
-def write_tail(store: Store, journal: str, n: int) -> None:
+def write_tail_hint(store: Store, journal: str, version: int) -> None:
     """Leave a hint of the first entry that is still there."""
     with contextlib.suppress(Unavailable):
-        store.put(naming.tail(journal), str(n).encode())
+        store.put(naming.tail(journal), str(version).encode())

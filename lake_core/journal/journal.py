@@ -21,7 +21,7 @@ The rules (docs/protocol.md says why they suffice; the simulation holds them und
 
 `reader` keeps rules 5 and 7, and 6 for who has read; `placing` keeps 2 and 3; the rest stands here.
 
-Callers: `catalog.pools` (the list of pools) and `commits.commit` (a pool's history).  State is whatever the
+Callers: `catalog.pools` (the list of pools) and `history.history` (a pool's history).  State is whatever the
 fold makes; the journal keeps the newest one it has folded, so that a look for news is one request.
 """
 
@@ -42,8 +42,8 @@ from lake_core.errors import (
     Unavailable,
 )
 from lake_core.journal import hints
-from lake_core.journal.head import E, Head, S
-from lake_core.journal.placing import Placed, place
+from lake_core.journal.loaded_state import E, LoadedState, S
+from lake_core.journal.put_entry import PutOutcome, put_entry
 from lake_core.journal.reader import LARGEST_WINDOW, JournalReader, T
 
 HINT_EVERY = 16
@@ -54,7 +54,7 @@ HINT_EVERY = 16
 class Appended(Generic[S]):
     """The change stands in the history, in entry `n`; `tries` counts the numbers raced for."""
 
-    n: int
+    version: int
     state: S
     tries: int
 
@@ -66,7 +66,7 @@ class Overtaken(Generic[E]):
     entry: E
 
 
-def _nothing(attempt: int, head: object) -> None:
+def _nothing(attempt: int, loaded: object) -> None:
     return None
 
 
@@ -76,10 +76,10 @@ class Journal(JournalReader[E, S]):
 
     def append(
         self,
-        propose: Callable[[Head[S]], E | Overtaken[E] | None],
+        propose: Callable[[LoadedState[S]], E | Overtaken[E] | None],
         *,
         id: str,
-        lost: Callable[[int, Head[S]], None] = _nothing,
+        lost: Callable[[int, LoadedState[S]], None] = _nothing,
     ) -> Appended[S] | None:
         """Commit what `propose` makes of the newest state; None where it makes nothing, Overtaken where it has seen
         the next entry.
@@ -88,65 +88,66 @@ class Journal(JournalReader[E, S]):
         of lost races.  Raises what `propose` raises (and the fold, for a proposal that does not fit), Conflict
         after `retry.races` lost races, OutcomeUnknown where it cannot be told what became of the change.
         """
-        head = self._fresh() or self.load()
+        loaded = self._fresh() or self.load()
         for attempt in range(self.retry.races):
-            done = head.recent.find(id)
+            done = loaded.recent.find(id)
             if done is not None:
-                return Appended(done, head.state, attempt)
-            n = head.n + 1
+                return Appended(done, loaded.state, attempt)
+            version = loaded.version + 1
             try:
-                proposed = propose(head)
+                proposed = propose(loaded)
                 if isinstance(proposed, Overtaken):
-                    head = self._step(head, proposed.entry)
+                    loaded = self._step(loaded, proposed.entry)
                     continue
                 entry, refusal = proposed, None
                 # what does not fit must never be written: nobody could fold past it
-                after = None if entry is None else self._folded(head, entry)
+                after = None if entry is None else self._folded(loaded, entry)
             except (CheckpointGone, CheckpointDamaged):
-                self._head = None
-                head = self._follow(self._start(), window=LARGEST_WINDOW)
+                self._loaded = None
+                loaded = self._follow(self._start(), window=LARGEST_WINDOW)
                 continue
             except LakeError as error:
                 entry, refusal, after = None, error, None
             if entry is None or after is None:  # to do nothing, or to refuse, must rest on the newest state
-                newest = self._follow(head, window=1)
-                if newest.n > head.n:
-                    head = newest
+                newest = self._follow(loaded, window=1)
+                if newest.version > loaded.version:
+                    loaded = newest
                     continue
                 if refusal is not None:
                     raise refusal
                 return None
-            placed = place(self, n, entry)
-            if placed is Placed.OTHERS:
-                lost(attempt + 1, head)
+            outcome = put_entry(self, version, entry)
+            if outcome is PutOutcome.OTHERS:
+                lost(attempt + 1, loaded)
                 self.retry.pause(attempt)
-                head = self._follow(head, window=2)
+                loaded = self._follow(loaded, window=2)
                 continue
             try:
-                if placed is Placed.OURS and not self._patiently(partial(self.is_purged, n)):
+                if outcome is PutOutcome.OURS and not self._until_answered(partial(self.is_purged, version)):
                     self._remember(after)
-                    if n % HINT_EVERY == 0:
-                        hints.write_head(self.store, self.name, n)
-                    return Appended(n, after.state, attempt + 1)
-                head = self._patiently(lambda: self._follow(self._start(), window=LARGEST_WINDOW))
+                    if version % HINT_EVERY == 0:
+                        hints.write_head_hint(self.store, self.name, version)
+                    return Appended(version, after.state, attempt + 1)
+                loaded = self._until_answered(lambda: self._follow(self._start(), window=LARGEST_WINDOW))
             except Unavailable as error:
                 raise OutcomeUnknown(
                     f"{error}; the entry {id} was written, but its outcome is unknown",
                     entry_id=id,
-                    n=n,
+                    version=version,
                 ) from error
-            if head.recent.find(id) is None and not head.recent.reaches(n):
+            if loaded.recent.find(id) is None and not loaded.recent.reaches(version):
                 raise OutcomeUnknown(
-                    f"{naming.entry(self.name, n)}: purged long ago; whether {id} was committed as {n} is unknown",
+                    f"{naming.entry(self.name, version)}: purged long ago; whether {id} was committed as "
+                    f"{version} is unknown",
                     entry_id=id,
-                    n=n,
+                    version=version,
                 )
-        done = head.recent.find(id)
+        done = loaded.recent.find(id)
         if done is not None:
-            return Appended(done, head.state, self.retry.races)
+            return Appended(done, loaded.state, self.retry.races)
         raise Conflict(f"{self.name}: lost {self.retry.races} races for the next entry; try again later")
 
-    def _patiently(self, ask: Callable[[], T]) -> T:
+    def _until_answered(self, ask: Callable[[], T]) -> T:
         """The answer to what must be known now; only a store that goes on refusing is Unavailable."""
         for attempt in range(self.retry.repeats - 1):
             try:

@@ -20,7 +20,7 @@ from lake_core.store import Store
 class Mark:
     """A checkpoint: the entry whose state it holds, and its name."""
 
-    n: int
+    version: int
     name: str
 
 
@@ -33,7 +33,9 @@ class Marks:
 
     def usable(self, *, until: int | None = None) -> list[Mark]:
         """Checkpoints from which the journal can be followed, newest first; of entries up to `until`."""
-        return [c for c in self.checkpoints if c.n >= self.fence and (until is None or c.n <= until)]
+        return [
+            c for c in self.checkpoints if c.version >= self.fence and (until is None or c.version <= until)
+        ]
 
 
 def read_marks(store: Store, journal: str) -> Marks:
@@ -45,8 +47,8 @@ def marks_of(names: Iterable[str]) -> Marks:
     """The marks among the names."""
     checkpoints, fence = [], 0
     for name in names:
-        at = naming.checkpoint_number(name)
-        if at is not None:
-            checkpoints.append(Mark(at, name))
-        fence = max(fence, naming.fence_number(name) or 0)
-    return Marks(tuple(sorted(checkpoints, key=lambda c: (-c.n, c.name))), fence)
+        version = naming.checkpoint_version(name)
+        if version is not None:
+            checkpoints.append(Mark(version, name))
+        fence = max(fence, naming.fence_version(name) or 0)
+    return Marks(tuple(sorted(checkpoints, key=lambda c: (-c.version, c.name))), fence)

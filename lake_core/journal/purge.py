@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from lake_core import naming
-from lake_core.checkpoints import CheckpointFile, CheckpointHead, Part, write_checkpoint
+from lake_core.checkpoints import CheckpointFile, CheckpointFooter, Part, write_checkpoint
 from lake_core.checkpoints.layout import VERSION, rows
 from lake_core.errors import CheckpointGone, Corrupt, InvalidInput, Unavailable
 from lake_core.journal import hints
-from lake_core.journal.head import RECENT, Head
 from lake_core.journal.journal import Journal
+from lake_core.journal.loaded_state import RECENT, LoadedState
 from lake_core.journal.marks import Mark, Marks
 from lake_core.journal.recent import Recent
 from lake_core.store import Created
@@ -40,20 +40,20 @@ class Purged:
     checkpoints: int = 0
 
 
-def write_state(journal: Journal[Any, Any], head: Head[Any], *, id: str, now: float) -> Mark:
+def write_state(journal: Journal[Any, Any], loaded: LoadedState[Any], *, id: str, now: float) -> Mark:
     """Keep the state in a checkpoint of its own; `now` decides what is forgotten.  Raises Unavailable."""
     if journal.format is None:
         raise InvalidInput(f"{journal.name}: this journal has no checkpoints")
-    name = naming.checkpoint(journal.name, head.n, id)
-    described = CheckpointHead(VERSION, journal.name, head.n, id)
-    parts = [_recent(head.recent), *journal.format.parts(head.state, now=now)]
+    name = naming.checkpoint(journal.name, loaded.version, id)
+    described = CheckpointFooter(VERSION, journal.name, loaded.version, id)
+    parts = [_recent(loaded.recent), *journal.format.parts(loaded.state, now=now)]
     write_checkpoint(journal.store, name, described, parts)
-    return Mark(head.n, name)
+    return Mark(loaded.version, name)
 
 
 def _recent(recent: Recent) -> Part:
     known = sorted(recent.items())
-    ids, entries = [id.encode() for id, _ in known], [n for _, n in known]
+    ids, entries = [id.encode() for id, _ in known], [version for _, version in known]
     return Part(RECENT, "", "", [rows(key=ids, seq=entries)] if known else [])
 
 
@@ -65,14 +65,14 @@ def purge(journal: Journal[Any, Any], *, until: int) -> Purged:
     marks = journal.marks()
     chosen = choose(journal, marks, until=until)
     fence = marks.fence
-    if chosen is not None and _put_fence(journal, chosen.n):
-        fence = max(fence, chosen.n)
+    if chosen is not None and _put_fence(journal, chosen.version):
+        fence = max(fence, chosen.version)
     return _delete_below(journal, fence) if fence else Purged(0)
 
 
 def choose(journal: Journal[Any, Any], marks: Marks, *, until: int) -> Mark | None:
     """The newest sound checkpoint at or before `until` that is above the fence: what a purge would go up to."""
-    between = (mark for mark in marks.checkpoints if marks.fence < mark.n <= until)
+    between = (mark for mark in marks.checkpoints if marks.fence < mark.version <= until)
     return next((mark for mark in between if is_sound(journal, mark)), None)
 
 
@@ -87,11 +87,11 @@ def is_sound(journal: Journal[Any, Any], mark: Mark) -> bool:
     return True
 
 
-def _put_fence(journal: Journal[Any, Any], n: int) -> bool:
+def _put_fence(journal: Journal[Any, Any], version: int) -> bool:
     """Whether the fence stands.  An answer that was lost is asked for again."""
-    name = naming.fence(journal.name, n)
+    name = naming.fence(journal.name, version)
     for attempt in range(journal.retry.repeats):
-        if journal.store.create(name, str(n).encode()) is not Created.UNKNOWN:
+        if journal.store.create(name, str(version).encode()) is not Created.UNKNOWN:
             return True  # to read it back is not enough: it may be there, and not be durable
         journal.retry.pause(attempt)
     raise Unavailable(f"{name}: the store does not say whether the fence stands; run the purge again")
@@ -101,24 +101,24 @@ def _delete_below(journal: Journal[Any, Any], fence: int) -> Purged:
     """Everything that the newest fence makes useless: entries up to it, and older checkpoints and fences."""
     entries = checkpoints = 0
     for info in journal.store.list(journal.name):
-        n = naming.entry_number(info.name)
-        if n is None:
+        version = naming.entry_version(info.name)
+        if version is None:
             continue
-        if n > fence:
+        if version > fence:
             break  # in order of numbers
         journal.store.delete(info.name)
         entries += 1
     fences: list[tuple[int, str]] = []
     for info in journal.store.list(naming.marks(journal.name)):
-        at = naming.checkpoint_number(info.name)
+        at = naming.checkpoint_version(info.name)
         if at is not None and at < fence:
             journal.store.delete(info.name)
             checkpoints += 1
-        older = naming.fence_number(info.name)
+        older = naming.fence_version(info.name)
         if older is not None:
             fences.append((older, info.name))
     for older, name in sorted(fences)[:-_KEPT_FENCES]:
         if older < fence:
             journal.store.delete(name)
-    hints.write_tail(journal.store, journal.name, fence + 1)
+    hints.write_tail_hint(journal.store, journal.name, fence + 1)
     return Purged(fence, entries, checkpoints)

@@ -18,16 +18,16 @@ from lake_core.errors import Corrupt
 GENERATION = 1024
 
 
-def generation(n: int) -> int:
+def generation(version: int) -> int:
     """Which generation entry `n` is of."""
-    return n // GENERATION
+    return version // GENERATION
 
 
 @dataclass(frozen=True)
 class Recent:
     """Ids of entries up to `n`, and the entry of each."""
 
-    n: int = 0
+    version: int = 0
     young: HashTrieMap[str, int] = field(default_factory=HashTrieMap)
     old: HashTrieMap[str, int] = field(default_factory=HashTrieMap)
 
@@ -36,20 +36,20 @@ class Recent:
         found = self.young.get(id)
         return self.old.get(id) if found is None else found
 
-    def after(self, n: int, ids: Iterable[str]) -> Recent:
+    def after(self, version: int, ids: Iterable[str]) -> Recent:
         """With the ids of entry `n`; raises Corrupt where one is known already."""
         young, old = self.young, self.old
-        if generation(n) != generation(self.n):
+        if generation(version) != generation(self.version):
             young, old = HashTrieMap(), young
         for id in ids:
             if id in young or id in old:
-                raise Corrupt(f"entry {n}: {id} is in the history already, in entry {self.find(id)}")
-            young = young.insert(id, n)
-        return Recent(n, young, old)
+                raise Corrupt(f"entry {version}: {id} is in the history already, in entry {self.find(id)}")
+            young = young.insert(id, version)
+        return Recent(version, young, old)
 
-    def reaches(self, n: int) -> bool:
+    def reaches(self, version: int) -> bool:
         """Whether all ids of entry `n` and of those after it are known."""
-        return generation(n) >= generation(self.n) - 1
+        return generation(version) >= generation(self.version) - 1
 
     def items(self) -> Iterator[tuple[str, int]]:
         """All that is known."""
@@ -57,10 +57,10 @@ class Recent:
         yield from self.young.items()
 
     @classmethod
-    def of(cls, n: int, items: Iterable[tuple[str, int]]) -> Recent:
+    def of(cls, version: int, items: Iterable[tuple[str, int]]) -> Recent:
         """As `items` gave it at entry `n`."""
         young: dict[str, int] = {}
         old: dict[str, int] = {}
         for id, at in items:
-            (young if generation(at) == generation(n) else old)[id] = at
-        return cls(n, HashTrieMap(young), HashTrieMap(old))
+            (young if generation(at) == generation(version) else old)[id] = at
+        return cls(version, HashTrieMap(young), HashTrieMap(old))

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-ABREAST = 4
+MAX_POLLING_WRITERS = 4
 """How many of those who wait ask the store as often as it answers; those behind them less often."""
 
 
@@ -33,5 +33,5 @@ class Retry:
 
         The farther back, the longer: a crowd that asks all the time is what makes a store slow.
         """
-        pause = answer * max(1.0, before / ABREAST)
+        pause = answer * max(1.0, before / MAX_POLLING_WRITERS)
         self.sleep(min(self.longest_rest, max(self.first_pause, pause)) * (0.5 + self.jitter()))

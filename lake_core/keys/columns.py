@@ -7,7 +7,7 @@ native integers, else bytes compared by memcmp.  NumPy sorts either with a stabl
 inputs that are sorted already: merging k sorted streams costs about log2(k) comparisons a record.  Such an array is
 comparable only within the call that made it; bounds that must live longer are `encoding`'s bytes.
 
-Called by `objects.write` (sorting a load), `scan.merge` and `scan.overlay` (merging streams).
+Called by `objects.write` (sorting a load) and by `reading.merge` (merging streams).
 """
 
 from __future__ import annotations

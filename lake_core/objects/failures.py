@@ -17,7 +17,7 @@ from lake_core.errors import Corrupt, InvalidInput, LakeError, ObjectMissing, Un
 from lake_core.store.failures import words
 
 
-def unreadable(place: str, what: str, error: Exception) -> LakeError:
+def unreadable(name: str, what: str, error: Exception) -> LakeError:
     """The error of a read that failed: `place` was read, and is not `what`.
 
     An OSError that has an errno is the system's; Parquet's own OSErrors have none, and tell of the content.
@@ -25,34 +25,34 @@ def unreadable(place: str, what: str, error: Exception) -> LakeError:
     if isinstance(error, LakeError):
         return error
     if isinstance(error, FileNotFoundError):
-        return ObjectMissing(f"{place}: the object is missing")
+        return ObjectMissing(f"{name}: the object is missing")
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
-        return Unavailable(f"{place}: {words(error)}")
-    return Corrupt(f"{place}: {what}: {words(error)}")
+        return Unavailable(f"{name}: {words(error)}")
+    return Corrupt(f"{name}: {what}: {words(error)}")
 
 
 @contextlib.contextmanager
-def reading(place: str, what: str = "cannot be decoded") -> Iterator[None]:
+def reading(name: str, what: str = "cannot be decoded") -> Iterator[None]:
     """Within the block every failure is an error of the lake.  Not around a `yield`."""
     try:
         yield
     except Exception as error:  # Arrow raises classes of many families
-        failure = unreadable(place, what, error)
+        failure = unreadable(name, what, error)
         if failure is error:
             raise
         raise failure from error
 
 
 @contextlib.contextmanager
-def writing(place: str) -> Iterator[None]:
+def writing(name: str) -> Iterator[None]:
     """Within the block every failure is an error of the lake: the store's, or the records'."""
     try:
         yield
     except LakeError:
         raise
     except (OSError, MemoryError) as error:
-        raise Unavailable(f"{place}: cannot be written: {words(error)}") from error
+        raise Unavailable(f"{name}: cannot be written: {words(error)}") from error
     except Exception as error:  # Arrow raises classes of many families
         raise InvalidInput(
-            f"{place}: these records cannot be stored: {words(error)}; nothing was committed"
+            f"{name}: these records cannot be stored: {words(error)}; nothing was committed"
         ) from error

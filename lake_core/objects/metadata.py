@@ -24,7 +24,7 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
 
     lake: str
     pool: str
-    transaction: str
+    transaction_id: str = msgspec.field(name="transaction")
     writer: str
     job: str = ""
     inputs: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class ObjectMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
     object: str
     origin: Origin
     key: str
-    sub: str
+    sub_pool: str = msgspec.field(name="sub")
     schema: str
     records: int
     low: bytes

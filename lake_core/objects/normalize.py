@@ -14,7 +14,7 @@
 | unions, intervals of months, and what is not named here | refused |
 
 `normalized` is done once, when data comes in, and marks fields with values that a wider relative of their type
-cannot hold (`values.types.WIDE_MARK`), at any depth.  Called by `ingest.load`.
+cannot hold (`values.types.WIDE_MARK`), at any depth.  Called by `loading.builder`.
 """
 
 from __future__ import annotations

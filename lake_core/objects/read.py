@@ -175,7 +175,7 @@ class DataObject:
 
     def batches(
         self,
-        span: KeyRange,
+        key_range: KeyRange,
         *,
         key: PoolKey,
         columns: list[str] | None,
@@ -193,11 +193,13 @@ class DataObject:
         Raises Corrupt where the file cannot be decoded.
         """
         wanted = None if columns is None else [c for c in columns if c in self._known.leaves]
-        inside = self.inside(span)
+        inside = self.inside(key_range)
         size = BatchSize(batch_rows, batch_bytes, record_bytes)
         try:
-            for batch in self._decoded(self.groups(span) if groups is None else groups, wanted, size, took):
-                cut = _cut(batch, span, key, inside=inside)
+            for batch in self._decoded(
+                self.groups(key_range) if groups is None else groups, wanted, size, took
+            ):
+                cut = _cut(batch, key_range, key, inside=inside)
                 if cut.num_rows:
                     yield cut
         except Exception as error:  # Arrow raises classes of many families
@@ -259,22 +261,22 @@ class DataObject:
             return None
         return [leaf for name in columns for leaf in self._known.leaves.get(name, ())]
 
-    def weigh(self, span: KeyRange, columns: list[str]) -> Weight:
+    def weigh(self, key_range: KeyRange, columns: list[str]) -> Weight:
         """What the row groups that the range touches take when they are decoded, as the footer tells it."""
         known = self._known.leaves
         return weigh(
             self._parquet.metadata,
-            self.groups(span),
+            self.groups(key_range),
             None if known.keys() <= set(columns) else self._chunks(columns),
         )
 
-    def rows(self, span: KeyRange) -> int:
+    def rows(self, key_range: KeyRange) -> int:
         """At most so many records are in the range: those of the row groups that it touches."""
-        return sum(self._rows(group) for group in self.groups(span))
+        return sum(self._rows(group) for group in self.groups(key_range))
 
-    def sums(self, span: KeyRange) -> Sums:
+    def sums(self, key_range: KeyRange) -> Sums:
         """The checksums of the row groups that the range touches."""
-        touched, begin, end = self.groups(span), 0, self.metadata.data_end
+        touched, begin, end = self.groups(key_range), 0, self.metadata.data_end
         if touched:
             begin = self._begin(touched[0])
             if touched[-1] + 1 < len(self.metadata.groups):
@@ -285,16 +287,18 @@ class DataObject:
         first = self._parquet.metadata.row_group(group).column(0)
         return min(at for at in (first.dictionary_page_offset, first.data_page_offset) if at is not None)
 
-    def inside(self, span: KeyRange) -> bool:
+    def inside(self, key_range: KeyRange) -> bool:
         """Whether the whole object lies in the range, so that nothing has to be cut."""
-        return span.low <= self.metadata.low and (span.high is None or self.metadata.high <= span.high)
+        return key_range.low <= self.metadata.low and (
+            key_range.high is None or self.metadata.high <= key_range.high
+        )
 
-    def groups(self, span: KeyRange) -> list[int]:
+    def groups(self, key_range: KeyRange) -> list[int]:
         """The row groups that may hold keys of the range."""
         firsts = self.metadata.groups
         # the group before the first one at or above `low` may still hold keys from `low` on
-        begin = max(0, bisect_left(firsts, span.low) - 1)
-        end = len(firsts) if span.high is None else bisect_left(firsts, span.high)
+        begin = max(0, bisect_left(firsts, key_range.low) - 1)
+        end = len(firsts) if key_range.high is None else bisect_left(firsts, key_range.high)
         return list(range(begin, max(begin, end)))
 
 
@@ -317,11 +321,11 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
-def _cut(batch: pa.RecordBatch, span: KeyRange, key: PoolKey, *, inside: bool) -> pa.RecordBatch:
+def _cut(batch: pa.RecordBatch, key_range: KeyRange, key: PoolKey, *, inside: bool) -> pa.RecordBatch:
     if inside or not key.fields:
         return batch
-    begin = rows_below(batch, span.low, key)
-    end = batch.num_rows if span.high is None else rows_below(batch, span.high, key)
+    begin = rows_below(batch, key_range.low, key)
+    end = batch.num_rows if key_range.high is None else rows_below(batch, key_range.high, key)
     return batch if begin == 0 and end == batch.num_rows else batch.slice(begin, max(0, end - begin))
 
 

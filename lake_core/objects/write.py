@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from lake_core import naming
 from lake_core.combine import APPEND, Rule
 from lake_core.combine.combine import combine
-from lake_core.combine.hidden import SEQ, visible
+from lake_core.combine.hidden import SEQ, user_fields
 from lake_core.keys import PoolKey
 from lake_core.keys.columns import key_at, keys_at, sort_order
 from lake_core.keys.encoding import key_class
@@ -81,8 +81,8 @@ def write_object(
     key: PoolKey,
     object_id: str,
     origin: Origin,
-    place: int = 0,
-    sub: str = "",
+    ordinal: int = 0,
+    sub_pool: str = "",
     rule: Rule = APPEND,
 ) -> WrittenObject:
     """Sort and write the records (at least one, `normalized`); those of equal keys become what the rule says.
@@ -96,7 +96,9 @@ def write_object(
         if order is not None:
             table = table.take(pa.array(order))
         table = combine(table, key, rule)
-    with ObjectWriter(store, key=key, object_id=object_id, origin=origin, place=place, sub=sub) as writer:
+    with ObjectWriter(
+        store, key=key, object_id=object_id, origin=origin, ordinal=ordinal, sub_pool=sub_pool
+    ) as writer:
         writer.write(table)
     return writer.written
 
@@ -113,8 +115,8 @@ class ObjectWriter:
     key: PoolKey
     object_id: str
     origin: Origin
-    place: int = 0
-    sub: str = ""
+    ordinal: int = 0
+    sub_pool: str = ""
     records: int = 0
     _schema: pa.Schema = field(default=None, init=False)
     _written: WrittenObject | None = field(default=None, init=False)
@@ -229,7 +231,7 @@ class ObjectWriter:
             zip(ranks, keys_at(table, [r - self.records for r in ranks], self.key), strict=True)
         )
         self._columns = unite_statistics(
-            self._columns, column_statistics(table.select(visible(table.schema).names))
+            self._columns, column_statistics(table.select(user_fields(table.schema).names))
         )
         if SEQ in table.schema.names:
             bounds = pc.min_max(table.column(SEQ))
@@ -242,14 +244,14 @@ class ObjectWriter:
     def _finish(self) -> WrittenObject:
         assert self._parquet is not None
         assert self._file is not None
-        schema = visible(self._schema)
+        schema = user_fields(self._schema)
         data_end, blocks = self._file.begin_tail()
         described = ObjectMetadata(
             version=metadata.VERSION,
             object=self.object_id,
             origin=self.origin,
             key=str(self.key),
-            sub=self.sub,
+            sub_pool=self.sub_pool,
             schema=schema_id(schema),
             records=self.records,
             low=self._low,
@@ -273,8 +275,8 @@ class ObjectWriter:
             schema=described.schema,
             low=described.low,
             high=described.high,
-            place=self.place,
-            sub=self.sub,
+            ordinal=self.ordinal,
+            sub_pool=self.sub_pool,
             columns=self._columns,
             seqs=self._seqs,
         )

@@ -14,13 +14,13 @@ from lake_core.keys.ranges import KeyRange
 from lake_core.naming import is_id
 from lake_core.records.conditions import Condition
 
-PLACES = 65_536
+MAX_TRANSACTIONS = 65_536
 """How many transactions one entry can hold."""
 
 
-def sequence(n: int, place: int = 0) -> int:
+def sequence(version: int, index: int = 0) -> int:
     """When the records of transaction `place` of entry `n` count as written."""
-    return n * PLACES + place
+    return version * MAX_TRANSACTIONS + index
 
 
 class Column(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -51,8 +51,8 @@ class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=Tru
     schema: str
     low: bytes
     high: bytes
-    place: int = 0
-    sub: str = ""
+    ordinal: int = msgspec.field(name="place", default=0)
+    sub_pool: str = msgspec.field(name="sub", default="")
     columns: tuple[Column, ...] = ()
     seqs: tuple[int, int] | None = None
     applied: int = 0
@@ -94,8 +94,8 @@ class AddTombstone(msgspec.Struct, frozen=True, tag="add_tombstone", omit_defaul
     condition: Condition | None = None
     reason: str = ""
     replaces: bool = False
-    own: bool = False
-    sub: str = ""
+    self_only: bool = msgspec.field(name="own", default=False)
+    sub_pool: str = msgspec.field(name="sub", default="")
 
     @property
     def range(self) -> KeyRange:
@@ -155,7 +155,7 @@ class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str
     branch: str
     parent: int
-    base: int
+    read_version: int = msgspec.field(name="base")
     time: int
     author: str
     actions: tuple[Action, ...]
@@ -163,7 +163,9 @@ class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
     token: str = ""
 
     def __post_init__(self) -> None:
-        if not (is_id(self.id) and self.branch and self.base >= 0 and self.parent >= 0 and self.actions):
+        if not (
+            is_id(self.id) and self.branch and self.read_version >= 0 and self.parent >= 0 and self.actions
+        ):
             raise Corrupt(f"transaction {self.id!r}: needs an id, a branch, a parent, a base and actions")
 
 
@@ -174,5 +176,5 @@ class Entry(msgspec.Struct, frozen=True):
     transactions: tuple[Transaction, ...]
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.transactions) < PLACES:
-            raise Corrupt(f"entry {self.id!r}: holds 1 to {PLACES - 1} transactions")
+        if not 1 <= len(self.transactions) < MAX_TRANSACTIONS:
+            raise Corrupt(f"entry {self.id!r}: holds 1 to {MAX_TRANSACTIONS - 1} transactions")

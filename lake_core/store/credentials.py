@@ -23,7 +23,7 @@ from fsspec.config import apply_config
 from lake_core.errors import InvalidInput, Unavailable
 from lake_core.store.failures import words
 
-METADATA_PATIENCE = 1.0
+METADATA_SECONDS = 1.0
 """Seconds to wait for Google's metadata server: it is on the machine's own network, or there is none."""
 
 _FOR_NOW = ("CredentialRetrievalError", "MetadataRetrievalError", "TransportError")
@@ -100,7 +100,7 @@ def _has_metadata_server() -> bool:
     named = os.environ.get("GCE_METADATA_HOST") or os.environ.get("GCE_METADATA_IP") or "169.254.169.254"
     host, _, port = named.partition(":")
     try:
-        socket.create_connection((host, int(port or 80)), timeout=METADATA_PATIENCE).close()
+        socket.create_connection((host, int(port or 80)), timeout=METADATA_SECONDS).close()
     except (OSError, ValueError):
         return False
     return True

@@ -25,14 +25,14 @@ from lake_core.store.locked import Check, Lock
 if TYPE_CHECKING:
     import psycopg
 
-PATIENCE = 60.0
+LOCK_SECONDS = 60.0
 """How many seconds a writer waits for another one to give the lock of a name back."""
 
 _FILES = 256
 _CONNECT_SECONDS = 10
 
 
-def open_lock(address: str, *, patience: float = PATIENCE) -> Lock:
+def open_lock(address: str, *, patience: float = LOCK_SECONDS) -> Lock:
     """The lock at an address.  Nothing is requested of it yet.  Raises InvalidInput."""
     parsed = urlparse(address)
     if parsed.scheme == "file" and not parsed.netloc and parsed.path.strip("/"):
@@ -60,7 +60,7 @@ class FileLock:
 
     kind = "file"
 
-    def __init__(self, folder: str, *, patience: float = PATIENCE) -> None:
+    def __init__(self, folder: str, *, patience: float = LOCK_SECONDS) -> None:
         self._folder, self._patience = os.path.abspath(folder), patience
 
     @contextlib.contextmanager
@@ -115,7 +115,7 @@ class PostgresLock:
 
     kind = "postgresql"
 
-    def __init__(self, address: str, *, patience: float = PATIENCE) -> None:
+    def __init__(self, address: str, *, patience: float = LOCK_SECONDS) -> None:
         self._address, self._patience = address, patience
         self._idle: list[psycopg.Connection[Any]] = []
         self._process = os.getpid()

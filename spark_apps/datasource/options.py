@@ -18,19 +18,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from lake_core.branch import Branch
-from lake_core.commits.state import MAIN
 from lake_core.errors import InvalidInput
+from lake_core.history.state import MAIN
 from lake_core.lake import Lake
-from lake_core.pool import Pool
-from lake_core.query.tables import is_own_table
-from lake_core.view import View
+from lake_core.lake.branch import Branch
+from lake_core.lake.pool import Pool
+from lake_core.lake.view import View
+from lake_core.system_tables.names import is_system_table
 
 Options = Mapping[str, str]
 """As Spark gives them: names in lower case; `path` is what load, save or start were given."""
 
 READ = ("at", "columns", "from", "to", "where", "tasks")
-OWN_TABLE = ("at", "columns")
+SYSTEM_TABLE = ("at", "columns")
 READ_STREAM = ("branch", "columns", "startingTransaction", "maxTransactionsPerBatch")
 WRITE = ("branch", "message", "token")
 WRITE_STREAM = ("branch", "message", "checkpointLocation", "queryName")  # the last two are for Spark itself
@@ -68,9 +68,9 @@ def table_name(options: Options) -> str:
     return path
 
 
-def names_own_table(options: Options) -> bool:
+def names_system_table(options: Options) -> bool:
     """Whether one of the lake's own tables is read."""
-    return is_own_table(table_name(options))
+    return is_system_table(table_name(options))
 
 
 def open_view(options: Options) -> View:
@@ -82,7 +82,7 @@ def open_view(options: Options) -> View:
 def open_pool(options: Options, *, what: str) -> Pool:
     """The pool that a stream or a write is of; raises InvalidInput for a revision or an own table."""
     name = table_name(options)
-    if "@" in name or names_own_table(options):
+    if "@" in name or names_system_table(options):
         raise InvalidInput(f"{what} {name!r}: name a pool; another branch is said by the option branch")
     return open_lake(options).pool(name)
 

@@ -18,19 +18,19 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from lake_core.conditions import check, key_range
+from lake_core.conditions import check, key_range_of
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange
+from lake_core.lake.view import View
+from lake_core.reading.split import split
 from lake_core.records.conditions import Condition
-from lake_core.splits import split
-from lake_core.view import View
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.names import check_apart, check_known
 from spark_apps.datasource.to_spark import check_readable, to_batches
 from spark_apps.datasource.types import arrow_schema
 
 TASK_SIZE = 64 << 20
-MOST_TASKS = 256
+MAX_TASKS = 256
 _NOTHING = KeyRange(b"", b"")
 
 
@@ -38,7 +38,7 @@ _NOTHING = KeyRange(b"", b"")
 class KeyPartition(InputPartition):
     """The range of keys that one task reads."""
 
-    span: KeyRange
+    key_range: KeyRange
 
 
 class LakeReader(DataSourceReader):
@@ -58,15 +58,15 @@ class LakeReader(DataSourceReader):
         if self._span.empty:
             raise InvalidInput("the key range is empty: `to` does not come after `from`")
         if self._where is not None:
-            self._span = self._span.intersect(key_range(self._where, view.key))
-        if not view.n:  # no transaction to pin: what is committed from here on is not of this read
+            self._span = self._span.intersect(key_range_of(self._where, view.key))
+        if not view.version:  # no transaction to pin: what is committed from here on is not of this read
             self._span = _NOTHING
         self._tasks = opts.count(options, "tasks")
         # from here on the read is of this transaction, whatever the branch does and wherever it is read
         self._pinned = {
             "lake": view.store.uri,
             "path": opts.table_name(options).partition("@")[0],
-            "at": str(view.n) if view.n else view.branch,
+            "at": str(view.version) if view.version else view.branch,
         }
         self._now = view.now
 
@@ -77,13 +77,15 @@ class LakeReader(DataSourceReader):
         """One key range a task, of about equal weight, in key order."""
         if self._span.empty:
             return [KeyPartition(_NOTHING)]
-        return [KeyPartition(span) for span in split_tasks(self._view(), self._span, tasks=self._tasks)]
+        return [
+            KeyPartition(key_range) for key_range in split_tasks(self._view(), self._span, tasks=self._tasks)
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The records of one range, in key order."""
         assert isinstance(partition, KeyPartition)
-        if not partition.span.empty:
-            yield from read_range(self._view(), partition.span, self._schema, self._where)
+        if not partition.key_range.empty:
+            yield from read_range(self._view(), partition.key_range, self._schema, self._where)
 
 
 def check_columns(schema: StructType, known: pa.Schema, options: opts.Options, *, pool: str) -> None:
@@ -93,20 +95,20 @@ def check_columns(schema: StructType, known: pa.Schema, options: opts.Options, *
     check_readable(known, arrow_schema(schema))
 
 
-def split_tasks(view: View, span: KeyRange, *, tasks: int | None = None) -> list[KeyRange]:
+def split_tasks(view: View, key_range: KeyRange, *, tasks: int | None = None) -> list[KeyRange]:
     """The range as the ranges of so many tasks, or of as many as its bytes are worth."""
-    references = view.state.branches[view.branch].snapshot.find(span, sub=view.sub)
+    references = view.state.branches[view.branch].snapshot.find(key_range, sub_pool=view.sub_pool)
     worth = -(-sum(r.size for r in references) // TASK_SIZE)
-    pieces = tasks or max(1, min(MOST_TASKS, worth))
-    return split(references, view.store, pool=view.pool.id, span=span, pieces=pieces)
+    pieces = tasks or max(1, min(MAX_TASKS, worth))
+    return split(references, view.store, pool=view.pool.id, key_range=key_range, pieces=pieces)
 
 
 def read_range(
-    view: View, span: KeyRange, schema: StructType, where: Condition | None = None
+    view: View, key_range: KeyRange, schema: StructType, where: Condition | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The view's records of a range in Spark's types; columns that no record has are null."""
     target = arrow_schema(schema)
     known = set(view.schema.names)
     columns = [name for name in target.names if name in known]
-    for table in view.scan(span=span, columns=columns, where=where):
+    for table in view.scan(key_range=key_range, columns=columns, where=where):
         yield from to_batches(table, target)

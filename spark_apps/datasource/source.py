@@ -11,12 +11,12 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from lake_core.scan.scan import result_schema
+from lake_core.reading.scan import result_schema
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.names import check_apart
-from spark_apps.datasource.own_tables import OwnTableReader, own_table_schema
 from spark_apps.datasource.reader import LakeReader
 from spark_apps.datasource.stream_reader import LakeStreamReader
+from spark_apps.datasource.system_tables import SystemTableReader, system_table_schema
 from spark_apps.datasource.types import spark_schema
 from spark_apps.datasource.writer import LakeStreamWriter, LakeWriter
 
@@ -37,8 +37,8 @@ class LakeDataSource(DataSource):
     def schema(self) -> StructType:
         """The columns asked for, in Spark's types."""
         self._is_inferred = True
-        if opts.names_own_table(self.options):
-            return own_table_schema(self.options)
+        if opts.names_system_table(self.options):
+            return system_table_schema(self.options)
         opts.check_names(self.options, (*opts.READ, *opts.READ_STREAM), what="a read")
         view = opts.open_view(self.options)
         schema = spark_schema(result_schema(view.plan(columns=opts.columns(self.options))))
@@ -48,8 +48,8 @@ class LakeDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of the columns of `schema`."""
         options = dict(self.options)
-        if opts.names_own_table(options):
-            return OwnTableReader(options, schema)
+        if opts.names_system_table(options):
+            return SystemTableReader(options, schema)
         return LakeReader(options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:

@@ -39,21 +39,21 @@ from pyspark.sql.types import StructType
 from lake_core.combine.hidden import DELETED
 from lake_core.combine.newest import without_markers
 from lake_core.errors import InvalidInput, NotFound
-from lake_core.feed import Feed, read_object
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
+from lake_core.lake.feed import Feed, read_object
+from lake_core.lake.pool import Pool
+from lake_core.lake.view import View
 from lake_core.objects.schema import cast_table, unite_schemas
-from lake_core.pool import Pool
 from lake_core.records import AddObject
 from lake_core.store import open_store
-from lake_core.view import View
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.names import check_apart, check_known
 from spark_apps.datasource.reader import TASK_SIZE, read_range, split_tasks
 from spark_apps.datasource.to_spark import check_readable, to_batches
 from spark_apps.datasource.types import arrow_schema, spark_schema
 
-MOST_TRANSACTIONS = 1_000
+MAX_TRANSACTIONS = 1_000
 OPENING = 1 << 20
 """To open an object costs a task as much as to read so many bytes."""
 
@@ -69,9 +69,9 @@ class StatePartition(InputPartition):
     """
 
     lake: str
-    n: int
+    version: int
     now: float
-    span: KeyRange
+    key_range: KeyRange
 
 
 @dataclass
@@ -97,7 +97,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._schema = schema
         self._is_inferred = is_inferred
-        self._most = opts.count(options, "maxTransactionsPerBatch") or MOST_TRANSACTIONS
+        self._most = opts.count(options, "maxTransactionsPerBatch") or MAX_TRANSACTIONS
         if is_inferred and not schema.names:
             raise InvalidInput(
                 f"stream of {opts.table_name(options)!r}: it has no records yet, so its columns are not known; say "
@@ -146,7 +146,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         newest = self._feed.newest()
         if at > newest:
             raise NotFound(
-                f"pool {self._pool.name!r} ends at transaction {newest}, and the stream has delivered {at}: the "
+                f"pool {self._pool.name!r} ends at version {newest}, and the stream has delivered {at}: the "
                 "lake is an older copy of the one that the stream has read"
             )
         self._seen = self._offset(newest, since=start["since"])
@@ -160,8 +160,8 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The newest entry that was seen, for the query's status."""
         return self._seen
 
-    def _offset(self, n: int, *, since: int) -> Offset:
-        return {"pool": self._pool.config.id, "since": since, "transaction": n}
+    def _offset(self, version: int, *, since: int) -> Offset:
+        return {"pool": self._pool.config.id, "since": since, "version": version}
 
     def _number(self, offset: Offset) -> int:
         if offset["pool"] != self._pool.config.id:
@@ -169,7 +169,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 f"pool {self._pool.name!r} is another of that name than the one that the stream was started on; "
                 "start a new stream, with a checkpointLocation of its own"
             )
-        return int(offset["transaction"])
+        return int(offset["version"])
 
     # --- planning
 
@@ -191,20 +191,20 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begin = after or self._feed.start()
         if begin > until:
             raise NotFound(
-                f"transaction {until} is purged: the history begins after {begin}, and the batch up to {until} was "
+                f"version {until} is purged: the history begins after {begin}, and the batch up to {until} was "
                 "planned before; start a new stream, with a checkpointLocation of its own"
             )
         state = [] if after else self._state(begin)
         brought = [action for _, action in self._feed.between(begin, until)]
         return [*state, *self._objects(brought)]
 
-    def _state(self, n: int) -> list[StatePartition]:
+    def _state(self, version: int) -> list[StatePartition]:
         """The state at entry `n`, which stands for all before; none for the beginning."""
-        if not n:
+        if not version:
             return []
-        view = replace(self._pool.at(str(n)), branch=self._feed.branch)
+        view = replace(self._pool.at(str(version)), branch=self._feed.branch)
         spans = split_tasks(view, EVERYTHING) if view.references else []
-        return [StatePartition(view.store.uri, n, view.now, span) for span in spans]
+        return [StatePartition(view.store.uri, version, view.now, key_range) for key_range in spans]
 
     def _objects(self, brought: list[AddObject]) -> list[ObjectsPartition]:
         """Runs of objects, each of about a task's size."""
@@ -237,7 +237,9 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             check_readable(united, arrow_schema(self._schema))
         if names is None and self._is_inferred:
             names = [name for name in united.names if not (name == DELETED and view.rule.kind == "upsert")]
-        united = pa.schema([united.field(n) for n in names or self._schema.names if n in united.names])
+        united = pa.schema(
+            [united.field(name) for name in names or self._schema.names if name in united.names]
+        )
         if self._is_inferred:
             self._check_unchanged(spark_schema(united))
         return united
@@ -259,9 +261,9 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The records of one task, in order."""
         if isinstance(partition, StatePartition):
             options = {**self._options, "lake": partition.lake}
-            view = opts.open_pool(options, what="stream of").at(str(partition.n))
+            view = opts.open_pool(options, what="stream of").at(str(partition.version))
             view = replace(view, branch=opts.branch_name(options), now=partition.now)
-            yield from read_range(view, partition.span, self._schema)
+            yield from read_range(view, partition.key_range, self._schema)
             return
         assert isinstance(partition, ObjectsPartition)
         target = arrow_schema(self._schema)

@@ -33,16 +33,16 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from lake_core.branch import Branch
 from lake_core.catalog import Settings
 from lake_core.combine.hidden import DELETED
 from lake_core.combine.rule import rule_of
 from lake_core.errors import Conflict, InvalidInput, LakeError, Unavailable, from_wire, to_wire
-from lake_core.ingest.block import Block
-from lake_core.ingest.declared import DoesNotFit, declared_columns
-from lake_core.ingest.load import ObjectBuilder
+from lake_core.lake.branch import Branch
+from lake_core.lake.results import LoadResult, PendingLoad, check_same, repeated_line
+from lake_core.loading.block import Block
+from lake_core.loading.builder import ObjectBuilder
+from lake_core.loading.declared import DoesNotFit, declared_columns
 from lake_core.naming import IdSource
-from lake_core.outcomes import Job, LoadResult, check_same, repeated_line
 from lake_core.records import AddObject
 from lake_core.records.pools import PoolConfig
 from lake_core.store import open_store
@@ -57,23 +57,23 @@ QUERY_ID = "sql.streaming.queryId"
 
 
 @dataclass(frozen=True)
-class Work:
+class WriteWork:
     """All that a task needs; plain values, so that it can be shipped to any worker."""
 
     store: str
     pool: PoolConfig
-    job: Job
+    job: PendingLoad
 
 
 @dataclass
-class Written(WriterCommitMessage):
+class WrittenPartition(WriterCommitMessage):
     """What one task did: objects in their order of arrival, or the error, in its form on the wire.
 
     `query` is the id of the stream's query, "" for a batch; `counted` the records of a write that is repeated.
     """
 
     partition: int
-    job: Job | None = None
+    job: PendingLoad | None = None
     objects: tuple[AddObject, ...] = ()
     schemas: tuple[pa.Schema, ...] = ()
     failed: str = ""
@@ -81,17 +81,17 @@ class Written(WriterCommitMessage):
     counted: int = 0
 
 
-def begin(branch: Branch, options: opts.Options) -> Work | LoadResult:
+def begin(branch: Branch, options: opts.Options) -> WriteWork | LoadResult:
     """The work that tasks share, or the outcome of the write that used the token first."""
     job = branch.job(token=options.get("token", ""), message=options.get("message", ""))
-    return job if isinstance(job, LoadResult) else Work(branch.store.uri, branch.pool, job)
+    return job if isinstance(job, LoadResult) else WriteWork(branch.store.uri, branch.pool, job)
 
 
-def build(work: Work, batches: Iterator[pa.RecordBatch]) -> Written:
+def build(work: WriteWork, batches: Iterator[pa.RecordBatch]) -> WrittenPartition:
     """In a task: sort and write."""
     context = TaskContext.get()
     assert context is not None  # only tasks build
-    done = Written(context.partitionId(), work.job, query=context.getLocalProperty(QUERY_ID) or "")
+    done = WrittenPartition(context.partitionId(), work.job, query=context.getLocalProperty(QUERY_ID) or "")
     builder = ObjectBuilder(
         open_store(work.store),
         work.pool.key,
@@ -114,7 +114,7 @@ def build(work: Work, batches: Iterator[pa.RecordBatch]) -> Written:
     return replace(done, objects=tuple(w.action for w in written), schemas=tuple(w.schema for w in written))
 
 
-def land(branch: Branch, tasks: list[Written], *, token: str | None = None) -> LoadResult:
+def commit_tasks(branch: Branch, tasks: list[WrittenPartition], *, token: str | None = None) -> LoadResult:
     """On the driver: one transaction of what the tasks did, under `token` where it is not the job's own.
 
     Raises what a task has failed with, and what `Branch.commit` raises.
@@ -193,10 +193,10 @@ class _Writes:
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_branch"}
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenPartition:
         """In a task: the objects of one partition."""
         if isinstance(self._work, LoadResult):
-            return Written(0, counted=sum(batch.num_rows for batch in iterator))
+            return WrittenPartition(0, counted=sum(batch.num_rows for batch in iterator))
         return build(self._work, iterator)
 
 
@@ -207,9 +207,9 @@ class LakeWriter(_Writes, DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """On the driver: one transaction, or none if the token was used before."""
-        tasks = [m for m in messages if isinstance(m, Written)]
-        if isinstance(self._work, Work):
-            land(self._branch, tasks)
+        tasks = [m for m in messages if isinstance(m, WrittenPartition)]
+        if isinstance(self._work, WriteWork):
+            commit_tasks(self._branch, tasks)
             return
         token, records = self._options["token"], sum(task.counted for task in tasks)
         check_same(self._work, token=token, records=records, exact=self._branch.rule.kind == "append")
@@ -226,15 +226,15 @@ class LakeStreamWriter(_Writes, DataSourceStreamArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """On the driver: one transaction, under the token of the batch."""
-        tasks = [m for m in messages if isinstance(m, Written)]
+        tasks = [m for m in messages if isinstance(m, WrittenPartition)]
         if tasks:
-            land(self._branch, tasks, token=batch_token(tasks, batchId))
+            commit_tasks(self._branch, tasks, token=batch_token(tasks, batchId))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """What was written stays, for the vacuum."""
 
 
-def batch_token(tasks: list[Written], batch: int) -> str:
+def batch_token(tasks: list[WrittenPartition], batch: int) -> str:
     """The same for a batch of a query, however often it is run; raises InvalidInput where Spark does not say which
     query it is."""
     queries = {task.query for task in tasks}

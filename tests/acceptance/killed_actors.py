@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lake_core.branch import Branch
+from lake_core.agents.compact.run import compact_pool, plan_pool
+from lake_core.agents.tombstones import run as tombstones
 from lake_core.errors import Conflict
 from lake_core.lake import Lake
-from lake_core.maintenance import tombstones
-from lake_core.maintenance.compact import compact_pool, plan_pool
-from lake_core.pool import Pool
+from lake_core.lake.branch import Branch
+from lake_core.lake.pool import Pool
 from lake_core.records import Transaction
 from tests.acceptance.killing import kill_at_random
 
@@ -58,7 +58,7 @@ def table(of: list[tuple[int, int]]) -> pa.Table:
 def write(branch: Branch, seed: int) -> str | None:
     """A load."""
     said = json.dumps({"load": seed})
-    return branch.append(table(records(random.Random(seed))), message=said).id
+    return branch.append(table(records(random.Random(seed))), message=said).transaction_id
 
 
 def delete(pool: Pool, chance: random.Random) -> str | None:
@@ -66,9 +66,9 @@ def delete(pool: Pool, chance: random.Random) -> str | None:
     low = chance.randrange(KEYS)
     high, below = low + chance.randrange(1, 10), chance.choice([None, 50])
     said = json.dumps({"delete": [low, high, below]})
-    span = pool.at().span(low=low, high=high)
+    span = pool.at().key_range(low=low, high=high)
     where = None if below is None else f"v < {below}"
-    return pool.branch().delete(span=span, where=where, reason=said).id
+    return pool.branch().delete(key_range=span, where=where, reason=said).transaction_id
 
 
 def replace(pool: Pool, seed: int) -> str | None:
@@ -80,8 +80,8 @@ def replace(pool: Pool, seed: int) -> str | None:
     try:
         return (
             pool.branch()
-            .replace_with(table(new), span=pool.at().span(low=low, high=low + 10), message=said)
-            .id
+            .replace_with(table(new), key_range=pool.at().key_range(low=low, high=low + 10), message=said)
+            .transaction_id
         )
     except Conflict as error:
         if "overlapping range" not in str(error):
@@ -144,7 +144,7 @@ class Replay:
 
     def land(self, n: int, transaction: Transaction) -> None:
         said = json.loads(transaction.message) if transaction.message.startswith("{") else {}
-        started = (transaction.base, transaction.id)
+        started = (transaction.read_version, transaction.id)
         if "delete" in said:
             self.erase(*said["delete"])
         elif "replace" in said:
@@ -158,7 +158,7 @@ class Replay:
             overtaken = [
                 (low, high)
                 for number, begun, low, high in self.replaces
-                if number > transaction.base and begun > started
+                if number > transaction.read_version and begun > started
             ]
             new = records(random.Random(said["load"]))
             self.add([r for r in new if not any(low <= r[0] < high for low, high in overtaken)])
@@ -185,7 +185,7 @@ def check(lake: Lake, acknowledged: set[tuple[str, str]]) -> dict[str, int]:
         view = lake.pool(name).at()
         found = sorted((r["k"], r["v"]) for r in view.to_table(columns=["k", "v"]).to_pylist())
         assert found == replay.expected(kind), f"{name} differs from the replay of its journal"
-        counted["transactions"] += len(ids)
+        counted["versions"] += len(ids)
         counted["records"] += len(found)
         counted["tombstones left"] += len(view.tombstones)
     return counted

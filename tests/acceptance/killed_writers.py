@@ -22,8 +22,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from lake_core.agents.compact.run import compact_pool, plan_pool
 from lake_core.lake import Lake
-from lake_core.maintenance.compact import compact_pool, plan_pool
 from tests.acceptance.killing import kill_at_random
 
 POOL = "killed"
@@ -53,8 +53,8 @@ def write(uri: str, writer: str, acknowledged: str) -> None:
 
 def tend(uri: str) -> None:
     """The purger: checkpoints, and deletes all that they cover."""
+    from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
     from lake_core.errors import LakeError
-    from lake_core.maintenance.checkpoint import purge_pool, write_checkpoint
 
     lake = Lake.open(uri, options=options())
     while True:  # until it is killed
@@ -73,7 +73,7 @@ def compact(uri: str, notes: str) -> None:
         while True:  # until it is killed
             work = plan_pool(lake, POOL, now=time.time())
             done = compact_pool(lake, work)
-            landed = sum(one.transaction is not None for one in done)
+            landed = sum(one.version is not None for one in done)
             file.write(f"{work.plan.depth} {landed} {len(done) - landed}\n")
             file.flush()
             time.sleep(0.2)
@@ -106,7 +106,7 @@ def stress(
     before = time.monotonic()
     fresh = Lake.open(uri, options=options())
     result = fresh.pool(POOL).branch().append(batch("last", 0))
-    assert result.transaction is not None
+    assert result.version is not None
     took = time.monotonic() - before
     table = fresh.pool(POOL).at().to_table()
     found = collections.Counter(zip(table["writer"].to_pylist(), table["number"].to_pylist(), strict=True))
@@ -131,7 +131,7 @@ def stress(
         "acknowledged": len(acknowledged),
         "in the pool": len(found),
         "killed": killed,
-        "entries": result.transaction,
+        "entries": result.version,
         "purged": marks.fence,
         "next commit ms": round(took * 1000),
         "compactions": sum(landed for _, landed, _ in found_by),

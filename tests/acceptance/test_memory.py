@@ -26,7 +26,7 @@ LARGEST = MAX_VALUE_BYTES
 
 READER = """
 import re, sys
-from lake_core.lake import Lake
+from lake_core.lake.lake import Lake
 from lake_core.store.local import LocalStore
 
 pool = Lake.open_on(LocalStore(sys.argv[1])).pool("p")

@@ -39,7 +39,7 @@ def test_pools_that_have_grown_are_kept_and_others_cost_no_spark(agent: Agent) -
     assert agent.services.api.xcom(DAG, kept["run"], "report") == {"journals": 2, "entries": 8}
     for name, last in (("grown", 4), ("grown_too", 4), ("small", 0)):
         marks = agent.lake.pool(name).history.journal.marks()
-        assert (marks.checkpoints[0].n if marks.checkpoints else 0, marks.fence) == (last, last)
+        assert (marks.checkpoints[0].version if marks.checkpoints else 0, marks.fence) == (last, last)
         view = type(agent.lake).open(agent.lake.store.uri).pool(name).at()
         assert view.to_table()["k"].to_pylist() == list(range(last or 2))
 

@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 import pytest
 
-from lake_core.ingest.sources import find_files
+from lake_core.loading.sources import find_files
 from tests.airflow.conftest import DAG, SCHEDULED, Agent, Place
 from tests.spark.proc import await_true
 
@@ -114,7 +114,7 @@ def test_a_bad_file_is_parked_and_said_once_and_holds_nothing_back(agent: Agent)
     assert (report["state"], report["try_number"]) == ("failed", 1), "trying again cannot help"
     said = agent.services.api.log(DAG, run, "report")
     assert f"bad: parked {bad}: {bad}, line 2" in said
-    assert "bad: transaction 1, 1 record in 1 object" in said
+    assert "bad: version 1, 1 record in 1 object" in said
     assert place.keys == [1]
 
     later = agent.run(place)

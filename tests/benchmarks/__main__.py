@@ -6,7 +6,7 @@ import argparse
 import importlib
 import sys
 
-from lake_core.wording import human_size
+from lake_core.phrases import human_size
 from tests.benchmarks import data
 from tests.benchmarks.measure import Measure
 

@@ -42,8 +42,8 @@ def load(scale: str, path: str, pieces: str) -> dict[str, Any]:
 
 def lake_on_spark(source: str) -> dict[str, Any]:
     """The application's work, the session running and warm."""
+    from lake_core.agents.compact.run import plan_pool
     from lake_core.lake import Lake
-    from lake_core.maintenance.compact import plan_pool
     from spark_apps.compact import compact
     from spark_apps.session import spark_session
     from tests.benchmarks.ingest import _warm
@@ -66,8 +66,8 @@ def lake_on_spark(source: str) -> dict[str, Any]:
 
 def lake_here(source: str) -> dict[str, Any]:
     """`lake compact`: one process, one piece after another."""
+    from lake_core.agents.compact.run import compact_pool, plan_pool
     from lake_core.lake import Lake
-    from lake_core.maintenance.compact import compact_pool, plan_pool
 
     path = _copy(source)
     lake = Lake.open(path)

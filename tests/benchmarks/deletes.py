@@ -32,10 +32,10 @@ def delete(path: str, what: str) -> dict[str, Any]:
     before = view.records
     with timed(answer := {}):
         if what == "range":
-            done = pool.branch().delete(span=view.span(low=RANGE[0], high=RANGE[1]))
+            done = pool.branch().delete(key_range=view.key_range(low=RANGE[0], high=RANGE[1]))
         else:
             done = pool.branch().delete(where=CONDITION)
-    assert done.transaction is not None
+    assert done.version is not None
     left = sum(t.num_rows for t in pool.at().scan(columns=["l_partkey"]))
     return answer | {"records": before - left, "note": _milliseconds(answer)}
 
@@ -49,12 +49,12 @@ def scan(path: str, what: str) -> dict[str, Any]:
     branch, view = pool.branch(), pool.at()
     match what:
         case "range":
-            branch.delete(span=view.span(low=RANGE[0], high=RANGE[1]))
+            branch.delete(key_range=view.key_range(low=RANGE[0], high=RANGE[1]))
         case "condition":
             branch.delete(where=CONDITION)
         case "100 ranges":
             for n in range(100):
-                branch.delete(span=view.span(low=4_000 * n, high=4_000 * n + 40))
+                branch.delete(key_range=view.key_range(low=4_000 * n, high=4_000 * n + 40))
         case "100 conditions":
             for n in range(100):
                 branch.delete(where=f"l_suppkey in ({2 * n + 1}, {2 * n + 2})")
@@ -84,13 +84,13 @@ def apply(path: str, what: str) -> dict[str, Any]:
     """The agent's work on a delete; how much is rewritten."""
     import time
 
+    from lake_core.agents.tombstones import run as tombstones
     from lake_core.lake import Lake
-    from lake_core.maintenance import tombstones
 
     pool = Lake.open(_copy(path, "work")).pool("lineitem")
     branch, view = pool.branch(), pool.at()
     if what == "range":
-        branch.delete(span=view.span(low=RANGE[0], high=RANGE[1]))
+        branch.delete(key_range=view.key_range(low=RANGE[0], high=RANGE[1]))
     else:
         branch.delete(where=CONDITION)
     with timed(answer := {}):

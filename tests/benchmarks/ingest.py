@@ -16,8 +16,8 @@ from tests.benchmarks.measure import Measure, run, timed
 
 def spark_ingest(*files: str) -> dict[str, Any]:
     """The ingest application."""
-    from lake_core.ingest.sources import find_files
     from lake_core.lake import Lake
+    from lake_core.loading.sources import find_files
     from spark_apps.ingest import ingest
     from spark_apps.session import spark_session
 

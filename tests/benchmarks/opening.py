@@ -21,10 +21,10 @@ _SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.float64()), ("s", pa.string())]
 
 def build(path: str, references: str) -> dict[str, Any]:
     """The pool, one transaction for each ten thousand references, and its checkpoint."""
-    from lake_core.commits import Draft
+    from lake_core.agents.checkpoint.run import write_checkpoint
+    from lake_core.history import Draft
     from lake_core.keys.encoding import encode_value
     from lake_core.lake import Lake
-    from lake_core.maintenance.checkpoint import write_checkpoint
     from lake_core.objects.schema import schema_id
     from lake_core.records import AddObject, Column
 
@@ -47,7 +47,7 @@ def build(path: str, references: str) -> dict[str, Any]:
             schema,
             low,
             high + b"\0",
-            place=number % BATCH,
+            ordinal=number % BATCH,
             columns=columns,
         )
 
@@ -65,10 +65,10 @@ def open_and_plan(path: str, references: str) -> dict[str, Any]:
     low = int(references) // 2 * 1000
     with timed(answer := {}):
         view = Lake.open(path).pool("p").at()
-        plan = view.plan(span=view.span(low=low, high=low + 10_000))
+        plan = view.plan(key_range=view.key_range(low=low, high=low + 10_000))
     assert len(plan.references) == 10
     begun = time.perf_counter()
-    view.plan(span=view.span(low=low // 2, high=low // 2 + 10_000))
+    view.plan(key_range=view.key_range(low=low // 2, high=low // 2 + 10_000))
     warm = time.perf_counter() - begun
     file = view.state.branches["main"].snapshot.checkpoint.file  # type: ignore[attr-defined]
     read = f"read {file.groups_read} of {len(file.head.groups)} groups"
@@ -77,8 +77,8 @@ def open_and_plan(path: str, references: str) -> dict[str, Any]:
 
 def write_next(path: str, references: str) -> dict[str, Any]:
     """The next checkpoint, from the last one and a transaction more, as an agent does it: in a new process."""
+    from lake_core.agents.checkpoint.run import write_checkpoint
     from lake_core.lake import Lake
-    from lake_core.maintenance.checkpoint import write_checkpoint
 
     lake = Lake.open(path)
     lake.pool("p").branch().append(pa.table({"k": [1], "v": [0.5], "s": ["a"]}))

@@ -57,13 +57,13 @@ class Lake:
 
     def count_from(self, low: int) -> int:
         view = self._pool.at()
-        return sum(t.num_rows for t in view.scan(columns=["k"], span=view.span(low=low)))
+        return sum(t.num_rows for t in view.scan(columns=["k"], key_range=view.key_range(low=low)))
 
     def delete(self, low: int, high: int) -> None:
-        self._branch.delete(span=self._pool.at().span(low=low, high=high))
+        self._branch.delete(key_range=self._pool.at().key_range(low=low, high=high))
 
     def compact(self) -> None:
-        from lake_core.maintenance.compact import compact_pool, plan_pool
+        from lake_core.agents.compact.run import compact_pool, plan_pool
 
         compact_pool(self._lake, plan_pool(self._lake, "p", now=time.time()))
 
@@ -72,9 +72,9 @@ class OneAtATime(Lake):
     """Ours without group commit: who loses a race tries again alone."""
 
     def open(self, path: str) -> None:
-        from lake_core.commits import attempt
+        from lake_core.history.group_commit import attempt
 
-        attempt.PATIENCE = 10**9
+        attempt.LOST_RACES_BEFORE_REQUEST = 10**9
         super().open(path)
 
 

@@ -64,7 +64,7 @@ def _lake(path: str) -> Look:
     view = Lake.open(path).pool("lineitem").at()
 
     def look(low: int, high: int) -> int:
-        return int(view.to_table(span=view.span(low=low, high=high)).num_rows)
+        return int(view.to_table(key_range=view.key_range(low=low, high=high)).num_rows)
 
     return look
 

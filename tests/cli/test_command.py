@@ -54,7 +54,7 @@ def helping(*words: str) -> str:
     "code",
     [
         "import lake_core.errors",
-        "import lake_core.naming, lake_core.wording",
+        "import lake_core.naming, lake_core.phrases",
         helping(),
         helping("load"),
         helping("compact"),
@@ -68,7 +68,7 @@ def test_errors_and_help_load_no_engine(code: str) -> None:
 def test_a_package_with_a_lazy_face_still_gives_its_names() -> None:
     import lake_core
     from lake_core import catalog
-    from lake_core.planning import compaction
+    from lake_core.agents import compact as compaction
 
     for package in (lake_core, catalog, compaction):
         assert all(getattr(package, name) is not None for name in package.__all__)
@@ -149,12 +149,12 @@ def test_verbose_prints_what_the_library_decides_and_leaves_results_alone(lake: 
     loaded = lake("load", "p", path, "--json", "-v")
     assert len(loaded.records) == 1
     assert (
-        "lake_core.branch: p: transaction 1 adds 1 object; others wrote 0 entries since it began"
+        "lake_core.lake.branch: p: version 1 adds 1 object; others wrote 0 entries since it began"
         in loaded.err
     )
     assert lake("load", "p", path, "--json").err == ""
     lake.load_records("p", [{"k": 5}])
-    assert "lake_core.view: p at transaction 3: reads 1 of 3 objects" in lake("get", "p", "5", "-v").err
+    assert "lake_core.lake.view: p at version 3: reads 1 of 3 objects" in lake("get", "p", "5", "-v").err
     lake("checkpoint", "p")
     assert "begins with the checkpoint of entry 3" in lake("get", "p", "5", "--verbose").err
     assert logging.getLogger("lake_core").handlers == []

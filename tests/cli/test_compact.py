@@ -30,7 +30,7 @@ def shown(lake: Command, name: str) -> Any:
 def test_a_deep_pool_becomes_shallow_and_reads_the_same(lake: Command, pool: str) -> None:
     before = lake.scan(pool)
     done = answer(lake, pool)
-    assert (done["transaction"], done["transactions"], done["records"]) == (11, [11], 20)
+    assert (done["version"], done["versions"], done["records"]) == (11, [11], 20)
     assert (done["jobs"], done["inputs"], done["objects"], done["dropped"]) == (1, 10, 1, 0)
     assert (done["depth_before"], done["depth_after"], shown(lake, "depth")) == (10, 1, 1)
     assert done["size_out"] == shown(lake, "size")
@@ -42,7 +42,7 @@ def test_a_deep_pool_becomes_shallow_and_reads_the_same(lake: Command, pool: str
 def test_what_is_compacted_is_left_alone(lake: Command, pool: str) -> None:
     answer(lake, pool)
     again = answer(lake, pool)
-    assert (again["transaction"], again["jobs"], again["depth_after"]) == (None, 0, 1)
+    assert (again["version"], again["jobs"], again["depth_after"]) == (None, 0, 1)
     said = lake("compact", pool, "--strategy", "full").err
     assert said == "p: nothing to compact (no objects overlap; the policy allows 8)\n"
     assert len(lake.history(pool)) == 11
@@ -61,7 +61,7 @@ def test_a_dry_run_prints_the_plan_and_changes_nothing(lake: Command, pool: str)
 
 def test_people_are_told_each_job_and_the_sum(lake: Command, pool: str) -> None:
     said = lake("compact", pool).err.splitlines()
-    assert said[0].startswith("  transaction 11: merged 10 objects (")
+    assert said[0].startswith("  version 11: merged 10 objects (")
     assert said[-1].startswith("p: ")
     assert said[-1].endswith("; overlap 10 -> 1")
 

@@ -45,7 +45,7 @@ def test_load_tells_what_it_did(lake: Command) -> None:
     assert said.out == ""
     start, _, rest = said.err.partition(" (")
     assert start == "p: loaded 2 records in 3 objects"
-    assert ", 1 without the key in p.$nokey, 1 rejected in p.$rejected; transaction 1 " in rest
+    assert ", 1 without the key in p.$nokey, 1 rejected in p.$rejected; version 1, transaction " in rest
     said = lake("load", "p", lake.file("b.ndjson", [{"k": 3}]))
     assert said.err.startswith("p: loaded 1 record in 1 object (")
 
@@ -56,8 +56,8 @@ def test_load_reports_to_programs(lake: Command) -> None:
     (entry,) = lake.history("p")
     assert done.pop("size") > 0
     assert done == {
-        "transaction": 1,
-        "id": entry["id"],
+        "version": 1,
+        "transaction_id": entry["transaction_id"],
         "records": 2,
         "objects": 2,
         "nokey": 1,
@@ -70,7 +70,7 @@ def test_load_reports_to_programs(lake: Command) -> None:
 def test_a_load_of_nothing_commits_nothing(lake: Command) -> None:
     lake.pool("p")
     file = lake.file("empty.csv", "")
-    assert lake.load("p", file)["transaction"] is None
+    assert lake.load("p", file)["version"] is None
     assert lake("load", "p", file).err == "p: nothing to load; nothing was committed\n"
 
 
@@ -81,7 +81,8 @@ def test_a_token_loads_once(lake: Command) -> None:
     (again,) = lake("load", "p", path, "--token", "t1", "--json").records
     assert again == first | {"repeated": True}
     assert lake("load", "p", path, "--token", "t1").err == (
-        f"p: nothing was written: the token was used in transaction 1 {first['id']}, which loaded 1 record\n"
+        f"p: nothing was written: the token was used in version 1, transaction {first['transaction_id']}, "
+        "which loaded 1 record\n"
     )
     assert [(e["token"], e["message"]) for e in lake.history("p")] == [("t1", "day one")]
 
@@ -97,7 +98,7 @@ def test_a_load_larger_than_its_memory_makes_several_objects(lake: Command) -> N
     data = "k,a\n" + "".join(f"{-i},{'x' * 50}\n" for i in range(20_000))
     # one block of a CSV file is the least that is gathered
     done = lake.load("p", *[lake.file(f"{n}.csv", data) for n in range(3)])
-    assert (done["transaction"], done["records"], done["objects"]) == (1, 60_000, 3)
+    assert (done["version"], done["records"], done["objects"]) == (1, 60_000, 3)
     assert [r["k"] for r in lake.scan("p", "--columns", "k")] == sorted(
         -i for i in range(20_000) for _ in range(3)
     )
@@ -185,7 +186,7 @@ def test_scan_chooses_columns_by_their_whole_names(lake: Command) -> None:
         (["--columns", "nope"], INVALID_INPUT, "column 'nope' does not exist; there are: k, m"),
         (["--from", "2", "--to", "1"], INVALID_INPUT, "the key range is empty"),
         (["--from", '[1,"a",2]'], INVALID_INPUT, "has 2 fields"),
-        (["--at", "7"], NOT_FOUND, "transaction 7 does not exist; the newest is 2"),
+        (["--at", "7"], NOT_FOUND, "version 7 does not exist; the newest is 2"),
         (["--at", "side"], NOT_FOUND, "revision 'side' does not exist"),
         (["--at", "main@2000-01-01T00:00:00Z"], NOT_FOUND, "branch 'main' has no transaction at or before"),
         (["--at", "main@noon"], INVALID_INPUT, "noon"),
@@ -199,10 +200,16 @@ def test_a_scan_that_cannot_be_says_why(
 
 def test_the_past_is_named_in_four_ways(lake: Command, pool: str) -> None:
     newest, first = lake.history(pool)
-    for name in ("1", first["id"], f"main@{first['time']}"):
+    for name in ("1", first["transaction_id"], f"main@{first['time']}"):
         assert ks(lake.scan(pool, "--at", name)) == [(1, "a"), (10, "c")]
         assert lake("show", pool, "--at", name, "--json").records[0]["records"] == 2
-    for name in ("2", newest["id"], "main", f"main@{newest['time']}", "main@2999-01-01T00:00:00Z"):
+    for name in (
+        "2",
+        newest["transaction_id"],
+        "main",
+        f"main@{newest['time']}",
+        "main@2999-01-01T00:00:00Z",
+    ):
         assert len(lake.scan(pool, "--at", name)) == 4
     assert lake("get", pool, "2", "--at", "2", "--format", "json").records == [RECORDS[2]]
     assert "no record with key 2" in lake.fails(NOT_FOUND, "get", pool, "2", "--at", "1")
@@ -303,16 +310,26 @@ def test_output_to_a_device_goes_to_the_device(lake: Command, pool: str) -> None
 
 def test_the_log_tells_newest_first(lake: Command, pool: str) -> None:
     newest, first = lake.history(pool)
-    assert list(newest) == ["n", "id", "branch", "parent", "time", "author", "message", "token", "actions"]
-    assert (newest["n"], newest["parent"], first["n"], first["parent"]) == (2, 1, 1, 0)
+    assert list(newest) == [
+        "version",
+        "transaction_id",
+        "branch",
+        "parent",
+        "time",
+        "author",
+        "message",
+        "token",
+        "actions",
+    ]
+    assert (newest["version"], newest["parent"], first["version"], first["parent"]) == (2, 1, 1, 0)
     assert first["actions"] == {"set_schema": 1, "add_object": 1}
     assert first["time"] < newest["time"]
     assert first["time"].endswith("Z")
     assert lake("log", pool, "--limit", "1", "--json").records == [newest]
     assert lake("log", pool, "--branch", "main", "--json").records == [newest, first]
     lines = lake("log", pool).out.splitlines()
-    assert lines[0].split() == ["n", "id", "branch", "parent", "time", "author", "actions"]
-    assert lines[1].split()[:2] == ["2", newest["id"]]
+    assert lines[0].split() == ["version", "transaction_id", "branch", "parent", "time", "author", "actions"]
+    assert lines[1].split()[:2] == ["2", newest["transaction_id"]]
     assert lines[1].endswith("set_schema:1 add_object:1")
 
 
@@ -330,7 +347,7 @@ def test_every_object_of_the_lake_can_be_inspected(lake: Command, pool: str) -> 
     names = [str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()]
     shown = {name: lake("inspect", name, "--json").records[0] for name in names}
     entries = [v for n, v in shown.items() if n.endswith(".txn")]
-    assert {e["n"] for e in entries} == {1, 2}
+    assert {e["version"] for e in entries} == {1, 2}
     (created,) = [
         a for n, v in shown.items() if n.startswith("pools/") and n.endswith(".txn") for a in v["actions"]
     ]

@@ -42,7 +42,7 @@ def test_what_is_deleted_is_gone_and_was_there_before(
     lake: Command, pool: str, words: list[str], left: list[int]
 ) -> None:
     done = lake("delete", pool, *words, "--json").records[0]
-    assert done["transaction"] == 3
+    assert done["version"] == 3
     assert keys(lake, pool) == left
     assert keys(lake, pool, "--at", "2") == list(range(10))
     assert lake.query(f'select count(*) as n from "{pool}"') == [{"n": len(left)}]
@@ -79,7 +79,7 @@ def test_the_same_token_deletes_once(lake: Command, pool: str) -> None:
     lake("delete", pool, "--key", "1", "--token", "t")
     lake.load_records(pool, [{"k": 1}])
     assert (
-        "nothing was written: the token was used in transaction 3"
+        "nothing was written: the token was used in version 3"
         in lake("delete", pool, "--key", "1", "--token", "t").err
     )
     assert keys(lake, pool) == list(range(10))
@@ -145,12 +145,12 @@ def test_in_an_upsert_pool_what_was_below_does_not_come_back(lake: Command) -> N
 def test_a_replace_puts_the_new_in_the_place_of_the_old_in_one_transaction(lake: Command, pool: str) -> None:
     file = lake.file("new.ndjson", [{"k": 4, "v": "new"}, {"k": 5, "v": "new"}])
     done = lake("replace", pool, file, "--from", "3", "--to", "8", "--json").records[0]
-    assert (done["transaction"], done["records"]) == (3, 2)
+    assert (done["version"], done["records"]) == (3, 2)
     assert [(r["k"], r["v"]) for r in lake.scan(pool, "--from", "2", "--to", "9")] == [
         (2, "v2"), (4, "new"), (5, "new"), (8, "v2"),
     ]  # fmt: skip
     again = lake("replace", pool, file, "--from", "3", "--to", "8", "--json").records[0]
-    assert again["transaction"] == 4
+    assert again["version"] == 4
     assert len(lake.scan(pool)) == 7
 
 
@@ -185,7 +185,7 @@ def test_an_upsert_pool_has_no_conditional_replace(lake: Command) -> None:
 
 
 def test_a_range_is_dropped_and_the_pool_stays(lake: Command, pool: str) -> None:
-    assert "removed the records of the range; transaction 3" in lake("drop", pool, "--from", "2", "--yes").err
+    assert "removed the records of the range; version 3" in lake("drop", pool, "--from", "2", "--yes").err
     assert keys(lake, pool) == [0, 1]
     assert lake.history(pool)[0]["actions"] == {"add_tombstone": 1}
 
@@ -252,11 +252,11 @@ def test_explain_tells_every_version_and_what_decides(lake: Command) -> None:
     lake("delete", "u", "--key", "1", "--reason", "asked for")
     lake.load_records("u", [{"k": 1, "v": "c"}])
     told = lake("explain", "u", "1", "--json").records[0]
-    assert [(v["transaction"], v["record"]["v"], v["fate"]) for v in told["versions"]] == [
+    assert [(v["version"], v["record"]["v"], v["fate"]) for v in told["versions"]] == [
         (1, "a", "deleted"), (2, "b", "deleted"), (4, "c", "visible"),
     ]  # fmt: skip
     (tombstone,) = told["tombstones"]
-    assert (tombstone["transaction"], tombstone["reason"]) == (3, "asked for")
+    assert (tombstone["version"], tombstone["reason"]) == (3, "asked for")
     assert told["versions"][0]["by"] == tombstone["tombstone"]
     assert "asked for" in lake("explain", "u", "1").out
     told = lake("explain", "u", "1", "--at", "2", "--json").records[0]
@@ -272,29 +272,27 @@ def test_explain_says_in_words_who_wrote_a_version_and_why_it_is_visible_or_not(
     lake.load_records("u", [{"k": 1, "v": "c"}])
     lake.load_records("u", [{"k": 1, "v": "d"}])
     told = lake("explain", "u", "1").out
-    objects = {
-        v["transaction"]: v["object"] for v in lake("explain", "u", "1", "--json").records[0]["versions"]
-    }
+    objects = {v["version"]: v["object"] for v in lake("explain", "u", "1", "--json").records[0]["versions"]}
     assert told.splitlines() == [
-        "u at transaction 5: 4 stored versions, 1 of them in the answer",
+        "u at version 5: 4 stored versions, 1 of them in the answer",
         "",
-        f"1. key 1: transaction 1 wrote it, object {objects[1]} holds it.",
-        "   Not visible: transaction 2 wrote a newer version of its key.",
+        f"1. key 1: version 1 wrote it, object {objects[1]} holds it.",
+        "   Not visible: version 2 wrote a newer version of its key.",
         '   The record: {"k":1,"v":"a"}',
         "",
-        f"2. key 1: transaction 2 wrote it, object {objects[2]} holds it.",
-        "   Not visible: the delete of transaction 3 (asked for) covers it.",
+        f"2. key 1: version 2 wrote it, object {objects[2]} holds it.",
+        "   Not visible: the delete of version 3 (asked for) covers it.",
         '   The record: {"k":1,"v":"b"}',
         "",
-        f"3. key 1: transaction 4 wrote it, object {objects[4]} holds it.",
-        "   Not visible: transaction 5 wrote a newer version of its key.",
+        f"3. key 1: version 4 wrote it, object {objects[4]} holds it.",
+        "   Not visible: version 5 wrote a newer version of its key.",
         '   The record: {"k":1,"v":"c"}',
         "",
-        f"4. key 1: transaction 5 wrote it, object {objects[5]} holds it.",
+        f"4. key 1: version 5 wrote it, object {objects[5]} holds it.",
         "   Visible: no delete covers it, and no newer version replaces it.",
         '   The record: {"k":1,"v":"d"}',
         "",
-        "The delete of transaction 3 (asked for) reaches from the first key to the last key: "
+        "The delete of version 3 (asked for) reaches from the first key to the last key: "
         "records written before it where v = 'b'.",
     ]
 
@@ -308,13 +306,13 @@ def test_explain_says_what_is_combined_and_what_deletes_its_key(lake: Command) -
     lake.load_records("m", [{"k": 1, "_deleted": True}])
     assert "Not visible: its field _deleted is true, so it deletes its key." in lake("explain", "m", "1").out
     lake("delete", "a", "--key", "1")
-    assert "Not visible: the delete of transaction 3 covers it." in lake("explain", "a", "1").out
+    assert "Not visible: the delete of version 3 covers it." in lake("explain", "a", "1").out
 
 
 def test_tombstones_are_a_table(lake: Command, pool: str) -> None:
     lake("delete", pool, "--from", "3", "--where", "v = 'v0'", "--reason", "asked for")
     (row,) = lake.query(f'select * from "{pool}:tombstones"')
-    assert (row["transaction"], row["condition"], row["reason"]) == (3, "v = 'v0'", "asked for")
+    assert (row["version"], row["condition"], row["reason"]) == (3, "v = 'v0'", "asked for")
     assert (row["references"], row["low"], row.get("high")) == (2, "3", None)
     lake("apply-tombstones", pool)
     assert lake.query(f'select * from "{pool}:tombstones"') == []

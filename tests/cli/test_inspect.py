@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lake_core import naming
-from lake_core.commits.requests import Requests
+from lake_core.history.group_commit.requests import Requests
 from lake_core.store import open_store
 from tests.cli.command import NOT_FOUND, Command
 from tests.fakes.records import SCHEMA, add, an_id, draft
@@ -43,7 +43,7 @@ def inspected(lake: Command, name: str) -> dict[str, Any]:
 def posted(lake: Command, journal: str) -> str:
     """The name of a request that waits."""
     asked = draft(7, add(7), token="t", schemas=(SCHEMA,))
-    Requests(open_store(lake.uri), journal).post(asked, seen=2, time=1_000_000)
+    Requests(open_store(lake.uri), journal).post(asked, possible_since=2, time=1_000_000)
     return naming.request(journal, an_id(7))
 
 
@@ -71,9 +71,9 @@ def test_a_request_shows_the_transaction_that_waits(lake: Command, journal: str)
 def test_a_checkpoint_shows_what_it_holds(lake: Command, journal: str) -> None:
     name = mark(lake, journal, "checkpoint")
     found = inspected(lake, name)
-    assert (found["name"], found["n"], found["version"], found["journal"]) == (name, 2, 1, journal)
+    assert (found["name"], found["version"], found["format"], found["journal"]) == (name, 2, 1, journal)
     assert found["bytes"] == (Path(lake.uri) / name).stat().st_size
-    parts = {(p["section"], p["branch"], p["sub"]): p for p in found["parts"]}
+    parts = {(p["section"], p["branch"], p["sub_pool"]): p for p in found["parts"]}
     assert {part: shown["rows"] for part, shown in parts.items()} == {
         ("recent", "", ""): 2,
         ("branch", "", ""): 1,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lake_core.ingest.sources import find_files
+from lake_core.agents.ingest.parking import park
 from lake_core.lake import Lake
-from lake_core.maintenance.parking import park
+from lake_core.loading.sources import find_files
 from tests.cli.command import INVALID_INPUT, NOT_FOUND, Command
 
 

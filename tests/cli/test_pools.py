@@ -153,14 +153,14 @@ def test_ls_lists_pools_and_what_lies_beside_them(lake: Command) -> None:
     lake.pool("a")
     lake.load_records("b", [{"k": i} for i in range(1200)] + [{"x": 1}])
     rows = lake("ls", "--json").records
-    assert [(r["pool"], r["key"], r["records"], r["objects"], r["transactions"]) for r in rows] == [
+    assert [(r["pool"], r["key"], r["records"], r["objects"], r["version"]) for r in rows] == [
         ("a", "k", 0, 0, 0),
         ("b", "k:desc", 1200, 1, 1),
         ("b.$nokey", "(arrival)", 1, 1, 1),
     ]
     assert all(isinstance(r["size"], int) for r in rows)
     lines = lake("ls").out.splitlines()
-    assert lines[0].split() == ["pool", "key", "kind", "records", "objects", "size", "transactions"]
+    assert lines[0].split() == ["pool", "key", "kind", "records", "objects", "size", "version"]
     assert lines[1].split() == ["a", "k", "append", "0", "0", "0", "B", "0"]
     assert lines[2].split()[:5] == ["b", "k:desc", "append", "1,200", "1"]
     assert lines[2].index("1,200") + len("1,200") == lines[0].index("records") + len("records")
@@ -172,13 +172,13 @@ def test_show_tells_layout_fields_and_settings(lake: Command) -> None:
     lake.load_records("p", '{"k":1,"m":"y"}\nbad\n', "b.ndjson")
     (shown,) = lake("show", "p", "--json").records
     assert {
-        n: shown[n] for n in ("pool", "key", "kind", "branch", "transaction", "records", "objects", "depth")
+        n: shown[n] for n in ("pool", "key", "kind", "branch", "version", "records", "objects", "depth")
     } == {
         "pool": "p",
         "key": "k,m:desc",
         "kind": "append",
         "branch": "main",
-        "transaction": 2,
+        "version": 2,
         "records": 3,
         "objects": 2,
         "depth": 2,
@@ -225,7 +225,7 @@ def test_settings_change_and_go_back_to_their_defaults(lake: Command) -> None:
     assert (said.out, said.err) == ("", "changed the settings of p\n")
     settings = lake("show", "p", "--json").records[0]["settings"]
     assert (settings["bad_records"], settings["description"]) == ("fail", "what came in")
-    assert lake("set", "p", "type.n=int", "--json").records == [{"transaction": 3}]
+    assert lake("set", "p", "type.n=int", "--json").records == [{"version": 3}]
     assert "'n'" in lake.refuses_records("p", [{"k": 1, "n": "x"}])
 
 
@@ -259,7 +259,7 @@ def test_a_dropped_pool_is_gone_and_its_name_free(lake: Command) -> None:
     assert "'p' does not exist" in lake.fails(NOT_FOUND, "scan", "p")
     lake.pool("p")
     assert lake.scan("p") == []
-    assert lake("drop", "p", "--yes", "--json").records == [{"transaction": 4}]
+    assert lake("drop", "p", "--yes", "--json").records == [{"version": 4}]
 
 
 def test_a_renamed_pool_keeps_everything(lake: Command) -> None:
@@ -268,7 +268,7 @@ def test_a_renamed_pool_keeps_everything(lake: Command) -> None:
     said = lake("rename", "p", "q")
     assert (said.out, said.err) == ("", "renamed the pool p to q\n")
     assert (lake.scan("q"), lake.scan("q.$nokey")) == ([{"k": 1}], [{"x": 2}])
-    assert lake("rename", "q", "r", "--json").records == [{"transaction": 3}]
+    assert lake("rename", "q", "r", "--json").records == [{"version": 3}]
 
 
 @pytest.mark.parametrize(

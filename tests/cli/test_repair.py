@@ -40,7 +40,7 @@ def test_a_damaged_object_is_taken_out_and_the_rest_is_read(lake: Command, pool:
     )
     assert lake.run("scan", pool).status == CORRUPT
     assert (
-        "took 1 object of 1 record and 0 deletes out; transaction 4"
+        "took 1 object of 1 record and 0 deletes out; version 4"
         in lake("repair", pool, "--object", bad, "--yes").err
     )
     assert [r["k"] for r in lake.scan(pool)] == [1, 3]

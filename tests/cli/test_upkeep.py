@@ -45,8 +45,8 @@ def test_a_checkpoint_is_written_and_said(lake: Command, pool: str) -> None:
 
 
 def test_a_checkpoint_in_words(lake: Command, pool: str) -> None:
-    assert "wrote the checkpoint of transaction 3" in lake("checkpoint", pool).err
-    assert "there is a checkpoint of transaction 3 already" in lake("checkpoint", pool).err
+    assert "wrote the checkpoint of version 3" in lake("checkpoint", pool).err
+    assert "there is a checkpoint of version 3 already" in lake("checkpoint", pool).err
 
 
 def test_an_empty_pool_has_nothing_to_keep(lake: Command) -> None:
@@ -74,7 +74,7 @@ def test_the_list_of_pools_is_kept_too(lake: Command, pool: str) -> None:
     assert answer(lake, "purge", "lake:pools", "--keep", "0s")["fence"] == 1
     assert lake("ls").status == 0
     lake("create", "another", "--key", "k")
-    assert lake.history(pool)[0]["n"] == 3
+    assert lake.history(pool)[0]["version"] == 3
 
 
 @pytest.mark.parametrize("command", ["checkpoint", "purge"])
@@ -101,7 +101,7 @@ def test_a_purge_deletes_what_it_is_told_to(lake: Command, pool: str) -> None:
     }
     assert entries(lake) == []
     assert [r["k"] for r in lake.scan(pool)] == [1, 2, 3]
-    assert lake.load_records(pool, [{"k": 4}], "4.ndjson")["transaction"] == 4
+    assert lake.load_records(pool, [{"k": 4}], "4.ndjson")["version"] == 4
 
 
 def test_a_purge_in_words(lake: Command, pool: str) -> None:
@@ -147,7 +147,7 @@ def purged(lake: Command, pool: str) -> str:
 def test_a_revision_before_the_fence_is_one_clear_line(
     lake: Command, purged: str, words: tuple[str, ...]
 ) -> None:
-    assert lake.fails(NOT_FOUND, *words) == "lake: transaction 2 is purged: the history begins after 3"
+    assert lake.fails(NOT_FOUND, *words) == "lake: version 2 is purged: the history begins after 3"
 
 
 def test_a_time_before_the_fence_is_one_clear_line(lake: Command, purged: str) -> None:
@@ -161,7 +161,7 @@ def test_a_revision_from_the_fence_on_is_read(lake: Command, purged: str) -> Non
 
 
 def test_the_log_of_a_purged_history_has_what_is_left(lake: Command, purged: str) -> None:
-    assert [t["n"] for t in lake.history(purged)] == [4]
+    assert [t["version"] for t in lake.history(purged)] == [4]
 
 
 def test_a_token_is_answered_though_its_transaction_is_purged(lake: Command) -> None:
@@ -171,7 +171,11 @@ def test_a_token_is_answered_though_its_transaction_is_purged(lake: Command) -> 
     lake("checkpoint", "p")
     lake("purge", "p", "--keep", "0s")
     again = answer(lake, "load", "p", file, "--token", "t")
-    assert (again["transaction"], again["id"], again["records"]) == (first["transaction"], first["id"], 1)
+    assert (again["version"], again["transaction_id"], again["records"]) == (
+        first["version"],
+        first["transaction_id"],
+        1,
+    )
     assert len(lake.scan("p")) == 1
 
 

@@ -54,7 +54,7 @@ def test_a_writer_whose_answer_was_lost_finds_that_it_won(cloud: Place, proxy: P
     landed = pool.branch().append(pa.table({"k": [1, 2, 3]}))
     assert proxy.asked(any_entry) >= 3  # the pool's own entry, the one that was lost, the one that found it
     seen = Lake.open(cloud.uri, options=cloud.options).pool("p")
-    assert [(n, transaction.id) for n, transaction in seen.log()] == [(1, landed.id)]
+    assert [(n, transaction.id) for n, transaction in seen.log()] == [(1, landed.transaction_id)]
     assert seen.at().to_table()["k"].to_pylist() == [1, 2, 3]
 
 
@@ -69,7 +69,7 @@ def test_of_two_writers_the_one_whose_answer_was_lost_keeps_its_number(cloud: Pl
         return None
 
     proxy.on(any_entry, lose_and_let_another_in)
-    assert ours.append(pa.table({"k": [1]})).transaction == 1
+    assert ours.append(pa.table({"k": [1]})).version == 1
     seen = Lake.open(cloud.uri, options=cloud.options).pool("p")
     assert [n for n, _ in seen.log()] == [2, 1]
     assert seen.at().to_table()["k"].to_pylist() == [1, 2]
@@ -136,7 +136,7 @@ def test_a_commit_whose_repeat_is_refused_is_not_said_to_have_failed(cloud: Plac
     proxy.on(any_entry, do_it_and_fail)
     proxy.on(any_entry, answer(status, body, content_type=XML))
     landed = pool.branch().append(pa.table({"k": [1]}))
-    assert [t.id for _, t in seen.log()] == [landed.id]
+    assert [t.id for _, t in seen.log()] == [landed.transaction_id]
     acted: list[Request] = []
 
     def act_and_fail(request: Request, forward: Forward) -> Answer:
@@ -149,7 +149,7 @@ def test_a_commit_whose_repeat_is_refused_is_not_said_to_have_failed(cloud: Plac
         pool.branch().append(pa.table({"k": [2]}), token="second")
     proxy.forget()
     again = pool.branch().append(pa.table({"k": [2]}), token="second")
-    assert [t.id for _, t in seen.log()] == [again.id, landed.id]
+    assert [t.id for _, t in seen.log()] == [again.transaction_id, landed.transaction_id]
 
 
 def test_a_server_that_is_not_there_was_never_asked(cloud: Place) -> None:
@@ -251,7 +251,7 @@ def test_a_journal_goes_on_after_409(cloud: Place, proxy: Proxy) -> None:
     body = next(iter(CONFLICTS[cloud.kind].values()))
     pool = Lake.create(cloud.uri, options=cloud.at(proxy.url).options).create_pool("p", key="k")
     proxy.on(any_entry, answer(409, body, content_type=XML), times=8)
-    assert pool.branch().append(pa.table({"k": [1]})).transaction == 1
+    assert pool.branch().append(pa.table({"k": [1]})).version == 1
     assert [n for n, _ in pool.log()] == [1]
 
 
@@ -297,4 +297,4 @@ def test_a_store_that_knows_no_condition_needs_a_lock(cloud: Place, proxy: Proxy
         Lake.create(cloud.uri, options=options)
     assert list(cloud.open().list("")) == []
     pool = Lake.create(cloud.uri, options={**options, "lock": f"file://{tmp_path}"}).create_pool("p", key="k")
-    assert pool.branch().append(pa.table({"k": [1]})).transaction == 1
+    assert pool.branch().append(pa.table({"k": [1]})).version == 1

@@ -11,7 +11,7 @@ from lake_core.store import Store
 
 def turn_a_bit(store: Store, checkpoint: str, *, section: str = "reference") -> None:
     """Turn one bit in the page that holds the first keys of a section."""
-    groups = CheckpointFile(store, checkpoint).head.groups
+    groups = CheckpointFile(store, checkpoint).footer.groups
     number = next(n for n, group in enumerate(groups) if group.section == section)
     whole = store.get(checkpoint) or b""
     keys = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lake_core.commits import Draft
+from lake_core.history import Draft
 from lake_core.keys.encoding import encode_value
 from lake_core.naming import IdSource
 from lake_core.objects.metadata import Origin
@@ -44,7 +44,7 @@ def transaction(*actions: Action, **fields: Any) -> Transaction:
         "id": an_id(900),
         "branch": "main",
         "parent": 0,
-        "base": 0,
+        "read_version": 0,
         "time": 1,
         "author": "test",
     }
@@ -57,5 +57,10 @@ def entry(*transactions: Transaction, n: int = 900) -> Entry:
 
 def draft(n: int, *actions: Action, **fields: Any) -> Draft:
     """Work to be committed under the id of number `n`; its objects have the schema of `add`."""
-    given: dict[str, Any] = {"branch": "main", "base": 0, "author": "test", "schemas": (SCHEMA,)} | fields
+    given: dict[str, Any] = {
+        "branch": "main",
+        "read_version": 0,
+        "author": "test",
+        "schemas": (SCHEMA,),
+    } | fields
     return Draft(id=an_id(n), actions=actions, **given)

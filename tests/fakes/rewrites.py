@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lake_core.commits import Draft
-from lake_core.ingest.block import Block
-from lake_core.outcomes import Job
-from lake_core.pool import Pool
+from lake_core.history import Draft
+from lake_core.lake.pool import Pool
+from lake_core.lake.results import PendingLoad
+from lake_core.loading.block import Block
 from lake_core.records import RemoveReference
 
 
@@ -13,11 +13,11 @@ def rewrite(pool: Pool) -> None:
     """One transaction that removes all references and adds one."""
     view, branch = pool.at(), pool.branch()
     job = branch.job()
-    assert isinstance(job, Job)
+    assert isinstance(job, PendingLoad)
     builder = branch.builder(job)
     builder.add(Block(view.to_table()))
     written = builder.finish()
     removed = [RemoveReference(r.object, r.low) for r in view.references]
     actions = (*removed, *(w.action for w in written))
     schemas = tuple(w.schema for w in written)
-    pool.history.commit(Draft(pool.context.ids.new(), "main", view.n, "test", actions, schemas))
+    pool.history.commit(Draft(pool.context.ids.new(), "main", view.version, "test", actions, schemas))

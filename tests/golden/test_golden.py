@@ -22,16 +22,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core import naming
+from lake_core.agents.ingest.parking import Parked
 from lake_core.catalog import Catalog, PoolsState
-from lake_core.commits import History
-from lake_core.commits.requests import Request
 from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or, show
 from lake_core.context import Context
+from lake_core.history import History
+from lake_core.history.group_commit.requests import Request
 from lake_core.journal import purge, write_state
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import Instant, decode_key, encode_key, encode_value
 from lake_core.lake import Lake
-from lake_core.maintenance.parking import Parked
 from lake_core.objects import metadata
 from lake_core.objects.metadata import ObjectMetadata, Origin
 from lake_core.objects.schema import schema_id
@@ -77,7 +77,7 @@ ENTRY = Entry(
             id=an_id(2),
             branch="main",
             parent=6,
-            base=5,
+            read_version=5,
             time=1_700_000_000_123_456,
             author="vera",
             message="first light",
@@ -92,8 +92,8 @@ ENTRY = Entry(
                     schema="0123456789abcdef0123",
                     low=b"\x03\x01",
                     high=b"\x03\x02\x00",
-                    place=1,
-                    sub="$nokey",
+                    ordinal=1,
+                    sub_pool="$nokey",
                     columns=(Column("ts", 0, b"\x03\x01", b"\x03\x02"), Column("note", 3)),
                 ),
                 RemoveReference(an_id(4), b"\x00"),
@@ -116,7 +116,7 @@ DELETING_ENTRY = Entry(
                 reason="GDPR 17",
                 replaces=True,
             ),
-            AddTombstone("b", own=True),
+            AddTombstone("b", self_only=True),
             RemoveTombstone("c"),
             MarkApplied(an_id(7), b"\x03", 12),
             AddObject(an_id(8), 3, 456, "0123", b"\x03", b"\x04", seqs=(65_536, 131_073), applied=13),
@@ -127,7 +127,11 @@ DELETING_ENTRY = Entry(
 
 CLOSING_ENTRY = Entry(
     an_id(16),
-    (transaction(Close(), id=an_id(16), parent=3, base=3, time=1_700_000_000_000_000, message="drop"),),
+    (
+        transaction(
+            Close(), id=an_id(16), parent=3, read_version=3, time=1_700_000_000_000_000, message="drop"
+        ),
+    ),
 )
 
 POOLS_ENTRY = PoolsEntry(
@@ -267,7 +271,7 @@ METADATA = ObjectMetadata(
     object=an_id(3),
     origin=Origin("lake", "pool", an_id(2), "vera", job="job", inputs=(an_id(8), an_id(9))),
     key="ts,id.orig_h:desc",
-    sub="$nokey",
+    sub_pool="$nokey",
     schema="0123456789abcdef0123",
     records=3,
     low=b"\x03\x01",
@@ -316,10 +320,10 @@ def test_the_checksums_of_a_data_object() -> None:
 
 REQUEST = Request(
     id=an_id(2),
-    seen=41,
+    possible_since=41,
     time=1_700_000_000_123_456,
     branch="main",
-    base=40,
+    read_version=40,
     author="vera",
     actions=ENTRY.transactions[0].actions,
     schemas=(b"arrow",),
@@ -364,7 +368,7 @@ HISTORY = (
         (
             transaction(
                 KNOWN,
-                add(21, 0, 5, place=1),
+                add(21, 0, 5, ordinal=1),
                 Consume((Source("a", 3, "e", 2),)),
                 id=an_id(11),
                 token="t",
@@ -376,7 +380,9 @@ HISTORY = (
         an_id(12),
         (
             transaction(add(22, 3, 9, columns=(Column("k", 1, b"\x03\x01", None),)), id=an_id(12), parent=1),
-            transaction(add(23, 0, 1, sub="$nokey", records=7), id=an_id(13), parent=2, token="u", time=9),
+            transaction(
+                add(23, 0, 1, sub_pool="$nokey", records=7), id=an_id(13), parent=2, token="u", time=9
+            ),
         ),
     ),
     Entry(
@@ -454,7 +460,7 @@ def test_what_a_checkpoint_holds(name: str) -> None:
 def test_a_stored_checkpoint_is_read_as_what_it_was(name: str) -> None:
     stored, whole = MemoryStore(), MemoryStore()
     journal, folded = CHECKPOINTS[name](stored).journal, CHECKPOINTS[name](whole).journal.load()
-    kept = naming.checkpoint(journal.name, folded.n, an_id(77))
+    kept = naming.checkpoint(journal.name, folded.version, an_id(77))
     stored.put(kept, golden(f"{name}.hex"))
     (mark,) = journal.marks().checkpoints
     restored = journal.restore(mark)
@@ -465,11 +471,13 @@ def test_a_stored_checkpoint_is_read_as_what_it_was(name: str) -> None:
         return
     ours, theirs = restored.state, folded.state
     for sub in ("", "$nokey"):
-        assert ours.branches["main"].snapshot.find(sub=sub) == theirs.branches["main"].snapshot.find(sub=sub)
+        assert ours.branches["main"].snapshot.find(sub_pool=sub) == theirs.branches["main"].snapshot.find(
+            sub_pool=sub
+        )
     assert dict(ours.tokens.items()) == dict(theirs.tokens.items())
     assert dict(ours.sources.items()) == dict(theirs.sources.items())
     assert dict(ours.schemas) == dict(theirs.schemas)
-    assert set(ours.own_schemas) == set(theirs.own_schemas)
+    assert set(ours.pool_schemas) == set(theirs.pool_schemas)
     assert ours.closed == theirs.closed
 
 

@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake_core.checkpoints import CheckpointFile, read, write
-from lake_core.commits import History, PoolState, Snapshot, snapshot
-from lake_core.commits.bases import CheckpointBase
 from lake_core.errors import Corrupt
-from lake_core.journal import Head, purge, write_state
+from lake_core.history import History, PoolState, Snapshot
+from lake_core.history.snapshot import snapshot
+from lake_core.history.snapshot.fixed import CheckpointReferences
+from lake_core.journal import LoadedState, purge, write_state
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.naming import SUB_POOLS
@@ -38,8 +39,8 @@ def additions(draw: st.DrawFn) -> Action:
         number,
         low,
         high,
-        sub=draw(SUBS),
-        place=draw(st.integers(0, 2)),
+        sub_pool=draw(SUBS),
+        ordinal=draw(st.integers(0, 2)),
         records=number,
         size=low + 1,
         schema=draw(st.sampled_from([KNOWN.schema, OTHER.schema])),
@@ -72,7 +73,7 @@ def grown(store: MemoryStore, steps: Iterable[Any], cuts: set[int]) -> tuple[lis
     numbers = iter(range(1000, 9999))
 
     def append(*changes: Any) -> int | None:
-        def propose(head: Head[PoolState]) -> Entry:
+        def propose(head: LoadedState[PoolState]) -> Entry:
             parent = head.state.branches["main"].tip
             transactions = []
             for actions, token, time in changes:
@@ -80,7 +81,7 @@ def grown(store: MemoryStore, steps: Iterable[Any], cuts: set[int]) -> tuple[lis
                     *actions, id=an_id(next(numbers)), parent=parent, token=token, time=time * 1_000_000
                 )
                 transactions.append(one)
-                parent = head.n + 1
+                parent = head.version + 1
             return Entry(transactions[0].id, tuple(transactions))
 
         try:
@@ -88,7 +89,7 @@ def grown(store: MemoryStore, steps: Iterable[Any], cuts: set[int]) -> tuple[lis
         except Corrupt:
             return None
         assert appended is not None
-        return appended.n
+        return appended.version
 
     n = append(([KNOWN, OTHER], "", 0)) or 0
     steps = list(steps)
@@ -109,14 +110,14 @@ def said(state: PoolState, spans: Iterable[tuple[int, int]]) -> Any:
     ranges = [KeyRange(), *(KeyRange(encode_value(a), encode_value(b)) for a, b in spans)]
     return {
         "tip": state.branches["main"].tip,
-        "references": {(sub, span): found.find(span, sub=sub) for sub in subs for span in ranges},
+        "references": {(sub, span): found.find(span, sub_pool=sub) for sub in subs for span in ranges},
         "totals": {sub: found.totals(sub) for sub in subs},
         "len": (len(found), found.records, found.size),
         "used": {sub: found.schemas(sub) for sub in subs},
         "subs": found.sub_pools(),
         "shapes": dict(found.shapes),
         "schemas": dict(state.schemas),
-        "own": set(state.own_schemas),
+        "own": set(state.pool_schemas),
         "tokens": dict(state.tokens.items()),
         "token": [state.tokens.get(f"t{n}") for n in range(9)],
         "sources": dict(state.sources.items()),
@@ -153,8 +154,10 @@ def test_a_checkpoint_and_what_follows_fold_into_the_same_as_everything(
         for name in [o.name for o in store.list("") if o.name.endswith(".txn")]:
             bare.create(name, store.get(name) or b"")
         whole, rested = history(bare).load(), history(store).load()
-        assert whole.n == rested.n == n
-        assert isinstance(rested.state.branches["main"].snapshot.checkpoint, CheckpointBase) == bool(made)
+        assert whole.version == rested.version == n
+        assert isinstance(rested.state.branches["main"].snapshot.checkpoint, CheckpointReferences) == bool(
+            made
+        )
         alike(said(whole.state, spans), said(rested.state, spans))
         assert sorted(whole.recent.items()) == sorted(rested.recent.items())
         for at in made:
@@ -179,9 +182,9 @@ def checkpointed(store: MemoryStore) -> list[tuple[Any, list[Any]]]:
     """The rows of a checkpoint of the newest state, by part."""
     ours = history(store)
     file = CheckpointFile(store, write_state(ours.journal, ours.load(), id=an_id(1), now=0.0).name)
-    parts = sorted({(g.section, g.branch, g.sub) for g in file.head.groups})
+    parts = sorted({(g.section, g.branch, g.sub_pool) for g in file.footer.groups})
     return [
-        (part, [row for t in file.scan(part[0], branch=part[1], sub=part[2]) for row in t.to_pylist()])
+        (part, [row for t in file.scan(part[0], branch=part[1], sub_pool=part[2]) for row in t.to_pylist()])
         for part in parts
     ]
 

@@ -7,16 +7,11 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake_core.commits import Reference
+from lake_core.agents.compact import CompactionJob, CompactionPlan, CompactionPolicy, plan_compaction
+from lake_core.history import Reference
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.naming import IdSource
-from lake_core.planning.compaction import (
-    CompactionJob,
-    CompactionPlan,
-    CompactionPolicy,
-    plan_compaction,
-)
 
 KEY = PoolKey.parse("k")
 BEGIN = 1_700_000_040  # where a window begins
@@ -48,7 +43,7 @@ def pools(draw: st.DrawFn) -> list[Reference]:
                 low=encoded(low),
                 high=encoded(low + width),
                 seq=10 * n,
-                place=0,
+                ordinal=0,
                 records=size,
                 size=size,
                 schema="s",
@@ -64,13 +59,13 @@ TIGHT = st.builds(
     CompactionPolicy,
     strategy=STRATEGIES,
     target_size=st.just(TARGET),
-    most_inputs=st.integers(2, 8),
+    max_inputs=st.integers(2, 8),
     most_bytes=st.integers(1, 1500),
     depth=st.integers(1, 5),
     ratio=st.sampled_from([1.5, 2.0, 4.0]),
     window=st.just(WINDOW),
 )
-ROOMY = TIGHT.map(lambda policy: replace(policy, most_inputs=10_000, most_bytes=1 << 60))
+ROOMY = TIGHT.map(lambda policy: replace(policy, max_inputs=10_000, most_bytes=1 << 60))
 
 
 def plan(references: list[Reference], policy: CompactionPolicy, kind: str = "append") -> CompactionPlan:
@@ -93,7 +88,7 @@ def done(references: list[Reference], jobs: tuple[CompactionJob, ...], *, count:
                     low=cuts[piece],
                     high=cuts[piece + 1],
                     seq=max(r.seq for r in job.inputs),
-                    place=piece,
+                    ordinal=piece,
                     records=1,
                     size=max(1, job.size // pieces),
                     schema="s",
@@ -114,14 +109,14 @@ def settled(references: list[Reference], policy: CompactionPolicy, kind: str = "
 
 
 def deepest(references: list[Reference]) -> int:
-    return max((sum(r.span.contains(at.low) for r in references) for at in references), default=0)
+    return max((sum(r.key_range.contains(at.low) for r in references) for at in references), default=0)
 
 
 def between(reference: Reference, inputs: list[Reference]) -> bool:
     """Whether the reference's age is between those of the inputs, where some records may be older than others."""
-    first = min((r.first_seq, r.place if r.oldest is None else -1) for r in inputs)
-    last = max((r.seq, r.place if r.oldest is None else 1 << 60) for r in inputs)
-    own = (reference.first_seq, reference.place), (reference.seq, reference.place)
+    first = min((r.first_seq, r.ordinal if r.oldest is None else -1) for r in inputs)
+    last = max((r.seq, r.ordinal if r.oldest is None else 1 << 60) for r in inputs)
+    own = (reference.first_seq, reference.ordinal), (reference.seq, reference.ordinal)
     return own[1] > first and own[0] < last
 
 
@@ -144,12 +139,10 @@ def test_jobs_share_no_input_keep_their_bounds_and_gain_something(
     for job in found.jobs:
         assert len(job.inputs) >= 2
         assert job.size == sum(r.size for r in job.inputs)
-        assert len(job.inputs) == 2 or (
-            len(job.inputs) <= policy.most_inputs and job.size <= policy.most_bytes
-        )
+        assert len(job.inputs) == 2 or (len(job.inputs) <= policy.max_inputs and job.size <= policy.max_bytes)
         assert job.depth == deepest(list(job.inputs))
         assert job.depth > 1 or job.outputs < len(job.inputs)
-        assert job.span == KeyRange(min(r.low for r in job.inputs), max(r.high for r in job.inputs))
+        assert job.key_range == KeyRange(min(r.low for r in job.inputs), max(r.high for r in job.inputs))
     assert found.depth == deepest(references)
 
 
@@ -203,7 +196,7 @@ def test_jobs_of_an_aggregate_pool_leave_out_nothing_between_their_inputs(
     for job in plan(references, policy, "aggregate").jobs:
         taken = {(r.object, r.low) for r in job.inputs}
         for at in references:  # depths change at low bounds
-            there = [r for r in references if r.span.contains(at.low)]
+            there = [r for r in references if r.key_range.contains(at.low)]
             inputs = [r for r in there if (r.object, r.low) in taken]
             if len(inputs) > 1:
                 assert not any(between(r, inputs) for r in there if (r.object, r.low) not in taken)

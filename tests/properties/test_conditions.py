@@ -19,7 +19,7 @@ from lake_core.conditions import (
     check,
     evaluate,
     holds,
-    key_range,
+    key_range_of,
     may_hold,
     must_hold,
     parse,
@@ -136,6 +136,6 @@ def test_every_key_that_fulfils_a_condition_lies_in_its_range(
     fields: dict[Any, Any] = {(name,): FIELDS[name,] for name in key.names} or FIELDS
     condition = some_condition(random, fields)
     table = to_table(some_records(random, count))
-    span = key_range(condition, key)
+    span = key_range_of(condition, key)
     for encoded, found in zip(keys_at(table, list(range(count)), key), holds(condition, table), strict=True):
         assert span.contains(encoded) or not found.as_py()

@@ -30,21 +30,21 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lake_core.commits import Reference
-from lake_core.compaction import Compaction, rewrite
-from lake_core.deletes import Erasure
+from lake_core.agents.tombstones import run as tombstones
 from lake_core.errors import Conflict, InvalidInput
-from lake_core.ingest.block import Block
+from lake_core.history import Reference
 from lake_core.journal import write_state
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import Instant, encode_key, encode_value
 from lake_core.lake import Lake
-from lake_core.maintenance import tombstones
+from lake_core.lake.delete_spec import DeleteSpec
+from lake_core.lake.pool import Pool
+from lake_core.lake.results import PendingLoad
+from lake_core.lake.rewrite import PendingCompaction, rewrite
+from lake_core.loading.block import Block
 from lake_core.naming import IdSource
 from lake_core.objects import write
-from lake_core.outcomes import Job
-from lake_core.pool import Pool
-from lake_core.scan.limits import LIMITS, Limits
+from lake_core.reading.limits import LIMITS, Limits
 from lake_core.store import Store
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
@@ -250,9 +250,9 @@ class Begun:
     """A load under way; with an erasure a replace, and the condition of it."""
 
     kind: str
-    job: Job
+    job: PendingLoad
     records: list[Record]
-    erasure: Erasure | None = None
+    erasure: DeleteSpec | None = None
     where: str | None = None
 
 
@@ -300,7 +300,7 @@ class LakeMachine(RuleBasedStateMachine):
         self.store: Store = LocalStore(self.folder) if native else MemoryStore()
         # which of two began first may be decided by their ids: these must be the same when a run is repeated
         self.ids = IdSource(clock=lambda: NOW, entropy=Random(seed).randbytes)
-        limits = Limits(min_native_rows=0 if native else 1 << 60, min_bulk_ratio=few)
+        limits = Limits(min_datafusion_rows=0 if native else 1 << 60, min_bulk_ratio=few)
         self.lake = Lake.create_on(self.store, ids=self.ids, limits=limits)
         for kind in KINDS:
             self.lake.create_pool(
@@ -312,7 +312,7 @@ class LakeMachine(RuleBasedStateMachine):
             )
         self.models = {kind: Model(kind, PoolKey.parse(key)) for kind in KINDS}
         self.tips = dict.fromkeys(KINDS, 0)
-        self.begun: list[tuple[str, Compaction]] = []
+        self.begun: list[tuple[str, PendingCompaction]] = []
         self.waiting: list[Begun] = []
         for records in loads:
             self.load(records)
@@ -330,9 +330,9 @@ class LakeMachine(RuleBasedStateMachine):
     def load(self, records: list[Record]) -> None:
         for kind in KINDS:
             done = self.pool(kind).branch().append(table_of(records))
-            assert done.transaction == self.tips[kind] + 1
-            self.tips[kind] = done.transaction
-            self.models[kind].loads[done.transaction] = records
+            assert done.version == self.tips[kind] + 1
+            self.tips[kind] = done.version
+            self.models[kind].loads[done.version] = records
 
     def range_of(self, kind: str, bounds: Bounds) -> KeyRange | None:
         """Keys whose first field is in [low, high), the other way round where it descends; None: empty."""
@@ -352,16 +352,16 @@ class LakeMachine(RuleBasedStateMachine):
             return
         before = model.at(self.tips[kind])
         try:
-            done = self.pool(kind).branch().delete(span=span, where=where)
+            done = self.pool(kind).branch().delete(key_range=span, where=where)
         except InvalidInput:  # no value of `any` is of the condition's class so far
             assert "any" in str(where)
             return
         covers = CONDITIONS[where]
-        if done.transaction is None:
+        if done.version is None:
             assert not any(span.contains(model.encoded(r)) and covers(r) for r in before)
             return
-        self.tips[kind] = done.transaction
-        model.erased.append(Erased(done.transaction, span, covers))
+        self.tips[kind] = done.version
+        model.erased.append(Erased(done.version, span, covers))
 
     def suits(self, kind: str, records: list[Record], span: KeyRange, where: str | None) -> list[Record]:
         """What of the records a replace of the range may bring."""
@@ -375,14 +375,14 @@ class LakeMachine(RuleBasedStateMachine):
         branch, model = self.pool(kind).branch(), self.models[kind]
         if bounds is None:
             job = branch.job()
-            assert isinstance(job, Job)
+            assert isinstance(job, PendingLoad)
             return Begun(kind, job, records)
         span = self.range_of(kind, bounds)
         where = None if kind == "upsert" else data.draw(st.sampled_from(model.conditions()))
         if span is None:
             return None
         try:
-            begun = branch.begin_replace(span=span, where=where)
+            begun = branch.begin_replace(key_range=span, where=where)
         except InvalidInput:
             assert "any" in str(where)
             return None
@@ -396,7 +396,7 @@ class LakeMachine(RuleBasedStateMachine):
         if one.records:
             builder.add(Block(table_of(one.records)))
         written = builder.finish()
-        started = (job.base, job.origin.transaction)
+        started = (job.read_version, job.origin.transaction_id)
 
         def commit() -> int:
             done = branch.commit(
@@ -405,18 +405,18 @@ class LakeMachine(RuleBasedStateMachine):
                 schemas=[w.schema for w in written],
                 replaced=erasure,
             )
-            assert done.transaction is not None
-            self.tips[kind] = done.transaction
-            return done.transaction
+            assert done.version is not None
+            self.tips[kind] = done.version
+            return done.version
 
-        if job.base < self.forgotten(kind):
+        if job.read_version < self.forgotten(kind):
             with pytest.raises(Conflict, match="a replace whose record has expired"):
                 commit()
             return
         if erasure is None:
             model.land(commit(), one.records, started)
             return
-        if any(e.replaces and e.n > job.base and e.span.overlaps(erasure.span) for e in model.erased):
+        if any(e.replaces and e.n > job.read_version and e.span.overlaps(erasure.span) for e in model.erased):
             with pytest.raises(Conflict, match="overlapping range"):
                 commit()
             return
@@ -454,9 +454,9 @@ class LakeMachine(RuleBasedStateMachine):
             begun.append(self.begin(kind, records, bounds, data))
             if between and len(begun) == 1:
                 done = self.pool(kind).branch().append(table_of(records[:1]))
-                assert done.transaction is not None
-                self.models[kind].loads[done.transaction] = records[:1]
-                self.tips[kind] = done.transaction
+                assert done.version is not None
+                self.models[kind].loads[done.version] = records[:1]
+                self.tips[kind] = done.version
         for one in reversed(begun) if overtakes else begun:
             if one is not None:
                 self.finish(one)
@@ -472,7 +472,7 @@ class LakeMachine(RuleBasedStateMachine):
     def apply_to(self, kind: str, later: bool) -> None:
         branch = self.pool(kind).branch()
         done = tombstones.apply(branch, now=NOW + (1e6 if later else 0), at_once=True)
-        self.tips[kind] = branch.history.load().n
+        self.tips[kind] = branch.history.load().version
         held = self.pool(kind).at().tombstones
         assert len(held) == done.left
         assert done.covered == 0
@@ -489,7 +489,7 @@ class LakeMachine(RuleBasedStateMachine):
     @rule(kind=st.sampled_from(KINDS), outputs=st.integers(1, 3), data=st.data())
     def compact(self, kind: str, outputs: int, data: st.DataObject) -> None:
         if chosen := self.choose(kind, data):
-            self.tips[kind] = self.pool(kind).branch().compact(chosen, outputs=outputs).transaction
+            self.tips[kind] = self.pool(kind).branch().compact(chosen, outputs=outputs).version
 
     @precondition(lambda self: len(self.begun) < 3)
     @rule(kind=st.sampled_from(KINDS), outputs=st.integers(1, 3), data=st.data())
@@ -521,7 +521,7 @@ class LakeMachine(RuleBasedStateMachine):
     def finish_compaction(self, data: st.DataObject) -> None:
         self.end_compaction(*self.begun.pop(data.draw(st.integers(0, len(self.begun) - 1))))
 
-    def end_compaction(self, kind: str, work: Compaction) -> None:
+    def end_compaction(self, kind: str, work: PendingCompaction) -> None:
         branch = self.pool(kind).branch()
         held = {(r.object, r.low) for r in self.pool(kind).at().references}
         made = [
@@ -530,7 +530,7 @@ class LakeMachine(RuleBasedStateMachine):
         ]
         written = [w for w in made if w is not None]
         if all((r.object, r.low) in held for r in work.inputs):
-            self.tips[kind] = branch.commit_compaction(work, written).transaction
+            self.tips[kind] = branch.commit_compaction(work, written).version
         else:
             with pytest.raises(Conflict, match="another compaction"):
                 branch.commit_compaction(work, written)
@@ -562,14 +562,14 @@ class LakeMachine(RuleBasedStateMachine):
         expected = [
             {name: r[name] for name in columns} for r in model.at(n) if span.contains(model.encoded(r))
         ]
-        assert rows_of(view.to_table(span=span, columns=columns)) == as_rows(expected)
+        assert rows_of(view.to_table(key_range=span, columns=columns)) == as_rows(expected)
 
     @invariant()
     def every_pool_reads_as_the_model_says(self) -> None:
         for kind in getattr(self, "models", {}):
             view = self.pool(kind).at()
-            assert view.n == self.tips[kind]
-            assert rows_of(view.to_table(columns=SCHEMA.names)) == as_rows(self.models[kind].at(view.n))
+            assert view.version == self.tips[kind]
+            assert rows_of(view.to_table(columns=SCHEMA.names)) == as_rows(self.models[kind].at(view.version))
 
 
 def lives(count: int) -> settings:

@@ -23,7 +23,7 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, encode_key, from_scalar
 from lake_core.lake import Lake
 from lake_core.objects import write
-from lake_core.scan.limits import Limits
+from lake_core.reading.limits import Limits
 from lake_core.store.local import LocalStore
 
 EARLY, LATE = dt.datetime(1969, 12, 31, 23, 59, 59), dt.datetime(2026, 1, 2, 3, 4, 5, 678901)
@@ -70,14 +70,14 @@ NESTED = {"list", "list of lists", "struct", "map", "deep"}
 KEYS = [name for name in VALUES if name not in {*NESTED, "null"}]
 
 WAYS = {
-    "windows": Limits(min_native_rows=1 << 60, min_bulk_ratio=1 << 60),
-    "in two passes": Limits(min_native_rows=1 << 60, min_bulk_ratio=1 << 60, max_streams=1, max_group=2),
+    "windows": Limits(min_datafusion_rows=1 << 60, min_bulk_ratio=1 << 60),
+    "in two passes": Limits(min_datafusion_rows=1 << 60, min_bulk_ratio=1 << 60, max_streams=1, max_group=2),
     "windows and spool": Limits(
-        min_native_rows=1 << 60, min_bulk_ratio=1 << 60, buffer_bytes=1, min_share_bytes=1
+        min_datafusion_rows=1 << 60, min_bulk_ratio=1 << 60, buffer_bytes=1, min_share_bytes=1
     ),
-    "datafusion": Limits(min_native_rows=0, min_bulk_ratio=1 << 60),
-    "a delta over a bulk": Limits(min_native_rows=1 << 60, min_bulk_ratio=0, max_batch_bytes=200),
-    "a delta over a bulk, by datafusion": Limits(min_native_rows=0, min_bulk_ratio=0),
+    "datafusion": Limits(min_datafusion_rows=0, min_bulk_ratio=1 << 60),
+    "a delta over a bulk": Limits(min_datafusion_rows=1 << 60, min_bulk_ratio=0, max_batch_bytes=200),
+    "a delta over a bulk, by datafusion": Limits(min_datafusion_rows=0, min_bulk_ratio=0),
 }
 
 
@@ -193,6 +193,6 @@ def test_a_merge_gives_the_sorted_list_whatever_way_it_takes(way: str, case: Cas
                 held = [from_scalar(table["k"][i]), *([row["k2"]] if case.second else [])]
                 rows.append((encode_key(held, key), repr({n: row.get(n) for n in names})))
         expected = [text for at, text in sorted(rows, key=lambda r: r[0]) if span.contains(at)]
-        assert told(list(view.scan(span=span)), names) == expected
+        assert told(list(view.scan(key_range=span)), names) == expected
         pool.branch().compact(view.references)
-        assert told(list(pool.at().scan(span=span)), names) == expected
+        assert told(list(pool.at().scan(key_range=span)), names) == expected

@@ -9,26 +9,26 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lake_core.agents.ingest.batches import BatchPolicy, plan_batches
+from lake_core.agents.ingest.units import Part, plan_units, split_row_groups
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
-from lake_core.planning.batches import BatchPolicy, plan_batches
-from lake_core.planning.ranges import WeightedSample, blunt, split_range
-from lake_core.planning.units import Part, plan_units, split_row_groups
-from lake_core.records.landed import LandedFile
+from lake_core.reading.ranges import WeightedSample, blunt, split_range
+from lake_core.records.source_files import SourceFile
 
 NOW = 1000.0
 FILES = st.dictionaries(
     st.text("abc/", min_size=1, max_size=4),
     st.tuples(st.integers(1, 50), st.floats(0, NOW + 10)),
     max_size=20,
-).map(lambda found: [LandedFile(name, size, "e", modified) for name, (size, modified) in found.items()])
+).map(lambda found: [SourceFile(name, size, "e", modified) for name, (size, modified) in found.items()])
 POLICIES = st.builds(BatchPolicy, st.integers(1, 6), st.integers(1, 120), st.sampled_from([0.0, 60.0, 1e9]))
 SIZES = st.lists(st.integers(0, 100), max_size=30)
 
 
 @given(FILES, POLICIES)
 def test_batches_hold_every_file_once_but_those_that_wait(
-    files: list[LandedFile], policy: BatchPolicy
+    files: list[SourceFile], policy: BatchPolicy
 ) -> None:
     batches = plan_batches(files, policy, now=NOW)
     ordered = sorted(files, key=lambda f: f.uri)
@@ -36,19 +36,19 @@ def test_batches_hold_every_file_once_but_those_that_wait(
     assert planned == ordered[: len(planned)]
     waiting = ordered[len(planned) :]
     for batch in batches:
-        assert 1 <= len(batch.files) <= policy.most_files
-        assert batch.size <= policy.most_bytes or len(batch.files) == 1
+        assert 1 <= len(batch.files) <= policy.max_files
+        assert batch.size <= policy.max_bytes or len(batch.files) == 1
     if waiting:
         assert policy.age > 0
         assert all(NOW - f.modified < policy.age for f in waiting)
-        assert len(waiting) < policy.most_files
-        assert sum(f.size for f in waiting) < policy.most_bytes
+        assert len(waiting) < policy.max_files
+        assert sum(f.size for f in waiting) < policy.max_bytes
     assert len({b.token("main") for b in batches}) == len(batches)
 
 
 @given(FILES.flatmap(lambda files: st.tuples(st.just(files), st.permutations(files))), POLICIES)
 def test_batches_do_not_depend_on_the_order_of_a_listing(
-    listings: tuple[list[LandedFile], list[LandedFile]], policy: BatchPolicy
+    listings: tuple[list[SourceFile], list[SourceFile]], policy: BatchPolicy
 ) -> None:
     one, other = (plan_batches(files, policy, now=NOW) for files in listings)
     assert one == other

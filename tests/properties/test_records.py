@@ -71,7 +71,7 @@ TRANSACTIONS = st.builds(
     id=IDS,
     branch=NAMES,
     parent=COUNTS,
-    base=COUNTS,
+    read_version=COUNTS,
     time=st.integers(-(2**62), 2**62),
     author=TEXTS,
     actions=st.lists(ACTIONS, min_size=1, max_size=4).map(tuple),

@@ -15,8 +15,8 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_key
 from lake_core.lake import Lake
 from lake_core.objects import write
-from lake_core.scan.limits import Limits
-from lake_core.scan.scan import scan
+from lake_core.reading.limits import Limits
+from lake_core.reading.scan import scan
 from lake_core.store import Store
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
@@ -73,7 +73,7 @@ def test_a_scan_is_a_sorted_list(case: Case) -> None:
 @given(cases())
 def test_a_scan_by_datafusion_is_the_same_sorted_list(case: Case) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        check(case, LocalStore(folder), Limits(min_native_rows=0))
+        check(case, LocalStore(folder), Limits(min_datafusion_rows=0))
 
 
 @settings(max_examples=120)
@@ -107,7 +107,7 @@ def check(case: Case, store: Store, limits: Limits, *, compacted: int = 0) -> No
     view = pool.at()
     for columns in (["load", "row"], case.columns):
         plan = replace(
-            view.plan(span=span, columns=columns), limits=replace(limits, max_batch_rows=case.batch_rows)
+            view.plan(key_range=span, columns=columns), limits=replace(limits, max_batch_rows=case.batch_rows)
         )
         tables = list(scan(plan, view.store, pool=view.pool.id))
         found = [row for table in tables for row in table.to_pylist()]

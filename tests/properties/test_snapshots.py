@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake_core.commits import PoolState, Reference, snapshot
-from lake_core.commits.state import fold_entry
 from lake_core.errors import Corrupt
+from lake_core.history import PoolState, Reference
+from lake_core.history.snapshot import snapshot
+from lake_core.history.state import fold_entry
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
 from lake_core.records import Action, AddObject, Column, RemoveReference
@@ -32,7 +33,7 @@ def actions(draw: st.DrawFn) -> Action:
     sub, place = draw(SUBS), draw(st.integers(0, 3))
     seqs = draw(st.sampled_from([None, (7, 7), (1, 9)]))
     shape = {"records": number, "size": low + 1, "columns": (COLUMN,)}
-    return add(number, low, high, sub=sub, place=place, seqs=seqs, **shape)
+    return add(number, low, high, sub_pool=sub, ordinal=place, seqs=seqs, **shape)
 
 
 HISTORIES = st.lists(st.lists(actions(), min_size=1, max_size=2), max_size=25)
@@ -85,8 +86,8 @@ def test_a_snapshot_is_what_a_dictionary_holds(
         )
         span = KeyRange(encode_value(asked[0]), encode_value(asked[1]))
         for sub in ("", "$nokey"):
-            held = [r for r in model.values() if r.sub == sub]
+            held = [r for r in model.values() if r.sub_pool == sub]
             by_order = sorted(held, key=lambda r: r.order)
-            assert found.find(sub=sub) == by_order
-            assert found.find(span, sub=sub) == [r for r in by_order if r.span.overlaps(span)]
-        assert found.sub_pools() == sorted({r.sub for r in model.values()} - {""})
+            assert found.find(sub_pool=sub) == by_order
+            assert found.find(span, sub_pool=sub) == [r for r in by_order if r.key_range.overlaps(span)]
+        assert found.sub_pools() == sorted({r.sub_pool for r in model.values()} - {""})

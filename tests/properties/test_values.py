@@ -22,7 +22,7 @@ from lake_core.conditions.literals import show_literal
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import Instant, class_of, encode_value, from_array, key_class
 from lake_core.lake import Lake
-from lake_core.pool import Pool
+from lake_core.lake.pool import Pool
 from lake_core.records.conditions import OPS, Compare, Condition, In
 from lake_core.store.memory import MemoryStore
 from lake_core.values.fit import array_of
@@ -152,7 +152,7 @@ def test_a_key_as_it_is_shown_finds_its_records_and_no_other(kind: pa.DataType, 
             same = {n for n, data in enumerate(wanted) if data == wanted[number]}
             view = pool.at()
             low = view.bound_of_text(text)
-            assert set(view.to_table(span=_of(low))["n"].to_pylist()) == same
+            assert set(view.to_table(key_range=_of(low))["n"].to_pylist()) == same
             bound = show_key(low, view.key)
             assert view.bound_of_text(as_typed(bound)) == low
 

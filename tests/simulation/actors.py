@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from lake_core import naming
 from lake_core.catalog import Catalog
-from lake_core.commits import Draft, History
-from lake_core.commits.requests import request_of
 from lake_core.context import Context
 from lake_core.errors import (
     AlreadyExists,
@@ -26,9 +24,11 @@ from lake_core.errors import (
     OutcomeUnknown,
     Unavailable,
 )
+from lake_core.history import Draft, History
+from lake_core.history.group_commit.requests import request_of
 from lake_core.journal import Journal, purge, write_state
 from lake_core.keys.encoding import encode_value
-from lake_core.pool import Pool
+from lake_core.lake.pool import Pool
 from lake_core.records import Action, AddObject, AddTombstone, Consume, RemoveReference, Source
 from lake_core.records.codec import Codec
 from tests.fakes.records import add, an_id, draft
@@ -85,7 +85,7 @@ def _draft(world: World, token: str) -> Draft:
                 replaces=world.chance.random() < 0.6,
             )
         )
-    return draft(number, *actions, token=token, base=base)
+    return draft(number, *actions, token=token, read_version=base)
 
 
 def _commit(world: World, history: History, one: Draft) -> bool:
@@ -120,11 +120,11 @@ def _commit(world: World, history: History, one: Draft) -> bool:
         world.count("unknown")
         return False
     world.count("repeated" if landed.repeated else "committed")
-    truth.acknowledge(landed.id, landed.n)
-    if landed.id == one.id:
+    truth.acknowledge(landed.transaction_id, landed.version)
+    if landed.transaction_id == one.id:
         return True
     if not landed.repeated:
-        raise Violation(f"{one.id} was answered with the outcome of {landed.id}")
+        raise Violation(f"{one.id} was answered with the outcome of {landed.transaction_id}")
     if isinstance(truth, PoolTruth) and truth.keeps_tokens and not was_unknown:
         truth.refuse(one.id)
     return True
@@ -246,7 +246,7 @@ def look(world: World, journal: Journal[Any, Any], *, pauses: int = 0) -> None:
         for _ in range(pauses):
             world.scheduler.pause()
         try:
-            world.truth.loaded(head.n, head.state, since=since)
+            world.truth.loaded(head.version, head.state, since=since)
         except LOST as error:
             if world.rots:
                 raise Violation(f"damage was not mended although all entries are there: {error}") from error
@@ -268,12 +268,12 @@ def purger(world: World) -> None:
         world.scheduler.pause()
         with contextlib.suppress(Unavailable, *LOST):
             head = journal.load()
-            if head.n:
+            if head.version:
                 mark = write_state(journal, head, id=an_id(world.chance.randrange(10**8)), now=now())
                 with contextlib.suppress(*((Corrupt,) if world.rots else ())):  # by now it may be rotten
-                    world.truth.is_state(mark.n, journal.restore(mark).state)
+                    world.truth.is_state(mark.version, journal.restore(mark).state)
             if not world.rots:
-                purge(journal, until=head.n - world.chance.choice((0, 0, 1, 4)))
+                purge(journal, until=head.version - world.chance.choice((0, 0, 1, 4)))
                 world.count("purged")
 
 
@@ -316,7 +316,7 @@ def rot(world: World) -> None:
     for _ in range(world.chance.randint(1, 12)):
         for _ in range(world.chance.randint(1, 20)):
             world.scheduler.pause()
-        there = sorted(n for n in store.objects if naming.checkpoint_number(n) is not None)
+        there = sorted(n for n in store.objects if naming.checkpoint_version(n) is not None)
         if there:
             name = world.chance.choice(there)
             data = store.objects[name]
@@ -329,11 +329,11 @@ def rot(world: World) -> None:
 def _damaged_checkpoint(world: World) -> None:
     """A copy of some checkpoint under another name, at its number or the next, cut or with one bit turned."""
     store, journal = world.store, world.truth.journal
-    sound = sorted(n for n in store.objects if naming.checkpoint_number(n) is not None)
+    sound = sorted(n for n in store.objects if naming.checkpoint_version(n) is not None)
     at, data = world.chance.randint(0, world.truth.n + 1), world.chance.choice(NOISE)
     if sound:
         name = world.chance.choice(sound)
-        at, data = naming.checkpoint_number(name) or 0, store.objects[name]
+        at, data = naming.checkpoint_version(name) or 0, store.objects[name]
         if not data or world.chance.random() < 0.4:
             data = data[: world.chance.randrange(len(data) + 1)]
         else:
@@ -355,7 +355,9 @@ def _junk_request(world: World) -> None:
         store.objects[name] = store.objects[world.chance.choice(there)]
     else:
         number = world.number()
-        one = request_of(draft(number, add(number), branch="none"), seen=0, time=int(world.clock()() * 1e6))
+        one = request_of(
+            draft(number, add(number), branch="none"), possible_since=0, time=int(world.clock()() * 1e6)
+        )
         store.objects[name] = Codec(type(one)).encode(one)
 
 

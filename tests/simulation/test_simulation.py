@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 import pytest
 
-from lake_core.commits import checkpoint as checkpoint_module
-from lake_core.journal import Head, Journal
+from lake_core.history import checkpoint as checkpoint_module
+from lake_core.journal import Journal, LoadedState
 from lake_core.journal import reader as reader_module
 from lake_core.journal.marks import Marks
 from lake_core.journal.recent import Recent
@@ -37,7 +37,12 @@ RULES: dict[str, tuple[object, str, object, int]] = {
     "a reader looks for a fence": (Journal, "_is_behind", _nothing_is_behind, 56),
     "a writer looks for a fence": (Journal, "is_purged", _nothing_is_purged, 155),
     "a look for news looks for a fence": (reader_module, "marks_of", lambda names: Marks(), 794),
-    "a state's checkpoint must not lie below the fence": (Head, "floor", property(lambda head: head.n), 92),
+    "a state's checkpoint must not lie below the fence": (
+        LoadedState,
+        "floor",
+        property(lambda head: head.version),
+        92,
+    ),
     "recent ids are looked up": (Recent, "find", lambda recent, id: None, 0),
     "recent ids are kept in checkpoints": (Recent, "of", classmethod(lambda cls, n, items: Recent(n)), 405),
     "a purge goes only up to a sound checkpoint": (purge_module, "is_sound", lambda journal, mark: True, 190),

@@ -21,7 +21,7 @@ from typing import Any
 
 from lake_core import naming
 from lake_core.catalog.state import PoolsState, fold_pools
-from lake_core.commits import Draft, PoolState
+from lake_core.history import Draft, PoolState
 from lake_core.keys import KeyRange
 from lake_core.records import (
     Action,
@@ -61,10 +61,10 @@ class Truth:
 
     def created(self, name: str, data: bytes) -> None:
         """An object came into being."""
-        fence = naming.fence_number(name)
+        fence = naming.fence_version(name)
         if fence is not None:
             self.fence = max(self.fence, fence)
-        n = naming.entry_number(name)
+        n = naming.entry_version(name)
         if n is None or "/marks/" in name:
             return
         self.there.add(n)
@@ -86,7 +86,7 @@ class Truth:
 
     def deleted(self, name: str) -> None:
         """An object was deleted."""
-        n = naming.entry_number(name)
+        n = naming.entry_version(name)
         if n is not None and "/marks/" not in name:
             self.there.discard(n)
             if n > self.fence:
@@ -171,16 +171,20 @@ class PoolTruth(Truth):
     def _is_in_order(self, transaction: Transaction) -> None:
         """A load carries a tombstone of its own for each replace that began later, landed before it and overlaps;
         two replaces never overlap where neither knew of the other."""
-        since = [(by, span) for n, by, span in self.replaces if n > transaction.base]
+        since = [(by, span) for n, by, span in self.replaces if n > transaction.read_version]
         spans = replaced(transaction.actions)
         if any(span.overlaps(other) for _, span in since for other in spans):
             raise Violation(
-                f"{transaction.id} replaces what another replace has taken since {transaction.base}"
+                f"{transaction.id} replaces what another replace has taken since {transaction.read_version}"
             )
         added = [KeyRange(a.low, a.high) for a in transaction.actions if isinstance(a, AddObject)]
-        later = [span for by, span in since if (by.base, by.id) > (transaction.base, transaction.id)]
+        later = [
+            span
+            for by, span in since
+            if (by.read_version, by.id) > (transaction.read_version, transaction.id)
+        ]
         expected = sum(any(span.overlaps(keys) for keys in added) for span in later)
-        own = sum(isinstance(a, AddTombstone) and a.own for a in transaction.actions)
+        own = sum(isinstance(a, AddTombstone) and a.self_only for a in transaction.actions)
         if own != expected:
             raise Violation(
                 f"{transaction.id} was overtaken by {expected} replaces, and carries {own} tombstones"
@@ -188,7 +192,7 @@ class PoolTruth(Truth):
 
     def overlaps(self, draft: Draft) -> bool:
         """Whether the draft replaces what somebody else has replaced since it began."""
-        since = [span for n, by, span in self.replaces if n > draft.base and by.id != draft.id]
+        since = [span for n, by, span in self.replaces if n > draft.read_version and by.id != draft.id]
         return any(span.overlaps(other) for span in since for other in replaced(draft.actions))
 
     def is_state(self, n: int, state: PoolState) -> None:
@@ -198,7 +202,7 @@ class PoolTruth(Truth):
             raise Violation(f"the state after {n} has other objects: {sorted(found ^ self.objects[n])}")
         if branch.tip != n:
             raise Violation(f"the tip of main after {n} is {branch.tip}")
-        closed = state.closed.n if state.closed else 0
+        closed = state.closed.version if state.closed else 0
         if closed != (self.closed if self.closed <= n else 0):
             raise Violation(
                 f"the state after {n} says that the pool was closed by {closed}, not {self.closed}"
@@ -220,7 +224,7 @@ def _after(held: set[str], transaction: Transaction) -> set[str]:
             case RemoveReference() if action.object in held:
                 held.remove(action.object)
             case AddObject() | RemoveReference():
-                raise Violation(f"transaction {transaction.id}: {action} does not fit")
+                raise Violation(f"version {transaction.id}: {action} does not fit")
     return held
 
 

@@ -11,9 +11,10 @@ from unittest.mock import patch
 from lake_core import naming
 from lake_core.catalog import Catalog
 from lake_core.checkpoints import read, write
-from lake_core.commits import History, attempt
 from lake_core.context import Context
 from lake_core.errors import LakeError, NotFound
+from lake_core.history import History
+from lake_core.history.group_commit import attempt
 from lake_core.journal import Retry, recent
 from lake_core.journal.reader import LARGEST_WINDOW
 from lake_core.keys import PoolKey
@@ -126,7 +127,7 @@ class World:
             token_keep=self.token_keep,
         )
         history.journal.fetch = _one_by_one
-        history._company = int(self.chance.random() < 0.5)
+        history._contended = int(self.chance.random() < 0.5)
         return history
 
     def catalog(self, ids: actors.NumberedIds | None = None) -> Catalog:
@@ -201,7 +202,7 @@ class World:
             if not (isinstance(self.truth, PoolTruth) and self.truth.closed):
                 raise
         else:
-            self.truth.acknowledge(landed.id, landed.n)
+            self.truth.acknowledge(landed.transaction_id, landed.version)
 
     def count(self, what: str, times: int = 1) -> None:
         """That something happened."""

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from lake_core.ingest.sources import find_files
 from lake_core.lake import Lake
-from lake_core.outcomes import LoadResult
+from lake_core.lake.results import LoadResult
+from lake_core.loading.sources import find_files
 from local import java, processes
 from spark_apps.ingest import ingest
 from tests.spark.proc import end_all, in_session
@@ -115,7 +115,7 @@ class Landing:
         """The data objects that the pool's newest transaction holds."""
         newest = self.lake.pool(pool).at()
         snapshot = newest.state.branches["main"].snapshot
-        return {r.object for sub in ("", *snapshot.sub_pools()) for r in snapshot.find(sub=sub)}
+        return {r.object for sub in ("", *snapshot.sub_pools()) for r in snapshot.find(sub_pool=sub)}
 
     def transactions(self, pool: str) -> int:
         """How many there are."""

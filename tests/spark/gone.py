@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 
 from lake_core.errors import LakeError
-from lake_core.ingest.sources import find_files
 from lake_core.lake import Lake
+from lake_core.loading.sources import find_files
 from spark_apps import session
 from spark_apps.ingest import ingest
 

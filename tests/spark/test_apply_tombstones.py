@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lake_core.agents.tombstones.run import find
 from lake_core.lake import Lake
-from lake_core.maintenance.tombstones import find
-from lake_core.pool import Pool
-from spark_apps.apply_tombstones import apply_found, apply_tombstones
+from lake_core.lake.pool import Pool
+from spark_apps.tombstones import apply_found, apply_tombstones
 from tests.spark.conftest import Landing
 
 pytestmark = pytest.mark.spark
@@ -33,7 +33,7 @@ def test_what_was_deleted_goes_and_the_deletes_are_forgotten(spark: Any, landing
     pool = filled(landing.lake)
     branch = pool.branch()
     branch.delete(where="v = 3 and n < 2")
-    branch.delete(span=pool.at().span(low=990))
+    branch.delete(key_range=pool.at().key_range(low=990))
     before = pool.at().to_table()
     did = apply_tombstones(spark, branch, now=time.time(), at_once=True)
     assert (did.searched, did.rewritten, did.retired, did.left) == (3, 3, 2, 0)

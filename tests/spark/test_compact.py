@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lake_core.agents.compact.run import find, plan_pool
 from lake_core.errors import Corrupt
 from lake_core.lake import Lake
-from lake_core.maintenance.compact import find, plan_pool
-from lake_core.pool import Pool
+from lake_core.lake.pool import Pool
 from spark_apps.compact import compact, compact_found
 from tests.spark.conftest import Landing
 
@@ -35,7 +35,7 @@ def test_a_pool_is_rewritten_by_tasks_and_reads_the_same(spark: Any, landing: La
     pool = deep(landing.lake, kind=kind)
     before = pool.at().to_table()
     done = compact(spark, pool.branch(), jobs_of(landing.lake, "p"))
-    assert [d.transaction for d in done] == [7]
+    assert [d.version for d in done] == [7]
     assert pool.at().depth == 1
     assert pool.at().to_table() == before
     assert Lake.open(landing.uri).pool("p").at().to_table() == before
@@ -62,7 +62,7 @@ def test_a_job_whose_input_was_taken_meanwhile_is_dropped(spark: Any, landing: L
     overtaken = [jobs[0], (jobs[0][0][:2], 1, "a part of it")]
     before = pool.at().to_table()
     done = compact(spark, pool.branch(), overtaken)
-    assert sorted(d.transaction is None for d in done) == [False, True]
+    assert sorted(d.version is None for d in done) == [False, True]
     assert pool.at().to_table() == before
 
 

@@ -17,14 +17,15 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
-from lake_core.ingest.sources import find_files
 from lake_core.lake import Lake
-from lake_core.query.tables import own_table
+from lake_core.lake.view import View
+from lake_core.loading.sources import find_files
+from lake_core.system_tables.names import system_table
 from lake_core.values.typed_json import json_lines
-from lake_core.view import View
 from local.flights import KEY, NULL, RECORDS, by_day, read_flights
-from spark_apps.datasource import LakeDataSource, own_tables
+from spark_apps.datasource import LakeDataSource
 from spark_apps.datasource import options as opts
+from spark_apps.datasource import system_tables as own_tables
 from spark_apps.ingest import ingest
 from tests.spark.answers import assert_same, read
 from tests.spark.conftest import Landing
@@ -301,7 +302,7 @@ def test_the_option_where_reads_only_the_objects_that_can_fulfil_it(
 
 def pool_keys(landing: Landing, reference: Any) -> list[int]:
     view = landing.lake.pool("p").at()
-    return view.to_table(span=reference.span)["k"].to_pylist()
+    return view.to_table(key_range=reference.span)["k"].to_pylist()
 
 
 def test_an_object_that_is_missing_is_an_error_never_a_shorter_answer(spark: Any, numbers: Landing) -> None:
@@ -347,12 +348,12 @@ def test_sub_pools_are_read_like_pools(spark: Any, landing: Landing) -> None:
 def test_the_lakes_own_tables_are_read_like_pools(spark: Any, numbers: Landing, name: str) -> None:
     df = load(spark, numbers, name)
     assert df.rdd.getNumPartitions() == 1
-    assert_same(read(df), own_table(numbers.lake, name))
+    assert_same(read(df), system_table(numbers.lake, name))
 
 
 def test_of_the_lakes_own_tables_columns_and_a_revision_can_be_chosen(spark: Any, numbers: Landing) -> None:
-    chosen = load(spark, numbers, "p:log", columns="n,branch", at="3").toArrow()
-    assert chosen.to_pydict() == {"n": [3, 2, 1], "branch": ["main"] * 3}
+    chosen = load(spark, numbers, "p:log", columns="version,branch", at="3").toArrow()
+    assert chosen.to_pydict() == {"version": [3, 2, 1], "branch": ["main"] * 3}
     reader = spark.read.format("lake").option("lake", numbers.uri).schema("low string, none int")
     assert [r.low for r in reader.load("p:references").collect()] == ["0", "25", "50", "75"]
 
@@ -386,7 +387,11 @@ def test_an_empty_pool_has_no_rows(spark: Any, landing: Landing) -> None:
         ("p", {"tasks": "many"}, "InvalidInput.*tasks=many"),
         ("p", {"columns": "k,k"}, "InvalidInput: columns=k,k: 'k' is named twice"),
         ("p", {"columns": "k,"}, "InvalidInput: columns=k,: a name is empty"),
-        ("p:log", {"columns": "n,n"}, "InvalidInput: columns=n,n: 'n' is named twice"),
+        (
+            "p:log",
+            {"columns": "branch,branch"},
+            "InvalidInput: columns=branch,branch: 'branch' is named twice",
+        ),
         ("p", {"caseSensitive": "yes"}, "InvalidInput: caseSensitive=yes: use true or false"),
         ("p", {"column": "k"}, "InvalidInput.*option 'column': a read has no such option"),
         ("p", {"startingTransaction": "1"}, "InvalidInput.*option 'startingtransaction': a read has"),

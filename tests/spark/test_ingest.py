@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core.errors import Conflict, InvalidInput, NotFound
-from lake_core.ingest.sources import find_files
 from lake_core.keys.columns import key_at
+from lake_core.loading.sources import find_files
 from lake_core.objects.limits import MAX_NESTING
 from lake_core.records import Consume
 from lake_core.values.typed_json import json_lines
@@ -38,7 +38,7 @@ def test_many_files_of_many_formats_become_one_transaction(spark: Any, landing: 
         landing.file(f"b{i:02}.json.gz", gzip.compress(b'{"k": %d, "from": "gzip"}\n' % (57 - i)))
         landing.file(f"c{i:02}.parquet", parquet([{"k": 56 - i, "from": "parquet"}]))
     result = landing.take_in(spark, "p", message="all of it")
-    assert (result.transaction, result.records) == (1, 60)
+    assert (result.version, result.records) == (1, 60)
     assert landing.keys("p") == list(range(60))
     n, transaction = next(landing.lake.pool("p").log())
     assert (n, transaction.message) == (1, "all of it")
@@ -161,8 +161,8 @@ def test_files_of_no_records_commit_nothing(spark: Any, landing: Landing) -> Non
     landing.file("empty.ndjson.gz", gzip.compress(b""))
     landing.file("header.csv", "k,x\n")
     result = landing.take_in(spark, "p", consume=False)
-    assert (result.transaction, result.records, landing.transactions("p")) == (None, 0, 0)
-    assert ingest(spark, landing.lake, pool="p", files=[]).transaction is None
+    assert (result.version, result.records, landing.transactions("p")) == (None, 0, 0)
+    assert ingest(spark, landing.lake, pool="p", files=[]).version is None
 
 
 def test_a_token_that_was_used_changes_nothing_and_the_log_says_so(
@@ -177,7 +177,7 @@ def test_a_token_that_was_used_changes_nothing_and_the_log_says_so(
     assert again.repeated
     assert {**vars(again), "repeated": False} == vars(first)
     assert (landing.transactions("p"), landing.keys("p"), landing.data("p")) == (1, [1, 2], objects)
-    assert caplog.messages == ["pool p: token 'batch-1' stands for transaction 1; nothing was written now"]
+    assert caplog.messages == ["pool p: token 'batch-1' stands for version 1; nothing was written now"]
 
 
 def test_a_file_is_taken_in_once_whatever_the_token(spark: Any, landing: Landing) -> None:

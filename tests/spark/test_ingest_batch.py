@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from lake_core.maintenance import parking
-from lake_core.maintenance.ingest import find, waiting_files
-from spark_apps.ingest_batch import take_in_batch
+from lake_core.agents.ingest import parking
+from lake_core.agents.ingest.run import find, waiting_files
+from spark_apps.ingest_batch import ingest_batch
 from tests.spark.conftest import Landing
 
 pytestmark = pytest.mark.spark
@@ -25,7 +25,7 @@ def run(spark: Any, landing: Landing) -> Run:
 
     def tasks() -> list[dict[str, Any]]:
         found = find({"lake": landing.uri, "wait": False})
-        return [take_in_batch(json.loads(json.dumps(batch))) for batch in found]
+        return [ingest_batch(json.loads(json.dumps(batch))) for batch in found]
 
     return tasks
 
@@ -63,7 +63,7 @@ def test_a_batch_of_bad_files_commits_nothing(landing: Landing, run: Run) -> Non
     landing.file("a.ndjson", "oops\n")
     landing.file("b.ndjson", "oops\n")
     (done,) = run()
-    assert (done["transaction"], len(done["parked"]), landing.transactions("p")) == (None, 2, 0)
+    assert (done["version"], len(done["parked"]), landing.transactions("p")) == (None, 2, 0)
     assert run() == []
 
 
@@ -88,7 +88,7 @@ def test_a_file_that_changes_while_it_is_read_waits_and_the_others_are_ingested(
     (batch,) = find({"lake": landing.uri, "wait": False})
     landing.file("b.ndjson", [{"k": 2}, {"k": 22}])
     os.unlink(gone)
-    done = take_in_batch(batch)
+    done = ingest_batch(batch)
     assert (done["records"], done["parked"], landing.keys("p")) == (1, [], [1])
     assert [file.uri for file in waiting_files(landing.lake, "p")] == [grows]
     assert [one["records"] for one in run()] == [2]
@@ -112,8 +112,8 @@ def test_killed_between_the_commit_and_the_note_a_batch_ends_the_same(
     with monkeypatch.context() as patched:
         patched.setattr(parking, "park", killed)
         with pytest.raises(Killed):
-            take_in_batch(batch)
+            ingest_batch(batch)
     assert (landing.keys("p"), parked(landing)) == ([1, 3], [])
-    done = take_in_batch(batch)
+    done = ingest_batch(batch)
     assert (done["repeated"], done["records"], landing.transactions("p")) == (True, 2, 1)
     assert parked(landing) == ["b.ndjson"]

@@ -50,7 +50,7 @@ def test_submitted_locally_it_reports_as_lake_load_does_and_once_for_a_token(
     arguments = words(landed, "--token", "t", "--message", "by hand")
     with submit(arguments, environ=spark_environ, folder=tmp_path) as submitted:
         status, first, said = submitted.outcome()
-    assert (status, first and first["records"], first and first["transaction"]) == (0, 500, 1), said
+    assert (status, first and first["records"], first and first["version"]) == (0, 500, 1), said
     with submit(arguments, environ=spark_environ, folder=tmp_path) as submitted:
         status, again, said = submitted.outcome()
     assert (status, again) == (0, {**(first or {}), "repeated": True}), said

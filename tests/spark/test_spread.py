@@ -22,7 +22,7 @@ ERRORS = [
         and issubclass(kind, LakeError)
         and kind not in (OutcomeUnknown, Unavailable)
     ),
-    OutcomeUnknown("nobody knows", entry_id="x", n=7),
+    OutcomeUnknown("nobody knows", entry_id="x", version=7),
 ]
 
 

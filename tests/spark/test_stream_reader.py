@@ -18,10 +18,10 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
+from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
 from lake_core.errors import InvalidInput, NotFound, ObjectMissing
-from lake_core.ingest.block import Block
-from lake_core.maintenance.checkpoint import purge_pool, write_checkpoint
-from lake_core.outcomes import Job
+from lake_core.lake.results import PendingLoad
+from lake_core.loading.block import Block
 from spark_apps.datasource import LakeDataSource, stream_reader
 from spark_apps.datasource.stream_reader import LakeStreamReader, ObjectsPartition, Offset, StatePartition
 from tests.fakes.rewrites import rewrite
@@ -43,7 +43,7 @@ def commit(landing: Landing, keys: list[int], **columns: Any) -> None:
     """One transaction; in the pool of `five` an object for each record."""
     branch = landing.lake.pool("p").branch()
     job = branch.job()
-    assert isinstance(job, Job)
+    assert isinstance(job, PendingLoad)
     builder = branch.builder(job)
     table = pa.table({"k": keys} | columns)
     for row in range(table.num_rows):
@@ -135,7 +135,7 @@ def test_a_run_on_what_is_available_now_leaves_what_comes_meanwhile(five: Landin
     stream.prepareForTriggerAvailableNow()
     commit(five, [7])
     assert batches(stream) == [[90, 80, 80, 70, 70, 60], [60, 50, 50, 40]]
-    assert stream.reportLatestOffset() == {**stream.initialOffset(), "transaction": 6}
+    assert stream.reportLatestOffset() == {**stream.initialOffset(), "version": 6}
 
 
 def test_a_sub_pool_is_a_stream_of_its_own(five: Landing) -> None:
@@ -205,7 +205,7 @@ def test_a_first_batch_that_is_planned_again_after_a_purge_is_as_complete(five: 
     end = stream.latestOffset(start, ReadAllAvailable())
     commit(five, [7])
     purge(five)
-    with pytest.raises(NotFound, match="transaction 5 is purged: the history begins after 6"):
+    with pytest.raises(NotFound, match="version 5 is purged: the history begins after 6"):
         stream.partitions(start, end)
     assert sorted(keys(stream, start, stream.latestOffset(start, ReadAllAvailable()))) == sorted(
         five.keys("p")
@@ -222,7 +222,7 @@ def test_a_stream_overtaken_by_a_purge_is_an_error_never_a_gap(five: Landing) ->
     assert keys(stream, second, third) == [70, 60]
     purge(five)
     commit(five, [7])
-    with pytest.raises(NotFound, match=r"transaction 3 is purged.*Begin again"):
+    with pytest.raises(NotFound, match=r"version 3 is purged.*Begin again"):
         stream.partitions(second, third)
 
 
@@ -271,8 +271,8 @@ def test_another_pool_of_the_same_name_is_not_followed(five: Landing) -> None:
 
 def test_an_older_copy_of_the_lake_is_not_followed(five: Landing) -> None:
     stream = reader(five)
-    ahead = {**stream.initialOffset(), "transaction": 9}
-    with pytest.raises(NotFound, match="ends at transaction 5, and the stream has delivered 9"):
+    ahead = {**stream.initialOffset(), "version": 9}
+    with pytest.raises(NotFound, match="ends at version 5, and the stream has delivered 9"):
         stream.latestOffset(ahead, ReadAllAvailable())
 
 
@@ -461,7 +461,7 @@ def test_a_query_overtaken_by_a_purge_says_so(spark: Any, five: Landing, tmp_pat
     commit(five, [8])
     purge(five)
     commit(five, [9])
-    with pytest.raises(StreamingQueryException, match="NotFound: transaction 6 is purged"):
+    with pytest.raises(StreamingQueryException, match="NotFound: version 6 is purged"):
         Query(spark, five, checkpoint).run()
 
 

@@ -15,9 +15,9 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql.types import StructType
 
 from lake_core.errors import Conflict, InvalidInput
-from lake_core.ingest.block import Block
+from lake_core.loading.block import Block
 from pyspark_lake import use_session
-from spark_apps.datasource.writer import LakeWriter, Work, Written
+from spark_apps.datasource.writer import LakeWriter, WriteWork, WrittenPartition
 from tests.spark.conftest import Landing
 
 pytestmark = pytest.mark.spark
@@ -206,7 +206,9 @@ def test_what_is_written_again_under_its_token_changes_nothing(spark: Any, landi
 def test_a_token_that_was_used_for_other_data_is_refused(spark: Any, landing: Landing) -> None:
     landing.pool()
     write(numbers(spark, "if(id % 2 = 0, id, null) as k", count=10), landing, token="t")
-    said = "InvalidInput: token 't' stands for transaction 1, which brought 10 records; these are 7, so nothing was"
+    said = (
+        "InvalidInput: token 't' stands for version 1, which brought 10 records; these are 7, so nothing was"
+    )
     with pytest.raises(AnalysisException, match=said):
         write(numbers(spark, count=7), landing, token="t")
     assert landing.transactions("p") == 1
@@ -234,8 +236,8 @@ def test_a_write_that_changed_nothing_is_in_the_log(
     writer = LakeWriter(
         {"lake": landing.uri, "path": "p", "token": "t"}, StructType().add("k", "long"), overwrite=False
     )
-    writer.commit([Written(0, counted=1), Written(1, counted=1)])
-    assert caplog.messages == ["pool p: token 't' stands for transaction 1; nothing was written now"]
+    writer.commit([WrittenPartition(0, counted=1), WrittenPartition(1, counted=1)])
+    assert caplog.messages == ["pool p: token 't' stands for version 1; nothing was written now"]
 
 
 def test_of_two_writes_under_one_token_at_once_the_later_one_is_told(
@@ -245,16 +247,16 @@ def test_of_two_writes_under_one_token_at_once_the_later_one_is_told(
     schema = StructType().add("k", "long")
     options = {"lake": landing.uri, "path": "p", "token": "t"}
     writer = LakeWriter(options, schema, overwrite=False)
-    assert isinstance(writer._work, Work)
+    assert isinstance(writer._work, WriteWork)
     branch = landing.lake.pool("p").branch()
     builder = branch.builder(writer._work.job)
     builder.add(Block(pa.table({"k": [1, 2]})))
     (built,) = builder.finish()
     branch.append(pa.table({"k": [1, 2, 3]}), token="t")
-    message = Written(0, writer._work.job, objects=(built.action,), schemas=(built.schema,))
+    message = WrittenPartition(0, writer._work.job, objects=(built.action,), schemas=(built.schema,))
     with pytest.raises(InvalidInput, match="which brought 3 records; these are 2"):
         writer.commit([message])
-    assert caplog.messages == ["pool p: token 't' stands for transaction 1; nothing was written now"]
+    assert caplog.messages == ["pool p: token 't' stands for version 1; nothing was written now"]
     assert landing.keys("p") == [1, 2, 3]
 
 
@@ -315,8 +317,8 @@ def test_of_two_attempts_at_a_task_only_the_one_that_spark_names_counts(spark: A
 def test_a_pool_that_was_made_anew_meanwhile_gets_nothing(spark: Any, landing: Landing) -> None:
     landing.pool()
     writer = LakeWriter({"lake": landing.uri, "path": "p"}, StructType().add("k", "long"), overwrite=False)
-    assert isinstance(writer._work, Work)
-    messages = [Written(0, writer._work.job)]
+    assert isinstance(writer._work, WriteWork)
+    messages = [WrittenPartition(0, writer._work.job)]
     landing.lake.drop_pool("p")
     landing.pool()
     committing = LakeWriter(

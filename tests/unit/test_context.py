@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from lake_core.agents.tombstones import run as tombstones
 from lake_core.lake import Lake
-from lake_core.maintenance import tombstones
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
 

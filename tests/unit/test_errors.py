@@ -20,7 +20,7 @@ ID = "0ujtsYcgvSTl8PAuAdqWYSMnLOv"
 
 def _made(kind: type[LakeError]) -> LakeError:
     if kind is OutcomeUnknown:
-        return OutcomeUnknown("entry 7: no answer; ask again", entry_id=ID, n=7)
+        return OutcomeUnknown("entry 7: no answer; ask again", entry_id=ID, version=7)
     return kind("pool 'naïve\udcff': 3 of 4\nrecords")
 
 
@@ -41,13 +41,13 @@ def test_an_error_on_the_wire_keeps_class_message_and_attributes(kind: type[Lake
 
 
 def test_the_entry_whose_outcome_is_unknown_is_named_on_the_other_side() -> None:
-    back = from_wire(to_wire(OutcomeUnknown("?", entry_id=ID, n=7)))
+    back = from_wire(to_wire(OutcomeUnknown("?", entry_id=ID, version=7)))
     assert isinstance(back, OutcomeUnknown)
-    assert (back.entry_id, back.n) == (ID, 7)
+    assert (back.entry_id, back.version) == (ID, 7)
 
 
 def test_what_to_do_about_an_unknown_outcome_is_said_once_with_and_without_a_token() -> None:
-    said = str(from_wire(to_wire(OutcomeUnknown("entry 7: no answer", entry_id=ID, n=7))))
+    said = str(from_wire(to_wire(OutcomeUnknown("entry 7: no answer", entry_id=ID, version=7))))
     assert said == (
         "entry 7: no answer. Run it again under the same token (--token); without a token, first look in "
         f"`lake log` whether {ID} is there"

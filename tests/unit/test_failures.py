@@ -162,7 +162,7 @@ class Day:
 
     def purge(self) -> None:
         journal = self.lake.pool("p").history.journal
-        purge(journal, until=journal.load().n)
+        purge(journal, until=journal.load().version)
 
     def compact(self) -> None:
         pool = self.lake.pool("p")
@@ -208,7 +208,7 @@ def lived(error: Callable[[], Exception], failing: int, *, acts: bool) -> int:
     Lake.create_on(store.behind, ids=ids, author="test").create_pool("p", key="k")
     day = Day(opened(store.behind, ids), ids)
     day.lake = opened(store, ids)
-    day.lake.pool("p").history._company = 3
+    day.lake.pool("p").history._contended = 3
     store.asked, store.failing = 0, failing
     for step in day.steps():
         problems: list[str] = []
@@ -262,4 +262,4 @@ def test_a_delete_that_is_committed_is_said_to_be_although_the_store_fails_then(
         return landed
 
     branch.history.commit = commit_and_fail  # type: ignore[method-assign]
-    assert branch.delete(where="k = 1").transaction == 2
+    assert branch.delete(where="k = 1").version == 2

@@ -8,7 +8,7 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import InvalidInput
-from lake_core.naming import IdSource, check_pool_name, entry_number, id_time, is_id, split_pool
+from lake_core.naming import IdSource, check_pool_name, entry_version, id_time, is_id, split_pool
 
 
 def test_every_object_of_a_lake_has_the_name_that_the_format_gives_it() -> None:
@@ -25,7 +25,7 @@ def test_names_of_entries_sort_as_their_numbers() -> None:
     numbers = [1, 9, 10, 99, 100, 10**15, 10**19]
     names = [naming.entry("j", n) for n in numbers]
     assert names == sorted(names)
-    assert [entry_number(name) for name in names] == numbers
+    assert [entry_version(name) for name in names] == numbers
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_names_of_entries_sort_as_their_numbers() -> None:
     ],
 )
 def test_what_is_no_entry_has_no_number(name: str) -> None:
-    assert entry_number(name) is None
+    assert entry_version(name) is None
 
 
 def test_ids_are_27_letters_that_sort_by_the_second_in_which_they_were_made() -> None:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from lake_core.planning.compaction import plan_compaction
+from lake_core.agents.compact import plan_compaction
 from tests.simulation.compaction import theory
 from tests.simulation.compaction.loads import DAY, LOADS
 from tests.simulation.compaction.picture import svg
@@ -18,7 +18,7 @@ from tests.simulation.compaction.world import KEY, World
 
 DAYS, SEED = 14, 7
 BOUNDED = [(load, strategy) for load in LOADS for strategy in fitting(load) if strategy != "full"]
-ROOMY = replace(DEFAULTS, most_inputs=1_000_000, most_bytes=1 << 60)
+ROOMY = replace(DEFAULTS, max_inputs=1_000_000, most_bytes=1 << 60)
 """The depth is promised where no job is too large; what is cut overlaps at the cuts."""
 
 

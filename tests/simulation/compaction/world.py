@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lake_core.commits import Reference
+from lake_core.agents.compact import CompactionJob, CompactionPolicy, plan_compaction
+from lake_core.history import Reference
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.naming import IdSource
-from lake_core.planning.compaction import CompactionJob, CompactionPolicy, plan_compaction
 from tests.simulation.compaction.loads import BEGIN, DAY, HOUR, Keys, Load
 
 KEY = PoolKey.parse("k")
@@ -138,7 +138,7 @@ class World:
             low=encode_value(float(keys[0])),
             high=encode_value(float(keys[-1])) + b"\0",
             seq=seq,
-            place=0,
+            ordinal=0,
             records=len(keys),
             size=size,
             schema="s",

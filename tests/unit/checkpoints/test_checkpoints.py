@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lake_core.checkpoints import CheckpointFile, CheckpointHead, Part, write_checkpoint
+from lake_core.checkpoints import CheckpointFile, CheckpointFooter, Part, write_checkpoint
 from lake_core.checkpoints.layout import GROUP_ROWS, VERSION, rows
 from lake_core.checkpoints.write import write_rows
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, Unavailable
@@ -20,7 +20,7 @@ from lake_core.store.memory import MemoryStore
 from tests.fakes.stores import ALWAYS, InPlaceStore, ScriptedStore, unavailable
 
 NAME = "j/marks/some.checkpoint"
-HEAD = CheckpointHead(VERSION, "j", 7, "id")
+HEAD = CheckpointFooter(VERSION, "j", 7, "id")
 MANY = 10 * GROUP_ROWS
 
 
@@ -37,8 +37,8 @@ def references(numbers: range, *, width: int = 1) -> pa.Table:
     )
 
 
-def part(*tables: pa.Table, section: str = "reference", branch: str = "main", sub: str = "") -> Part:
-    return Part(section, branch, sub, tables)
+def part(*tables: pa.Table, section: str = "reference", branch: str = "main", sub_pool: str = "") -> Part:
+    return Part(section, branch, sub_pool, tables)
 
 
 def written(*parts: Part, store: Store | None = None) -> CheckpointFile:
@@ -60,7 +60,7 @@ def many() -> bytes:
     parts = [
         part(tokens, section="token", branch=""),
         part(references(range(MANY))),
-        part(nokey, sub="$nokey"),
+        part(nokey, sub_pool="$nokey"),
         part(dev, branch="dev"),
     ]
     write_checkpoint(store, NAME, HEAD, parts)
@@ -78,7 +78,12 @@ def file(many: bytes) -> CheckpointFile:
 
 
 def test_a_checkpoint_says_whose_state_it_holds(file: CheckpointFile) -> None:
-    assert (file.head.version, file.head.journal, file.head.n, file.head.id) == (1, "j", 7, "id")
+    assert (file.footer.format_version, file.footer.journal, file.footer.version, file.footer.id) == (
+        1,
+        "j",
+        7,
+        "id",
+    )
 
 
 def test_a_part_is_read_back_in_order_and_apart_from_others(file: CheckpointFile) -> None:
@@ -91,7 +96,7 @@ def test_a_part_is_read_back_in_order_and_apart_from_others(file: CheckpointFile
 
 def test_opening_counting_and_listing_parts_read_no_row_group(file: CheckpointFile) -> None:
     assert file.count("reference", branch="main") == MANY
-    assert file.count("reference", branch="main", sub="$nokey") == 3
+    assert file.count("reference", branch="main", sub_pool="$nokey") == 3
     assert file.branches("reference") == [("dev", ""), ("main", ""), ("main", "$nokey")]
     assert file.groups_read == 0
 
@@ -100,24 +105,24 @@ def test_opening_counting_and_listing_parts_read_no_row_group(file: CheckpointFi
 def test_a_point_read_of_a_big_checkpoint_reads_the_one_row_group_that_holds_it(
     file: CheckpointFile, low: int
 ) -> None:
-    found = file.overlapping(KeyRange(number(low), number(low + 1)), branch="main", sub="")
+    found = file.overlapping(KeyRange(number(low), number(low + 1)), branch="main", sub_pool="")
     assert objects(found) == [f"object {low}"]
     assert file.groups_read == 1
 
 
 def test_a_range_reads_the_row_groups_that_it_touches(file: CheckpointFile) -> None:
     span = KeyRange(number(GROUP_ROWS - 2), number(GROUP_ROWS + 1))
-    assert objects(file.overlapping(span, branch="main", sub="")) == [
+    assert objects(file.overlapping(span, branch="main", sub_pool="")) == [
         f"object {n}" for n in (GROUP_ROWS - 2, GROUP_ROWS - 1, GROUP_ROWS)
     ]
     assert file.groups_read == 2
 
 
 def test_an_open_range_finds_everything_and_an_empty_one_nothing(file: CheckpointFile) -> None:
-    assert file.overlapping(KeyRange(), branch="main", sub="").num_rows == MANY
+    assert file.overlapping(KeyRange(), branch="main", sub_pool="").num_rows == MANY
     beyond = KeyRange(number(MANY), None)
     before = file.groups_read
-    assert file.overlapping(beyond, branch="main", sub="").num_rows == 0
+    assert file.overlapping(beyond, branch="main", sub_pool="").num_rows == 0
     assert file.groups_read == before
 
 
@@ -125,7 +130,7 @@ def test_a_wide_reference_of_an_early_row_group_is_found_by_a_late_key() -> None
     wide = rows(key=[number(0)], high=[number(MANY)], object=["wide"], seq=[0])
     file = written(part(wide, references(range(1, 3 * GROUP_ROWS))))
     late = 3 * GROUP_ROWS - 5
-    found = file.overlapping(KeyRange(number(late), number(late + 1)), branch="main", sub="")
+    found = file.overlapping(KeyRange(number(late), number(late + 1)), branch="main", sub_pool="")
     assert objects(found) == ["wide", f"object {late}"]
     assert file.groups_read == 2
 
@@ -168,14 +173,14 @@ def test_rows_are_written_as_they_come_and_never_all_at_once() -> None:
 
 
 def test_a_row_group_holds_one_part_and_at_most_so_many_rows(file: CheckpointFile) -> None:
-    groups = [g for g in file.head.groups if (g.branch, g.sub) == ("main", "")]
+    groups = [g for g in file.footer.groups if (g.branch, g.sub_pool) == ("main", "")]
     assert [g.rows for g in groups] == [GROUP_ROWS] * 10
-    assert [g.rows for g in file.head.groups if g not in groups] == [2, 3, 5]
+    assert [g.rows for g in file.footer.groups if g not in groups] == [2, 3, 5]
 
 
 def test_a_part_without_rows_leaves_no_trace() -> None:
     file = written(part(), part(references(range(0))), part(section="token"))
-    assert file.head.groups == ()
+    assert file.footer.groups == ()
     file.verify()
 
 
@@ -217,7 +222,7 @@ def test_a_store_that_does_not_answer_is_unavailable_and_nothing_is_called_damag
 
 def test_a_checkpoint_of_a_newer_version_is_not_read() -> None:
     store = MemoryStore()
-    write_checkpoint(store, NAME, CheckpointHead(VERSION + 1, "j", 7, "id"), [])
+    write_checkpoint(store, NAME, CheckpointFooter(VERSION + 1, "j", 7, "id"), [])
     with pytest.raises(Corrupt, match="newer version"):
         CheckpointFile(store, NAME)
 
@@ -243,15 +248,15 @@ def content(store: Store, damaged: list[str] | None = None) -> Any:
     file = CheckpointFile(store, NAME, on_damage=([] if damaged is None else damaged).append)
     tables = [
         t
-        for g in dict.fromkeys((g.section, g.branch, g.sub) for g in file.head.groups)
+        for g in dict.fromkeys((g.section, g.branch, g.sub_pool) for g in file.footer.groups)
         for t in _all(file, g)
     ]
-    return file.head, tables
+    return file.footer, tables
 
 
 def _all(file: CheckpointFile, group: tuple[str, str, str]) -> list[Any]:
     section, branch, sub = group
-    return [table.to_pylist() for table in file.scan(section, branch=branch, sub=sub)]
+    return [table.to_pylist() for table in file.scan(section, branch=branch, sub_pool=sub)]
 
 
 @pytest.fixture(scope="module")

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from lake_core.conditions import key_range, parse
+from lake_core.conditions import key_range_of, parse
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, encode_key
 from lake_core.keys.ranges import EVERYTHING
 
 
 def test_without_a_key_there_is_no_range() -> None:
-    assert key_range(parse("a = 1"), PoolKey(())) == EVERYTHING
+    assert key_range_of(parse("a = 1"), PoolKey(())) == EVERYTHING
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_without_a_key_there_is_no_range() -> None:
 @pytest.mark.parametrize("direction", ["asc", "desc"])
 def test_the_range_of_one_key_field(text: str, inside: list[Any], outside: list[Any], direction: str) -> None:
     key = PoolKey.parse(f"a:{direction}")
-    span = key_range(parse(text), key)
+    span = key_range_of(parse(text), key)
     assert all(span.contains(encode_key([value], key)) for value in inside)
     assert not any(span.contains(encode_key([value], key)) for value in outside)
 
@@ -67,14 +67,14 @@ def test_equality_of_the_leading_field_lets_the_next_one_narrow(
     text: str, inside: list[Any], outside: list[Any], key: str
 ) -> None:
     pool_key = PoolKey.parse(key)
-    span = key_range(parse(text), pool_key)
+    span = key_range_of(parse(text), pool_key)
     assert all(span.contains(encode_key(values, pool_key)) for values in inside)
     assert not any(span.contains(encode_key(values, pool_key)) for values in outside)
 
 
 def test_the_next_field_narrows_the_ends_of_a_range_too() -> None:
     key = PoolKey.parse("a,b")
-    span = key_range(parse("a between 1 and 3 and b between 4 and 5"), key)
+    span = key_range_of(parse("a between 1 and 3 and b between 4 and 5"), key)
     assert span == KeyRange(encode_key([1, 4], key), encode_key([3, 5], key) + AFTER)
 
 
@@ -82,14 +82,14 @@ def test_the_next_field_narrows_the_ends_of_a_range_too() -> None:
     "text", ["a > 5 and a < 5", "a = null", "a is null and a = 1", "a = 1 and b > 2 and b < 2"]
 )
 def test_what_no_key_fulfils_has_an_empty_range(text: str) -> None:
-    assert key_range(parse(text), PoolKey.parse("a,b")).empty
+    assert key_range_of(parse(text), PoolKey.parse("a,b")).empty
 
 
 def test_a_range_is_as_small_as_the_key_can_say() -> None:
     key = PoolKey.parse("a,b")
     one, two = encode_key([1], key), encode_key([1, 2], key)
-    assert key_range(parse("a = 1"), key) == KeyRange(one, one + AFTER)
-    assert key_range(parse("a = 1 and b = 2"), key) == KeyRange(two, two + AFTER)
-    assert key_range(parse("a = 1 and b < 2"), key) == KeyRange(one + b"\0" + AFTER, two)
-    assert key_range(parse("a >= 1"), key) == KeyRange(one, None)
-    assert key_range(parse("b = 2"), key) == EVERYTHING
+    assert key_range_of(parse("a = 1"), key) == KeyRange(one, one + AFTER)
+    assert key_range_of(parse("a = 1 and b = 2"), key) == KeyRange(two, two + AFTER)
+    assert key_range_of(parse("a = 1 and b < 2"), key) == KeyRange(one + b"\0" + AFTER, two)
+    assert key_range_of(parse("a >= 1"), key) == KeyRange(one, None)
+    assert key_range_of(parse("b = 2"), key) == EVERYTHING

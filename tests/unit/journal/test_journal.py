@@ -16,8 +16,8 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, OutcomeUnknown, Unavailable
-from lake_core.journal import Appended, Head, Journal, Overtaken, Retry
-from lake_core.journal.hints import write_head
+from lake_core.journal import Appended, Journal, LoadedState, Overtaken, Retry
+from lake_core.journal.hints import write_head_hint
 from lake_core.journal.reader import LARGEST_WINDOW
 from lake_core.records.codec import Codec
 from lake_core.store import Created, Store
@@ -72,7 +72,7 @@ def store() -> ScriptedStore:
 
 
 def test_an_empty_journal_is_in_its_initial_state_at_number_0(store: ScriptedStore) -> None:
-    assert journal(store).load() == Head(0, ())
+    assert journal(store).load() == LoadedState(0, ())
 
 
 @pytest.mark.parametrize("local", [False, True])
@@ -83,7 +83,7 @@ def test_an_entry_that_appears_behind_one_that_was_not_there_yet_is_not_taken_fo
     store.local_path = store.behind.local_path  # type: ignore[method-assign]
     reader, other = journal(store), journal(store.behind)
     write(other, "a")
-    write_head(store, "j", 9)  # so that several are asked for at once
+    write_head_hint(store, "j", 9)  # so that several are asked for at once
 
     def meanwhile(found: bytes | None) -> bytes | None:
         write(other, "b")
@@ -97,7 +97,7 @@ def test_an_entry_that_appears_behind_one_that_was_not_there_yet_is_not_taken_fo
 
 def test_entries_are_numbered_from_1_without_a_gap(store: ScriptedStore) -> None:
     ours = journal(store)
-    assert [write(ours, text).n for text in "abc"] == [1, 2, 3]
+    assert [write(ours, text).version for text in "abc"] == [1, 2, 3]
     assert [o.name for o in store.list("j") if o.name.endswith(".txn")] == [
         naming.entry("j", n) for n in (1, 2, 3)
     ]
@@ -112,7 +112,7 @@ def test_a_load_sees_what_others_appended_before_it_began(store: ScriptedStore) 
     reader = journal(store)
     reader.load()
     write(journal(store), "a")
-    assert reader.load() == Head(1, ("a",))
+    assert reader.load() == LoadedState(1, ("a",))
 
 
 def test_a_load_without_news_is_one_listing_where_that_begins_at_a_name(store: ScriptedStore) -> None:
@@ -133,7 +133,9 @@ def test_a_load_with_news_reads_what_the_listing_names_and_looks_for_fences(stor
     store.requests.clear()
     assert ours.load().state == ("a", "b", "c")
     names = [naming.entry("j", n) for n in (1, 2, 3)]
-    assert store.requests == [("list", "j"), *[("get", name) for name in names], ("list", "j/marks")]
+    listed, *read, looked = store.requests
+    assert (listed, looked) == (("list", "j"), ("list", "j/marks"))
+    assert sorted(read) == [("get", name) for name in names]  # read side by side
 
 
 def test_news_of_more_entries_than_are_asked_for_at_once_is_found(store: ScriptedStore) -> None:
@@ -151,10 +153,10 @@ def test_every_earlier_state_can_be_had(store: ScriptedStore) -> None:
         write(ours, text)
     for reader in (ours, journal(store)):
         assert [reader.at(n) for n in (0, 2, 1, 3)] == [
-            Head(0, ()),
-            Head(2, ("a", "b")),
-            Head(1, ("a",)),
-            Head(3, ("a", "b", "c")),
+            LoadedState(0, ()),
+            LoadedState(2, ("a", "b")),
+            LoadedState(1, ("a",)),
+            LoadedState(3, ("a", "b", "c")),
         ]
         assert reader.at(4) is None
 
@@ -163,7 +165,7 @@ def test_the_journal_ends_at_the_first_missing_entry(store: ScriptedStore) -> No
     write(journal(store), "a")
     store.create(naming.entry("j", 3), CODEC.encode(Note("x", "beyond the hole")))
     store.put("j/HEAD", b"3")
-    assert journal(store).load() == Head(1, ("a",))
+    assert journal(store).load() == LoadedState(1, ("a",))
 
 
 def test_a_journal_longer_than_the_widest_window_is_read_whole(store: ScriptedStore) -> None:
@@ -196,14 +198,14 @@ def test_no_hint_changes_what_is_read_and_written(store: ScriptedStore, hint: by
         if hint is not None:
             store.put(name, hint)
     assert texts(store) == tuple("abcde")
-    assert write(journal(store), "f").n == 6
+    assert write(journal(store), "f").version == 6
 
 
 def test_hints_that_can_neither_be_read_nor_written_cost_nothing_but_speed(store: ScriptedStore) -> None:
     for request in ("get", "put"):
         store.on(request, "HEAD", instead=unavailable, times=ALWAYS)
         store.on(request, "TAIL", instead=unavailable, times=ALWAYS)
-    assert write(journal(store), "a").n == 1
+    assert write(journal(store), "a").version == 1
     assert texts(store) == ("a",)
 
 
@@ -220,7 +222,7 @@ def test_who_loses_a_race_proposes_again_on_what_won(store: ScriptedStore) -> No
     store.on("create", FIRST, before=lambda: write(journal(store.behind), "theirs"))
     proposed_on: list[State] = []
 
-    def propose(head: Head[State]) -> Note:
+    def propose(head: LoadedState[State]) -> Note:
         proposed_on.append(head.state)
         return Note("our id", "ours")
 
@@ -269,12 +271,12 @@ def test_an_entry_that_the_proposer_has_seen_is_not_read_again(store: ScriptedSt
     assert seen is not None
     store.requests.clear()
 
-    def propose(head: Head[State]) -> Note | Overtaken[Note]:
-        return Overtaken(seen) if head.n == 0 else Note("our id", "ours")
+    def propose(head: LoadedState[State]) -> Note | Overtaken[Note]:
+        return Overtaken(seen) if head.version == 0 else Note("our id", "ours")
 
     appended = ours.append(propose, id="our id")
     assert appended is not None
-    assert (appended.n, appended.state) == (2, ("theirs", "ours"))
+    assert (appended.version, appended.state) == (2, ("theirs", "ours"))
     assert store.asked("get") == 0
 
 
@@ -283,14 +285,14 @@ def test_a_refusal_on_an_old_state_is_asked_again_on_the_newest(store: ScriptedS
     ours.load()
     write(journal(store), "a")
 
-    def only_after_a(head: Head[State]) -> Note:
+    def only_after_a(head: LoadedState[State]) -> Note:
         if "a" not in head.state:
             raise AlreadyExists("too early")
         return Note("our id", "b")
 
     appended = ours.append(only_after_a, id="our id")
     assert appended is not None
-    assert appended.n == 2
+    assert appended.version == 2
 
 
 def test_a_refusal_on_the_newest_state_is_raised_and_writes_nothing(store: ScriptedStore) -> None:
@@ -298,8 +300,8 @@ def test_a_refusal_on_the_newest_state_is_raised_and_writes_nothing(store: Scrip
     ours.load()
     write(journal(store), "a")
 
-    def refuse(head: Head[State]) -> Note:
-        raise AlreadyExists(f"after {head.n}")
+    def refuse(head: LoadedState[State]) -> Note:
+        raise AlreadyExists(f"after {head.version}")
 
     with pytest.raises(AlreadyExists, match="after 1"):
         ours.append(refuse, id="our id")
@@ -311,7 +313,7 @@ def test_a_proposal_of_nothing_rests_on_the_newest_state_and_writes_nothing(stor
     ours.load()
     write(journal(store), "a")
     seen: list[int] = []
-    assert ours.append(lambda head: seen.append(head.n), id="our id") is None
+    assert ours.append(lambda head: seen.append(head.version), id="our id") is None
     assert seen[-1] == 1
     assert texts(store) == ("a",)
 
@@ -324,9 +326,11 @@ def test_16_threads_get_16_numbers(shared: bool) -> None:
         appended = list(
             pool.map(lambda i: write(one if shared else journal(store, races=1000), str(i)), range(16))
         )
-    assert sorted(a.n for a in appended) == list(range(1, 17))
+    assert sorted(a.version for a in appended) == list(range(1, 17))
     history = texts(store)
-    assert all(history[a.n - 1] == str(i) and a.state == history[: a.n] for i, a in enumerate(appended))
+    assert all(
+        history[a.version - 1] == str(i) and a.state == history[: a.version] for i, a in enumerate(appended)
+    )
 
 
 # ---------------------------------------------------------------- lost answers
@@ -348,20 +352,20 @@ def test_an_answer_that_is_lost_is_no_lost_race(store: ScriptedStore) -> None:
 
 def test_a_write_that_the_client_repeated_by_itself_exists_and_is_ours(store: ScriptedStore) -> None:
     store.on("create", FIRST, answer=lambda _: Created.EXISTS)
-    assert write(journal(store), "a").n == 1
+    assert write(journal(store), "a").version == 1
     assert texts(store) == ("a",)
 
 
 def test_a_request_that_never_arrived_is_repeated_under_the_same_number(store: ScriptedStore) -> None:
     store.on("create", FIRST, instead=lost, times=3)
-    assert write(journal(store), "a").n == 1
+    assert write(journal(store), "a").version == 1
     assert store.asked("create") == 4
     assert texts(store) == ("a",)
 
 
 def test_an_answer_lost_in_a_lost_race_sends_the_writer_to_the_next_number(store: ScriptedStore) -> None:
     store.on("create", FIRST, before=lambda: write(journal(store.behind), "theirs"), answer=lost)
-    assert write(journal(store), "ours").n == 2
+    assert write(journal(store), "ours").version == 2
     assert texts(store) == ("theirs", "ours")
 
 
@@ -370,7 +374,7 @@ def test_a_write_that_arrives_late_is_not_made_twice(store: ScriptedStore) -> No
     ours.load()
     store.on("create", FIRST, instead=lost)
     store.on("create", FIRST, before=lambda: store.behind.create(FIRST, late))
-    assert write(ours, "ours", "our id").n == 1
+    assert write(ours, "ours", "our id").version == 1
     assert texts(store) == ("ours",)
 
 
@@ -378,7 +382,7 @@ def test_an_outcome_that_stays_unknown_is_said_and_no_other_number_is_tried(stor
     store.on("create", "", instead=lost, times=ALWAYS)
     with pytest.raises(OutcomeUnknown) as caught:
         write(journal(store, repeats=4), "a", "our id")
-    assert (caught.value.n, caught.value.entry_id) == (1, "our id")
+    assert (caught.value.version, caught.value.entry_id) == (1, "our id")
     assert [name for request, name in store.requests if request == "create"] == [FIRST] * 4
     assert store.asked("delete") == 0
 
@@ -419,7 +423,7 @@ def test_the_same_entry_tried_again_after_an_unknown_outcome_is_in_the_history_o
     with pytest.raises(OutcomeUnknown):
         write(ours, "a", "our id")
     write(journal(store), "b")
-    assert write(ours, "a", "our id").n == 1
+    assert write(ours, "a", "our id").version == 1
     assert texts(store) == ("a", "b")
 
 
@@ -447,7 +451,7 @@ def test_what_does_not_fit_the_state_is_refused_before_it_is_written(store: Scri
     with pytest.raises(Corrupt, match="misfit"):
         write(journal(store), "misfit")
     assert store.asked("create") == 0
-    assert write(journal(store), "a").n == 1
+    assert write(journal(store), "a").version == 1
 
 
 def test_a_stored_entry_that_does_not_fit_is_an_error_and_never_skipped(store: ScriptedStore) -> None:

@@ -20,7 +20,17 @@ from lake_core import naming
 from lake_core.checkpoints import CheckpointFile, Part
 from lake_core.checkpoints.layout import rows
 from lake_core.errors import Corrupt, InvalidInput, NotFound, OutcomeUnknown, Unavailable
-from lake_core.journal import Appended, Head, Journal, Overtaken, Purged, Retry, purge, recent, write_state
+from lake_core.journal import (
+    Appended,
+    Journal,
+    LoadedState,
+    Overtaken,
+    Purged,
+    Retry,
+    purge,
+    recent,
+    write_state,
+)
 from lake_core.journal.marks import Mark, Marks
 from lake_core.journal.reader import FRESH
 from lake_core.journal.recent import GENERATION
@@ -89,11 +99,11 @@ def checkpointed_and_purged(store: Store) -> None:
 
 def entries(store: Store) -> list[int]:
     """Entries that are on the store."""
-    return [n for o in store.list("j") if (n := naming.entry_number(o.name)) is not None]
+    return [n for o in store.list("j") if (n := naming.entry_version(o.name)) is not None]
 
 
 def fences(store: Store) -> list[int]:
-    return [n for o in store.list("j/marks") if (n := naming.fence_number(o.name)) is not None]
+    return [n for o in store.list("j/marks") if (n := naming.fence_version(o.name)) is not None]
 
 
 @pytest.fixture
@@ -118,8 +128,8 @@ def test_a_reader_begins_with_the_newest_checkpoint(store: ScriptedStore) -> Non
     checkpoint(store.behind, at=2)
     checkpoint(store.behind, at=4)
     head = journal(store).load()
-    assert (head.n, head.state) == (5, tuple("abcde"))
-    read = {name for request, name in store.requests if request == "get" and naming.entry_number(name)}
+    assert (head.version, head.state) == (5, tuple("abcde"))
+    read = {name for request, name in store.requests if request == "get" and naming.entry_version(name)}
     assert naming.entry("j", 4) not in read
 
 
@@ -135,14 +145,14 @@ def test_an_earlier_state_is_had_from_the_checkpoint_before_it(store: ScriptedSt
         checkpoint(store.behind, at=at)
     for n in range(1, 6):
         head = journal(store).at(n)
-        assert head == Head(n, tuple("abcde")[:n])
+        assert head == LoadedState(n, tuple("abcde")[:n])
     assert journal(store).at(6) is None
 
 
 def test_an_empty_journal_has_a_checkpoint_too() -> None:
     store = MemoryStore()
     checkpoint(store)
-    assert journal(store).load() == Head(0, ())
+    assert journal(store).load() == LoadedState(0, ())
 
 
 def test_a_journal_without_a_format_keeps_none_and_reads_none(store: ScriptedStore) -> None:
@@ -179,10 +189,10 @@ def test_a_damaged_checkpoint_is_passed_over_with_a_warning(
         checkpoint(store, at=older)
     mark = checkpoint(store)
     damaged(store, mark, how)
-    assert journal(store).load() == Head(5, tuple("abcde"))
+    assert journal(store).load() == LoadedState(5, tuple("abcde"))
     (warning,) = warnings()
     assert f"{mark.name} is passed over: " in warning
-    assert write(journal(store), "f").n == 6
+    assert write(journal(store), "f").version == 6
 
 
 @pytest.mark.parametrize(
@@ -196,9 +206,9 @@ def test_a_checkpoint_under_another_name_is_passed_over(
     if name.startswith("other"):
         other = Journal(store, "other", CODEC, (), fold, format=NotesFormat())
         store.put(name, store.get(mark.name) or b"")
-        assert other.load() == Head(0, ())
+        assert other.load() == LoadedState(0, ())
     else:
-        assert journal(store).at(4) == Head(4, tuple("abcd"))
+        assert journal(store).at(4) == LoadedState(4, tuple("abcd"))
     assert len(warnings()) == 1
 
 
@@ -224,8 +234,8 @@ def test_names_that_are_no_marks_change_nothing(store: ScriptedStore, junk: str)
     assert journal(store).marks().fence == 5
     assert entries(store) in ([], [9])
     reader = journal(store)
-    assert [reader.load() for _ in range(2)] == [Head(5, tuple("abcde"))] * 2
-    assert write(reader, "f").n == 6
+    assert [reader.load() for _ in range(2)] == [LoadedState(5, tuple("abcde"))] * 2
+    assert write(reader, "f").version == 6
 
 
 # ---------------------------------------------------------------- purge
@@ -237,7 +247,7 @@ def test_a_purge_deletes_what_a_checkpoint_covers_and_leaves_the_rest(store: Scr
     assert purged(store) == Purged(fence=3, entries=3, checkpoints=1)
     assert entries(store) == [4, 5]
     assert journal(store).marks() == Marks((mark,), 3)
-    assert journal(store).load() == Head(5, tuple("abcde"))
+    assert journal(store).load() == LoadedState(5, tuple("abcde"))
 
 
 def test_a_purge_goes_no_further_than_it_may(store: ScriptedStore) -> None:
@@ -280,7 +290,7 @@ def test_a_purge_that_dies_half_way_is_finished_by_the_next(store: ScriptedStore
     store.on("delete", naming.entry("j", done + 1), instead=unavailable)
     with pytest.raises(Unavailable):
         purged(store)
-    assert journal(store).load() == Head(5, tuple("abcde"))
+    assert journal(store).load() == LoadedState(5, tuple("abcde"))
     assert purged(store) == Purged(fence=5, entries=5 - done)
     assert entries(store) == []
 
@@ -305,8 +315,8 @@ def test_two_purgers_at_once_leave_one_history(store: ScriptedStore) -> None:
     store.on("create", ".fence", before=lambda: checkpointed_and_purged(store.behind))
     purged(store, until=3)
     assert journal(store).marks().fence == 5
-    assert journal(store).load() == Head(5, tuple("abcde"))
-    assert write(journal(store), "f").n == 6
+    assert journal(store).load() == LoadedState(5, tuple("abcde"))
+    assert write(journal(store), "f").version == 6
 
 
 def test_the_newest_fences_stay_so_that_no_listing_misses_them_all(store: ScriptedStore) -> None:
@@ -314,7 +324,7 @@ def test_the_newest_fences_stay_so_that_no_listing_misses_them_all(store: Script
         write(journal(store), str(n))
         checkpointed_and_purged(store)
     assert fences(store) == list(range(12, 20))
-    assert [c.n for c in journal(store).marks().checkpoints] == [19]
+    assert [c.version for c in journal(store).marks().checkpoints] == [19]
 
 
 def test_the_tail_is_left_as_a_hint(store: ScriptedStore) -> None:
@@ -337,11 +347,11 @@ def test_head_and_tail_deleted_or_garbled_change_nothing(
         store.delete(name)
         if hint is not None:
             store.put(name, hint)
-    assert journal(store).load() == Head(5, tuple("abcde"))
-    assert journal(store).at(4) == Head(4, tuple("abcd"))
+    assert journal(store).load() == LoadedState(5, tuple("abcde"))
+    assert journal(store).at(4) == LoadedState(4, tuple("abcd"))
     assert [n for n, _ in journal(store).backwards()] == ([5, 4] if tail else [5, 4, 3, 2, 1])
-    assert write(journal(store), "f").n == 6
-    assert checkpoint(store, id=2).n == 6
+    assert write(journal(store), "f").version == 6
+    assert checkpoint(store, id=2).version == 6
     assert purged(store).fence == 6
 
 
@@ -351,15 +361,15 @@ def test_head_and_tail_deleted_or_garbled_change_nothing(
 def test_a_purged_state_is_not_found_and_the_one_at_the_fence_is_there(store: ScriptedStore) -> None:
     checkpoint(store, at=3)
     purged(store)
-    with pytest.raises(NotFound, match="transaction 2 is purged: the history begins after 3"):
+    with pytest.raises(NotFound, match="version 2 is purged: the history begins after 3"):
         journal(store).at(2)
-    assert journal(store).at(3) == Head(3, tuple("abc"))
+    assert journal(store).at(3) == LoadedState(3, tuple("abc"))
 
 
 def test_a_reader_that_is_purged_past_begins_again(store: ScriptedStore) -> None:
     reader = journal(store)
     store.on("get", naming.entry("j", 3), before=lambda: checkpointed_and_purged(store.behind))
-    assert reader.load() == Head(5, tuple("abcde"))
+    assert reader.load() == LoadedState(5, tuple("abcde"))
 
 
 def test_a_reader_that_knows_an_old_state_finds_news_though_all_entries_are_purged(
@@ -369,7 +379,7 @@ def test_a_reader_that_knows_an_old_state_finds_news_though_all_entries_are_purg
     reader.load()
     write(journal(store), "f")
     checkpointed_and_purged(store)
-    assert reader.load() == Head(6, tuple("abcdef"))
+    assert reader.load() == LoadedState(6, tuple("abcdef"))
 
 
 def test_what_was_written_below_the_fence_is_not_read(store: ScriptedStore) -> None:
@@ -381,20 +391,20 @@ def test_what_was_written_below_the_fence_is_not_read(store: ScriptedStore) -> N
     for text in ("a zombie", "misfit"):
         store.delete(naming.entry("j", 4))
         store.create(naming.entry("j", 4), CODEC.encode(Note("x", text)))
-        assert idle.load() == Head(5, tuple("abcde"))
+        assert idle.load() == LoadedState(5, tuple("abcde"))
 
 
 def test_a_state_that_rests_on_a_purged_checkpoint_is_not_given_again(store: ScriptedStore) -> None:
     checkpoint(store, at=3)
     idle = journal(store)
     first = idle.load()
-    assert first.base is not None
-    assert first.base.n == 3
+    assert first.checkpoint is not None
+    assert first.checkpoint.version == 3
     checkpointed_and_purged(store)
     again = idle.load()
     assert again == first
-    assert again.base is not None
-    assert store.get(again.base.name) is not None
+    assert again.checkpoint is not None
+    assert store.get(again.checkpoint.name) is not None
 
 
 def test_the_log_ends_where_it_is_purged_also_when_that_happens_meanwhile(store: ScriptedStore) -> None:
@@ -458,8 +468,8 @@ def test_a_writer_whose_number_was_purged_is_told_where_its_change_really_stands
         checkpointed_and_purged(store.behind)
 
     store.on("create", naming.entry("j", 6), before=others_go_on)
-    assert write(stalled, "ours").n == 7
-    assert journal(store).load() == Head(7, (*"abcdef", "ours"))
+    assert write(stalled, "ours").version == 7
+    assert journal(store).load() == LoadedState(7, (*"abcdef", "ours"))
 
 
 def test_a_writer_whose_entry_was_purged_before_it_heard_of_it_is_acknowledged(store: ScriptedStore) -> None:
@@ -471,8 +481,8 @@ def test_a_writer_whose_entry_was_purged_before_it_heard_of_it_is_acknowledged(s
         return answer
 
     store.on("create", naming.entry("j", 6), answer=purge_it)
-    assert write(ours, "ours").n == 6
-    assert journal(store).load() == Head(6, (*"abcde", "ours"))
+    assert write(ours, "ours").version == 6
+    assert journal(store).load() == LoadedState(6, (*"abcde", "ours"))
 
 
 @pytest.mark.parametrize("answer", [Created.EXISTS, Created.UNKNOWN])
@@ -487,7 +497,7 @@ def test_a_lost_answer_of_an_entry_that_is_purged_is_resolved_by_its_id(
         return answer
 
     store.on("create", naming.entry("j", 6), answer=purge_it)
-    assert write(ours, "ours").n == 6
+    assert write(ours, "ours").version == 6
     assert journal(store).load().state == (*"abcde", "ours")
 
 
@@ -503,7 +513,7 @@ def test_a_writer_that_stalled_too_long_hears_that_nobody_knows(store: ScriptedS
     store.on("create", naming.entry("j", 6), before=generations)
     with pytest.raises(OutcomeUnknown, match="purged long ago") as caught:
         write(ours, "ours", "our id")
-    assert (caught.value.n, caught.value.entry_id) == (6, "our id")
+    assert (caught.value.version, caught.value.entry_id) == (6, "our id")
 
 
 @pytest.mark.parametrize("local", [False, True], ids=["a store that lists", "a folder"])
@@ -522,7 +532,7 @@ def test_a_slow_writer_whose_number_is_purged_long_since_looks_before_it_writes(
             write(other, str(n))
         checkpointed_and_purged(store.behind)
         time[0] += FRESH * 2
-        assert write(ours, "ours").n == 40
+        assert write(ours, "ours").version == 40
     assert store.asked("create") == 1
 
 
@@ -544,7 +554,7 @@ def test_a_store_that_refuses_the_look_for_a_fence_is_asked_again(store: Scripte
     ours = journal(store)
     ours.load()
     store.on("list", "j/marks", instead=unavailable, times=3)
-    assert write(ours, "ours").n == 6
+    assert write(ours, "ours").version == 6
 
 
 def test_what_was_written_is_never_called_unavailable(store: ScriptedStore) -> None:
@@ -553,7 +563,7 @@ def test_what_was_written_is_never_called_unavailable(store: ScriptedStore) -> N
     store.on("list", "j/marks", instead=unavailable, times=ALWAYS)
     with pytest.raises(OutcomeUnknown) as caught:
         write(ours, "ours", "our id")
-    assert (caught.value.n, caught.value.entry_id) == (6, "our id")
+    assert (caught.value.version, caught.value.entry_id) == (6, "our id")
     assert journal(store.behind).load().state == (*"abcde", "ours")
 
 
@@ -563,8 +573,8 @@ def test_an_id_that_was_sent_before_with_other_things_stands_as_it_was(store: Sc
     early = CODEC.encode(Note("our id", "sent first"))
     store.on("create", naming.entry("j", 6), before=partial(store.behind.create, naming.entry("j", 6), early))
     appended = write(ours, "sent again", "our id")
-    assert (appended.n, appended.state) == (6, (*"abcde", "sent first"))
-    assert ours.load() == journal(store).load() == Head(6, (*"abcde", "sent first"))
+    assert (appended.version, appended.state) == (6, (*"abcde", "sent first"))
+    assert ours.load() == journal(store).load() == LoadedState(6, (*"abcde", "sent first"))
 
 
 # ---------------------------------------------------------------- following
@@ -587,13 +597,13 @@ def test_who_follows_and_was_overtaken_by_a_purge_hears_of_it(store: ScriptedSto
     checkpoint(store.behind, at=3)
     purged(store.behind)
     assert followed(store, 3, 5) == [(4, "d"), (5, "e")]
-    with pytest.raises(NotFound, match="transaction 3 is purged: the history begins after 3"):
+    with pytest.raises(NotFound, match="version 3 is purged: the history begins after 3"):
         followed(store, 2, 5)
 
 
 def test_entries_read_while_they_were_purged_are_not_believed(store: ScriptedStore) -> None:
     store.on("get", naming.entry("j", 5), before=lambda: checkpointed_and_purged(store.behind))
-    with pytest.raises(NotFound, match="transaction 1 is purged"):
+    with pytest.raises(NotFound, match="version 1 is purged"):
         followed(store, 0, 5)
 
 
@@ -607,8 +617,8 @@ def test_an_entry_that_the_proposer_has_seen_is_not_believed_below_a_fence(
     write(journal(store.behind), "f")
     checkpointed_and_purged(store.behind)
 
-    def propose(head: Head[State]) -> Note | Overtaken[Note]:
-        return Overtaken(Note("z", text)) if head.n == 5 else Note("our id", "ours")
+    def propose(head: LoadedState[State]) -> Note | Overtaken[Note]:
+        return Overtaken(Note("z", text)) if head.version == 5 else Note("our id", "ours")
 
     appended = ours.append(propose, id="our id")
     assert appended is not None

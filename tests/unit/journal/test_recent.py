@@ -11,7 +11,7 @@ from lake_core.journal.recent import GENERATION, Recent, generation
 def after(upto: int, start: Recent | None = None) -> Recent:
     """The ids of entries up to `upto`, each of which holds one, `id of <n>`."""
     recent = start or Recent()
-    for n in range(recent.n + 1, upto + 1):
+    for n in range(recent.version + 1, upto + 1):
         recent = recent.after(n, [f"id of {n}"])
     return recent
 

@@ -19,19 +19,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lake_core.agents.tombstones import run as tombstones
 from lake_core.errors import Corrupt, LakeError
-from lake_core.feed import read_object
-from lake_core.inspection import inspect_object
 from lake_core.lake import Lake
-from lake_core.maintenance import tombstones
+from lake_core.lake.feed import read_object
+from lake_core.lake.pool import Pool
 from lake_core.objects import write
-from lake_core.pool import Pool
-from lake_core.query.sql import query
-from lake_core.scan.limits import Limits
+from lake_core.reading.limits import Limits
+from lake_core.system_tables.inspection import inspect_object
+from lake_core.system_tables.sql import query
 
 ROWS = 9_000  # two row groups
 SEEDS = 40
-NATIVE = Limits(min_native_rows=1)
+NATIVE = Limits(min_datafusion_rows=1)
 """Everything that DataFusion can merge is merged by it."""
 
 Records = list[tuple[int, str]]
@@ -132,7 +132,7 @@ def one_by_one(pool: Pool) -> Records:
     for key in range(0, 3 * ROWS, 5_000):
         wanted = [row for row in EXPECTED if row[0] == key]
         assert rows(view.get(key)) == wanted
-        explained = view.explain(view.span(low=key, high=key + 1))
+        explained = view.explain(view.key_range(low=key, high=key + 1))
         assert [(r["k"], r["v"]) for r in (json.loads(v.record) for v in explained)] == wanted
     return EXPECTED
 

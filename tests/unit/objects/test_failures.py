@@ -14,16 +14,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lake_core.agents.checkpoint import run as checkpoint
+from lake_core.agents.tombstones import run as tombstones
 from lake_core.checkpoints import read as checkpoint_read
 from lake_core.checkpoints import write as checkpoint_write
 from lake_core.errors import InvalidInput, LakeError, ObjectMissing, Unavailable
-from lake_core.inspection import inspect_object
 from lake_core.lake import Lake
-from lake_core.maintenance import checkpoint, tombstones
+from lake_core.lake.pool import Pool
 from lake_core.objects import read, write
 from lake_core.objects.failures import unreadable
-from lake_core.pool import Pool
 from lake_core.store.memory import MemoryStore
+from lake_core.system_tables.inspection import inspect_object
 
 FAULTS: list[Exception] = [
     pa.ArrowInvalid("two\nlines"),
@@ -108,7 +109,7 @@ def apply(pool: Pool) -> None:
 READS: dict[str, Callable[[Pool], object]] = {
     "scan": lambda pool: pool.at().to_table(),
     "get": lambda pool: pool.at().get(1),
-    "explain": lambda pool: pool.at().explain(pool.at().span(low=1, high=2)),
+    "explain": lambda pool: pool.at().explain(pool.at().key_range(low=1, high=2)),
     "compact": compact,
     "apply tombstones": apply,
 }
@@ -122,7 +123,7 @@ WRITES: dict[str, Callable[[Pool], object]] = {
 
 def state(lake: Lake) -> tuple[int, list[Any]]:
     view = Lake.open_on(lake.store).pool("p").at()
-    return view.n, view.to_table().to_pylist()
+    return view.version, view.to_table().to_pylist()
 
 
 def refused(act: Callable[[], object]) -> LakeError:

@@ -88,15 +88,15 @@ def test_descending_fields_are_sorted_so(store: MemoryStore) -> None:
 
 
 def test_without_key_fields_records_stay_in_order_of_arrival(store: MemoryStore) -> None:
-    action = written(store, pa.table({"v": [3, 1, 2]}), ARRIVAL, sub="$nokey").action
+    action = written(store, pa.table({"v": [3, 1, 2]}), ARRIVAL, sub_pool="$nokey").action
     assert [r["v"] for r in rows(store, key=ARRIVAL)] == [3, 1, 2]
-    assert (action.low, action.high, action.sub) == (b"", b"\0", "$nokey")
+    assert (action.low, action.high, action.sub_pool) == (b"", b"\0", "$nokey")
 
 
 def test_the_action_says_what_the_object_holds(store: MemoryStore) -> None:
-    made = written(store, pa.table({"k": [5, 3, 4], "v": ["x", None, "y"]}), place=7)
+    made = written(store, pa.table({"k": [5, 3, 4], "v": ["x", None, "y"]}), ordinal=7)
     action = made.action
-    assert (action.object, action.records, action.place, action.sub) == (an_id(1), 3, 7, "")
+    assert (action.object, action.records, action.ordinal, action.sub_pool) == (an_id(1), 3, 7, "")
     assert action.size == len(store.get(NAME) or b"")
     assert (action.low, action.high) == (encode_value(3), encode_value(5) + b"\0")
     assert action.schema == schema_id(made.schema)
@@ -115,7 +115,7 @@ def test_the_file_describes_itself(store: MemoryStore) -> None:
             object=an_id(1),
             origin=ORIGIN,
             key="k",
-            sub="",
+            sub_pool="",
             schema=action.schema,
             records=100,
             low=action.low,

@@ -11,9 +11,9 @@ from lake_core.errors import Corrupt
 from lake_core.keys import PoolKey
 from lake_core.records import ConfigurePool, CreatePool, Entry, PoolsEntry, Transaction
 from lake_core.records.codec import MAGIC, VERSION, Codec
-from lake_core.records.landed import LandedFile
 from lake_core.records.pools import PoolConfig
-from lake_core.records.transactions import PLACES, Source, sequence
+from lake_core.records.source_files import SourceFile
+from lake_core.records.transactions import MAX_TRANSACTIONS, Source, sequence
 from tests.fakes.records import KNOWN, add, an_id, entry, transaction
 
 CODEC = Codec(Entry)
@@ -29,7 +29,7 @@ def altered(change: Any, made: Any = None) -> bytes:
 
 def test_records_written_later_have_the_greater_sequence() -> None:
     assert sequence(1) == 65_536
-    assert sequence(1, PLACES - 1) < sequence(2, 0)
+    assert sequence(1, MAX_TRANSACTIONS - 1) < sequence(2, 0)
     assert sequence(2, 1) == sequence(2) + 1
 
 
@@ -58,7 +58,7 @@ def test_a_newer_format_is_refused_with_its_version() -> None:
 
 def test_an_unknown_action_was_written_by_a_newer_version() -> None:
     def change(plain: Any) -> None:
-        plain["transactions"][0]["actions"][0]["type"] = "split_atom"
+        plain["versions"][0]["actions"][0]["type"] = "split_atom"
 
     with pytest.raises(Corrupt, match=r"newer version .*split_atom"):
         CODEC.decode(altered(change), name="NAME")
@@ -67,8 +67,8 @@ def test_an_unknown_action_was_written_by_a_newer_version() -> None:
 def test_an_unknown_optional_field_is_passed_by() -> None:
     def change(plain: Any) -> None:
         plain["mood"] = "good"
-        plain["transactions"][0]["mood"] = "good"
-        plain["transactions"][0]["actions"][0]["mood"] = "good"
+        plain["versions"][0]["mood"] = "good"
+        plain["versions"][0]["actions"][0]["mood"] = "good"
 
     assert CODEC.decode(altered(change), name="x") == entry(transaction(KNOWN, add(1)))
 
@@ -81,7 +81,7 @@ def test_a_truncated_entry_is_corrupt(cut: int) -> None:
 
 def test_a_stored_record_that_breaks_its_guarantee_is_corrupt_and_named() -> None:
     def change(plain: Any) -> None:
-        plain["transactions"][0]["actions"][1]["records"] = 0
+        plain["versions"][0]["actions"][1]["records"] = 0
 
     with pytest.raises(Corrupt, match=r"NAME: add_object"):
         CODEC.decode(altered(change), name="NAME")
@@ -105,7 +105,9 @@ def test_an_object_has_records_a_size_and_a_range(fields: dict[str, Any]) -> Non
         add(1, **fields)
 
 
-@pytest.mark.parametrize("fields", [{"id": "x"}, {"branch": ""}, {"base": -1}, {"parent": -1}], ids=str)
+@pytest.mark.parametrize(
+    "fields", [{"id": "x"}, {"branch": ""}, {"read_version": -1}, {"parent": -1}], ids=str
+)
 def test_a_transaction_has_an_id_a_branch_and_where_it_began(fields: dict[str, Any]) -> None:
     with pytest.raises(Corrupt):
         transaction(KNOWN, **fields)
@@ -118,11 +120,11 @@ def test_a_transaction_has_actions_and_an_entry_transactions() -> None:
         entry()
     one: Transaction = transaction(KNOWN)
     with pytest.raises(Corrupt):
-        Entry(an_id(1), (one,) * PLACES)
+        Entry(an_id(1), (one,) * MAX_TRANSACTIONS)
 
 
 def test_a_landed_file_is_recorded_by_name_size_and_etag() -> None:
-    assert LandedFile("s3://b/f", 7, "etag", modified=5.0).source == Source("s3://b/f", 7, "etag")
+    assert SourceFile("s3://b/f", 7, "etag", modified=5.0).source == Source("s3://b/f", 7, "etag")
 
 
 class Nested(msgspec.Struct):

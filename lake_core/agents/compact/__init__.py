@@ -1,0 +1,32 @@
+"""What compaction should rewrite: a snapshot's references, a policy and a time give a plan; pure.
+
+The measure is the depth: how many references overlap at a key, which is what a reader of that key must merge.  A
+strategy is a small function that claims references for jobs (`size_ratio`, `depth`, `time_window`, `full`);
+`neighbours` joins small objects that overlap nothing; `plan` puts them together and bounds them.  Jobs of a plan
+share no input, and planning what its own jobs leave comes to an end, since every job leaves fewer references, or
+less overlap, than it takes.
+
+The theory, and what the simulator measured, is in docs/compaction.md.
+"""
+
+from typing import TYPE_CHECKING
+
+from lake_core.faces import on_demand
+
+if TYPE_CHECKING:
+    from lake_core.agents.compact.jobs import CompactionJob, CompactionPlan
+    from lake_core.agents.compact.plan import plan_compaction
+    from lake_core.agents.compact.policy import CompactionPolicy, policy_of
+
+__all__ = ["CompactionJob", "CompactionPlan", "CompactionPolicy", "plan_compaction", "policy_of"]
+
+__getattr__ = on_demand(
+    __name__,
+    {
+        "CompactionJob": "jobs",
+        "CompactionPlan": "jobs",
+        "CompactionPolicy": "policy",
+        "plan_compaction": "plan",
+        "policy_of": "policy",
+    },
+)

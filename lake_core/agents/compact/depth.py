@@ -1,0 +1,58 @@
+"""Depth: bring a spot that is too deep below the bound, for the fewest bytes over time.
+
+Candidates are stretches of neighbours in age that are wide enough: as the deepest key asks for, and wider where
+that leaves another key too deep.  Fewest bytes now is not fewest over time: small runs behind a large newer one
+would stay, and what comes after would be merged into that one again and again.  So a stretch counts by what its
+bytes gain: those of a run of size s that becomes part of one of size t double log2(t / s) times, and of n equal
+loads no byte can double more than log2(n) times.  The cheapest of the stretches whose bytes double once on
+average is merged; where none does, the one whose bytes gain most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from math import log2
+
+from lake_core.agents.compact.layout import Run, depth_of, islands, span_of
+from lake_core.keys import KeyRange
+
+WORTH = 1.0
+"""Doublings of a byte, on the average of a merge, for which it is worth its bytes."""
+
+
+def cheapest(runs: Sequence[Run], taken: Sequence[KeyRange], *, bound: int) -> Sequence[Run]:
+    """The stretch to merge so that at most `bound` are left on a key, beside what other jobs make there (`taken`);
+    none where there are no more.  Where `taken` alone are too many, all runs."""
+    most = min(len(runs), len(runs) + len(taken) - bound + 1)
+    width = max(2, _depth(runs, taken) - bound + 1)
+    while width < most:
+        begin = _begin(runs, width)
+        merged = islands([r for run in runs[begin : begin + width] for r in run.references])
+        kept = [*runs[:begin], *runs[begin + width :]]
+        if _depth(kept, [*taken, *(span_of(island) for island in merged)]) <= bound:
+            break
+        width *= 4  # a few looks, however many runs
+    width = min(width, most)
+    if width < 2:
+        return ()
+    begin = _begin(runs, width)
+    return runs[begin : begin + width]
+
+
+def _begin(runs: Sequence[Run], width: int) -> int:
+    """Where the stretch of that width begins that is to be merged."""
+    sizes = [max(1, run.size) for run in runs]
+    totals = [0, *accumulate(sizes)]
+    logs = [0.0, *accumulate(size * log2(size) for size in sizes)]
+
+    def rank(n: int) -> tuple[bool, float, int]:
+        total = totals[n + width] - totals[n]
+        doublings = log2(total) - (logs[n + width] - logs[n]) / total
+        return (False, 0.0, total) if doublings >= WORTH else (True, round(-doublings, 6), total)
+
+    return min(range(len(runs) - width + 1), key=rank)
+
+
+def _depth(runs: Sequence[Run], taken: Sequence[KeyRange]) -> int:
+    return depth_of([*(r.key_range for run in runs for r in run.references), *taken])

@@ -1,0 +1,142 @@
+"""How references lie on the keys: depths, regions that are deep, islands, and runs.
+
+A *region* is a longest range of keys that is deep somewhere, and half as deep throughout: between two objects of
+one run is a gap, and a region that ended there would tear every run apart.  An *island* is a group of references
+that are connected by overlaps, and overlap no other.  A *run* is what readers see as one sorted file: references
+that share no key, such as the outputs of one compaction.  Runs are what strategies compare, since a run of a
+hundred objects is as expensive to rewrite as one object of that size.
+
+Runs are made as blocks are stacked: from old to new, each reference falls until it rests on one that it overlaps,
+and each layer is a run.  So at every key the runs are in order of age, whatever jobs made them; comparing ages
+alone would tear a run apart whose objects different jobs have rewritten.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from lake_core.history import Reference
+from lake_core.keys import KeyRange
+
+
+@dataclass(frozen=True)
+class Region:
+    """A range of keys, the references that overlap it (by low bound), and what else does."""
+
+    key_range: KeyRange
+    references: tuple[Reference, ...]
+    taken: tuple[KeyRange, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """References that share no key, by key; `size` in bytes."""
+
+    references: tuple[Reference, ...]
+    size: int
+
+
+def depth_of(spans: Iterable[KeyRange]) -> int:
+    """The most ranges on one key."""
+    depth = deepest = 0
+    for _, step in _edges(spans):
+        depth += step
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def span_of(references: Iterable[Reference]) -> KeyRange:
+    """From the lowest bound to the highest, of one reference at least."""
+    held = list(references)
+    return KeyRange(min(r.low for r in held), max(r.high for r in held))
+
+
+def regions(references: Sequence[Reference], *, taken: Sequence[KeyRange], least: int) -> list[Region]:
+    """Where somewhere at least so many (2 or more) lie on a key, and half as many on all of them; by key.
+
+    References and `taken` count.
+    """
+    found: list[tuple[bytes, bytes]] = []
+    depth = deepest = 0
+    begin: bytes | None = None
+    for key, step in _edges([*(r.key_range for r in references), *taken]):
+        depth += step
+        if begin is None and 2 * depth >= least:
+            begin, deepest = key, depth
+        elif begin is not None and 2 * depth < least:
+            if deepest >= least:
+                found.append((begin, key))
+            begin = None
+        deepest = max(deepest, depth)
+    spans = [KeyRange(low, high) for low, high in found]
+    ordered = sorted(references, key=lambda r: r.order)
+    held = _overlapping(spans, [r.key_range for r in ordered])
+    others = _overlapping(spans, taken)
+    return [
+        Region(key_range, tuple(ordered[i] for i in mine), tuple(taken[i] for i in theirs))
+        for key_range, mine, theirs in zip(spans, held, others, strict=True)
+    ]
+
+
+def _overlapping(regions: Sequence[KeyRange], spans: Sequence[KeyRange]) -> list[list[int]]:
+    """For each of the regions, which are in order and share no key, which of the spans overlap it."""
+    found: list[list[int]] = [[] for _ in regions]
+    ends = [region.high or b"" for region in regions]
+    for i, key_range in enumerate(spans):
+        for n in range(bisect_right(ends, key_range.low), len(regions)):
+            if not regions[n].overlaps(key_range):
+                break
+            found[n].append(i)
+    return found
+
+
+def runs(references: Sequence[Reference]) -> list[Run]:
+    """The references as runs, from old to new."""
+    starts, heights = [b""], [0]  # the stack seen from above: from each start on so many runs lie on a key
+    layers: list[list[Reference]] = []
+    for reference in sorted(references, key=lambda r: (r.seq, r.ordinal, r.low, r.object)):
+        first = bisect_right(starts, reference.low) - 1
+        last = bisect_left(starts, reference.high)
+        height = max(heights[first:last])
+        kept = [(starts[first], heights[first])] if starts[first] < reference.low else []
+        changed = [*kept, (reference.low, height + 1), (reference.high, heights[last - 1])]
+        if last < len(starts) and starts[last] == reference.high:
+            changed.pop()
+        starts[first:last] = [start for start, _ in changed]
+        heights[first:last] = [high for _, high in changed]
+        if height == len(layers):
+            layers.append([])
+        layers[height].append(reference)
+    return [Run(tuple(sorted(layer, key=lambda r: r.order)), sum(r.size for r in layer)) for layer in layers]
+
+
+def islands(references: Sequence[Reference]) -> list[list[Reference]]:
+    """The references in groups that share no key with each other, by key."""
+    found: list[list[Reference]] = []
+    reach = b""
+    for reference in sorted(references, key=lambda r: r.order):
+        if found and reference.low < reach:
+            found[-1].append(reference)
+            reach = max(reach, reference.high)
+        else:
+            found.append([reference])
+            reach = reference.high
+    return found
+
+
+def _edges(spans: Iterable[KeyRange]) -> Iterator[tuple[bytes, int]]:
+    """Where depth changes, in order; at equal bounds the ends come first, since ranges are half-open.
+
+    Ranges of references and of jobs have ends."""
+    held = list(spans)
+    highs = sorted(key_range.high or b"" for key_range in held)
+    ended = 0
+    for low in sorted(key_range.low for key_range in held):
+        while highs[ended] <= low:
+            yield highs[ended], -1
+            ended += 1
+        yield low, 1
+    for high in highs[ended:]:
+        yield high, -1

@@ -1,0 +1,59 @@
+"""What a pool wants of its compaction: one policy, read from its settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lake_core.catalog import Settings
+from lake_core.errors import InvalidInput
+from lake_core.phrases import choices
+
+STRATEGIES = ("size_ratio", "depth", "time_window", "full")
+
+
+@dataclass(frozen=True)
+class CompactionPolicy:
+    """`strategy` chooses what is merged; the rest bounds it.
+
+    target_size: bytes of an output.  max_inputs, max_bytes: what one job may take; two references are always
+    allowed, else what is larger than a job could never be merged.  depth: the most references that may stay on
+    one key.  ratio: references are alike, and worth merging before the depth asks for it, when together they
+    hold at least so many times what the largest of them holds.  window: seconds of the key's time.
+    Raises InvalidInput.
+    """
+
+    strategy: str
+    target_size: int
+    max_inputs: int
+    max_bytes: int
+    depth: int
+    ratio: float
+    window: float
+
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            raise InvalidInput(f"unknown compact.strategy {self.strategy!r}: use {choices(STRATEGIES)}")
+        for name, least in (("target_size", 1), ("max_inputs", 2), ("max_bytes", 1), ("depth", 1)):
+            if getattr(self, name) < least:
+                raise InvalidInput(f"compact.{name} must be at least {least} (got {getattr(self, name)})")
+        if not self.ratio > 1:
+            raise InvalidInput(f"compact.ratio must be greater than 1 (got {self.ratio:g})")
+        if not self.window > 0:
+            raise InvalidInput(f"compact.window must be greater than 0 s (got {self.window:g} s)")
+
+    def fits(self, inputs: int, size: int) -> bool:
+        """Whether one job may take so many references of so many bytes."""
+        return inputs <= 2 or (inputs <= self.max_inputs and size <= self.max_bytes)
+
+
+def policy_of(settings: Settings) -> CompactionPolicy:
+    """The policy that a pool's settings `compact.*` spell."""
+    return CompactionPolicy(
+        strategy=settings["compact.strategy"],
+        target_size=settings["compact.target_size"],
+        max_inputs=settings["compact.max_inputs"],
+        max_bytes=settings["compact.max_bytes"],
+        depth=settings["compact.depth"],
+        ratio=settings["compact.ratio"],
+        window=settings["compact.window"],
+    )

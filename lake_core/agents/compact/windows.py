@@ -1,0 +1,78 @@
+"""Time windows: which window of the key's time a reference lies in, and what a closed one asks for.
+
+For pools whose leading key field is a time (a timestamp, a date, or a number of seconds).  A window that has ended
+a window ago is closed: what is in it is brought into one run, once; later stragglers gather until they are as deep
+as the policy bears.  That it was done is told by an object that a compaction wrote after the close, since ids hold
+when they were made.  References that span several windows belong to the open ones.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lake_core.agents.compact.layout import depth_of
+from lake_core.errors import InvalidInput
+from lake_core.history import Reference
+from lake_core.keys import PoolKey
+from lake_core.keys.encoding import Instant, Value, class_of, decode_key
+from lake_core.naming import id_time
+
+_DAY = 86_400.0
+
+
+@dataclass(frozen=True)
+class Closed:
+    """The references in a window that closed at `time`, in seconds since 1970."""
+
+    time: float
+    references: tuple[Reference, ...]
+
+    def due(self, *, depth: int) -> bool:
+        """Whether it was not brought into one run since it closed, or is deeper than `depth` again."""
+        made = max((r.object for r in self.references if r.oldest is not None), default="")
+        settled = made != "" and id_time(made).timestamp() >= int(self.time)
+        return not settled or depth_of(r.key_range for r in self.references) > depth
+
+
+@dataclass(frozen=True)
+class Windowed:
+    """References by window: of closed windows each, and all others."""
+
+    closed: tuple[Closed, ...]
+    open: tuple[Reference, ...]
+
+
+def by_window(references: Sequence[Reference], *, key: PoolKey, seconds: float, now: float) -> Windowed:
+    """Raises InvalidInput where the leading key field is no time."""
+    closed: dict[float, list[Reference]] = {}
+    rest: list[Reference] = []
+    leading = PoolKey(key.fields[:1])
+    for reference in references:
+        first, last = (
+            _seconds(decode_key(bound, leading), leading) // seconds
+            for bound in (reference.low, reference.high)
+        )
+        if first == last and (last + 2) * seconds <= now:
+            closed.setdefault(last, []).append(reference)
+        else:
+            rest.append(reference)
+    windows = [Closed((window + 2) * seconds, tuple(held)) for window, held in sorted(closed.items())]
+    return Windowed(tuple(windows), tuple(rest))
+
+
+def _seconds(values: tuple[Value, ...], leading: PoolKey) -> float:
+    """Since 1970.  A null, which the first key of a pool is never, would be before all time."""
+    value = values[0] if values else None
+    if isinstance(value, Instant) and value[0] in (0x08, 0x09):
+        return float(value[1])
+    if isinstance(value, dt.date):
+        return (value.toordinal() - dt.date(1970, 1, 1).toordinal()) * _DAY
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    name = leading.fields[0].name if leading.fields else "(none: by arrival)"
+    raise InvalidInput(
+        f"compaction by time_window: the key field {name!r} is a {class_of(value)}, not a "
+        "timestamp, a date or a number of seconds; use another compact.strategy"
+    )

@@ -1,0 +1,82 @@
+"""What a run of an agent was asked for: the parameters of a trigger, a schedule or a backfill, read in one place.
+
+Otherwise a mistyped name (`pols`, `dryrun`) would count for nothing, and the agent would work on all pools for
+real.  So an agent refuses names that it does not know, and values of another kind, before it looks at anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lake_core.errors import InvalidInput
+from lake_core.history.state import MAIN
+from lake_core.lake import Lake
+from lake_core.phrases import nearest
+
+COMMON = ("lake", "pools", "dry_run")
+"""What every agent may be asked."""
+
+_TEXT, _FLAG, _TEXTS = "a text", "true or false", "a list of texts"
+_KINDS = {
+    "lake": _TEXT,
+    "pools": _TEXTS,
+    "dry_run": _FLAG,
+    "branch": _TEXT,
+    "wait": _FLAG,
+    "files": _TEXTS,
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """`pools` empty: all that have work.  `wait` and `files` mean something to the ingest and interval agents."""
+
+    lake: str
+    pools: tuple[str, ...] = ()
+    dry_run: bool = False
+    branch: str = MAIN
+    wait: bool = True
+    files: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, params: Mapping[str, Any], *, also: tuple[str, ...] = ()) -> Request:
+        """The request that parameters make; the agent knows `COMMON` and `also`.  Raises InvalidInput."""
+        known = (*COMMON, *also)
+        for name, value in params.items():
+            if name not in known:
+                near = nearest(name, known)
+                raise InvalidInput(
+                    f"unknown parameter {name!r}"
+                    + (f": did you mean {near!r}?" if near else "")
+                    + f" The parameters are {', '.join(known)}; nothing was done"
+                )
+            if value is not None and not _is(value, _KINDS[name]):
+                raise InvalidInput(
+                    f"parameter {name!r} must be {_KINDS[name]} (got {value!r}); nothing was done"
+                )
+        given = {name: value for name, value in params.items() if value is not None}
+        if not given.get("lake"):
+            raise InvalidInput("no lake: set LAKE for Airflow, or the parameter `lake` of the run")
+        return cls(
+            lake=str(given["lake"]),
+            pools=tuple(given.get("pools", ())),
+            dry_run=bool(given.get("dry_run", False)),
+            branch=str(given.get("branch") or MAIN),
+            wait=bool(given.get("wait", True)),
+            files=tuple(given.get("files", ())),
+        )
+
+
+def _is(value: Any, kind: str) -> bool:
+    if kind == _TEXTS:
+        return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+    return isinstance(value, bool if kind == _FLAG else str)
+
+
+def named_pools(lake: Lake, pools: Sequence[str]) -> list[str]:
+    """The pools that a run looks at: those named, each once, otherwise all.  Raises NotFound for an unknown one."""
+    for name in pools:
+        lake.pool(name)
+    return list(dict.fromkeys(pools)) or [pool.name for pool in lake.pools()]

@@ -1,0 +1,242 @@
+"""The state of a pool as a checkpoint holds it.
+
+    section      branch   key              what else
+    branch       ""       the name         value: tip and totals (`BranchRow`)
+    closing      ""       ""               value: `Closing`; only of a pool that was dropped
+    tombstone    yes      its name         value: `Tombstone`
+    schema       ""       the id           value: the Arrow schema; seq: 1 where the pool itself has it
+    token        ""       the token        value: `Remembered`
+    source       yes      the URI          value: `Source`
+    reference    yes      the low bound    a column each; value: the fields' statistics
+
+Written as a merge of the checkpoint below and of what was folded since, row group by row group.  Read lazily:
+opening reads branches, schemas and recent ids; a token, a source or a reference is looked up where it is asked
+for.  Tokens older than `token_keep` seconds are left out: that is how they are forgotten.  A token's age does not
+rest on its writer's clock alone: it is no older than what came before it in the history (`PoolState.used`).
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+import pyarrow as pa
+from rpds import HashTrieMap, HashTrieSet
+
+from lake_core import naming
+from lake_core.checkpoints import CheckpointFile, Part
+from lake_core.checkpoints.layout import GROUP_ROWS, Column, rows
+from lake_core.errors import Corrupt
+from lake_core.history.layered_map import LayeredMap
+from lake_core.history.snapshot.fixed import REFERENCE, CheckpointReferences, by_key, without
+from lake_core.history.snapshot.snapshot import Shape, Snapshot
+from lake_core.history.state import BranchState, Closing, PoolState, Remembered
+from lake_core.history.tombstone import Tombstone
+from lake_core.records import Source
+
+K = TypeVar("K")
+V = TypeVar("V")
+T = TypeVar("T")
+
+BRANCH, SCHEMA, TOKEN, SOURCE, TOMBSTONE = "branch", "schema", "token", "source", "tombstone"
+CLOSING = "closing"
+
+
+class BranchRow(msgspec.Struct, frozen=True):
+    """A branch's tip, the newest object it refers to, and its totals by sub-pool and schema."""
+
+    tip: int
+    newest: str
+    shapes: list[tuple[str, str, Shape]]
+    replaced: int = 0
+
+
+@dataclass(frozen=True)
+class PoolStateFormat:
+    """How a pool's history keeps its state (`journal.StateFormat`)."""
+
+    token_keep: float = 30 * 86400
+
+    def parts(self, state: PoolState, *, now: float) -> Iterator[Part]:
+        """The state as rows, a part a section and branch."""
+        forget_before = int((now - self.token_keep) * 1_000_000)
+        branches = sorted(state.branches.items())
+        yield _values(BRANCH, ((name, _branch_row(b)) for name, b in branches))
+        if state.closed is not None:
+            yield _values(CLOSING, [("", msgspec.msgpack.encode(state.closed))])
+        for name, branch in branches:
+            subs = sorted(
+                {sub_pool for (sub_pool, _), shape in branch.snapshot.shapes.items() if shape.references}
+            )
+            for sub_pool in subs:
+                yield Part(REFERENCE, name, sub_pool, _references(branch.snapshot, sub_pool))
+        for name, branch in branches:
+            held = sorted(branch.tombstones.items())
+            yield _values(TOMBSTONE, ((id, msgspec.msgpack.encode(t)) for id, t in held), branch=name)
+        yield Part(SCHEMA, "", "", _schemas(state))
+        for name, _ in branches:
+            sources = ((uri, s) for (branch, uri), s in _sorted_items(state.sources) if branch == name)
+            yield _values(SOURCE, ((uri, msgspec.msgpack.encode(s)) for uri, s in sources), branch=name)
+        tokens = ((token, _dated(token, r, state, now=now)) for token, r in _sorted_items(state.tokens))
+        kept = ((token, msgspec.msgpack.encode(r)) for token, r in tokens if r.time >= forget_before)
+        yield _values(TOKEN, kept)
+
+    def restore(self, file: CheckpointFile) -> PoolState:
+        """The state, resting on the file.  Raises Corrupt."""
+        try:
+            branches = {
+                name: _branch_state(file, name, msgspec.msgpack.decode(value, type=BranchRow))
+                for name, value in _all_values(file, BRANCH)
+            }
+            closings = [
+                msgspec.msgpack.decode(value, type=Closing) for _, value in _all_values(file, CLOSING)
+            ]
+        except msgspec.DecodeError as error:
+            raise Corrupt(f"{file.name}: a branch cannot be read: {error}") from error
+        return PoolState(
+            branches=HashTrieMap(branches),
+            schemas=HashTrieMap(dict(_all_values(file, SCHEMA))),
+            pool_schemas=HashTrieSet(_pool_schemas(file)),
+            tokens=LayeredMap(_Tokens(file)),
+            sources=LayeredMap(_Sources(file)),
+            closed=closings[0] if closings else None,
+            time=_time(file),
+        )
+
+
+def _dated(token: str, known: Remembered, state: PoolState, *, now: float) -> Remembered:
+    """With the time of the history when the token was used, if its writer's clock was behind; never later than the
+    clock of who writes the checkpoint, for a clock may be ahead as well."""
+    used = min(state.used.get(token) or 0, int(now * 1_000_000))
+    return msgspec.structs.replace(known, time=used) if used > known.time else known
+
+
+def _time(file: CheckpointFile) -> int:
+    """When the checkpoint was written, by the clock of who did; 0 where its id does not tell."""
+    try:
+        return int(naming.id_time(file.footer.id).timestamp() * 1_000_000)
+    except ValueError:
+        return 0
+
+
+def _schemas(state: PoolState) -> Iterator[pa.Table]:
+    for batch in _batches(sorted(state.schemas.items())):
+        own = [int(id in state.pool_schemas) for id, _ in batch]
+        yield rows(key=[id.encode() for id, _ in batch], value=[arrow for _, arrow in batch], seq=own)
+
+
+def _pool_schemas(file: CheckpointFile) -> Iterator[str]:
+    for table in file.scan(SCHEMA):
+        for key, own in zip(table["key"].to_pylist(), table["seq"].to_pylist(), strict=True):
+            if own:
+                yield key.decode()
+
+
+def _branch_row(branch: BranchState) -> bytes:
+    snapshot = branch.snapshot
+    newest = max([snapshot.checkpoint.newest, snapshot.folded.newest, *(id for id, _ in snapshot.added)])
+    shapes = sorted((sub_pool, schema, shape) for (sub_pool, schema), shape in snapshot.shapes.items())
+    return msgspec.msgpack.encode(BranchRow(branch.tip, newest, shapes, branch.replaced))
+
+
+def _branch_state(file: CheckpointFile, name: str, row: BranchRow) -> BranchState:
+    shapes: HashTrieMap[tuple[str, str], Shape] = HashTrieMap(
+        {(sub_pool, schema): shape for sub_pool, schema, shape in row.shapes}
+    )
+    return BranchState(
+        row.tip,
+        Snapshot(CheckpointReferences(file, name, row.newest), shapes=shapes),
+        HashTrieMap(
+            {
+                id: msgspec.msgpack.decode(value, type=Tombstone)
+                for id, value in _all_values(file, TOMBSTONE, name)
+            }
+        ),
+        row.replaced,
+    )
+
+
+def _references(snapshot: Snapshot, sub_pool: str) -> Iterator[pa.Table]:
+    """All references of the (sub-)pool in order: what the checkpoint holds, merged with what came since; of equal
+    low bounds that is later, also where they go on in the next table."""
+    since = snapshot.since_checkpoint(sub_pool=sub_pool)
+    lows = Column(since, "key")
+    done = 0
+    for table in snapshot.checkpoint.tables(sub_pool=sub_pool):
+        upto = bisect_left(lows, table["key"][-1].as_py(), lo=done)
+        kept = without(table.drop_columns(["section", "branch", "sub"]), snapshot.removed)
+        yield by_key(pa.concat_tables([kept, since.slice(done, upto - done)])) if upto > done else kept
+        done = upto
+    for start in range(done, since.num_rows, GROUP_ROWS):
+        yield since.slice(start, GROUP_ROWS)
+
+
+def _values(section: str, pairs: Iterable[tuple[str, bytes]], *, branch: str = "") -> Part:
+    def tables() -> Iterator[pa.Table]:
+        for batch in _batches(pairs):
+            yield rows(key=[k.encode() for k, _ in batch], value=[v for _, v in batch])
+
+    return Part(section, branch, "", tables())
+
+
+def _batches(items: Iterable[T]) -> Iterator[list[T]]:
+    held: list[T] = []
+    for item in items:
+        held.append(item)
+        if len(held) == GROUP_ROWS:
+            yield held
+            held = []
+    if held:
+        yield held
+
+
+def _all_values(file: CheckpointFile, section: str, branch: str = "") -> Iterator[tuple[str, bytes]]:
+    for table in file.scan(section, branch=branch):
+        for key, value in zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True):
+            yield key.decode(), value
+
+
+def _sorted_items(layered: LayeredMap[K, V]) -> Iterator[tuple[K, V]]:
+    """All items by key: the base is in order, what came since is sorted here."""
+    below = ((k, v) for k, v in layered.below.items() if k not in layered.added)
+
+    def key(item: tuple[K, V]) -> Any:
+        return item[0]
+
+    return heapq.merge(below, sorted(layered.added.items(), key=key), key=key)
+
+
+@dataclass(frozen=True)
+class _Tokens:
+    file: CheckpointFile
+
+    def get(self, key: str) -> Remembered | None:
+        found = self.file.at_key(TOKEN, key.encode())
+        return _remembered(found["value"][0].as_py()) if found.num_rows else None
+
+    def items(self) -> Iterator[tuple[str, Remembered]]:
+        for token, value in _all_values(self.file, TOKEN):
+            yield token, _remembered(value)
+
+
+def _remembered(value: bytes) -> Remembered:
+    return msgspec.msgpack.decode(value, type=Remembered)
+
+
+@dataclass(frozen=True)
+class _Sources:
+    file: CheckpointFile
+
+    def get(self, key: tuple[str, str]) -> Source | None:
+        branch, uri = key
+        found = self.file.at_key(SOURCE, uri.encode(), branch=branch)
+        return msgspec.msgpack.decode(found["value"][0].as_py(), type=Source) if found.num_rows else None
+
+    def items(self) -> Iterator[tuple[tuple[str, str], Source]]:
+        for branch in sorted({branch for branch, _ in self.file.branches(SOURCE)}):
+            for uri, value in _all_values(self.file, SOURCE, branch):
+                yield (branch, uri), msgspec.msgpack.decode(value, type=Source)

@@ -1,0 +1,199 @@
+"""The history of a pool on its store: load states, commit drafts, look back.
+
+The thin part: the journal races, `attempt` proposes, `landing` decides, the clock comes in from the edge.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+
+from lake_core import naming
+from lake_core.combine import APPEND, Rule
+from lake_core.errors import (
+    Conflict,
+    InvalidInput,
+    LakeError,
+    NotFound,
+    OutcomeUnknown,
+    Unavailable,
+)
+from lake_core.history.checkpoint import PoolStateFormat
+from lake_core.history.group_commit.attempt import Attempt
+from lake_core.history.group_commit.requests import Requests
+from lake_core.history.rebase import Committed, Draft, check_open
+from lake_core.history.state import PoolState, fold_entry
+from lake_core.journal import Journal, LoadedState, Retry
+from lake_core.keys import PoolKey
+from lake_core.records import Entry, Transaction
+from lake_core.records.codec import Codec
+from lake_core.store import Store
+
+CONTENDED_COMMITS = 8
+"""For how many commits a writer that met others asks at once: to ask for nothing costs three requests, to lose two
+races ten."""
+
+
+class History:
+    """One pool's journal, seen as transactions."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        pool_id: str,
+        key: PoolKey,
+        clock: Callable[[], float],
+        rule: Rule = APPEND,
+        retry: Retry | None = None,
+        token_keep: float = 30 * 86400,
+    ) -> None:
+        self._key, self._rule = key, rule
+        self._clock = clock
+        self._contended = 0
+        self._unknown: dict[str, int] = {}
+        name = naming.pool_journal(pool_id)
+        self._requests = Requests(store, name)
+        self.journal: Journal[Entry, PoolState] = Journal(
+            store,
+            name,
+            Codec(Entry),
+            PoolState(),
+            fold_entry,
+            retry or Retry(),
+            ids=lambda entry: tuple(t.id for t in entry.transactions),
+            format=PoolStateFormat(token_keep),
+        )
+
+    def now(self) -> int:
+        """Microseconds since 1970, by this process's clock."""
+        return int(self._clock() * 1_000_000)
+
+    def load(self) -> LoadedState[PoolState]:
+        """The newest state."""
+        return self.journal.load()
+
+    def load_open(self) -> LoadedState[PoolState]:
+        """The newest state, on which work may begin; raises NotFound if the pool was dropped."""
+        loaded = self.load()
+        check_open(loaded.state)
+        return loaded
+
+    def commit(self, draft: Draft) -> Committed:
+        """Land the draft on its branch, whatever else lands meanwhile.
+
+        After an OutcomeUnknown the same draft may be committed again here, as often as it takes; elsewhere only
+        with a token.  Raises what `landing.land` and `Journal.append` raise.
+        """
+        attempt = Attempt(
+            self.journal,
+            self._requests,
+            self._key,
+            self._rule,
+            self.now,
+            draft,
+            contended=self._contended > 0,
+            possible_since=self._unknown.get(draft.id),
+        )
+        try:
+            appended = self.journal.append(attempt.propose, id=draft.id, lost=attempt.lost)
+        except (Conflict, Unavailable) as error:
+            # a refusal counts when it is what is raised: it may have rested on a state that was not the newest
+            if attempt.possible_since is None or error is attempt.refusal:
+                self._resolved(attempt)
+                raise
+            self._unknown[draft.id] = attempt.possible_since
+            raise OutcomeUnknown(
+                f"{error}; the transaction {draft.id} may still be committed",
+                entry_id=draft.id,
+                version=attempt.possible_since,
+            ) from error
+        except OutcomeUnknown as error:
+            self._unknown[draft.id] = (
+                error.version - 1 if attempt.possible_since is None else attempt.possible_since
+            )
+            raise
+        except LakeError:
+            self._resolved(attempt)
+            raise
+        self._resolved(attempt)
+        if appended is not None:
+            self._contended = CONTENDED_COMMITS if attempt.met_others else max(0, self._contended - 1)
+            return Committed(appended.version, draft.id)
+        assert attempt.outcome is not None  # propose returns None only after setting it
+        return attempt.outcome
+
+    def _resolved(self, attempt: Attempt) -> None:
+        """The outcome is known: nobody need commit it any more, or look for it."""
+        self._unknown.pop(attempt.draft.id, None)
+        if attempt.possible_since is not None:
+            self._requests.withdraw(attempt.draft.id)
+
+    def forget_tokens_after(self, seconds: float) -> None:
+        """The next checkpoint remembers tokens at least this long."""
+        self.journal.format = PoolStateFormat(seconds)
+
+    def remembered(self, token: str) -> Committed | None:
+        """The transaction that the token stands for, if any."""
+        found = self.load().state.tokens.get(token)
+        return Committed(found.version, found.transaction_id, repeated=found) if found else None
+
+    def at(self, version: int) -> LoadedState[PoolState]:
+        """The state after entry `n`; raises NotFound."""
+        loaded = self.journal.at(version) if version > 0 else None
+        if loaded is None:
+            raise NotFound(f"version {version} does not exist; the newest is {self.load().version}")
+        return loaded
+
+    def transactions(self, *, branch: str | None = None) -> Iterator[tuple[int, Transaction]]:
+        """The history newest first, of one branch or of all, back to where it is purged."""
+        for version, entry in self.journal.backwards():
+            for transaction in reversed(entry.transactions):
+                if branch is None or transaction.branch == branch:
+                    yield version, transaction
+
+    def resolve(self, at: str) -> tuple[LoadedState[PoolState], str]:
+        """The state and the branch that a revision names.
+
+        `at`: a transaction number, a transaction id, a branch, or BRANCH@TIME (ISO 8601; without zone UTC).
+        Raises NotFound, and InvalidInput for a time that cannot be read.
+        """
+        newest = self.load_open()
+        if at in newest.state.branches:
+            return newest, at
+        if at.isascii() and at.isdigit():
+            loaded = self.at(int(at))
+            return loaded, next(name for name, b in loaded.state.branches.items() if b.tip == loaded.version)
+        branch, sign, time = at.rpartition("@")
+        if sign and branch in newest.state.branches:
+            moment = _microseconds(time)
+            found = next(
+                (version for version, t in self.transactions(branch=branch) if t.time <= moment), None
+            )
+            if found is None:
+                raise NotFound(f"branch {branch!r} has no transaction at or before {time}{self._begins()}")
+            return self.at(found), branch
+        if naming.is_id(at):
+            match = next(((version, t) for version, t in self.transactions() if t.id == at), None)
+            if match is not None:
+                return self.at(match[0]), match[1].branch
+        branches = ", ".join(sorted(newest.state.branches))
+        raise NotFound(
+            f"revision {at!r} does not exist{self._begins()}; name a transaction, a branch ({branches}) or "
+            "BRANCH@TIME"
+        )
+
+    def _begins(self) -> str:
+        """For messages: what is not found may have been purged."""
+        fence = self.journal.marks().fence
+        return f" (the history begins after {fence}: what came before is purged)" if fence else ""
+
+
+def _microseconds(text: str) -> int:
+    try:
+        moment = dt.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidInput(f"time {text!r}: not ISO 8601, such as 2026-11-20T12:00:00Z") from error
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=dt.UTC)
+    return round(moment.timestamp() * 1_000_000)

@@ -1,0 +1,90 @@
+"""A reference: a data object clipped to a key range, as a branch holds it; and tables of references."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+import pyarrow as pa
+
+from lake_core.checkpoints.layout import rows
+from lake_core.keys import KeyRange
+from lake_core.records import Column
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """A data object clipped to [low, high).
+
+    `seq` is when its newest record counts as written; `place` orders the objects of one transaction by arrival.
+    `oldest` is None where all records count as written at `seq`; else a compaction wrote the object, its oldest
+    record counts as written then, and it holds sequence and place of each record.  What tombstones up to entry
+    `applied` cover is not in it.
+    """
+
+    object: str
+    low: bytes
+    high: bytes
+    seq: int
+    ordinal: int
+    records: int
+    size: int
+    schema: str
+    sub_pool: str = ""
+    columns: tuple[Column, ...] = ()
+    oldest: int | None = None
+    applied: int = 0
+
+    @property
+    def first_seq(self) -> int:
+        """When its oldest record counts as written."""
+        return self.seq if self.oldest is None else self.oldest
+
+    @property
+    def key_range(self) -> KeyRange:
+        """The range that the reference answers for."""
+        return KeyRange(self.low, self.high)
+
+    @property
+    def order(self) -> tuple[bytes, int, int, str]:
+        """By low bound, then by arrival; by id where that decides nothing, so that every process has one order."""
+        return self.low, self.seq, self.ordinal, self.object
+
+
+_COLUMNS = msgspec.msgpack.Decoder(tuple[Column, ...])
+_NO_COLUMNS = msgspec.msgpack.encode(())
+
+
+def to_rows(references: Sequence[Reference]) -> pa.Table:
+    """References as rows of a checkpoint; all of one sub-pool."""
+    return rows(
+        key=[r.low for r in references],
+        high=[r.high for r in references],
+        object=[r.object for r in references],
+        seq=[r.seq for r in references],
+        oldest=[r.oldest for r in references],
+        applied=[r.applied for r in references],
+        place=[r.ordinal for r in references],
+        records=[r.records for r in references],
+        size=[r.size for r in references],
+        schema=[r.schema for r in references],
+        value=[msgspec.msgpack.encode(r.columns) if r.columns else _NO_COLUMNS for r in references],
+    )
+
+
+_NAMES = ("object", "key", "high", "seq", "oldest", "applied", "place", "records", "size", "schema", "value")
+
+
+def from_rows(table: pa.Table, *, sub_pool: str) -> Iterator[Reference]:
+    """The references of the rows."""
+    columns = (table[name].to_pylist() for name in _NAMES)
+    for row in zip(*columns, strict=True):
+        object, low, high, seq, oldest, applied, ordinal, records, size, schema, value = row
+        known = _COLUMNS.decode(value)
+        yield Reference(
+            object, low, high, seq, ordinal, records, size, schema, sub_pool, known, oldest, applied
+        )
+
+
+def in_order(references: Iterable[Reference]) -> list[Reference]:
+    """By low bound, then by arrival."""
+    return sorted(references, key=lambda r: r.order)

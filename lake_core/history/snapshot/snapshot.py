@@ -1,0 +1,178 @@
+"""A snapshot: the references that a branch holds at a transaction.
+
+A pool may have a million references, so most of them are columns: in a checkpoint that is read where it is
+needed (`checkpoint`), and in memory what was folded since (`folded`).  What was taken out of the two is in
+`removed` and `dropped`, what came last in `added`: persistent maps, which make a new snapshot in constant time and
+leave the old one as it was.  When they have grown to an eighth of `folded`, they become part of it.
+
+`shapes` counts references, records and bytes by sub-pool and schema, so that totals and the united schema are
+known without looking at a reference.
+
+The fold is total: adding what is there or removing what is not is Corrupt, never skipped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import msgspec
+import pyarrow as pa
+from rpds import HashTrieMap, HashTrieSet
+
+from lake_core.errors import Corrupt
+from lake_core.history.snapshot.fixed import FixedReferences, TableReferences
+from lake_core.history.snapshot.reference import Reference, in_order
+from lake_core.keys import KeyRange
+from lake_core.keys.ranges import EVERYTHING
+
+_SMALLEST_OVERLAY = 1024
+_EMPTY = TableReferences({})
+
+Identity = tuple[str, bytes]
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """Totals of the references of one sub-pool and schema; `first` is the oldest seq of the first one ever."""
+
+    first: int
+    references: int = 0
+    records: int = 0
+    size: int = 0
+
+    def plus(self, reference: Reference, times: int) -> Shape:
+        """With the reference `times` more."""
+        return Shape(
+            self.first,
+            self.references + times,
+            self.records + times * reference.records,
+            self.size + times * reference.size,
+        )
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """References of one branch; make it with `Snapshot()` and `add` / `remove`."""
+
+    checkpoint: FixedReferences = _EMPTY
+    folded: TableReferences = _EMPTY
+    added: HashTrieMap[Identity, Reference] = field(default_factory=HashTrieMap)
+    removed: HashTrieSet[Identity] = field(default_factory=HashTrieSet)
+    dropped: HashTrieSet[Identity] = field(default_factory=HashTrieSet)
+    shapes: HashTrieMap[tuple[str, str], Shape] = field(default_factory=HashTrieMap)
+
+    def __len__(self) -> int:
+        return sum(s.references for s in self.shapes.values())
+
+    @property
+    def records(self) -> int:
+        """Records of the pool and its sub-pools."""
+        return sum(s.records for s in self.shapes.values())
+
+    @property
+    def size(self) -> int:
+        """Bytes of the pool and its sub-pools."""
+        return sum(s.size for s in self.shapes.values())
+
+    def totals(self, sub_pool: str = "") -> Shape:
+        """References, records and bytes of one (sub-)pool."""
+        shapes = [s for (of, _), s in self.shapes.items() if of == sub_pool]
+        return Shape(
+            min((s.first for s in shapes), default=0),
+            sum(s.references for s in shapes),
+            sum(s.records for s in shapes),
+            sum(s.size for s in shapes),
+        )
+
+    def schemas(self, sub_pool: str = "") -> list[str]:
+        """Ids of the schemas that references of the (sub-)pool have, in the order in which they came.
+
+        Where all references are gone, those that they had: an empty pool keeps its fields.
+        """
+        known = [(s.first, schema, s.references) for (of, schema), s in self.shapes.items() if of == sub_pool]
+        used = [one for one in known if one[2]] or known
+        return [schema for _, schema, _ in sorted(used)]
+
+    def sub_pools(self) -> list[str]:
+        """Names of the sub-pools that hold references."""
+        return sorted({sub_pool for (sub_pool, _), s in self.shapes.items() if sub_pool and s.references})
+
+    def add(self, reference: Reference) -> Snapshot:
+        """The snapshot with one reference more; raises Corrupt where it is there."""
+        identity = (reference.object, reference.low)
+        if self._find(identity) is not None:
+            raise Corrupt(f"reference to {reference.object}: added although it is there")
+        changed = replace(
+            self, added=self.added.insert(identity, reference), shapes=self._counted(reference, 1)
+        )
+        return changed._settled()
+
+    def remove(self, object_id: str, low: bytes) -> Snapshot:
+        """The snapshot without one reference; raises Corrupt where it is not there."""
+        identity = (object_id, low)
+        reference = self._find(identity)
+        if reference is None:
+            raise Corrupt(f"reference to {object_id}: removed although it is not there")
+        shapes = self._counted(reference, -1)
+        if identity in self.added:
+            return replace(self, added=self.added.remove(identity), shapes=shapes)
+        if self._in_folded(identity) is not None:
+            return replace(self, dropped=self.dropped.insert(identity), shapes=shapes)._settled()
+        return replace(self, removed=self.removed.insert(identity), shapes=shapes)
+
+    def mark_applied(self, object_id: str, low: bytes, upto: int) -> Snapshot:
+        """The snapshot with a reference to which tombstones up to entry `upto` were applied.
+
+        Raises Corrupt where it is not there.
+        """
+        reference = self._find((object_id, low))
+        without = self.remove(object_id, low)
+        assert reference is not None
+        return without.add(msgspec.structs.replace(reference, applied=max(reference.applied, upto)))
+
+    def reference(self, object_id: str, low: bytes) -> Reference | None:
+        """The reference to the object's range that begins at `low`."""
+        return self._find((object_id, low))
+
+    def holds(self, object_id: str, low: bytes) -> bool:
+        """Whether the branch refers to the object's range that begins at `low`."""
+        return self._find((object_id, low)) is not None
+
+    def find(self, key_range: KeyRange = EVERYTHING, *, sub_pool: str = "") -> list[Reference]:
+        """References of the (sub-)pool that overlap the range, by low bound, then by arrival."""
+        found = [r for r in self.added.values() if r.sub_pool == sub_pool and r.key_range.overlaps(key_range)]
+        found += self._held(self.checkpoint, self.removed, key_range, sub_pool=sub_pool)
+        found += self._held(self.folded, self.dropped, key_range, sub_pool=sub_pool)
+        return in_order(found)
+
+    def since_checkpoint(self, *, sub_pool: str) -> pa.Table:
+        """References of the (sub-)pool that the checkpoint does not hold, as rows."""
+        return self.folded.changed(gone=self.dropped, added=self.added.values(), only=sub_pool).rows(sub_pool)
+
+    @staticmethod
+    def _held(
+        fixed: FixedReferences, gone: HashTrieSet[Identity], key_range: KeyRange, *, sub_pool: str
+    ) -> list[Reference]:
+        return [r for r in fixed.overlapping(key_range, sub_pool=sub_pool) if (r.object, r.low) not in gone]
+
+    def _find(self, identity: Identity) -> Reference | None:
+        found = self.added.get(identity) or self._in_folded(identity)
+        if found is None and identity not in self.removed and identity[0] <= self.checkpoint.newest:
+            return self.checkpoint.get(*identity)
+        return found
+
+    def _in_folded(self, identity: Identity) -> Reference | None:
+        if identity in self.dropped or identity[0] > self.folded.newest:
+            return None
+        return self.folded.get(*identity)
+
+    def _counted(self, reference: Reference, times: int) -> HashTrieMap[tuple[str, str], Shape]:
+        shape_key = (reference.sub_pool, reference.schema)
+        known = self.shapes.get(shape_key) or Shape(reference.first_seq)
+        return self.shapes.insert(shape_key, known.plus(reference, times))
+
+    def _settled(self) -> Snapshot:
+        """Itself, or the same content with the overlay taken into `folded`."""
+        if len(self.added) + len(self.dropped) <= max(_SMALLEST_OVERLAY, len(self.folded) // 8):
+            return self
+        folded = self.folded.changed(gone=self.dropped, added=self.added.values())
+        return replace(self, folded=folded, added=HashTrieMap(), dropped=HashTrieSet())

@@ -1,0 +1,28 @@
+"""What a user holds: a lake, its pools, their branches and views.
+
+    lake      a lake on a store: create, open, list pools
+    pool      a pool: its branches, its views, its log
+    branch    writes to a branch: load, append, delete, replace
+    view      reads of one revision: scan, get, explain
+    feed      follows a branch, transaction by transaction
+
+`results` says what writes did; `delete_spec` and `replace_checks` say what a delete or a replace means; `rewrite`
+and `repair` exchange objects of a branch.  No module here knows an agent.
+"""
+
+from typing import TYPE_CHECKING
+
+from lake_core.faces import on_demand
+
+if TYPE_CHECKING:
+    from lake_core.lake.branch import Branch
+    from lake_core.lake.feed import Feed
+    from lake_core.lake.lake import Lake
+    from lake_core.lake.pool import Pool
+    from lake_core.lake.view import View
+
+__all__ = ["Branch", "Feed", "Lake", "Pool", "View"]
+
+__getattr__ = on_demand(
+    __name__, {"Branch": "branch", "Feed": "feed", "Lake": "lake", "Pool": "pool", "View": "view"}
+)

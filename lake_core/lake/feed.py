@@ -1,0 +1,85 @@
+"""Following a branch: what its transactions brought, each once and in order, for streams.
+
+A place in the feed is the number of the last entry that was delivered; 0 is the beginning.  From there on objects
+come by entry, by transaction, by arrival; each holds records in key order.  A transaction that removes references
+is a rewrite of records that were delivered before, and brings nothing.
+
+Entries may be purged.  Whoever is at the beginning is then given the state at the oldest entry that can be resolved
+instead of the transactions that led to it (`start`); whoever is further on and was overtaken gets an error, never
+a gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lake_core.errors import NotFound
+from lake_core.history import History
+from lake_core.keys import PoolKey
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.objects.read import DataObject
+from lake_core.records import AddObject, Entry, RemoveReference
+from lake_core.store import Store
+
+BATCH_ROWS = 65_536
+
+
+@dataclass(frozen=True)
+class Feed:
+    """The feed of one branch of a pool, or of a sub-pool of it."""
+
+    history: History
+    branch: str
+    sub_pool: str = ""
+
+    def newest(self) -> int:
+        """The newest entry; one request where nothing is new.  Raises NotFound if the pool was dropped."""
+        return self.history.load_open().version
+
+    def start(self) -> int:
+        """The entry whose state stands for all transactions up to it; 0 where none is purged."""
+        return self.history.journal.marks().fence
+
+    def between(self, after: int, until: int) -> Iterator[tuple[int, AddObject]]:
+        """What entries above `after` up to `until` brought, with their numbers.
+
+        Raises NotFound where one of them is purged, Corrupt, Unavailable.
+        """
+        try:
+            for version, entry in self.history.journal.between(after, until):
+                for action in brought(entry, branch=self.branch, sub_pool=self.sub_pool):
+                    yield version, action
+        except NotFound as error:
+            raise NotFound(
+                f"{error}; nobody can deliver what it brought. Begin again, from the state at the beginning of the "
+                "history, or keep more of it (lake set POOL history.keep=60d)"
+            ) from error
+
+
+def brought(entry: Entry, *, branch: str, sub_pool: str) -> list[AddObject]:
+    """The objects that an entry brought to the branch, in order of arrival."""
+    return [
+        action
+        for transaction in entry.transactions
+        if transaction.branch == branch
+        and not any(isinstance(action, RemoveReference) for action in transaction.actions)
+        for action in sorted(
+            (a for a in transaction.actions if isinstance(a, AddObject) and a.sub_pool == sub_pool),
+            key=lambda added: added.ordinal,
+        )
+    ]
+
+
+def read_object(
+    store: Store, *, pool: str, object_id: str, key: PoolKey, columns: list[str]
+) -> Iterator[pa.Table]:
+    """The records of one object in key order, a table at a time, those of the columns that it has.
+
+    `pool` is the pool's id.  Raises ObjectMissing, Corrupt, Unavailable.
+    """
+    with DataObject(store, pool=pool, object_id=object_id) as data:
+        for batch in data.batches(EVERYTHING, key=key, columns=columns, batch_rows=BATCH_ROWS):
+            yield pa.Table.from_batches([batch])

@@ -1,0 +1,197 @@
+"""The lake: what a user opens.
+
+    lake = Lake.create("s3://bucket/lake")          or Lake.open(...)
+    pool = lake.create_pool("flights", key="time_hour,carrier")
+    pool.branch().load(["landing/*.csv.gz"])
+    for table in pool.at("main").scan(): ...
+
+Called by the `lake` command, the Spark applications and the DAGs.  The clock, the randomness and the author
+come in here and nowhere below.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from lake_core import naming
+from lake_core.catalog import Catalog, Settings
+from lake_core.combine.rule import check_rule, rule_of
+from lake_core.context import Context
+from lake_core.errors import AlreadyExists, Conflict, Corrupt, NotFound, Unavailable
+from lake_core.history import History
+from lake_core.keys import PoolKey
+from lake_core.lake.pool import Pool
+from lake_core.naming import IdSource
+from lake_core.reading.limits import LIMITS, Limits
+from lake_core.records.pools import PoolConfig
+from lake_core.store import Created, LockedStore, NoLock, Store, guarded, open_store
+from lake_core.store.probe import probe_create
+
+FORMAT_VERSION = 1
+_MAGIC = "lake"
+
+
+class Lake:
+    """An open lake."""
+
+    def __init__(
+        self,
+        store: Store,
+        lake_id: str,
+        *,
+        ids: IdSource | None = None,
+        author: str = "",
+        limits: Limits = LIMITS,
+    ) -> None:
+        self.context = Context(guarded(store), lake_id, ids or IdSource(), author or default_author())
+        self.catalog = Catalog(self.context)
+        self.limits = limits
+        self._histories: dict[str, History] = {}
+
+    @property
+    def store(self) -> Store:
+        """Where the lake is kept."""
+        return self.context.store
+
+    @property
+    def id(self) -> str:
+        """The id that the lake was given when it was made."""
+        return self.context.lake_id
+
+    @classmethod
+    def create(
+        cls,
+        uri: str,
+        *,
+        options: Mapping[str, Any] | None = None,
+        ids: IdSource | None = None,
+        author: str = "",
+    ) -> Lake:
+        """Make a lake at `uri`; raises AlreadyExists, InvalidInput (a store that overwrites), Conflict,
+        Unavailable."""
+        return cls.create_on(open_store(uri, options), ids=ids, author=author)
+
+    @classmethod
+    def create_on(
+        cls, store: Store, *, ids: IdSource | None = None, author: str = "", limits: Limits = LIMITS
+    ) -> Lake:
+        """Make a lake on a store; `limits` bound the memory of merges."""
+        ids = ids or IdSource()
+        store = guarded(store)
+        if store.get(naming.LAKE_FILE) is not None:
+            raise AlreadyExists(f"{store.uri}: there is a lake already")
+        lake_id = ids.new()
+        probe_create(store, name=f"probe-{lake_id}")
+        loaded = {"magic": _MAGIC, "version": FORMAT_VERSION, "id": lake_id}
+        if isinstance(store.behind, LockedStore):
+            loaded["lock"] = store.behind.lock.kind
+        data = json.dumps(loaded, indent=1).encode() + b"\n"
+        created = store.create(naming.LAKE_FILE, data)
+        if created is Created.UNKNOWN:  # only the store can say that it is there and durable
+            created = store.create(naming.LAKE_FILE, data)
+        if created is Created.UNKNOWN:
+            raise Unavailable(f"{store.uri}: the store does not say whether the lake was made; try again")
+        if created is Created.EXISTS and (there := store.get(naming.LAKE_FILE)) != data:
+            if there is None:
+                raise Unavailable(f"{store.uri}: the store does not say whether the lake was made; try again")
+            raise Conflict(f"{store.uri}: somebody else made a lake here just now; open it instead")
+        return cls(store, lake_id, ids=ids, author=author, limits=limits)
+
+    @classmethod
+    def open(
+        cls,
+        uri: str,
+        *,
+        options: Mapping[str, Any] | None = None,
+        ids: IdSource | None = None,
+        author: str = "",
+    ) -> Lake:
+        """Open the lake at `uri`; raises NotFound, Corrupt, Unavailable, InvalidInput (a URI of no store)."""
+        return cls.open_on(open_store(uri, options), ids=ids, author=author)
+
+    @classmethod
+    def open_on(cls, store: Store, *, ids: IdSource | None = None, author: str = "") -> Lake:
+        """Open the lake on a store."""
+        store = guarded(store)
+        data = store.get(naming.LAKE_FILE)
+        if data is None:
+            raise NotFound(f"{store.uri}: there is no lake; make one with: lake init")
+        try:
+            loaded = json.loads(data)
+            magic, version, lake_id = loaded["magic"], int(loaded["version"]), str(loaded["id"])
+            lock = str(loaded.get("lock", ""))
+        except (ValueError, TypeError, KeyError) as error:
+            raise Corrupt(f"{store.uri}/{naming.LAKE_FILE}: not the head of a lake: {data[:60]!r}") from error
+        if magic != _MAGIC or version > FORMAT_VERSION:
+            raise Corrupt(f"{store.uri}: written by a newer version (format {version}); upgrade this program")
+        behind = store.behind
+        if lock and not (isinstance(behind, LockedStore) and behind.lock.kind == lock):
+            store = guarded(LockedStore(behind, NoLock(lock)))
+        return cls(store, lake_id, ids=ids, author=author)
+
+    def pools(self) -> list[PoolConfig]:
+        """All pools, by name."""
+        return sorted(self.catalog.load().state.pools.values(), key=lambda p: p.name)
+
+    def create_pool(
+        self,
+        name: str,
+        *,
+        key: str | PoolKey,
+        kind: str = "append",
+        settings: Mapping[str, str] | None = None,
+        aggregates: Mapping[str, str] | None = None,
+    ) -> Pool:
+        """Make a pool; raises AlreadyExists, InvalidInput."""
+        parsed = key if isinstance(key, PoolKey) else PoolKey.parse(key)
+        check_rule(kind, aggregates or {}, parsed)
+        config = PoolConfig(
+            self.context.ids.new(), name, parsed, kind, dict(settings or {}), dict(aggregates or {})
+        )
+        self.catalog.create(config)
+        return self._pool(config, "")
+
+    def drop_pool(self, name: str) -> int:
+        """Take a pool off the list; nothing is deleted.  Returns the entry's number in the list's journal.
+
+        The pool's own journal is closed first: whoever still holds the pool loses the race to that entry, and is
+        refused from then on.  A drop that was interrupted in between leaves the pool listed, and is run again.
+        Raises NotFound, Unavailable, OutcomeUnknown.
+        """
+        pool = self._pool(self.catalog.load().state.named(name), "")
+        # nobody can follow a journal that cannot be read to its end, so nobody can add to it
+        with contextlib.suppress(Corrupt):
+            pool.close()
+        return self.catalog.drop(pool.config.id)
+
+    def pool(self, name: str) -> Pool:
+        """A pool by name, or a sub-pool (`logs.$nokey`); raises NotFound."""
+        base, sub_pool = naming.split_pool(name)
+        return self._pool(self.catalog.load().state.named(base), sub_pool)
+
+    def _pool(self, config: PoolConfig, sub_pool: str) -> Pool:
+        history = self._histories.get(config.id)
+        if history is None:
+            history = History(
+                self.store,
+                pool_id=config.id,
+                key=config.key,
+                rule=rule_of(config.kind, config.aggregates),
+                clock=self.context.clock,
+            )
+            self._histories[config.id] = history
+        history.forget_tokens_after(Settings(config.settings)["token.keep"])
+        return Pool(self.context, config, history, sub_pool, self.limits)
+
+
+def default_author() -> str:
+    """LAKE_AUTHOR, or who runs the process."""
+    try:
+        return os.environ.get("LAKE_AUTHOR") or getpass.getuser()
+    except (KeyError, OSError):  # no such user in this container
+        return f"uid-{os.getuid()}"

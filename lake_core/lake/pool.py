@@ -1,0 +1,110 @@
+"""A pool: read it at a revision, write to a branch, follow a branch, look at its history.
+
+`lake.pool("logs")` is the pool, `lake.pool("logs.$nokey")` the view of a sub-pool of it: the same journal,
+other objects.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lake_core.catalog import Settings
+from lake_core.context import Context
+from lake_core.errors import InvalidInput, NotFound
+from lake_core.history import Draft, History
+from lake_core.history.state import MAIN
+from lake_core.lake.branch import Branch
+from lake_core.lake.feed import Feed
+from lake_core.lake.view import View
+from lake_core.phrases import did_you_mean
+from lake_core.reading.limits import LIMITS, Limits
+from lake_core.records import Close, Transaction
+from lake_core.records.pools import PoolConfig
+from lake_core.store import Store
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A pool of the lake; keep it to make later commits cheap, since it remembers the newest state.
+
+    It is the same pool whatever its name becomes.  Once it is dropped, `branch`, `at` and `feed` raise NotFound;
+    views that were opened before go on reading.
+    """
+
+    context: Context
+    config: PoolConfig
+    history: History
+    sub_pool: str = ""
+    limits: Limits = LIMITS
+
+    @property
+    def store(self) -> Store:
+        """Where the lake is kept."""
+        return self.context.store
+
+    @property
+    def name(self) -> str:
+        """As a user writes it."""
+        return f"{self.config.name}.{self.sub_pool}" if self.sub_pool else self.config.name
+
+    @property
+    def settings(self) -> Settings:
+        """The pool's policies."""
+        return Settings(self.config.settings)
+
+    def branch(self, name: str = MAIN, *, to_delete: bool = False) -> Branch:
+        """A branch to write to; raises NotFound.
+
+        A sub-pool has one only `to_delete` from; otherwise raises InvalidInput for it.
+        """
+        if self.sub_pool and not to_delete:
+            raise InvalidInput(f"the sub-pool {self.sub_pool} is read-only: load into the pool itself")
+        self._check_branch(name)
+        return Branch(self.context, self.config, name, self.history, self.limits, self.sub_pool)
+
+    def at(self, revision: str = MAIN) -> View:
+        """The pool at a transaction number or id, a branch, or BRANCH@TIME; raises NotFound, InvalidInput."""
+        loaded, branch = self.history.resolve(revision)
+        return View(
+            self.store,
+            self.config,
+            loaded.version,
+            branch,
+            loaded.state,
+            self.sub_pool,
+            now=self.context.now(),
+            limits=self.limits,
+        )
+
+    def feed(self, branch: str = MAIN) -> Feed:
+        """What the branch's transactions bring, to be followed; raises NotFound."""
+        self._check_branch(branch)
+        return Feed(self.history, branch, self.sub_pool)
+
+    def close(self) -> None:
+        """End the history of a pool that is being dropped; nothing happens if that is done already.
+
+        Raises Corrupt, Unavailable, OutcomeUnknown.
+        """
+        loaded = self.history.load()
+        if loaded.state.closed is None:
+            ids, author = self.context.ids, self.context.author
+            with contextlib.suppress(NotFound):  # somebody else was faster
+                self.history.commit(
+                    Draft(ids.new(), MAIN, loaded.version, author, (Close(),), message="drop")
+                )
+
+    def log(self, *, branch: str | None = None) -> Iterator[tuple[int, Transaction]]:
+        """Transactions newest first; raises NotFound for an unknown branch."""
+        if branch is not None:
+            self._check_branch(branch)
+        return self.history.transactions(branch=branch)
+
+    def _check_branch(self, name: str) -> None:
+        branches = self.history.load_open().state.branches
+        if name not in branches:
+            raise NotFound(
+                f"pool {self.name!r}: branch {name!r} does not exist; {did_you_mean(name, branches)}"
+            )

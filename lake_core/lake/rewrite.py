@@ -1,0 +1,214 @@
+"""One compaction job: plain values that can be shipped to any worker, and the three steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import pyarrow as pa
+
+from lake_core.catalog import Settings
+from lake_core.combine import APPEND, Rule
+from lake_core.combine.newest import without_markers
+from lake_core.combine.rule import rule_of
+from lake_core.history import Draft, PoolState, Reference
+from lake_core.history.rebase import check_held
+from lake_core.history.tombstone import Tombstone, covering
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.keys.spec import ARRIVAL
+from lake_core.objects.metadata import Origin
+from lake_core.objects.read import DataObject
+from lake_core.objects.schema import unite_schemas
+from lake_core.objects.write import ObjectWriter, WrittenObject
+from lake_core.reading.age_off import age_off
+from lake_core.reading.deleted import fields_of
+from lake_core.reading.limits import LIMITS, Limits
+from lake_core.reading.merge.clusters import clusters
+from lake_core.reading.merge.streams import Reading
+from lake_core.reading.plan import overlap_depth
+from lake_core.reading.ranges import WeightedSample, split_range
+from lake_core.reading.scan import live_records, with_markers
+from lake_core.records import Action, RemoveReference
+from lake_core.records.pools import PoolConfig
+from lake_core.store import Store
+
+SMALLEST_PIECE = 16 << 20
+"""Bytes: a job is not cut into smaller outputs for the sake of parallelism."""
+
+
+@dataclass(frozen=True)
+class PendingCompaction:
+    """A job under way: what to merge, and into which pieces of the key range.
+
+    `keeps_markers`: somewhere below lies an older run that delete markers must still hide.
+    """
+
+    pool: PoolConfig
+    branch: str
+    read_version: int
+    origin: Origin
+    inputs: tuple[Reference, ...]
+    pieces: tuple[KeyRange, ...]
+    schema: pa.Schema
+    keeps_markers: bool
+    message: str
+    tombstones: tuple[Tombstone, ...] = ()
+    schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
+    limits: Limits = LIMITS
+
+    @property
+    def sub_pool(self) -> str:
+        """The sub-pool of all inputs, "" for the pool itself."""
+        return self.inputs[0].sub_pool
+
+    @property
+    def key(self) -> PoolKey:
+        """The order of the records."""
+        return ARRIVAL if self.sub_pool else self.pool.key
+
+    @property
+    def rule(self) -> Rule:
+        """What becomes of equal keys."""
+        return APPEND if self.sub_pool else rule_of(self.pool.kind, self.pool.aggregates)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the inputs."""
+        return sum(r.size for r in self.inputs)
+
+
+def begin(
+    state: PoolState,
+    inputs: Sequence[Reference],
+    store: Store,
+    *,
+    pool: PoolConfig,
+    branch: str,
+    read_version: int,
+    origin: Origin,
+    outputs: int,
+    message: str,
+    now: float,
+    limits: Limits = LIMITS,
+) -> PendingCompaction:
+    """A job for the references, to be cut into about `outputs` objects; reads the samples in their footers.
+
+    `now` in seconds since 1970, from which ages count.  `limits` bound the merge, wherever it runs.
+
+    Raises Conflict (another compaction took an input before this began), ObjectMissing, Corrupt, Unavailable.
+    """
+    ordered = tuple(sorted(inputs, key=lambda r: r.order))
+    held = state.branches[branch]
+    for reference in ordered:
+        check_held(held, reference.object, reference.low)
+    sub_pool = ordered[0].sub_pool
+    rule = APPEND if sub_pool else rule_of(pool.kind, pool.aggregates)
+    schema = unite_schemas(state.schema(id) for id in _schemas(state, branch, ordered))
+    aged = () if sub_pool else age_off(Settings(pool.settings)["age_off"], schema, now=now)
+    known = [*held.tombstones.values(), *aged]
+    tombstones = {t.id: t for r in ordered for t in covering(known, r, state.schema)}
+    samples = [_sample(r, store, pool=pool.id) for r in ordered] if outputs > 1 else []
+    # the first and the last piece are open, since clips bound the records anyway
+    pieces = split_range(samples, EVERYTHING, pieces=outputs) if samples else [EVERYTHING]
+    return PendingCompaction(
+        pool=pool,
+        branch=branch,
+        read_version=read_version,
+        origin=origin,
+        inputs=ordered,
+        pieces=tuple(pieces),
+        schema=with_markers(schema, rule, fields_of(tombstones.values())),
+        keeps_markers=_hides_older(held.snapshot.find(sub_pool=sub_pool), ordered),
+        message=message,
+        tombstones=tuple(tombstones.values()),
+        schemas={r.schema: state.schema(r.schema) for r in ordered},
+        limits=limits,
+    )
+
+
+def _schemas(state: PoolState, branch: str, inputs: Sequence[Reference]) -> Iterator[str]:
+    """The inputs' schemas in the order in which the branch learned of them, so that fields keep their order."""
+    used = {r.schema for r in inputs}
+    return (id for id in state.branches[branch].snapshot.schemas(inputs[0].sub_pool) if id in used)
+
+
+def _sample(reference: Reference, store: Store, *, pool: str) -> WeightedSample:
+    with DataObject(store, pool=pool, object_id=reference.object) as data:
+        known = data.metadata
+    whole = WeightedSample.of_ranks(
+        known.sample, high=known.high, records=known.records, weight=float(reference.size)
+    )
+    return whole.within(reference.key_range)
+
+
+def _hides_older(held: Sequence[Reference], inputs: Sequence[Reference]) -> bool:
+    """Whether a reference that is no input, and overlaps one, may hold older records."""
+    chosen = {(r.object, r.low) for r in inputs}
+    newest = max(r.seq for r in inputs)
+    others = [r for r in held if (r.object, r.low) not in chosen and r.first_seq <= newest]
+    return any(other.key_range.overlaps(one.key_range) for other in others for one in inputs)
+
+
+def rewrite(
+    work: PendingCompaction, piece: int, store: Store, *, new_id: Callable[[], str]
+) -> WrittenObject | None:
+    """Write one piece as one object; None where it has no records.
+
+    Raises ObjectMissing, Corrupt, Unavailable.  Nothing refers to the object until the job is committed.
+    """
+    writer = ObjectWriter(
+        store, key=work.key, object_id=new_id(), origin=work.origin, ordinal=piece, sub_pool=work.sub_pool
+    )
+    with writer:
+        for table in _records(work, work.pieces[piece], store):
+            writer.write(table)
+    return writer.written if writer.records else None
+
+
+def _records(work: PendingCompaction, key_range: KeyRange, store: Store) -> Iterator[pa.Table]:
+    inside = [r for r in work.inputs if r.key_range.overlaps(key_range)]
+    reading = Reading(
+        store,
+        work.pool.id,
+        work.key,
+        key_range,
+        work.schema,
+        limits=work.limits,
+        streams=overlap_depth(tuple(inside)),
+    )
+    for cluster in clusters(inside):
+        tables = live_records(
+            {r: covering(work.tombstones, r, work.schemas.__getitem__) for r in cluster},
+            reading,
+            rule=work.rule,
+            schemas=work.schemas,
+            ordered=True,
+        )
+        if work.rule.kind == "upsert" and not work.keeps_markers:
+            tables = (without_markers(table) for table in tables)
+        yield from tables
+
+
+def draft(work: PendingCompaction, written: Sequence[WrittenObject], *, author: str) -> Draft:
+    """The transaction of the job: inputs out, outputs in."""
+    actions: tuple[Action, ...] = (
+        *(RemoveReference(r.object, r.low) for r in work.inputs),
+        *(msgspec.structs.replace(w.action, applied=work.read_version) for w in written),
+    )
+    return Draft(
+        id=work.origin.transaction_id,
+        branch=work.branch,
+        read_version=work.read_version,
+        author=author,
+        actions=actions,
+        schemas=tuple({w.action.schema: w.schema for w in written}.values()),
+        message=work.message,
+    )
+
+
+def pieces_for(outputs: int, *, size: int, parallelism: int) -> int:
+    """How many pieces to cut a job of `size` bytes into: about `outputs`, and no core of few without work."""
+    wanted = -(-outputs // parallelism) * parallelism if outputs < 4 * parallelism else outputs
+    return max(1, min(wanted, max(outputs, size // SMALLEST_PIECE)))

@@ -1,0 +1,112 @@
+"""What a reader yields: a table of records, and the records that could not be read.
+
+A bad record is named by file, line and field.  Under the policy `fail` the first one raises; under
+`quarantine` it goes with the block, to the sub-pool `$rejected`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+import pyarrow as pa
+
+from lake_core.errors import InvalidInput
+from lake_core.loading.formats.csv_options import CsvOptions
+
+QUARANTINE = "quarantine"
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """One record that could not be read.
+
+    `line` counts from 1: the line where the record begins, or the row in a format without lines.  `raw` is the
+    record as it was written; what is not UTF-8 in it is replaced there, and `raw_bytes` holds the true bytes.
+    """
+
+    file: str
+    line: int
+    reason: str
+    raw: str | None
+    raw_bytes: bytes | None = None
+
+
+REJECTED_SCHEMA = pa.schema(
+    [
+        ("file", pa.string()),
+        ("line", pa.int64()),
+        ("reason", pa.string()),
+        ("raw", pa.string()),
+        ("raw_bytes", pa.binary()),
+        ("transaction", pa.string()),
+        ("time", pa.timestamp("us", "UTC")),
+    ]
+)
+
+Locate = Callable[[int], tuple[int, bytes]]
+"""The line and the text of a block's record, by its row in the table."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some records of one file, in its order.
+
+    `locate` is None if the format has no text to show.  `checked`: every record is within the limits.
+    """
+
+    table: pa.Table
+    rejected: tuple[Rejected, ...] = ()
+    locate: Locate | None = None
+    checked: bool = False
+
+
+def silent(*_: object) -> None:
+    """Progress and messages that nobody hears."""
+
+
+@dataclass
+class Reading:
+    """How one file is read: declared fields, the fields of the key, the options, and what becomes of bad records.
+
+    `path` is where the bytes are, if not at `file`.  `constants` are fields that the file's folders give to each
+    record.  `progress` hears of bytes as they are read, `tell` of what was detected.
+    """
+
+    file: str
+    declared: dict[str, pa.Field] = field(default_factory=dict)
+    key: tuple[str, ...] = ()
+    bad_records: str = "fail"
+    keyless: str = "accept"
+    csv: CsvOptions = field(default_factory=CsvOptions)
+    constants: tuple[tuple[pa.Field, str | None], ...] = ()
+    path: str = ""
+    block_bytes: int = 16 << 20
+    progress: Callable[[str, float], None] = silent
+    tell: Callable[[str], None] = silent
+
+    def reject(self, line: int, reason: str, raw: str | bytes | None) -> Rejected:
+        """The rejected record; raises InvalidInput if the policy is to fail."""
+        if self.bad_records != QUARANTINE:
+            raise InvalidInput(f"{self.file}, line {line}: {reason}")
+        if not isinstance(raw, bytes):
+            return Rejected(self.file, line, reason, raw)
+        raw = raw.rstrip(b"\r\n")
+        try:
+            return Rejected(self.file, line, reason, raw.decode())
+        except UnicodeDecodeError:
+            return Rejected(self.file, line, reason, raw.decode(errors="replace"), raw)
+
+    def unreadable(self, line: int, reason: str) -> NoReturn:
+        """The file itself is damaged: no policy can quarantine what is not there."""
+        where = f", line {line}" if line else ""
+        raise InvalidInput(f"{self.file}{where}: {reason}")
+
+
+def rejected_table(rejected: list[Rejected], *, transaction: str, time: dt.datetime) -> pa.Table:
+    """Rejected records of a load as the sub-pool stores them."""
+    return pa.Table.from_pylist(
+        [{**vars(r), "transaction": transaction, "time": time} for r in rejected], schema=REJECTED_SCHEMA
+    )

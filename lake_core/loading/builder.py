@@ -1,0 +1,122 @@
+"""From blocks to objects: gather up to the memory budget, sort, write, and describe.
+
+An `ObjectBuilder` takes blocks in their order of arrival and writes an object whenever the budget is full;
+records without the key go to the sub-pool `$nokey`, rejected ones to `$rejected`.  What it returns is all
+that a transaction needs.  One builder serves one load, or one task of a distributed load: `first_place` keeps
+the order of arrival between tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.combine import APPEND, Rule
+from lake_core.combine.hidden import check_names
+from lake_core.combine.rule import prepared
+from lake_core.errors import InvalidInput
+from lake_core.keys import PoolKey
+from lake_core.keys.spec import ARRIVAL
+from lake_core.loading.block import Block, rejected_table
+from lake_core.loading.checks import check_table
+from lake_core.naming import NOKEY, REJECTED, id_time
+from lake_core.objects.metadata import Origin
+from lake_core.objects.normalize import normalized
+from lake_core.objects.schema import cast_table, unite_schemas
+from lake_core.objects.write import WrittenObject, write_object
+from lake_core.store import Store
+from lake_core.values.types import is_json
+
+
+@dataclass
+class ObjectBuilder:
+    """Writes the objects of a load.  Call `add` for each block, then `finish`."""
+
+    store: Store
+    key: PoolKey
+    origin: Origin
+    memory: int
+    new_id: Callable[[], str]
+    first_place: int = 0
+    rule: Rule = APPEND
+    written: list[WrittenObject] = field(default_factory=list)
+    _pending: dict[str, list[pa.Table]] = field(default_factory=dict)
+    _bytes: dict[str, int] = field(default_factory=dict)
+
+    def add(self, block: Block) -> None:
+        """Take a block; raises InvalidInput where the key cannot be ordered, or a limit is exceeded."""
+        if not block.checked:
+            check_table(block.table, tuple(self.key.names))
+        if block.rejected:
+            id = self.origin.transaction_id
+            rejected = rejected_table(list(block.rejected), transaction=id, time=id_time(id))
+            self._gather(REJECTED, normalized(rejected))
+        keyed, keyless = by_key(normalized(block.table), self.key)
+        self._gather(NOKEY, keyless)
+        self._gather("", keyed)
+
+    def finish(self) -> list[WrittenObject]:
+        """Write what is left; all objects of the load."""
+        for sub in list(self._pending):
+            self._write(sub)
+        return self.written
+
+    def _gather(self, sub_pool: str, table: pa.Table) -> None:
+        if not table.num_rows:
+            return
+        self._pending.setdefault(sub_pool, []).append(table)
+        self._bytes[sub_pool] = self._bytes.get(sub_pool, 0) + table.nbytes
+        if self._bytes[sub_pool] >= self.memory:
+            self._write(sub_pool)
+
+    def _write(self, sub_pool: str) -> None:
+        tables = self._pending.pop(sub_pool, [])
+        self._bytes[sub_pool] = 0
+        if not tables:
+            return
+        schema = unite_schemas(t.schema for t in tables)
+        check_names(schema.names)
+        table = pa.concat_tables([cast_table(t, schema, what="the load") for t in tables])
+        key, rule = (ARRIVAL, APPEND) if sub_pool else (self.key, self.rule)
+        table = prepared(table, rule, key)
+        for name in key.names:
+            if is_json(table.schema.field(name)):
+                raise InvalidInput(
+                    f"key field {name!r}: values of several kinds cannot be ordered together; "
+                    f"declare its type (lake set POOL type.{name}=TYPE)"
+                )
+        self.written.append(
+            write_object(
+                self.store,
+                table,
+                key=key,
+                object_id=self.new_id(),
+                origin=self.origin,
+                ordinal=self.first_place + len(self.written),
+                sub_pool=sub_pool,
+                rule=rule,
+            )
+        )
+
+
+def by_key(table: pa.Table, key: PoolKey) -> tuple[pa.Table, pa.Table]:
+    """Records with the key and records without.
+
+    A record has the key when the leading key field is there and not null; further key fields may be null,
+    which sorts first.
+    """
+    if not key.fields:
+        return table, table.slice(0, 0)
+    leading = table.schema.get_field_index(key.names[0])
+    if leading < 0 or pa.types.is_null(table.schema.field(leading).type):
+        return table.slice(0, 0), table
+    for name in key.names[1:]:
+        if table.schema.get_field_index(name) < 0:
+            table = table.append_column(name, pa.nulls(table.num_rows))
+    if not table.column(leading).null_count:
+        return table, table.slice(0, 0)
+    valid = pc.is_valid(table.column(leading))
+    return table.filter(valid), table.filter(pc.invert(valid))

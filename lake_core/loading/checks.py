@@ -1,0 +1,152 @@
+"""What every file must fulfil, whatever its format: text is UTF-8, values and keys are within the limits, and some
+record has the key.
+
+Records that do not are bad records: named by line or row, and rejected or quarantined.  Arrow finds out a column at
+a time whether there is any; only then are rows looked at.  Called by `formats` for each file, and by the builder of
+objects for tables that come from elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.errors import InvalidInput
+from lake_core.loading.block import Block, Reading, Rejected
+from lake_core.loading.partitions import with_constants
+from lake_core.objects.limits import MAX_KEY_BYTES, MAX_VALUE_BYTES, check_schema, schema_fault
+from lake_core.objects.storable import unstorable
+from lake_core.values.nested import Items, is_list
+from lake_core.values.typed_json import json_lines
+
+
+def checked(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:
+    """The blocks of one file without records that exceed a limit; raises InvalidInput.
+
+    If no record of the file has the key, and the policy is to fail, so it does, before its last block is given.
+    """
+    row, keyed, held = 0, False, None
+    for block in blocks:
+        table = with_constants(block.table, reading.constants, reading.file)
+        if fault := schema_fault(table.schema):
+            reading.unreadable(0, fault)
+        wrong = faults(table, reading)
+        rows = table.num_rows
+        if wrong:
+            rejected = [_rejected(block, table, at, row, why, reading) for at, why in sorted(wrong.items())]
+            table = table.filter(pa.array([at not in wrong for at in range(rows)], pa.bool_()))
+            block = Block(table, tuple(sorted([*block.rejected, *rejected], key=_line)), checked=True)
+        else:
+            block = Block(table, block.rejected, checked=True)  # the text is not needed any more
+        row += rows
+        keyed = keyed or _has_key(table, reading)
+        if held is not None:
+            yield held
+        held = block
+    if row and not keyed and reading.keyless == "fail" and reading.key:
+        assert held is not None
+        names = ", ".join(repr(name) for name in held.table.schema.names[:8])
+        raise InvalidInput(
+            f"{reading.file}: no record has the key field {reading.key[0]!r}; the last ones have {names}"
+            f"{' and more' if held.table.num_columns > 8 else ''}; --nokey accept sends them to $nokey"
+        )
+    if held is not None:
+        yield held
+
+
+def check_table(table: pa.Table, key: tuple[str, ...]) -> None:
+    """Raises InvalidInput for records that no file brought if one exceeds a limit."""
+    check_schema(table.schema)
+    for row, why in sorted(faults(table, Reading("", key=key)).items()):
+        raise InvalidInput(f"record {row + 1}: {why}")
+
+
+def _line(rejected: Rejected) -> int:
+    return rejected.line
+
+
+def _has_key(table: pa.Table, reading: Reading) -> bool:
+    if not reading.key:
+        return True
+    index = table.schema.get_field_index(reading.key[0])
+    return index >= 0 and table.column(index).null_count < table.num_rows
+
+
+def _rejected(block: Block, table: pa.Table, at: int, row: int, why: str, reading: Reading) -> Rejected:
+    if block.locate is not None:
+        line, raw = block.locate(at)
+        return reading.reject(line, why, raw)
+    return reading.reject(row + at + 1, why, _shown(table.slice(at, 1)))
+
+
+def _shown(record: pa.Table) -> str | None:
+    """The record as JSON; what is not UTF-8 in it is left out."""
+    good = [name for name, column in zip(record.schema.names, record.columns, strict=True) if _valid(column)]
+    return str(json_lines(record.select(good))[0].as_py()) if good else None
+
+
+def _valid(column: pa.ChunkedArray) -> bool:
+    try:
+        column.validate(full=True)
+    except (pa.ArrowException, UnicodeDecodeError):
+        return False
+    return True
+
+
+def faults(table: pa.Table, reading: Reading) -> dict[int, str]:
+    """What is wrong with rows of the table, by row."""
+    wrong: dict[int, str] = {}
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        for row, why in unstorable(column).items():
+            wrong.setdefault(row, f"field {name!r}: {why}")
+        if pa.types.is_primitive(column.type) or pa.types.is_null(column.type):
+            continue
+        limit = MAX_KEY_BYTES if name in reading.key else MAX_VALUE_BYTES
+        if column.nbytes > limit or pa.types.is_nested(column.type) or pa.types.is_dictionary(column.type):
+            for row in _too_long(column, limit):
+                what = "a key's value" if name in reading.key else "a value"
+                wrong.setdefault(row, f"field {name!r}: {what} may have at most {limit:,} bytes")
+        if not _valid(column):
+            for row in range(len(column)):
+                if not _valid(column.take(pa.array([row]))):  # a slice of records has all their members
+                    wrong.setdefault(row, f"field {name!r}: not UTF-8")
+    return wrong
+
+
+def _too_long(column: pa.ChunkedArray, limit: int) -> list[int]:
+    """Rows of which a text or binary value, at any depth, is longer than the limit."""
+    found: list[int] = []
+    first = 0
+    for chunk in column.chunks:
+        if _longest(chunk) > limit:
+            found += [first + row for row in range(len(chunk)) if _longest(chunk.slice(row, 1)) > limit]
+        first += len(chunk)
+    return found
+
+
+def _longest(array: pa.Array) -> int:
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _longest(array.storage)
+    if pa.types.is_dictionary(kind):
+        return _longest(array.dictionary)
+    if pa.types.is_struct(kind):
+        return max((_longest(part) for part in array.flatten()), default=0)
+    if pa.types.is_map(kind):
+        return max(map(_longest, Items(array).entries))
+    if is_list(kind):
+        return _longest(array.flatten())
+    if not (_is_bytes(kind) and len(array)):
+        return 0
+    return int(pc.max(pc.binary_length(array)).as_py() or 0)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return (
+        pa.types.is_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_large_binary(kind)
+    )

@@ -1,0 +1,151 @@
+"""Which format a file has, and the reader for it.
+
+Formats with a mark of their own (Parquet, ORC, Avro, and those that are not read) are told by their first bytes,
+whatever the name says.  Text is told by the name's ending, and if that says nothing, JSON by its first character.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+
+from lake_core.catalog.settings import FORMATS as ALL_FORMATS
+from lake_core.errors import InvalidInput
+from lake_core.loading.block import Block, Reading
+from lake_core.loading.checks import checked
+from lake_core.loading.formats.avro import read_avro
+from lake_core.loading.formats.csv import read_csv
+from lake_core.loading.formats.json import read_ndjson
+from lake_core.loading.formats.orc import read_orc
+from lake_core.loading.formats.parquet import read_parquet
+from lake_core.loading.opening import first_bytes
+
+_ENDINGS = {
+    ".ndjson": "json",
+    ".jsonl": "json",
+    ".json": "json",
+    ".geojson": "json",
+    ".log": "json",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".psv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".avro": "avro",
+    ".orc": "orc",
+}
+_COMPRESSED = (".gz", ".zst", ".zstd", ".bz2", ".xz")
+
+FORMATS = ALL_FORMATS[1:]
+"""`json` is lines, an array, or documents; `ndjson` is lines only, whatever they look like."""
+
+_MARKS = ((b"PAR1", "parquet"), (b"ORC", "orc"), (b"Obj\x01", "avro"))
+
+_REFUSED = (
+    (rb"PAR[E]", "an encrypted Parquet file", "decrypt it first"),
+    (rb"PK\x03\x04(?s:.{0,4000})xl/", "an Excel workbook", "save the sheet as CSV"),
+    (rb"PK\x03\x04|PK\x05\x06", "a ZIP archive", "unpack it first"),
+    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document (.xls, .doc)", "save the sheet as CSV"),
+    (rb"%PDF-", "a PDF", "extract the table first"),
+    (rb"\s*<!doctype html|\s*<html", "an HTML page", "perhaps a download that failed"),
+    (rb"\s*<\?xml|\s*<[a-z]+[^>]*>", "XML", "convert it to JSON or CSV"),
+    (rb"SQLite format 3\x00", "an SQLite database", "export its tables as CSV"),
+    (rb"\x89HDF\r\n\x1a\n", "an HDF5 file", "convert it to Parquet"),
+    (rb"CDF[\x01\x02\x05]", "a NetCDF file", "convert it to Parquet"),
+    (rb"\x93NUMPY", "a NumPy array", "convert it to Parquet"),
+    (rb"ARROW1\x00\x00|FEA1", "an Arrow or Feather file", "convert it to Parquet"),
+    (rb"RD[AX][23]\n|[XA]\n\x00\x00\x00[\x02\x03]|[XA]\n[23]\n\d", "R data", "save it as CSV or Parquet"),
+    (rb"\x80[\x02-\x05][\x95}\]c(K]", "a Python pickle", "save it as CSV or Parquet"),
+    (rb"(?s:.{257})ustar", "a tar archive", "unpack it first"),
+    (rb"7z\xbc\xaf\x27\x1c|Rar!\x1a\x07", "an archive", "unpack it first"),
+    (rb"\x04\x22\x4d\x18|\x1f\x9d|\x1f\xa0|\xff\x06\x00\x00sNaPpY", "compressed with lz4, compress or snappy",
+     "use gzip, zstd, bz2 or xz"),
+    (rb"\x1f\x8b|\x28\xb5\x2f\xfd|BZh[1-9]1AY|\xfd7zXZ", "compressed twice", "unpack it once"),
+    (rb"\x89PNG\r\n|GIF8|\xff\xd8\xff|II\*\x00|MM\x00\*|RIFF|\x00\x00\x01\x00", "an image or a recording",
+     "there are no records in it"),
+    (rb"\$FL[23]@", "an SPSS file", "convert it to Parquet"),
+    (rb"<stata_dta>|[\x71-\x73][\x01\x02]\x01\x00", "a Stata file", "convert it to Parquet"),
+    (rb"\x7fELF|MZ|\xca\xfe\xba\xbe", "a program", "there are no records in it"),
+    (rb"SEQ[\x04-\x06]", "a Hadoop sequence file", "convert it to Parquet"),
+)  # fmt: skip
+_REFUSED_PATTERNS = [(re.compile(pattern, re.IGNORECASE), what, do) for pattern, what, do in _REFUSED]
+
+
+def format_by_name(file: str, declared: str = "auto") -> str:
+    """The format by the name's ending (before that of a compression) unless it is declared; "" if neither tells.
+
+    Raises InvalidInput for a declared format that there is not.
+    """
+    if declared != "auto":
+        if declared not in FORMATS:
+            raise InvalidInput(f"format {declared!r} is unknown; use {', '.join(FORMATS)}")
+        return declared
+    name = file.rpartition("/")[2].lower()
+    for ending in _COMPRESSED:
+        name = name.removesuffix(ending)
+    return next((found for ending, found in _ENDINGS.items() if name.endswith(ending)), "")
+
+
+def format_of(reading: Reading, declared: str = "auto") -> str:
+    """The format of a file, by its content and its name.
+
+    Raises InvalidInput for a format that is not read, and if nothing tells the format.
+    """
+    by_name = format_by_name(reading.file, declared)
+    if declared != "auto":
+        return by_name
+    begin = first_bytes(reading)
+    for mark, found in _MARKS:
+        if begin.startswith(mark):
+            if by_name and by_name != found:
+                reading.tell(f"format {found}, by its first bytes")
+            return found
+    for pattern, what, do in _REFUSED_PATTERNS:
+        if pattern.match(begin):
+            raise InvalidInput(f"{reading.file}: this is {what}, which is not read; {do}")
+    if by_name:
+        return by_name
+    if begin.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+        reading.tell("format json, by its first character")
+        return "json"
+    if not begin.strip() and not reading.file.rpartition("/")[2].strip("-"):
+        return "json"  # standard input without a byte
+    raise InvalidInput(
+        f"{reading.file}: cannot tell the format from the name or the first bytes; say --format {'|'.join(FORMATS)}"
+    )
+
+
+def read_blocks(reading: Reading, *, format: str = "auto") -> Iterator[Block]:
+    """The records of a file, a block at a time, within the limits.
+
+    Raises InvalidInput, NotFound, Unavailable.
+    """
+    match format_of(reading, format):
+        case "json":
+            blocks = read_ndjson(reading)
+        case "ndjson":
+            blocks = read_ndjson(reading, only_lines=True)
+        case "csv":
+            blocks = read_csv(reading)
+        case "avro":
+            blocks = read_avro(reading)
+        case "orc":
+            blocks = read_orc(reading)
+        case _:
+            blocks = read_parquet(reading)
+    yield from checked(blocks, reading)
+
+
+def read_row_groups(reading: Reading, row_groups: list[int]) -> Iterator[Block]:
+    """The same of some row groups of a Parquet file.
+
+    That no record has the key is told only if the file lacks the field: other tasks read the other row groups.
+    """
+    blocks = read_parquet(reading, row_groups)
+    first = next(blocks, None)
+    if first is not None:
+        lacks = bool(reading.key) and reading.key[0] not in first.table.schema.names
+        yield from checked(chain([first], blocks), reading if lacks else replace(reading, keyless="accept"))

@@ -1,0 +1,65 @@
+"""The records of several files as one load: what was detected of them, and how many could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from lake_core.catalog.settings import Limit
+from lake_core.errors import InvalidInput
+from lake_core.loading.block import Block, Reading
+from lake_core.loading.detect import read_blocks
+from lake_core.naming import REJECTED
+from lake_core.phrases import counted
+from lake_core.records import AddObject
+
+
+class FileSource:
+    """Reads files one after another.  `notes` are complete when all blocks were taken."""
+
+    def __init__(self, readings: Sequence[Reading]) -> None:
+        self._readings = readings
+        self._told: dict[str, list[str]] = {}
+
+    def blocks(self, format: str, *, limit: Limit | None = None) -> Iterator[Block]:
+        """The records of all files; raises InvalidInput, also if more are rejected than a count in `limit`."""
+        rejected = 0
+        for reading in self._readings:
+            reading.tell = partial(self._tell, reading.file)
+            for block in read_blocks(reading, format=format):
+                rejected += len(block.rejected)
+                if limit is not None and limit.count is not None and rejected > limit.count:
+                    last = block.rejected[-1]
+                    raise InvalidInput(
+                        f"more than {counted(limit.count, 'record')} (bad_records.max) cannot be read; "
+                        f"{last.file}, line {last.line}: {last.reason}"
+                    )
+                yield block
+
+    def _tell(self, file: str, note: str) -> None:
+        files = self._told.setdefault(note, [])
+        if file not in files:
+            files.append(file)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was detected, each with the files in which it was."""
+        return tuple(f"{_named(files)}: {note}" for note, files in self._told.items())
+
+
+def _named(files: list[str]) -> str:
+    name = files[0].rpartition("/")[2]
+    return name if len(files) == 1 else f"{name} and {counted(len(files) - 1, 'more file')}"
+
+
+def check_rejected(objects: Sequence[AddObject], limit: Limit | None) -> None:
+    """Raises InvalidInput if more of the records of a load were rejected than the limit allows."""
+    if limit is None:
+        return
+    rejected = sum(o.records for o in objects if o.sub_pool == REJECTED)
+    records = sum(o.records for o in objects)
+    if not limit.allows(rejected, records):
+        raise InvalidInput(
+            f"{rejected:,} of {counted(records, 'record')} cannot be read; bad_records.max allows {limit}; "
+            "lake load --dry-run shows them"
+        )

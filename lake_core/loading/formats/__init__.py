@@ -1,0 +1,1 @@
+"""Readers, one for each file format: a block of records at a time."""

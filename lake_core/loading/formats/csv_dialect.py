@@ -1,0 +1,126 @@
+"""Which delimiter a CSV file has, and what its header says.
+
+A delimiter is detected by the header: of `,` `;` tab `|` the first, the comma, is taken if it stands in the header
+and most of the next records have as many values; otherwise the one other that does.  Two others that both do, or
+none, leave the comma: a file of one field has no delimiter.  The endings `.tsv`, `.tab` and `.psv` say it outright.
+Called by `csvfile`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+
+from lake_core.loading.block import Reading
+from lake_core.loading.formats.csv_lines import Dialect, records_of
+from lake_core.loading.formats.csv_options import CsvOptions
+from lake_core.objects.limits import MAX_COLUMNS, names_fault
+
+CANDIDATES = (",", ";", "\t", "|")
+_ENDINGS = {".tsv": "\t", ".tab": "\t", ".psv": "|"}
+_LOOKED_AT = 50
+"""Records by which a delimiter is told."""
+
+_SHOWN = {"\t": "tab"}
+
+
+def dialect_of(sample: bytes, reading: Reading) -> Dialect:
+    """The dialect of a file that begins with the sample; what was detected is told."""
+    options = reading.csv
+    if options.delimiter:
+        return _dialect(options, options.delimiter)
+    name = reading.file.rpartition("/")[2].lower()
+    for ending, delimiter in _ENDINGS.items():
+        if ending in name[-12:] and (name.endswith(ending) or f"{ending}." in name):
+            return _dialect(options, delimiter)
+    if len(sample.rsplit(b"\n", 1)) == 2:
+        sample = sample.rsplit(b"\n", 1)[0] + b"\n"  # the last record may be cut
+    found = [c for c in CANDIDATES if c != options.quote and _fits(sample, _dialect(options, c))]
+    if "," in found or len(found) != 1:
+        return _dialect(options, ",")
+    reading.tell(f"delimiter {_SHOWN.get(found[0], repr(found[0]))}, by the header")
+    return _dialect(options, found[0])
+
+
+def _dialect(options: CsvOptions, delimiter: str) -> Dialect:
+    return Dialect(delimiter, options.quote, options.escape, options.comment)
+
+
+def _fits(sample: bytes, dialect: Dialect) -> bool:
+    """Whether the header has the delimiter, and most records behind it have as many values."""
+    widths: list[int] = []
+    for line in records_of(sample, 1, dialect):
+        raw = line.raw(sample)
+        if raw.strip() and not line.open:
+            widths.append(len(values_of(raw.decode(errors="replace"), dialect)))
+        if len(widths) > _LOOKED_AT:
+            break
+    return bool(widths) and widths[0] > 1 and 2 * widths.count(widths[0]) > len(widths)
+
+
+def values_of(text: str, dialect: Dialect) -> list[str]:
+    """The values of one record; raises csv.Error."""
+    reader = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=dialect.delimiter,
+        quotechar=dialect.quote or None,
+        quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
+        escapechar=dialect.escape or None,
+    )
+    return next(reader, [])
+
+
+@dataclass(frozen=True)
+class Header:
+    """The field names, the line at which the records begin, and how many bytes of the block come before them."""
+
+    names: list[str]
+    first: int
+    begin: int
+
+
+def header_of(block: bytes, first: int, dialect: Dialect, reading: Reading) -> Header | None:
+    """The header of a file that begins with the block; None if the block has no record."""
+    options = reading.csv
+    line = next((r for r in records_of(block, first, dialect) if r.raw(block).strip()), None)
+    if line is None:
+        return None
+    try:
+        csv.field_size_limit(1 << 26)
+        values = values_of(line.raw(block).decode(), dialect)
+    except (UnicodeDecodeError, csv.Error) as error:
+        reading.unreadable(line.number, f"malformed CSV header: {error}")
+    if options.header == "none":
+        names = list(options.names) or [f"column_{i}" for i in range(1, len(values) + 1)]
+        header = Header(names, line.number, line.begin)
+    else:
+        header = Header(list(options.names) or values, line.next_number, line.behind)
+    if options.names and len(options.names) != len(values):
+        reading.unreadable(
+            line.number, f"csv.names has {len(options.names)} names, but the line has {len(values)} values"
+        )
+    names = _numbered(header.names) if options.bad_names == "number" else header.names
+    if len(names) > MAX_COLUMNS:
+        reading.unreadable(line.number, f"{len(names):,} fields; a record may have at most {MAX_COLUMNS:,}")
+    if fault := "a name is empty" if "" in names else names_fault(names):
+        reading.unreadable(
+            line.number,
+            f"the header must name every field once: {fault}; say csv.bad_names=number, or csv.names",
+        )
+    return Header(names, header.first, header.begin)
+
+
+def _numbered(names: list[str]) -> list[str]:
+    """Distinct names: an empty one gets its column's number, an equal one the next free number."""
+    taken, distinct = set(names), []
+    used: set[str] = set()
+    for column, name in enumerate(names, 1):
+        name = name or f"column_{column}"
+        number, base = 1, name
+        while name in used or (number > 1 and name in taken):  # bounded by the columns
+            number += 1
+            name = f"{base}_{number}"
+        used.add(name)
+        distinct.append(name)
+    return distinct

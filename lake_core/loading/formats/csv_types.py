@@ -1,0 +1,305 @@
+"""What the text of a CSV column is: the narrowest type that gives every value back as it was written.
+
+| type | when every value is |
+|---|---|
+| boolean | `true` or `false`, `True`, `TRUE` |
+| 64-bit integer, signed, otherwise unsigned | its digits, without a plus or leading zeros |
+| double | a plain number, the shortest text of its double; `5` comes back as `5.0` |
+| decimal | a number, and all have as many digits behind the point: `1.10`, `2.50` |
+| date; timestamp | ISO 8601, without a zone |
+| instant | ISO 8601 with `Z`; another offset would not come back |
+| string | anything else: `007`, `+5`, `0x10`, `1e5`, `1.10` beside `1.1`, `1e400` |
+
+A column without any value has the null type.  Types are found block by block and joined (`Narrowing`).
+
+A declared field is another matter: there the text is read as the pool says (`read_as`), whatever else it could be.
+Called by `csvfile`.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.loading.declared import read_declared
+from lake_core.objects.schema import EXACT_IN_DOUBLE
+from lake_core.values.fit import array_of
+from lake_core.values.text import NotReadable, read_decimal
+from lake_core.values.typed_json import shown, to_typed
+from lake_core.values.types import is_json, show_type
+
+_BOOLEANS = ("true", "false", "True", "False", "TRUE", "FALSE")
+_SAMPLE = 64
+_INT, _UINT, _DOUBLE = pa.int64(), pa.uint64(), pa.float64()
+_DATE, _TIME, _INSTANT = pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC")
+_PLAIN = r"^-?(0|[1-9][0-9]*)(\.([0-9]*[1-9]|0))?$"
+"""A number without a plus, an exponent, zeros in front, or zeros at the end."""
+
+_SURE_DIGITS = 15
+"""Characters of a plain number that a double always gives back."""
+
+_MINUS, _POINT, _ZERO = (ord(letter) for letter in "-.0")
+_NUMERIC = np.isin(np.arange(256), [ord(letter) for letter in "0123456789.-"])
+
+_PRECISIONS = (18, 38)
+"""Digits of the decimals that a column may be: few types, so that loads of one pool differ less."""
+
+
+class Narrowing:
+    """What a column may be, after some of its values; `kind` is the answer so far."""
+
+    def __init__(self) -> None:
+        self.kind: pa.DataType = pa.null()
+        self._largest = 0  # of the integers seen, whatever the sign
+        self._negative = False
+        self._scale: int | None = None  # digits behind the point of all numbers so far; -1 if they differ
+
+    def see(self, column: pa.ChunkedArray) -> None:
+        """Take more values into account."""
+        if pa.types.is_string(self.kind) or column.null_count == len(column):
+            return
+        kind, values = narrowest(column)
+        if pa.types.is_integer(kind):
+            bounds = pc.min_max(values).as_py()
+            self._largest = max(self._largest, abs(bounds["min"]), abs(bounds["max"]))
+            self._negative = self._negative or bounds["min"] < 0
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+            scale = common_scale(column)
+            self._scale = scale if self._scale in (None, scale) else -1
+        self.kind = self._joined(kind)
+
+    def _joined(self, kind: pa.DataType) -> pa.DataType:
+        both = {self.kind, kind} - {pa.null()}
+        if len(both) == 1:
+            return both.pop()
+        if both == {_INT, _UINT} and not self._negative:
+            return _UINT
+        if both in ({_INT, _DOUBLE}, {_UINT, _DOUBLE}) and self._largest <= EXACT_IN_DOUBLE:
+            return _DOUBLE
+        if both == {_DATE, _TIME}:
+            return _TIME
+        decimals = [k for k in both if pa.types.is_decimal(k)]
+        if decimals and len(decimals) + (_DOUBLE in both) == 2 and (self._scale or 0) > 0:
+            return max(decimals, key=lambda k: k.precision)
+        return pa.string()
+
+
+def narrowest(column: pa.ChunkedArray) -> tuple[pa.DataType, pa.ChunkedArray]:
+    """The first type of the ladder that all values are of, and the values; there is at least one value.
+
+    A few values show what a column is not, so that most types are not tried on all of it.
+    """
+    sample = column.slice(0, 16 * _SAMPLE).drop_null()
+    if not len(sample):
+        sample = column.drop_null()
+    sample = sample.slice(0, _SAMPLE)
+    for parse in _LADDER:
+        try:
+            parse(sample)
+            values = parse(column)
+        except (pa.ArrowInvalid, _OtherwiseWritten):
+            continue
+        return values.type, values
+    return pa.string(), column
+
+
+def common_scale(column: pa.ChunkedArray) -> int:
+    """How many digits all numbers of the column have behind the point; -1 if they differ."""
+    point = pc.find_substring(column, ".")
+    digits = pc.if_else(pc.less(point, 0), 0, pc.subtract(pc.utf8_length(column), pc.add(point, 1)))
+    bounds = pc.min_max(digits).as_py()
+    return bounds["min"] if bounds["min"] == bounds["max"] and bounds["min"] is not None else -1
+
+
+class _OtherwiseWritten(ValueError):
+    """The value could be taken for one of the type, but its text is not how that value is written."""
+
+
+def _boolean(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    _require(pc.is_in(column, value_set=pa.array(_BOOLEANS), skip_nulls=False), column)
+    return column.cast(pa.bool_())
+
+
+def _integer(kind: pa.DataType) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
+    def parse(column: pa.ChunkedArray) -> pa.ChunkedArray:
+        values = column.cast(kind)
+        if not _written_shortest(column, values):
+            raise _OtherwiseWritten
+        return values
+
+    return parse
+
+
+_POWERS = np.array([10**n for n in range(1, 20)], np.uint64)
+
+
+def _written_shortest(texts: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
+    """Whether no integer has a plus, zeros in front, or a sign of zero: texts are as long as their digits ask."""
+    known = values.drop_null()
+    negative = np.asarray(pc.less(known, 0)) if pa.types.is_signed_integer(known.type) else False
+    sizes = known.to_numpy().astype(np.uint64)
+    sizes = np.where(negative, ~sizes + np.uint64(1), sizes)  # of the least integer, too
+    digits = np.searchsorted(_POWERS, sizes, side="right") + 1
+    lengths = pc.binary_length(texts).drop_null().to_numpy()
+    return bool(np.array_equal(digits + negative, lengths))
+
+
+def _double(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The shortest text of a double is its own; so is a plain number of so few digits that it comes back."""
+    values = column.cast(_DOUBLE)
+    sure = pa.chunked_array([_sure(chunk) for chunk in column.chunks], pa.bool_())
+    if not pc.all(sure).as_py():
+        rest, texts = values.filter(pc.invert(sure)), column.filter(pc.invert(sure))
+        own = shown(rest, pa.field("", _DOUBLE))
+        same = pc.or_(pc.equal(own, texts), pc.equal(own, pc.binary_join_element_wise(texts, ".0", "")))
+        same = pc.and_(same, pc.is_finite(rest))
+        for text in texts.filter(pc.invert(same)).to_pylist():
+            _require_shortest(text)
+    return values
+
+
+def _sure(texts: pa.Array) -> pa.Array:
+    """Which numbers are plain and short, looked at by their first and last characters; null for null."""
+    lengths = pc.binary_length(texts).fill_null(0).to_numpy(zero_copy_only=False)
+    letters = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
+    if not len(letters) or not lengths.any():
+        return pc.if_else(texts.is_valid(), False, None)
+    offsets = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4)
+    used = letters[offsets[0] : offsets[-1]]
+    if not _NUMERIC[used].all():  # an exponent, a plus, a word
+        short = pc.less_equal(pc.utf8_length(texts), _SURE_DIGITS)
+        return pc.and_(pc.match_substring_regex(texts, _PLAIN), short)
+    top = len(letters) - 1
+    begin, end = offsets[:-1], offsets[1:]
+    first = begin + (letters[np.minimum(begin, top)] == _MINUS)
+    lead, after = letters[np.minimum(first, top)], letters[np.minimum(first + 1, top)]
+    last = letters[np.maximum(end - 1, 0)]
+    plain = (lead != _POINT) & (last != _POINT) & (last != _MINUS)
+    plain &= (lengths > 0) & (lengths <= _SURE_DIGITS)
+    plain &= (lead != _ZERO) | (end - first == 1) | (after == _POINT)
+    doubtful = plain & (last == _ZERO)  # 10 and 1.0 are plain, 1.10 is not
+    if doubtful.any():
+        plain[doubtful] = np.asarray(pc.match_substring_regex(texts.filter(pa.array(doubtful)), _PLAIN))
+    return pc.if_else(texts.is_valid(), pa.array(plain), None)
+
+
+def _require_shortest(text: str) -> None:
+    """A plain number that its double is not shown as, since it is small or large: `0.00000123456789012`."""
+    try:
+        exact, double = read_decimal(text), float(text)
+        if text == repr(double):
+            return
+        if "e" in text.lower() or text.strip("+-0123456789.") or not _is_plain(text):
+            raise _OtherwiseWritten
+        if decimal.Decimal(repr(double)) == exact and abs(double) <= EXACT_IN_DOUBLE:
+            return
+    except (NotReadable, ValueError, decimal.InvalidOperation) as error:
+        raise _OtherwiseWritten from error
+    raise _OtherwiseWritten
+
+
+def _is_plain(text: str) -> bool:
+    return bool(pc.match_substring_regex(pa.scalar(text), _PLAIN).as_py())
+
+
+def _decimal(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    scale = common_scale(column)
+    if scale <= 0:
+        raise _OtherwiseWritten
+    for precision in _PRECISIONS:
+        if scale < precision:
+            try:
+                values = column.cast(pa.decimal128(precision, scale))
+            except pa.ArrowInvalid:
+                continue
+            _require(pc.equal(shown(values, pa.field("", values.type)), column), column)
+            return values
+    raise _OtherwiseWritten
+
+
+def _date(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(_DATE)
+
+
+def _time(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(_TIME)
+
+
+def _instant(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    _require(pc.match_substring_regex(column, r"(Z|\+00:?00)$"), column)
+    return column.cast(_INSTANT)
+
+
+def _require(holds: pa.ChunkedArray, column: pa.ChunkedArray) -> None:
+    """`holds` for every value that is not null."""
+    if not pc.all(pc.or_kleene(holds, pc.is_null(column))).as_py():
+        raise _OtherwiseWritten
+
+
+_LADDER: tuple[Callable[[pa.ChunkedArray], pa.ChunkedArray], ...] = (
+    _boolean,
+    _integer(_INT),
+    _integer(_UINT),
+    _double,
+    _decimal,
+    _date,
+    _time,
+    _instant,
+)
+
+
+def read_as(column: pa.ChunkedArray, field: pa.Field, wrong: dict[int, str]) -> pa.ChunkedArray:
+    """The text as the field's type; a value that is not of it becomes null, its row says why in `wrong`."""
+    if not (is_json(field) or pa.types.is_binary(field.type)):
+        try:
+            values = column.cast(field.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            pass
+        else:
+            if not _reads_other_numbers(column, values):
+                return values
+    texts = (
+        pa.concat_arrays(column.chunks).dictionary_encode()
+        if column.num_chunks
+        else pa.array([], pa.string())
+    )
+    if not len(texts):
+        return pa.chunked_array([pa.array([], field.type)])
+    distinct, reasons = [], {}
+    for number, text in enumerate(texts.dictionary.to_pylist()):
+        value = None
+        try:
+            value = _value(text, field)
+        except ValueError as error:
+            shown_text = text if len(text) <= 60 else text[:57] + "..."
+            reasons[number] = f"field {field.name!r}: {shown_text!r} is not a {show_type(field)}: {error}"
+        distinct.append(value)
+    if reasons:
+        for row, number in enumerate(texts.indices.to_pylist()):
+            if number in reasons:
+                wrong.setdefault(row, reasons[number])
+    return pa.chunked_array([array_of(distinct, field.type).take(texts.indices)])
+
+
+def _reads_other_numbers(column: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
+    """Whether Arrow may have taken a number for what it is not: 0x10, 1e400 for infinity, a decimal that wraps."""
+    if pa.types.is_decimal(values.type):
+        own = shown(values, pa.field("", values.type))
+        return not pc.all(pc.or_kleene(pc.equal(own, column), pc.is_null(column))).as_py()
+    if pa.types.is_integer(values.type):
+        return bool(pc.any(pc.match_substring_regex(column, "[xX]")).as_py())
+    return pa.types.is_floating(values.type) and pc.any(pc.is_inf(values)).as_py() is True
+
+
+def _value(text: str, field: pa.Field) -> object:
+    """One text as the field's type; raises ValueError."""
+    if is_json(field):
+        typed = to_typed(text)
+        return None if typed == "null" else typed
+    if pa.types.is_boolean(field.type) and text.lower() in ("true", "false", "1", "0"):
+        return text.lower() in ("true", "1")
+    return read_declared(text, field)

@@ -1,0 +1,102 @@
+"""Values as the options of a load spell them: words for true and false, formats of dates and times, decimal commas.
+
+A column without a declared type is taken for what its spelling says only if every value is so spelled; otherwise it
+is read as without options.  For a declared type every value must be.  Called by `csvfile`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.loading.formats.csv_options import CsvOptions
+
+_TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
+_COMMA_NUMBER = r"^[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?$|^[+-]?,[0-9]+([eE][+-]?[0-9]+)?$"
+_SAMPLE = 64
+
+Respell = Callable[[pa.ChunkedArray], pa.ChunkedArray]
+"""Values of a column in the form that is read without options; null where a value is not so spelled."""
+
+
+def spellings(options: CsvOptions) -> dict[str, tuple[Respell, pa.DataType | None]]:
+    """The spellings that the options ask for, in the order in which they are tried, and the type that each means.
+
+    None: the respelled text is looked at as any text is.
+    """
+    found: dict[str, tuple[Respell, pa.DataType | None]] = {}
+    if options.true or options.false:
+        found["boolean"] = (lambda c: _booleans(c, options)), pa.bool_()
+    if options.date_format:
+        found["date"] = (lambda c: _times(c, options.date_format, _iso_date)), pa.date32()
+    if options.time_format:
+        zoned = "%z" in options.time_format
+        found["time"] = (
+            (lambda c: _times(c, options.time_format, _iso_time)),
+            pa.timestamp("us", "UTC" if zoned else None),
+        )
+    if options.decimal == ",":
+        found["number"] = _points, None
+    return found
+
+
+def spelling_of(kind: pa.DataType) -> str:
+    """Which spelling a declared type is written in."""
+    if pa.types.is_boolean(kind):
+        return "boolean"
+    if pa.types.is_date(kind):
+        return "date"
+    if pa.types.is_timestamp(kind):
+        return "time"
+    return "number" if pa.types.is_floating(kind) or pa.types.is_decimal(kind) else ""
+
+
+def respelled(column: pa.ChunkedArray, respell: Respell) -> pa.ChunkedArray | None:
+    """The column respelled; None if a value of it is not so spelled.  A few values are tried first."""
+    for part in (column.slice(0, _SAMPLE), column):
+        values = respell(part)
+        if values.null_count > part.null_count:
+            return None
+    return values
+
+
+def _booleans(column: pa.ChunkedArray, options: CsvOptions) -> pa.ChunkedArray:
+    true = pa.array([*options.true, *(w for w in _TRUE if w not in options.false)], pa.string())
+    false = pa.array([*options.false, *(w for w in _FALSE if w not in options.true)], pa.string())
+    return pc.if_else(
+        pc.is_in(column, value_set=true),
+        "true",
+        pc.if_else(pc.is_in(column, value_set=false), "false", pa.scalar(None, pa.string())),
+    )
+
+
+def _points(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    fits = pc.match_substring_regex(column, _COMMA_NUMBER)
+    return pc.if_else(fits, pc.replace_substring(column, ",", "."), pa.scalar(None, pa.string()))
+
+
+def _times(column: pa.ChunkedArray, format: str, iso: Callable[[dt.datetime], str]) -> pa.ChunkedArray:
+    encoded = column.combine_chunks().dictionary_encode() if column.num_chunks else None
+    if encoded is None:
+        return column
+    texts: list[str | None] = []
+    for text in encoded.dictionary.to_pylist():
+        try:
+            texts.append(iso(dt.datetime.strptime(text, format)))
+        except (ValueError, OverflowError):
+            texts.append(None)
+    return pa.chunked_array([pa.array(texts, pa.string()).take(encoded.indices)])
+
+
+def _iso_date(moment: dt.datetime) -> str:
+    return moment.date().isoformat()
+
+
+def _iso_time(moment: dt.datetime) -> str:
+    """In UTC if the text has a zone."""
+    return (moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment).isoformat(
+        sep=" "
+    ) + ("+00:00" if moment.tzinfo else "")

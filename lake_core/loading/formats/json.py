@@ -1,0 +1,363 @@
+"""JSON: one object a record; `jsonframes` makes lines of arrays and documents.
+
+Fast path: Arrow's reader, a block of lines at a time.  It turns strings that look like times into times; a
+lake gives back what it was given, so such fields are read again as strings, and remembered.  Whatever the
+fast path cannot vouch for (a malformed line, a field of several kinds, integers that a double cannot hold,
+declared types that are not met, a key of another kind than before) is read line by line, exactly, and bad
+lines are named.  Before either reads a line, its nesting is looked at, since both recurse.
+"""
+
+from __future__ import annotations
+
+import decimal
+import io
+import json
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+from lake_core.loading.block import Block, Reading, Rejected
+from lake_core.loading.declared import DoesNotFit, convert
+from lake_core.loading.formats.json_frames import Frame, frames, positions, structure
+from lake_core.loading.formats.python_values import table_from_records
+from lake_core.loading.opening import open_text
+from lake_core.objects.limits import MAX_NESTING, names_fault, schema_fault
+from lake_core.objects.schema import EXACT_IN_DOUBLE
+from lake_core.values.text import NotReadable, exact_number
+from lake_core.values.typed_json import PLAIN, shown
+from lake_core.values.types import is_json
+
+_SPACE = np.frombuffer(b" \t\r\n", np.uint8)
+
+
+def read_ndjson(reading: Reading, *, only_lines: bool = False) -> Iterator[Block]:
+    """The file's records, in blocks; with `only_lines` each line is one.  Raises InvalidInput."""
+    learned: dict[str, pa.Field] = {}
+    kinds: dict[str, type] = {}
+    with open_text(reading) as file:
+        for frame in frames(file, reading, only_lines=only_lines):
+            places = _Places(frame)
+            table = None if places.deep else _fast(frame.lines, places.records, reading, learned, kinds)
+            yield Block(table, locate=places.locate) if table is not None else _exact(places, reading, kinds)
+
+
+class _Places:
+    """Where the records of a frame are: `records` of them, those nested too deep are `deep` (lines, from 0)."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        lines = frame.lines
+        data = np.frombuffer(lines, np.uint8)
+        ends = positions(data, b"\n")
+        self.records = _count(lines, data, ends)
+        # a line that is nested deep has many opening brackets; most have few, and are not looked at closer
+        opening = positions(data, b"{")
+        first = np.searchsorted(ends, opening)
+        most = MAX_NESTING + 1  # the record itself is none of its fields
+        crowded = np.unique(first[:-most][first[:-most] == first[most:]])
+        self.deep: frozenset[int] = frozenset(n for n in map(int, crowded) if self._is_deep(ends, n))
+
+    def _is_deep(self, ends: npt.NDArray[np.int64], number: int) -> bool:
+        begin = int(ends[number - 1]) + 1 if number else 0
+        end = int(ends[number]) if number < len(ends) else len(self.frame.lines)
+        found = structure(self.frame.lines[begin:end])
+        return len(found.depth) > 0 and int(found.depth.max()) > MAX_NESTING + 1
+
+    def locate(self, row: int) -> tuple[int, bytes]:
+        """The line and the text of a record, counted from 0."""
+        numbers = (n for n, line in enumerate(self.frame.lines.split(b"\n")) if line.strip())
+        return self.frame.locate(next(islice(numbers, row, None)))
+
+
+def _count(lines: bytes, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> int:
+    """How many lines hold more than space."""
+    begins = np.concatenate([[0], ends + 1])
+    if begins[-1] == len(data):
+        begins = begins[:-1]
+    if not np.isin(data[begins], _SPACE).any():
+        return len(begins)
+    return sum(map(bool, map(bytes.strip, lines.split(b"\n"))))
+
+
+_NULL_RECORD = re.compile(rb"(?:\A|[\n}])[ \t\r\n,\[]*null")
+"""Null where a record may be: at the beginning of a line, or behind a record."""
+
+
+def _fast(
+    block: bytes, records: int, reading: Reading, learned: dict[str, pa.Field], kinds: dict[str, type]
+) -> pa.Table | None:
+    """The block by Arrow's reader, None where it cannot be trusted with it."""
+    if _NULL_RECORD.search(block):  # a line of `null` ends the process (Arrow 26), or counts as a record
+        return None
+    table = _parse(block, learned)
+    if table is not None and (times := [f for f in table.schema if _has_times(f.type)]):
+        learned.update((f.name, f.with_type(_as_text(f.type))) for f in times)
+        table = _parse(block, learned)
+    if table is None or not table.num_columns or table.num_rows != records:
+        return None
+    if schema_fault(table.schema):
+        return None
+    if any(_has_empty_record(f.type) or _has_times(f.type) for f in table.schema):
+        return None
+    leaves = list(_leaves(table))
+    if any(_may_have_lost_digits(c) for c in leaves) or (
+        any(pa.types.is_floating(c.type) for c in leaves) and _loses_digits(block)
+    ):
+        return None
+    table = _apply_declared(table, reading)
+    return table if table is not None and _keys_are_alike(table, reading, kinds) else None
+
+
+def _keys_are_alike(table: pa.Table, reading: Reading, kinds: dict[str, type]) -> bool:
+    """Whether the key fields are of the kinds seen in earlier blocks; remembers new ones."""
+    found: dict[str, type] = {}
+    for name in reading.key:
+        index = table.schema.get_field_index(name)
+        if index < 0 or name in reading.declared or pa.types.is_null(table.schema.field(index).type):
+            continue
+        kind = table.schema.field(index).type
+        if pa.types.is_nested(kind):
+            return False
+        if table.column(index).null_count < table.num_rows:
+            found[name] = str if pa.types.is_string(kind) else bool if pa.types.is_boolean(kind) else float
+    if any(kinds.get(name, kind) is not kind for name, kind in found.items()):
+        return False
+    kinds.update(found)
+    return True
+
+
+def _parse(block: bytes, learned: dict[str, pa.Field]) -> pa.Table | None:
+    explicit = pa.schema(list(learned.values())) if learned else None
+    try:
+        table = pj.read_json(
+            io.BytesIO(block),
+            read_options=pj.ReadOptions(block_size=max(1 << 20, min(len(block) + 1, 4 << 20))),
+            parse_options=pj.ParseOptions(explicit_schema=explicit),
+        )
+        table.validate(full=True)  # the reader does not check UTF-8
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    # fields that were learned elsewhere and are not in this block
+    absent = [f.name for f in learned.values() if table[f.name].null_count == table.num_rows]
+    return table.drop_columns([n for n in absent if json.dumps(n).encode() not in block]) if absent else table
+
+
+def _has_times(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return any(_has_times(f.type) for f in kind)
+    if pa.types.is_list(kind):
+        return _has_times(kind.value_type)
+    return pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+
+
+def _as_text(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([f.with_type(_as_text(f.type)) for f in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_as_text(kind.value_type)))
+    return pa.string() if _has_times(kind) else kind
+
+
+def _has_empty_record(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return kind.num_fields == 0 or any(_has_empty_record(f.type) for f in kind)
+    return pa.types.is_list(kind) and _has_empty_record(kind.value_type)
+
+
+def _leaves(table: pa.Table) -> Iterator[pa.Array]:
+    stack = [chunk for column in table.columns for chunk in column.chunks]
+    while stack:  # bounded by the nesting of the schema
+        array = stack.pop()
+        if pa.types.is_struct(array.type):
+            stack.extend(array.flatten())
+        elif pa.types.is_list(array.type):
+            stack.append(array.flatten())
+        else:
+            yield array
+
+
+def _may_have_lost_digits(array: pa.Array) -> bool:
+    if not pa.types.is_floating(array.type):
+        return False
+    sizes = pc.abs(array)
+    if pc.all(pc.is_finite(sizes)).as_py() is False:  # the reader takes NaN, which is no JSON
+        return True
+    largest = pc.max(sizes).as_py()
+    return largest is not None and largest >= EXACT_IN_DOUBLE
+
+
+_DIGITS = bytes(letter in b"0123456789." for letter in range(256))
+_LONG = 16
+_TINY = re.compile(rb"[0-9][eE]-[0-9]{3}")
+_EXPONENT = re.compile(rb"[eE][+-]?[0-9]+")
+_DOUBLE = pa.field("", pa.float64())
+
+
+def _loses_digits(block: bytes) -> bool:
+    """Whether a number has more digits than a double gives back.  Up to 15 are safe; of more each is looked at."""
+    if _TINY.search(block):  # 1e-400 would be 0.0
+        return True
+    marks = block.translate(_DIGITS)
+    if b"\1" * _LONG not in marks:
+        return False
+    edges = np.flatnonzero(np.diff(np.frombuffer(b"\0" + marks + b"\0", np.uint8)))
+    begins, ends = edges[0::2], edges[1::2]
+    long = ends - begins >= _LONG
+    texts = pa.array(
+        [_number_at(block, at, to) for at, to in zip(begins[long].tolist(), ends[long].tolist(), strict=True)]
+    )
+    texts = texts.cast(pa.string()).drop_null()
+    own = shown(pa.chunked_array([texts.cast(pa.float64())], pa.float64()), _DOUBLE)
+    others = texts.filter(pc.not_equal(own.combine_chunks(), texts))
+    try:
+        return any(isinstance(exact_number(text), decimal.Decimal) for text in others.to_pylist())
+    except NotReadable:
+        return True
+
+
+def _number_at(block: bytes, begin: int, end: int) -> bytes | None:
+    """The number with these digits; None if they are part of a text."""
+    start = begin - 1 if block[begin - 1 : begin] == b"-" else begin
+    if block[start - 1 : start] not in (b":", b",", b"[", b" ", b"\t"):
+        return None
+    if block[end : end + 1] in (b"e", b"E") and (exponent := _EXPONENT.match(block, end)):
+        end = exponent.end()
+    return block[start:end] if block[end : end + 1] in _AFTER_NUMBER else None
+
+
+_AFTER_NUMBER = (b",", b"}", b"]", b" ", b"\t", b"\r", b"\n", b"")
+
+
+def _apply_declared(table: pa.Table, reading: Reading) -> pa.Table | None:
+    """Columns in their declared types, None where a value needs a closer look."""
+    for name, field in reading.declared.items():
+        index = table.schema.get_field_index(name)
+        if index < 0:
+            continue
+        column = table.column(index)
+        if is_json(field) or not _converts(column.type, field.type):
+            return None
+        try:
+            table = table.set_column(index, field, column.cast(field.type))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return None
+    return table
+
+
+def _converts(kind: pa.DataType, target: pa.DataType) -> bool:
+    if kind == target or pa.types.is_null(kind):
+        return True
+    if pa.types.is_integer(kind):
+        return pa.types.is_integer(target) or pa.types.is_floating(target)
+    if pa.types.is_floating(kind):
+        return pa.types.is_floating(target)
+    return pa.types.is_string(kind) and (pa.types.is_timestamp(target) or pa.types.is_date(target))
+
+
+def _exact(places: _Places, reading: Reading, kinds: dict[str, type]) -> Block:
+    """The block line by line; `kinds` are those of the key's values so far."""
+    records: list[dict[str, Any]] = []
+    numbers: list[int] = []
+    rejected: list[Rejected] = []
+    for number, line in enumerate(places.frame.lines.split(b"\n")):
+        if not line.strip():
+            continue
+        try:
+            if number in places.deep:
+                raise _Bad(f"nested deeper than {MAX_NESTING} records and lists within one another")
+            records.append(_record(line, reading, kinds))
+            numbers.append(number)
+        except _Bad as bad:
+            at, raw = places.frame.locate(number)
+            rejected.append(reading.reject(at, str(bad), raw))
+    table = table_from_records(records, reading.declared, otherwise=reading.key)
+    return Block(table, tuple(rejected), lambda row: places.frame.locate(numbers[row]))
+
+
+class _Bad(ValueError):
+    """Why a line is no record."""
+
+
+def _record(line: bytes, reading: Reading, kinds: dict[str, type]) -> dict[str, Any]:
+    try:
+        text = line.decode()
+        record = _DECODER.decode(text)
+        text.encode() if "\\u" not in text else json.dumps(record, ensure_ascii=False, default=str).encode()
+    except UnicodeDecodeError as error:
+        raise _Bad(f"not UTF-8: byte {error.start + 1} is {line[error.start]:#04x}") from error
+    except UnicodeEncodeError as error:
+        raise _Bad("a string holds half of a surrogate pair") from error
+    except json.JSONDecodeError as error:
+        raise _Bad(f"malformed JSON{_near(text, error.pos)}: {error.msg} (column {error.colno})") from error
+    except (ValueError, RecursionError) as error:
+        raise _Bad(f"malformed JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise _Bad(f"a record must be a JSON object, not {_json_kind(record)}")
+    for name, field in reading.declared.items():
+        if name in record:
+            try:
+                record[name] = convert(record[name], field)
+            except DoesNotFit as error:
+                raise _Bad(f"field {name!r}: {error}") from error
+    for name in reading.key:
+        if name not in reading.declared:
+            _check_key_value(name, record.get(name), kinds)
+    return record
+
+
+def _check_key_value(name: str, value: Any, kinds: dict[str, type]) -> None:
+    """A key is ordered, so all its values must be of one kind."""
+    if value is None:
+        return
+    if isinstance(value, dict | list):
+        raise _Bad(f"key field {name!r}: {_json_kind(value)} cannot be ordered")
+    if isinstance(value, decimal.Decimal):
+        raise _Bad(
+            f"key field {name!r}: {value} has more digits than a double; declare a decimal type for the field"
+        )
+    kind = float if isinstance(value, int) and not isinstance(value, bool) else type(value)
+    if kinds.setdefault(name, kind) is not kind:
+        raise _Bad(f"key field {name!r}: {_json_kind(value)}, unlike the records before it")
+
+
+def _json_kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    names = {
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+        decimal.Decimal: "a number",
+        str: "a string",
+        list: "a list",
+        dict: "a record",
+    }
+    return names[type(value)]
+
+
+def _within_limits(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of an object, whose names must be distinct and within the limits."""
+    if fault := names_fault(name for name, _ in pairs):
+        raise ValueError(fault)
+    return dict(pairs)
+
+
+_DECODER = json.JSONDecoder(
+    parse_float=exact_number,
+    parse_int=exact_number,
+    parse_constant=PLAIN.parse_constant,
+    object_pairs_hook=_within_limits,
+)
+
+
+def _near(text: str, position: int) -> str:
+    """The field in which the reader stopped, where one can be told."""
+    names = re.findall(r'"((?:[^"\\]|\\.)*)"\s*:', text[: position + 1])
+    return f" in field {names[-1]!r}" if names else ""

@@ -1,0 +1,65 @@
+"""Parquet: typed already; declared types, limits and damage are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lake_core.loading.block import Block, Reading
+from lake_core.loading.declared import DoesNotFit, declared_columns
+from lake_core.loading.opening import open_seekable
+from lake_core.objects.limits import schema_fault
+
+BATCH_ROWS = 131_072
+_ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, NotImplementedError)
+"""Arrow raises the last three too for files that it cannot read."""
+
+
+def read_parquet(reading: Reading, row_groups: list[int] | None = None) -> Iterator[Block]:
+    """The file's records, or those of some row groups, in blocks; raises InvalidInput."""
+    with _opened(reading) as parquet:
+        batches = parquet.iter_batches(batch_size=BATCH_ROWS, row_groups=row_groups)
+        while True:  # bounded by the file
+            with _naming(reading):
+                batch = next(batches, None)
+                if batch is None:
+                    return
+                table = pa.Table.from_batches([batch])
+            yield Block(declared(table, reading))
+
+
+@contextmanager
+def _opened(reading: Reading) -> Iterator[pq.ParquetFile]:
+    with open_seekable(reading) as file:
+        with _naming(reading):
+            parquet = pq.ParquetFile(pa.PythonFile(file, mode="r"))
+            fault = schema_fault(parquet.schema_arrow)
+        if fault:
+            reading.unreadable(0, fault)
+        yield parquet
+
+
+@contextmanager
+def _naming(reading: Reading) -> Iterator[None]:
+    try:
+        yield
+    except _ARROW_ERRORS as error:
+        reading.unreadable(0, f"not a readable Parquet file: {error}")
+
+
+def row_group_sizes(reading: Reading) -> list[int]:
+    """Uncompressed bytes of each row group, for splitting work; raises InvalidInput."""
+    with _opened(reading) as parquet:
+        footer = parquet.metadata
+        return [footer.row_group(i).total_byte_size for i in range(footer.num_row_groups)]
+
+
+def declared(table: pa.Table, reading: Reading) -> pa.Table:
+    """The records of a typed file with the declared fields in their types; raises InvalidInput."""
+    try:
+        return declared_columns(table, reading.declared)
+    except DoesNotFit as error:
+        reading.unreadable(0, str(error))

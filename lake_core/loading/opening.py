@@ -1,0 +1,306 @@
+"""Opening files to be loaded: their bytes as they are, unpacked, or as UTF-8 text.
+
+`open_bytes` counts what is read for the progress and turns what a store's client raises into our errors;
+`open_text` unpacks and turns other encodings into UTF-8; `open_seekable` is for formats that are read in any
+order.  `first_bytes` is what formats are told by.  Called by the readers of formats.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO, cast
+
+import fsspec
+
+from lake_core.errors import InvalidInput, NotFound, Unavailable
+from lake_core.loading.block import Reading
+from lake_core.loading.compression import compression_of, naming, unpacked
+from lake_core.store.credentials import open_filesystem
+
+STDIN = "-"
+"""The name of standard input on the command line."""
+
+FIRST = 64 << 10
+"""Bytes by which formats, encodings and delimiters are told."""
+
+_MARKS = (  # UTF-32's little-endian mark begins with that of UTF-16
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+@contextmanager
+def open_bytes(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]:
+    """The bytes of a file as they are; `count` of each are told to the progress.  Raises NotFound, Unavailable."""
+    path = reading.path or reading.file
+    try:
+        file = _opened(path)
+    except FileNotFoundError as error:
+        raise NotFound(f"file {reading.file!r} does not exist") from error
+    except (OSError, ValueError) as error:
+        raise Unavailable(f"{reading.file}: cannot be opened: {error}") from error
+    with file:
+        yield cast(BinaryIO, _Counted(file, reading, count))
+
+
+def remote(uri: str) -> tuple[Any, str]:
+    """The file system of a URI, and the path in it; listings are not cached.  Raises InvalidInput, Unavailable."""
+    scheme = uri.partition("://")[0]
+    if scheme in ("s3", "s3a", "gs", "gcs"):
+        fs = open_filesystem(uri)
+        return fs, fs._strip_protocol(uri)
+    found: tuple[Any, str] = fsspec.url_to_fs(
+        uri, **({"use_listings_cache": False} if scheme != "memory" else {})
+    )
+    return found
+
+
+def _opened(path: str) -> BinaryIO:
+    if "://" not in path:
+        return open(path, "rb")
+    fs, inside = remote(path)
+    return cast(BinaryIO, fs.open(inside, "rb"))
+
+
+class _Counted:
+    """A file that counts what is read of it, and whose errors are ours."""
+
+    def __init__(self, file: BinaryIO, reading: Reading, count: float) -> None:
+        self._file, self._reading, self._count = file, reading, count
+        self.closed = False
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            data = self._file.read(size)
+        except OSError as error:
+            raise Unavailable(f"{self._reading.file}: cannot be read: {error}") from error
+        if self._count:
+            self._reading.progress(self._reading.file, self._count * len(data))
+        return data
+
+    def readline(self, size: int = -1) -> bytes:
+        try:
+            data = self._file.readline(size)
+        except OSError as error:
+            raise Unavailable(f"{self._reading.file}: cannot be read: {error}") from error
+        if self._count:
+            self._reading.progress(self._reading.file, self._count * len(data))
+        return data
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        try:
+            return self._file.seek(offset, whence)
+        except OSError as error:
+            raise Unavailable(f"{self._reading.file}: cannot be read: {error}") from error
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def flush(self) -> None:
+        """Nothing to do for a file that is read."""
+
+    def close(self) -> None:
+        """The context closes the file."""
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return True
+
+
+def _peek(file: BinaryIO) -> bytes:
+    begin = file.read(16)
+    file.seek(0)
+    return begin
+
+
+@contextmanager
+def open_unpacked(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]:
+    """What the file holds, as a stream; raises NotFound, Unavailable, and InvalidInput for a damaged file."""
+    with open_bytes(reading, count=count) as file:
+        compression = compression_of(_peek(file))
+        if not compression:
+            yield file
+            return
+        yield cast(BinaryIO, _Named(unpacked(file, compression), reading.file, compression))
+
+
+class _Named:
+    """An unpacked stream whose errors name the file."""
+
+    def __init__(self, file: BinaryIO, name: str, compression: str) -> None:
+        self._file, self._name, self._compression = file, name, compression
+
+    def read(self, size: int = -1) -> bytes:
+        with naming(self._name, self._compression):
+            return self._file.read(size)
+
+    def readline(self, size: int = -1) -> bytes:
+        with naming(self._name, self._compression):
+            return self._file.readline(size)
+
+
+@contextmanager
+def open_text(reading: Reading, *, encoding: str = "", count: float = 1.0) -> Iterator[BinaryIO]:
+    """What the file holds, as UTF-8 without a byte order mark.
+
+    A mark tells the encoding; `encoding` is that of files without one.  Raises as `open_unpacked` does.
+    """
+    with open_unpacked(reading, count=count) as stream:
+        begin = stream.read(4)
+        mark, marked = next(((m, name) for m, name in _MARKS if begin.startswith(m)), (b"", ""))
+        file = cast(BinaryIO, _Rest(begin[len(mark) :], stream))
+        used = marked or encoding or "utf-8"
+        if marked and marked != "utf-8":
+            reading.tell(f"encoding {marked}, by its mark")
+        if used in ("utf-8", "utf_8", "utf-8-sig"):
+            yield file
+        else:
+            yield cast(BinaryIO, io.BufferedReader(_Recoded(file, used, reading), 1 << 20))
+
+
+class _Rest:
+    """A stream of which a few bytes were read already."""
+
+    def __init__(self, begin: bytes, file: BinaryIO) -> None:
+        self._begin, self._file = begin, file
+
+    def read(self, size: int = -1) -> bytes:
+        begin, self._begin = self._begin, b""
+        if not begin:
+            return self._file.read(size)
+        return begin + self._file.read(size if size < 0 else max(0, size - len(begin)))
+
+    def readline(self, size: int = -1) -> bytes:
+        begin, self._begin = self._begin, b""
+        if not begin:
+            return self._file.readline(size)
+        line, newline, self._begin = begin.partition(b"\n")
+        return line + newline if newline else line + self._file.readline(size)
+
+
+class _Recoded(io.RawIOBase):
+    """Text of another encoding as UTF-8."""
+
+    def __init__(self, file: BinaryIO, encoding: str, reading: Reading) -> None:
+        self._file, self._encoding, self._reading = file, encoding, reading
+        self._decoder = codecs.getincrementaldecoder(encoding)("strict")
+        self._left = b""
+        self._read = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        while not self._left:  # bounded by the file
+            data = self._file.read(256 << 10)
+            try:
+                self._left = self._decoder.decode(data, final=not data).encode()
+            except UnicodeError as error:
+                where = f"bytes {self._read:,} to {self._read + len(data):,}"
+                raise InvalidInput(
+                    f"{self._reading.file}: {where} are not all {self._encoding} ({error.args[-1]}); "
+                    "say another csv.encoding"
+                ) from error
+            self._read += len(data)
+            if not data:
+                break
+        part, self._left = self._left[: len(buffer)], self._left[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+
+@contextmanager
+def open_seekable(reading: Reading) -> Iterator[BinaryIO]:
+    """What the file holds, to be read in any order; a compressed file is unpacked to a temporary one.
+
+    Raises NotFound, Unavailable, and InvalidInput where a compressed file is truncated or damaged.
+    """
+    with open_bytes(reading) as file:
+        compression = compression_of(_peek(file))
+        if not compression:
+            yield file
+            return
+        with tempfile.TemporaryFile() as whole:
+            with naming(reading.file, compression):
+                shutil.copyfileobj(unpacked(file, compression), whole, 1 << 20)
+            whole.seek(0)
+            yield cast(BinaryIO, whole)
+
+
+def first_bytes(reading: Reading) -> bytes:
+    """The first bytes of what the file holds; raises as `open_unpacked` does."""
+    with open_unpacked(reading, count=0) as file:
+        return file.read(FIRST)
+
+
+def is_stream(path: str) -> bool:
+    """Whether the path can be read only once: standard input or a FIFO."""
+    if path == STDIN:
+        return True
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+@contextmanager
+def kept_streams(files: list[str]) -> Iterator[dict[str, str]]:
+    """Paths of copies of those files that can be read only once; the copies go when the block ends.
+
+    Raises Unavailable where a stream cannot be read or copied.
+    """
+    with tempfile.TemporaryDirectory(prefix="lake-") as folder:
+        copies: dict[str, str] = {}
+        for number, file in enumerate(files):
+            if file in copies or not is_stream(file):
+                continue
+            copies[file] = os.path.join(folder, str(number))
+            try:
+                with open(copies[file], "wb") as copy:
+                    if file == STDIN:
+                        shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
+                    else:
+                        with open(file, "rb") as stream:
+                            shutil.copyfileobj(stream, copy, 1 << 20)
+            except OSError as error:
+                raise Unavailable(f"{file}: cannot be read: {error}") from error
+        yield copies
+
+
+LONGEST_LINE = 64 << 20
+
+
+def line_blocks(file: BinaryIO, reading: Reading) -> Iterator[tuple[int, bytes]]:
+    """Blocks of whole lines of about `block_bytes`, each with the number of its first line, from 1.
+
+    Raises InvalidInput for a line that is longer than LONGEST_LINE.
+    """
+    line = 1
+    while True:  # bounded by the file
+        block = file.read(reading.block_bytes)
+        if block and not block.endswith(b"\n"):
+            rest = file.readline(LONGEST_LINE)
+            if len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
+                number = line + block.count(b"\n")
+                reading.unreadable(number, f"the line is longer than {LONGEST_LINE >> 20} MiB")
+            block += rest
+        if not block:
+            return
+        yield line, block
+        line += block.count(b"\n")

@@ -1,0 +1,199 @@
+"""Finding landed files by path, glob or folder.
+
+A file is known by its full name, size and etag (for local files the time of modification in nanoseconds), so
+that the same file is not taken twice and a changed one is seen.  Files whose names begin with `.` or `_` and
+those ending in `.tmp` or `.crc` are on their way and passed by.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Any, NoReturn
+
+from lake_core.errors import InvalidInput, NotFound, Unavailable
+from lake_core.loading.opening import is_stream, remote
+from lake_core.records.source_files import SourceFile
+
+_GLOB = "*?["
+
+
+def find_files(
+    patterns: list[str],
+    *,
+    include: tuple[str, ...] = (),
+    exclude: tuple[str, ...] = (),
+    may_be_empty: bool = False,
+) -> list[SourceFile]:
+    """The files that the paths, globs and folders name, each once, by name.
+
+    `include` and `exclude` are globs; they choose among the files of globs and folders, by their names or by their
+    paths there.  Raises NotFound if a path names nothing, or, unless it `may_be_empty`, if a glob or a folder does;
+    InvalidInput for a name that is not UTF-8; Unavailable if a folder cannot be listed.
+    """
+    found: dict[str, SourceFile] = {}
+    for pattern in patterns:
+        files = _find_remote(pattern) if "://" in pattern else _find_local(pattern)
+        chosen = [f for name, f in files if not name or _chosen(name, include, exclude)]
+        if not chosen and not may_be_empty:
+            raise NotFound(f"{pattern!r}: no file there to load{_but_not(include, exclude)}")
+        for file in chosen:
+            _check_name(file.uri)
+            found.setdefault(file.uri, file)
+    return sorted(found.values(), key=lambda f: f.uri)
+
+
+def _check_name(name: str) -> None:
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"file {os.fsencode(name)!r}: its name is not UTF-8; rename it, or exclude it"
+        ) from error
+
+
+def _chosen(name: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> bool:
+    def matches(patterns: tuple[str, ...]) -> bool:
+        return any(fnmatchcase(name, p) or fnmatchcase(name.rpartition("/")[2], p) for p in patterns)
+
+    return (not include or matches(include)) and not matches(exclude)
+
+
+def _but_not(include: tuple[str, ...], exclude: tuple[str, ...]) -> str:
+    said = [
+        f"{word} {','.join(globs)}" for word, globs in (("include", include), ("exclude", exclude)) if globs
+    ]
+    return f" ({'; '.join(said)})" if said else ""
+
+
+def _find_local(pattern: str) -> Iterator[tuple[str, SourceFile]]:
+    """Files with their paths below the folder that was searched; "" for a file that was asked for by name."""
+    if is_stream(pattern):
+        yield "", SourceFile(pattern, 0, "", 0.0)
+        return
+    if os.path.isdir(pattern):
+        found = [(os.path.relpath(path, pattern), path) for path in _files_below(pattern)]
+    elif os.path.lexists(pattern) or not any(c in pattern for c in _GLOB):
+        found = [("", pattern)]
+    else:
+        folder = _fixed_folder(pattern)
+        found = [
+            (path[len(folder) :], path)
+            for path in _matching(folder, pattern[len(folder) :].split("/"))
+            if os.path.isfile(path)
+        ]
+    for name, path in found:
+        if name and not _is_landed(name):
+            continue
+        try:
+            status = os.stat(path)
+        except FileNotFoundError as error:
+            if name:  # gone since the folder was listed
+                continue
+            raise NotFound(f"file {path!r} does not exist") from error
+        except (OSError, ValueError) as error:
+            raise Unavailable(f"{path}: cannot be looked at: {error}") from error
+        yield (
+            name,
+            SourceFile(
+                os.path.abspath(path), status.st_size, f"{status.st_mtime_ns:x}", status.st_mtime_ns / 1e9
+            ),
+        )
+
+
+def _files_below(folder: str) -> Iterator[str]:
+    for root, folders, names in os.walk(folder, onerror=_not_listed):
+        folders[:] = sorted(f for f in folders if _is_landed(f))
+        yield from (os.path.join(root, name) for name in sorted(names))
+
+
+def _not_listed(error: OSError) -> NoReturn:
+    raise Unavailable(f"folder {error.filename!r} cannot be listed: {error.strerror}") from error
+
+
+def _matching(folder: str, parts: list[str]) -> Iterator[str]:
+    """Paths below the folder that match a glob, part by part; `**` is any number of folders.
+
+    Unlike Python's glob it does not pass by what cannot be listed.
+    """
+    head, rest = parts[0], parts[1:]
+    if head == "**":
+        if not rest:
+            yield from _files_below(folder or ".") if folder else (p[2:] for p in _files_below("."))
+            return
+        yield from _matching(folder, rest)
+        for name in _folders(folder):
+            yield from _matching(f"{folder}{name}/", parts)
+        return
+    if not any(c in head for c in _GLOB):
+        names = [head] if os.path.lexists(folder + head) else []
+    else:
+        names = [n for n in _listed(folder) if fnmatchcase(n, head) and (head[0] == "." or n[0] != ".")]
+    for name in names:
+        if not rest:
+            yield folder + name
+        elif os.path.isdir(folder + name):
+            yield from _matching(f"{folder}{name}/", rest)
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder or "."))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        _not_listed(error)
+
+
+def _folders(folder: str) -> list[str]:
+    return [
+        n
+        for n in _listed(folder)
+        if n[0] != "." and os.path.isdir(folder + n) and not os.path.islink(folder + n)
+    ]
+
+
+def _find_remote(pattern: str) -> Iterator[tuple[str, SourceFile]]:
+    scheme = pattern.partition("://")[0]
+    try:
+        fs, path = remote(pattern)
+        if any(c in path for c in _GLOB):
+            infos, folder = fs.glob(path, detail=True), _fixed_folder(path)
+        elif fs.isdir(path):
+            infos, folder = fs.find(path, detail=True), path.rstrip("/") + "/"
+        else:
+            infos, folder = {path: fs.info(path)}, path  # asked for by name, whatever it is
+    except FileNotFoundError as error:
+        raise NotFound(f"file {pattern!r} does not exist") from error
+    except (ImportError, ValueError) as error:
+        raise InvalidInput(f"file {pattern!r}: {error}") from error
+    except OSError as error:
+        raise Unavailable(f"{pattern}: {error}") from error
+    for name, info in infos.items():
+        below = name[len(folder) :]
+        if info.get("type") == "file" and _is_landed(below):
+            modified = info.get("LastModified") or info.get("updated") or info.get("created")
+            etag = str(info.get("ETag") or info.get("etag") or info.get("md5Hash") or modified or "").strip(
+                '"'
+            )
+            # a bucket's name begins without a slash, a path of this machine with one
+            place = name if scheme in ("file", "local") else name.lstrip("/")
+            file = SourceFile(f"{scheme}://{place}", int(info["size"]), etag, _seconds(modified))
+            yield below, file
+
+
+def _fixed_folder(pattern: str) -> str:
+    """What comes before the first part with a sign of a glob, with its slash."""
+    parts = pattern.split("/")
+    fixed = next(i for i, part in enumerate(parts) if any(c in part for c in _GLOB))
+    return "".join(part + "/" for part in parts[:fixed])
+
+
+def _is_landed(name: str) -> bool:
+    parts = name.split("/")
+    return not any(p.startswith((".", "_")) for p in parts) and not name.endswith((".tmp", ".crc"))
+
+
+def _seconds(moment: Any) -> float:
+    return float(moment.timestamp()) if hasattr(moment, "timestamp") else 0.0

@@ -1,0 +1,60 @@
+"""How numbers, choices and unknown names are said to people, by the command and by the agents alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+MAX_NAMED = 10
+"""Names that a message lists; it counts those beyond."""
+
+
+def choices(words: Sequence[str], last: str = "or") -> str:
+    """`append, upsert or aggregate`."""
+    return f" {last} ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known name that `word` is probably a mistyped form of; None if none is near."""
+    import difflib  # only a mistake needs it
+
+    by_small = {name.lower(): name for name in known}
+    found = difflib.get_close_matches(word.lower(), by_small, n=1, cutoff=0.6)
+    return by_small[found[0]] if found else None
+
+
+def did_you_mean(word: str, known: Iterable[str], *, none: str = "none") -> str:
+    """What to say of an unknown name: the near one, otherwise the first known ones; `none` if there are none."""
+    names = sorted(known)
+    near = nearest(word, names)
+    if near is not None:
+        return f"did you mean {near!r}?"
+    return f"there are: {listed(names) or none}"
+
+
+def counted(count: int, noun: str, nouns: str = "") -> str:
+    """`1 object`, `1,000 objects`; `nouns` where the plural is not made by an s."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {nouns or noun + 's'}"
+
+
+def listed(names: Sequence[str], most: int = MAX_NAMED) -> str:
+    """`a, b and 3 more`."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def human_size(size: int) -> str:
+    """Bytes with a decimal unit: `4.7 MB`."""
+    amount = float(size)
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"
+
+
+def human_duration(seconds: float) -> str:
+    """A span of time in the largest unit that fits: `45 s`, `12 min`, `3 h`, `2 d`."""
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.1f}".removesuffix(".0") + f" {unit}"
+    return f"{seconds:.0f} s"

@@ -1,5 +1,0 @@
-"""Questions to a lake: `sql` runs SQL over pools, `tables` gives the lake's own tables, which `meta` makes."""
-
-from lake_core.query.sql import query
-
-__all__ = ["query"]

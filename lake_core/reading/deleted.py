@@ -1,0 +1,144 @@
+"""Tombstones at work: which records of a sorted stream they cover, and what becomes of these.
+
+Applied to what `merged` gives, before records of equal keys are combined; reading and compaction do the same.
+
+In pools that keep or combine all records, covered ones are dropped.  In upsert pools the newest record of a key
+decides even if it is covered: the key is absent, and older versions do not come back.  So what a conditional
+tombstone covers becomes a delete marker.  What is covered by its range alone is dropped there too, since the older
+versions of the key are covered as well.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.combine.hidden import DELETED, SEQ
+from lake_core.conditions import Condition, alternatives, holds, top_level
+from lake_core.history import Reference
+from lake_core.history.tombstone import Tombstone
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.columns import key_at
+
+Mask = npt.NDArray[np.bool_]
+
+
+def fields_of(tombstones: Iterable[Tombstone]) -> tuple[str, ...]:
+    """The fields that their conditions read, each once."""
+    return tuple(dict.fromkeys(f for t in tombstones if t.condition for f in top_level(t.condition)))
+
+
+def needs_sequences(tombstones: Sequence[Tombstone], cluster: Sequence[Reference]) -> bool:
+    """Whether each record must say when it was written; else the tombstones cover it by range and condition."""
+    if len(cluster) > 1:
+        return bool(tombstones)
+    return any(not t.reaches_all(cluster[0]) for t in tombstones)
+
+
+def apply_tombstones(
+    tables: Iterable[pa.Table],
+    tombstones: Sequence[Tombstone],
+    *,
+    key: PoolKey,
+    marks: bool,
+) -> Iterator[pa.Table]:
+    """What the tombstones leave of tables sorted by key.
+
+    Tables with the column `_seq` are asked for the age of each record; without it all records count as covered by
+    age.  With `marks` the tables have the column `_deleted`, and what a condition covers becomes a delete marker.
+    """
+    ordered = sorted(tombstones, key=lambda t: t.low)
+    for table in tables:
+        left = _of_table(table, ordered, key=key, marks=marks)
+        if left.num_rows:
+            yield left
+
+
+def _of_table(table: pa.Table, tombstones: Sequence[Tombstone], *, key: PoolKey, marks: bool) -> pa.Table:
+    rows = table.num_rows
+    if not rows:
+        return table
+    first, last = key_at(table, 0, key), key_at(table, rows - 1, key)
+    newest = pc.max(table.column(SEQ)).as_py() if SEQ in table.schema.names else None
+    dropped, marked = _Rows(rows), _Rows(rows)
+    by_condition = marked if marks else dropped
+    of_all: list[Condition] = []
+    for tombstone in tombstones:
+        if tombstone.low > last:
+            break
+        if tombstone.high is not None and tombstone.high <= first:
+            continue
+        begin, end = _rows_in(table, tombstone.key_range, key)
+        reaches_all = newest is None or (newest < tombstone.seq and not tombstone.self_only)
+        if reaches_all and (begin, end) == (0, rows) and tombstone.condition is not None:
+            of_all.append(tombstone.condition)
+        elif begin < end:
+            target = dropped if tombstone.condition is None else by_condition
+            target.add(
+                begin, _deleted_mask(table.slice(begin, end - begin), tombstone, by_age=not reaches_all)
+            )
+    for condition in _alternatives(tuple(of_all)):
+        by_condition.add(0, _fulfils(condition, table))
+    if marked.mask is not None:
+        table = _with_marks(table, marked.mask)
+    if dropped.mask is None:
+        return table
+    return table.slice(0, 0) if dropped.mask.all() else table.filter(pa.array(~dropped.mask))
+
+
+@dataclass
+class _Rows:
+    """Some of so many records; `mask` is None as long as there is none."""
+
+    count: int
+    mask: Mask | None = None
+
+    def add(self, begin: int, mask: Mask) -> None:
+        """Those of the mask, which begins at a record."""
+        if mask.any():
+            self.mask = np.zeros(self.count, np.bool_) if self.mask is None else self.mask
+            self.mask[begin : begin + len(mask)] |= mask
+
+
+@lru_cache(maxsize=16)
+def _alternatives(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    """Kept, since a scan asks for them a batch at a time."""
+    return alternatives(conditions)
+
+
+def _rows_in(table: pa.Table, key_range: KeyRange, key: PoolKey) -> tuple[int, int]:
+    rows = range(table.num_rows)
+    begin = bisect_left(rows, key_range.low, key=lambda row: key_at(table, row, key)) if key_range.low else 0
+    if key_range.high is None:
+        return begin, len(rows)
+    return begin, bisect_left(rows, key_range.high, lo=begin, key=lambda row: key_at(table, row, key))
+
+
+def _deleted_mask(records: pa.Table, tombstone: Tombstone, *, by_age: bool) -> Mask:
+    """Which of the records in the range are covered."""
+    found = np.ones(records.num_rows, np.bool_)
+    if by_age:
+        seqs = records.column(SEQ).to_numpy()
+        found = seqs == tombstone.seq if tombstone.self_only else seqs < tombstone.seq
+    if tombstone.condition is not None and found.any():
+        found &= _fulfils(tombstone.condition, records)
+    return found
+
+
+def _fulfils(condition: Condition, records: pa.Table) -> Mask:
+    return np.asarray(holds(condition, records).to_numpy(zero_copy_only=False))
+
+
+def _with_marks(table: pa.Table, marked: Mask) -> pa.Table:
+    place = table.schema.get_field_index(DELETED)
+    field = table.schema.field(place)
+    known = pc.fill_null(table.column(place).cast(pa.bool_()), False)
+    marks = pc.or_(known, pa.array(marked)).cast(field.type)
+    return table.set_column(place, field, marks)

@@ -1,0 +1,112 @@
+"""Why a key reads as it does: every stored version of it, from old to new, and what became of each.
+
+    visible      part of the answer                    combined     part of the one record of the key
+    deleted      a tombstone covers it                  superseded   a newer version decides (upsert)
+    marker       it says that the key is deleted (upsert)
+
+Reads what overlaps the key in each reference, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+import pyarrow as pa
+
+from lake_core.combine import Rule
+from lake_core.combine.hidden import DELETED, ORDER, ORDINAL, SEQ
+from lake_core.history import Reference
+from lake_core.history.tombstone import Tombstone
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.columns import key_at
+from lake_core.reading.deleted import apply_tombstones
+from lake_core.reading.merge.streams import Reading, read_reference
+from lake_core.records.transactions import MAX_TRANSACTIONS
+from lake_core.store import Store
+from lake_core.values.typed_json import json_lines
+
+MAX_STORED_RECORDS = 10_000
+"""Versions that are looked at: a prefix of a key may name a whole pool."""
+
+
+@dataclass(frozen=True)
+class StoredRecord:
+    """One stored record, as JSON for people; `by` is the tombstone, or the transaction, that decides.
+
+    `deletes`: it is a delete marker.
+    """
+
+    key: bytes
+    seq: int
+    ordinal: int
+    object: str
+    record: str
+    deletes: bool = False
+    fate: str = "visible"
+    by: str = ""
+
+    @property
+    def transaction_version(self) -> int:
+        """The entry of the transaction that wrote it."""
+        return self.seq // MAX_TRANSACTIONS
+
+    @property
+    def age(self) -> tuple[bytes, int, int]:
+        """By key, then from old to new."""
+        return self.key, self.seq, self.ordinal
+
+
+def explain(
+    references: Sequence[Reference],
+    tombstones: Sequence[Tombstone],
+    store: Store,
+    *,
+    pool: str,
+    key_range: KeyRange,
+    key: PoolKey,
+    rule: Rule,
+    schema: pa.Schema,
+) -> list[StoredRecord]:
+    """The versions of the keys in the range, at most `MOST_VERSIONS`; `tombstones` and `references` overlap it.
+
+    Raises ObjectMissing, Corrupt, Unavailable.
+    """
+    reading = Reading(store, pool, key, key_range, schema)
+    found: list[StoredRecord] = []
+    for reference in references:
+        for table in read_reference(reference, reading, ordered=True):
+            for row in range(min(table.num_rows, MAX_STORED_RECORDS - len(found))):
+                found.append(_version(table.slice(row, 1), reference, tombstones, key=key))
+    ordered = sorted(found, key=lambda v: v.age)
+    if rule.kind == "upsert":
+        return [_in_upsert(v, after) for v, after in zip_longest(ordered, ordered[1:])]
+    if rule.kind == "aggregate":
+        return [replace(v, fate="combined") if v.fate == "visible" else v for v in ordered]
+    return ordered
+
+
+def _version(
+    row: pa.Table, reference: Reference, tombstones: Sequence[Tombstone], *, key: PoolKey
+) -> StoredRecord:
+    version = StoredRecord(
+        key_at(row, 0, key),
+        row[SEQ][0].as_py(),
+        row[ORDINAL][0].as_py(),
+        reference.object,
+        json_lines(row.drop_columns(ORDER.names))[0].as_py(),
+        DELETED in row.schema.names and row[DELETED][0].as_py() is True,
+    )
+    for tombstone in tombstones:
+        if not any(t.num_rows for t in apply_tombstones([row], [tombstone], key=key, marks=False)):
+            return replace(version, fate="deleted", by=tombstone.id)
+    return version
+
+
+def _in_upsert(version: StoredRecord, after: StoredRecord | None) -> StoredRecord:
+    if after is not None and after.key == version.key and version.fate == "visible":
+        return replace(version, fate="superseded", by=str(after.transaction_version))
+    if version.fate == "visible" and version.deletes:
+        return replace(version, fate="marker")
+    return version

@@ -1,0 +1,61 @@
+"""Merging very many small objects in two passes: first a few at a time into runs on disk, then the runs.
+
+If a thousand streams are open at once, each has room for a batch of a few records, and a merge spends its time
+on batches instead of records.  So small objects are merged by groups, each into one run in the merge's `Spool`,
+and the runs are merged with what is left.  Every record is written once more, to a file of this machine.
+
+The objects of a group follow each other by age, and no other object lies between them: then of two records with one
+key the older is always that of the older run.  Called by `scan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+
+from lake_core.history import Reference
+from lake_core.objects.weight import Sizes
+from lake_core.reading.limits import Limits
+from lake_core.reading.merge.merge import Stream
+from lake_core.reading.merge.spool import Piece, Spool
+
+Merge = Callable[[Sequence[Reference]], Iterator[pa.Table]]
+"""The records of some references in order."""
+
+
+def groups(cluster: Sequence[Reference], limits: Limits) -> list[list[Reference]]:
+    """The references by age, small ones that follow each other together; each alone if there are few in all."""
+    by_age = sorted(cluster, key=lambda r: (r.first_seq, r.seq, r.ordinal))
+    found: list[list[Reference]] = []
+    many = len(cluster) > limits.max_streams
+    for reference in by_age:
+        last = found[-1] if found else []
+        if many and last and len(last) < limits.max_group and _are_small((last[-1], reference), limits):
+            last.append(reference)
+        else:
+            found.append([reference])
+    return found
+
+
+def _are_small(references: Sequence[Reference], limits: Limits) -> bool:
+    return all(r.size <= limits.max_small_bytes for r in references)
+
+
+def run(group: Sequence[Reference], merge: Merge, *, spool: Spool, batch_bytes: int, mixed: bool) -> Stream:
+    """The group's records as one stream, read back from the spool; raises what `merge` raises, and Unavailable."""
+    pieces: list[Piece] = []
+    schema: pa.Schema | None = None
+    for table in merge(group):
+        schema = table.schema
+        rows = max(1, int(batch_bytes // Sizes.of(schema).record(table)))
+        for start in range(0, table.num_rows, rows):
+            part = table.slice(start, rows).combine_chunks()
+            pieces += [spool.put(batch) for batch in part.to_batches()]
+
+    def read() -> Iterator[pa.Table]:
+        for piece in pieces:
+            yield pa.Table.from_batches([spool.take(piece, schema)])
+
+    oldest = group[0]
+    return Stream(min(r.low for r in group), oldest.seq, oldest.ordinal, read, mixed)

@@ -1,0 +1,124 @@
+"""One reference as a stream of sorted tables: its records of a key range, in the columns of the plan.
+
+The tables of an `ordered` stream end with the columns `hidden.ORDER`: from the object, where a compaction wrote it,
+otherwise the same for all records.
+
+A stream holds one batch of the size that `Reading.limits` allow, beside the row group that it decodes.  An object
+that fits one batch is read and closed at once.  If a row group is larger than a stream's share, it goes through the
+merge's `Spool`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import pyarrow as pa
+
+from lake_core.combine.hidden import ORDER, with_order
+from lake_core.history import Reference
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.objects.read import DataObject
+from lake_core.objects.schema import cast_table
+from lake_core.objects.weight import Sizes, least_width
+from lake_core.reading.limits import LIMITS, Limits
+from lake_core.reading.merge.spool import Spool
+from lake_core.store import Store
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How references are read: of which pool, which keys, in which columns, how much at a time.
+
+    `streams` is how many are open at the same time: they share the bytes that the limits allow.
+    """
+
+    store: Store
+    pool: str
+    key: PoolKey
+    key_range: KeyRange
+    schema: pa.Schema
+    limits: Limits = LIMITS
+    streams: int = 1
+
+    @property
+    def batch_bytes(self) -> int:
+        """Decoded bytes of a batch."""
+        return self.limits.batch_bytes(self.streams)
+
+    @cached_property
+    def record_bytes(self) -> int:
+        """Decoded bytes that each record takes at least, if all its fields are null."""
+        return least_width(self.schema)
+
+
+def read_reference(
+    reference: Reference, reading: Reading, *, ordered: bool, spool: Spool | None = None
+) -> Iterator[pa.Table]:
+    """Tables of the reading's schema; raises ObjectMissing, Corrupt, Unavailable.
+
+    With a `spool` no more than a share of the limits stays in memory between two tables, without one a row group.
+    """
+    clip = reading.key_range.intersect(reference.key_range)
+    schema = pa.schema([*reading.schema, *ORDER]) if ordered else reading.schema
+    sizes = Sizes.of(schema)
+    with DataObject(reading.store, pool=reading.pool, object_id=reference.object) as data:
+        groups = data.groups(clip)
+        decoded = partial(_tables, data, clip, reference, reading, ordered=ordered)
+        group_bytes = data.weigh(clip, schema.names).largest_group
+        if spool is not None and group_bytes > reading.limits.share_bytes(reading.streams):
+            took = 0.0
+            for group in groups:
+                pieces = []
+                with spool.turn:  # one row group at a time is decoded, whatever the number of threads
+                    for table in decoded([group], took):
+                        took = sizes.record(table)
+                        pieces += [spool.put(batch) for batch in table.combine_chunks().to_batches()]
+                for piece in pieces:
+                    yield pa.Table.from_batches([spool.take(piece, schema)])
+            return
+        tables = decoded(groups, 0.0)
+        first = next(tables, None)
+        if first is None:
+            return
+        if data.rows(clip) * sizes.record(first) > reading.batch_bytes:
+            yield first
+            del first  # so that it is not held together with those that follow
+            yield from tables
+            return
+        whole = [first, *tables]
+    yield from whole  # a merge may have more streams than files may be open
+
+
+def _tables(
+    data: DataObject,
+    clip: KeyRange,
+    reference: Reference,
+    reading: Reading,
+    groups: list[int],
+    took: float,
+    *,
+    ordered: bool,
+) -> Iterator[pa.Table]:
+    schema = reading.schema
+    recorded = ordered and reference.oldest is not None
+    for batch in data.batches(
+        clip,
+        key=reading.key,
+        columns=[*schema.names, *ORDER.names] if recorded else schema.names,
+        groups=groups,
+        batch_rows=reading.limits.max_batch_rows,
+        batch_bytes=reading.batch_bytes,
+        record_bytes=reading.record_bytes,
+        took=took,
+    ):
+        table = pa.Table.from_batches([batch])
+        if recorded:
+            records = cast_table(table.drop_columns(ORDER.names), schema, what=data.name)
+            for field in ORDER:
+                records = records.append_column(field, table.column(field.name).cast(field.type))
+            yield records
+        else:
+            records = cast_table(table, schema, what=data.name)
+            yield with_order(records, seq=reference.seq, ordinal=reference.ordinal) if ordered else records

@@ -1,0 +1,192 @@
+"""Cutting a key range into pieces of about equal weight: pure.
+
+Callers: parallel reads, one piece a task; compactions, one piece an output.
+
+What is known of a sorted run is a `WeightedSample`: some of its keys, and what the run weighs between each two
+of them.  The bounds of an object are two keys; the sample in its footer is up to 64.  The keys of all runs
+together are where a cut may be.  What a run weighs between two of its own keys is taken to be spread evenly over
+the keys that others have there; where only its bounds are known, as the runs are spread of which more is known.
+So a piece may weigh more than its share by two gaps of each run that crosses its ends, and by the weight between
+two neighbouring keys.
+
+Bounds alone do not say where to cut a large object, or many that overlap: `blunt` names those of which more should
+be known.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from lake_core.keys import KeyRange
+
+_NOTHING = 1e-9
+"""A share of the whole that may be a rounding of zero."""
+
+
+@dataclass(frozen=True)
+class WeightedSample:
+    """Keys of a sorted run, ascending, the end of its range last; `weights[i]` lies in [keys[i], keys[i + 1])."""
+
+    keys: tuple[bytes, ...]
+    weights: tuple[float, ...]
+
+    @classmethod
+    def of_bounds(cls, low: bytes, high: bytes, *, weight: float) -> WeightedSample:
+        """A run of which only the bounds are known."""
+        return cls((low, high), (weight,))
+
+    @classmethod
+    def of_ranks(
+        cls, sample: Sequence[tuple[int, bytes]], *, high: bytes, records: int, weight: float
+    ) -> WeightedSample:
+        """A run of so many records, of which some are known with their ranks (from 0, the first among them)."""
+        ranks = [*(rank for rank, _ in sample), records]
+        each = weight / records
+        return cls((*(key for _, key in sample), high), tuple((b - a) * each for a, b in pairwise(ranks)))
+
+    def within(self, key_range: KeyRange) -> WeightedSample:
+        """The part in the range; of a gap that an end of the range cuts, half."""
+        if (
+            self.keys
+            and key_range.low <= self.keys[0]
+            and (key_range.high is None or self.keys[-1] <= key_range.high)
+        ):
+            return self
+        keys: list[bytes] = []
+        weights: list[float] = []
+        for (low, high), weight in zip(pairwise(self.keys), self.weights, strict=True):
+            at_end = key_range.high is not None and low >= key_range.high
+            if at_end or high < key_range.low or low < high == key_range.low:
+                continue
+            kept_low, kept_high = (
+                max(low, key_range.low),
+                high if key_range.high is None else min(high, key_range.high),
+            )
+            if not keys:
+                keys.append(kept_low)
+            keys.append(kept_high)
+            weights.append(weight / (1 + (kept_low > low)) / (1 + (kept_high < high)))
+        return WeightedSample(tuple(keys), tuple(weights))
+
+
+def even_cuts(samples: Sequence[WeightedSample], key_range: KeyRange, *, pieces: int) -> list[bytes]:
+    """At most `pieces - 1` keys inside `span`, ascending, that cut what the samples weigh there evenly.
+
+    No piece is heavier than the mean by more than the heaviest step between two keys of the samples, and none
+    weighs nothing.
+    """
+    return _Steps.of(samples, key_range).cuts(pieces)
+
+
+def split_range(samples: Sequence[WeightedSample], key_range: KeyRange, *, pieces: int) -> list[KeyRange]:
+    """`span` as at most `pieces` ranges of about equal weight that follow each other and cover it."""
+    cuts = even_cuts(samples, key_range, pieces=pieces)
+    return [
+        KeyRange(low, high) for low, high in zip([key_range.low, *cuts], [*cuts, key_range.high], strict=True)
+    ]
+
+
+def blunt(samples: Sequence[WeightedSample], key_range: KeyRange, *, pieces: int) -> list[int]:
+    """Numbers of the runs of which only bounds are known and more should be, those that hide most first.
+
+    They lie across an even cut together with more than a quarter of a piece, or in a step between two keys that
+    is heavier than half a piece.
+    """
+    steps = _Steps.of(samples, key_range)
+    piece = sum(steps.weights) / max(1, pieces)
+    cuts = set(steps.cuts(pieces))
+    around = _spread(len(steps.keys) + 1, [(gap.begin + 1, gap.end, gap.weight) for gap in steps.gaps])
+    doubtful = (key in cuts and weight > piece / 4 for key, weight in zip(steps.keys, around, strict=False))
+    doubts = [0, *accumulate(map(int, doubtful))]
+    heavy = [0, *accumulate(int(weight > piece / 2) for weight in steps.weights)]
+    hidden = {
+        gap.run: gap.weight
+        for gap in steps.gaps
+        if not steps.known[gap.run]
+        and (doubts[gap.end] > doubts[gap.begin + 1] or heavy[gap.end] > heavy[gap.begin])
+    }
+    return sorted(hidden, key=lambda run: (-hidden[run], run)) if pieces > 1 else []
+
+
+class _Gap(NamedTuple):
+    """What a run weighs between two of its keys: the steps [begin, end)."""
+
+    begin: int
+    end: int
+    weight: float
+    run: int
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """All keys of the samples in a range, the range's low bound first, and the weight from each to the next.
+
+    `known` says of which runs there is more than bounds.
+    """
+
+    keys: list[bytes]
+    weights: list[float]
+    gaps: list[_Gap]
+    known: list[bool]
+
+    @classmethod
+    def of(cls, samples: Sequence[WeightedSample], key_range: KeyRange) -> _Steps:
+        inside = [sample.within(key_range) for sample in samples]
+        keys = sorted({key_range.low, *(key for s in inside for key in s.keys if key_range.contains(key))})
+        place = {key: number for number, key in enumerate(keys)}
+        gaps = []
+        for run, sample in enumerate(inside):
+            for (low, high), weight in zip(pairwise(sample.keys), sample.weights, strict=True):
+                begin = place[low]  # at equal keys begins a step: what lies at one key cannot be cut
+                gaps.append(_Gap(begin, max(begin + 1, place.get(high, len(keys))), weight, run))
+        known = [len(sample.weights) > 1 for sample in samples]
+        return cls(keys, _weigh(len(keys), gaps, known), gaps, known)
+
+    def cuts(self, pieces: int) -> list[bytes]:
+        """Where the steps are cut into pieces of about equal weight."""
+        below = [0.0, *accumulate(self.weights)]
+        total = below.pop()
+        nothing = total * _NOTHING
+        cuts: list[bytes] = []
+        last = 0.0
+        for number in range(1, pieces):
+            target = total * number / pieces
+            at = bisect_left(below, target)
+            if at == len(below) or (at and target - below[at - 1] <= below[at] - target):
+                at = bisect_left(below, below[at - 1])  # keys between which nothing lies: the first of them
+            if last + nothing < below[at] < total - nothing:
+                cuts.append(self.keys[at])
+                last = below[at]
+        return cuts
+
+
+def _weigh(count: int, gaps: list[_Gap], known: list[bool]) -> list[float]:
+    """What each of so many steps weighs."""
+    told = _spread(count, [(g.begin, g.end, g.weight / (g.end - g.begin)) for g in gaps if known[g.run]])
+    below = [0.0, *accumulate(told)]
+    evenly: list[tuple[int, int, float]] = []
+    alike: list[tuple[int, int, float]] = []
+    for gap in gaps:
+        if known[gap.run]:
+            continue
+        there = below[gap.end] - below[gap.begin]
+        if there > _NOTHING * below[-1]:
+            alike.append((gap.begin, gap.end, gap.weight / there))
+        else:
+            evenly.append((gap.begin, gap.end, gap.weight / (gap.end - gap.begin)))
+    parts = zip(told, _spread(count, alike), _spread(count, evenly), strict=True)
+    return [weight * (1 + factor) + even for weight, factor, even in parts]
+
+
+def _spread(count: int, ranges: list[tuple[int, int, float]]) -> list[float]:
+    """For each of so many steps, the sum of the values whose range [begin, end) holds it."""
+    change = [0.0] * (count + 1)
+    for begin, end, value in ranges:
+        if begin < end:
+            change[begin] += value
+            change[end] -= value
+    return [max(0.0, value) for value in accumulate(change[:-1])]

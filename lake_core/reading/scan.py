@@ -1,0 +1,198 @@
+"""Running a scan plan: clusters of references, merged, freed of what tombstones cover, combined, projected.
+
+`scan` gives tables in key order; their schema is the plan's, in the columns asked for.  References that overlap
+nothing are passed through as they are decoded.  An object that is missing is an error, never a shorter answer.
+
+`visible` is the part that compaction uses as well: what is left of one cluster.  `merged` brings its records in
+order: few are laid over many that are older (`overlay`); else many in files of this machine are merged by
+DataFusion (`native`), and all others in windows (`merge`).  All three give the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+
+import pyarrow as pa
+
+from lake_core.combine import Rule
+from lake_core.combine.combine import combine_stream
+from lake_core.combine.hidden import DELETED, ORDER
+from lake_core.combine.newest import without_markers
+from lake_core.conditions import holds, may_hold, top_level
+from lake_core.history import Reference
+from lake_core.history.tombstone import Tombstone, covering
+from lake_core.reading.deleted import apply_tombstones, fields_of, needs_sequences
+from lake_core.reading.merge.clusters import clusters, decided_by_age
+from lake_core.reading.merge.datafusion import datafusion_merge
+from lake_core.reading.merge.insert_delta import insert_delta, split_bulk_and_delta
+from lake_core.reading.merge.merge import Stream, merge
+from lake_core.reading.merge.passes import groups, run
+from lake_core.reading.merge.spool import Spool
+from lake_core.reading.merge.streams import Reading, read_reference
+from lake_core.reading.plan import ScanPlan
+from lake_core.store import Store
+
+UPSERT = Rule("upsert")
+
+
+def scan(plan: ScanPlan, store: Store, *, pool: str) -> Iterator[pa.Table]:
+    """The records of the plan, in key order.  Raises ObjectMissing, Corrupt, Unavailable."""
+    columns = list(plan.columns)
+    for cluster in clusters(plan.references):
+        if plan.where is not None and len(cluster) == 1 and not _may_fulfil(plan, cluster[0]):
+            continue
+        tombstones = {r: covering(plan.tombstones, r, plan.schemas.__getitem__) for r in cluster}
+        tables = live_records(
+            tombstones,
+            Reading(
+                store,
+                pool,
+                plan.key,
+                plan.key_range,
+                _read_columns(plan, tombstones),
+                limits=plan.limits,
+                streams=plan.depth,
+            ),
+            rule=plan.rule,
+            schemas=plan.schemas,
+            ordered=False,
+        )
+        for table in tables:
+            kept = without_markers(table) if plan.rule.kind == "upsert" else table
+            if plan.where is not None:
+                kept = kept.filter(holds(plan.where, kept))
+            if kept.num_rows:
+                yield kept if kept.schema.names == columns else kept.select(columns)
+
+
+def result_schema(plan: ScanPlan) -> pa.Schema:
+    """The schema of what `scan` yields."""
+    return pa.schema([plan.schema.field(name) for name in plan.columns])
+
+
+def live_records(
+    cluster: Mapping[Reference, Sequence[Tombstone]],
+    reading: Reading,
+    *,
+    rule: Rule,
+    schemas: Mapping[str, pa.Schema],
+    ordered: bool,
+) -> Iterator[pa.Table]:
+    """The records of a cluster that the tombstones beside its references leave, combined by the rule.
+
+    Delete markers are among them.  The reading's schema has the fields of conditions, and in upsert pools
+    `_deleted` where there are conditions.  With `ordered` the tables say sequence and place.
+    """
+    upsert = rule.kind == "upsert"
+    left = [
+        r
+        for r, covers in cluster.items()
+        if not any(t.covers_all(r, schemas.__getitem__) for t in covers if not (upsert and t.condition))
+    ]
+    if not left:
+        return iter(())
+    tombstones = list({t.id: t for r in left for t in cluster[r]}.values())
+    with_seqs = ordered or needs_sequences(tombstones, left)
+    # as early as can be: but what a replace overtook, its own tombstone takes away and shows what is older
+    early = upsert and not any(t.self_only for t in tombstones)
+    if len(left) > 1 or ordered:
+        tables = merged(left, reading, newest=early, ordered=with_seqs)
+    else:
+        tables = _alone(left[0], reading, ordered=with_seqs, ahead=bool(tombstones))
+    if tombstones:
+        tables = apply_tombstones(tables, tombstones, key=reading.key, marks=upsert)
+    return tables if early or len(left) == 1 else combine_stream(tables, reading.key, rule)
+
+
+def merged(
+    cluster: Sequence[Reference], reading: Reading, *, newest: bool, ordered: bool
+) -> Iterator[pa.Table]:
+    """The records of references by key and age, in the columns of the reading.
+
+    If `ordered`, those of `hidden.ORDER` follow; otherwise never, so that tables of two merges fit together.
+    `newest`: of each key the newest alone, as upsert pools want it.
+    """
+    if parts := split_bulk_and_delta(cluster, min_bulk_ratio=reading.limits.min_bulk_ratio):
+        base, few = parts
+        under = chain.from_iterable(_sorted([r], reading, ordered=ordered) for r in base)
+        over = merged(few, reading, newest=newest, ordered=ordered)
+        return insert_delta(
+            under, over, key=reading.key, newest=newest, most_bytes=reading.limits.max_batch_bytes
+        )
+    tables = _sorted(cluster, reading, ordered=ordered)
+    return combine_stream(tables, reading.key, UPSERT) if newest and len(cluster) > 1 else tables
+
+
+def _alone(reference: Reference, reading: Reading, *, ordered: bool, ahead: bool) -> Iterator[pa.Table]:
+    """One reference, decoded on all cores; where all of it is wanted `ahead` of what else there is to do."""
+    if ahead and reading.key_range.intersect(reference.key_range) == reference.key_range:
+        return _in_windows([reference], reading, ordered=ordered)
+    return read_reference(reference, reading, ordered=ordered)
+
+
+def _sorted(cluster: Sequence[Reference], reading: Reading, *, ordered: bool) -> Iterator[pa.Table]:
+    native = datafusion_merge(cluster, reading, ordered=ordered)
+    return _in_windows(cluster, reading, ordered=ordered) if native is None else native.tables()
+
+
+def _in_windows(cluster: Sequence[Reference], reading: Reading, *, ordered: bool) -> Iterator[pa.Table]:
+    mixed = not decided_by_age(cluster)
+    parts = groups(cluster, reading.limits)
+    together = replace(reading, streams=min(reading.streams, len(parts)))
+    with Spool() as spool:
+        streams = [
+            _alone_in(part[0], together, ordered=ordered, mixed=mixed, spool=spool)
+            if len(part) == 1
+            else run(
+                part,
+                partial(_in_windows, reading=_of_group(part, reading), ordered=ordered or mixed),
+                spool=spool,
+                batch_bytes=together.batch_bytes
+                // 4,  # larger ones are no faster, and take three times the memory
+                mixed=mixed,
+            )
+            for part in parts
+        ]
+        with closing(merge(streams, key=reading.key)) as tables:  # its threads end before the spool does
+            for table in tables:
+                yield table if ordered or not mixed else table.drop_columns(ORDER.names)
+
+
+def _alone_in(reference: Reference, reading: Reading, *, ordered: bool, mixed: bool, spool: Spool) -> Stream:
+    """An object as one stream of a merge."""
+    read = partial(read_reference, reference, reading, ordered=ordered or mixed, spool=spool)
+    place = reference.ordinal
+    return Stream(reference.low, reference.seq, place, read, mixed and reference.oldest is not None)
+
+
+def _of_group(group: Sequence[Reference], reading: Reading) -> Reading:
+    """How a group is read: its objects have the room of the whole merge, and are not grouped again."""
+    return replace(
+        reading, streams=len(group), limits=replace(reading.limits, max_streams=max(1, len(group)))
+    )
+
+
+def _may_fulfil(plan: ScanPlan, alone: Reference) -> bool:
+    assert plan.where is not None
+    return may_hold(plan.where, plan.schemas[alone.schema], alone.columns, records=alone.records)
+
+
+def _read_columns(plan: ScanPlan, tombstones: Mapping[Reference, Sequence[Tombstone]]) -> pa.Schema:
+    """The columns asked for, those of the key, which the merge needs, of conditions, and what tells markers."""
+    conditions = fields_of(t for covers in tombstones.values() for t in covers)
+    wanted = top_level(plan.where) if plan.where is not None else ()
+    more = [*plan.key.names, *conditions, *wanted, *([DELETED] if plan.rule.kind == "upsert" else [])]
+    known = set(plan.schema.names)
+    names = dict.fromkeys([*plan.columns, *(name for name in more if name in known)])
+    return with_markers(pa.schema([plan.schema.field(name) for name in names]), plan.rule, conditions)
+
+
+def with_markers(schema: pa.Schema, rule: Rule, conditions: Sequence[str]) -> pa.Schema:
+    """With room for delete markers, where conditions of tombstones may make some."""
+    if rule.kind != "upsert" or not conditions or DELETED in schema.names:
+        return schema
+    return schema.append(pa.field(DELETED, pa.bool_()))

@@ -1,0 +1,170 @@
+"""Any object of the lake, decoded for people: `lake inspect NAME`.
+
+Names are those of docs/format.md, relative to the lake.  Byte strings are shown in hex, or decoded where
+they are a schema or text.  Of a checkpoint, which may hold a million references, the parts are shown with their
+size and first and last key, and what is small (branches, the closing, schemas, pools) row by row.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lake_core import naming
+from lake_core.catalog.checkpoint import POOL
+from lake_core.checkpoints import CheckpointFile
+from lake_core.checkpoints.layout import Group
+from lake_core.errors import CheckpointGone, Corrupt, NotFound
+from lake_core.history.checkpoint import BRANCH, CLOSING, SCHEMA, BranchRow
+from lake_core.history.group_commit.requests import Request
+from lake_core.history.snapshot.fixed import REFERENCE
+from lake_core.history.state import Closing
+from lake_core.objects import metadata
+from lake_core.objects.checksums import check_tail
+from lake_core.objects.failures import reading
+from lake_core.records import Entry, PoolsEntry
+from lake_core.records.codec import Codec
+from lake_core.records.pools import PoolConfig
+from lake_core.store import Store
+from lake_core.values.types import show_type
+
+_SHOWN = {BRANCH: BranchRow, CLOSING: Closing, POOL: PoolConfig}
+"""What the values of the sections are whose rows are shown; those of `schema` are Arrow's."""
+
+
+def inspect_object(store: Store, name: str) -> Any:
+    """The object as JSON values; raises NotFound, Corrupt, Unavailable."""
+    with reading(f"{store.uri}/{name}", "cannot be shown"):
+        return _inspected(store, name)
+
+
+def _inspected(store: Store, name: str) -> Any:
+    if naming.checkpoint_version(name) is not None:
+        return _checkpoint(store, name)
+    data = store.get(name)
+    if data is None:
+        raise _missing(store, name)
+    if name == naming.LAKE_FILE:
+        return json.loads(data)
+    if name.endswith(".parquet"):
+        return _data_object(data, name)
+    about = {"name": name, "bytes": len(data)}
+    if naming.is_request(name):
+        return about | _framed(Request, data, name)
+    version = naming.entry_version(name)
+    if version is not None:
+        of_pools = name.startswith(naming.POOLS_JOURNAL + "/")
+        return {"name": name, "version": version, "bytes": len(data)} | _framed(
+            PoolsEntry if of_pools else Entry, data, name
+        )
+    fence = naming.fence_version(name)
+    if fence is not None:  # the name alone counts; that the content agrees is for people to see
+        about["fence"] = fence
+    return about | {"text": data[:200].decode(errors="replace")}
+
+
+def _missing(store: Store, name: str) -> NotFound:
+    return NotFound(
+        f"object {name!r} does not exist in {store.uri}; names are like <pool-id>/journal/<20 digits>.txn "
+        "(lake show POOL prints the id)"
+    )
+
+
+def _framed(kind: type[Any], data: bytes, name: str) -> dict[str, Any]:
+    """What stands behind the magic bytes."""
+    return _values(Codec[Any](kind).decode(data, name=name))
+
+
+def _values(record: Any) -> dict[str, Any]:
+    """A record's fields as JSON values."""
+    values: dict[str, Any] = _plain(msgspec.to_builtins(record, builtin_types=(bytes,)))
+    return values
+
+
+def _checkpoint(store: Store, name: str) -> dict[str, Any]:
+    try:
+        file = CheckpointFile(store, name)
+    except CheckpointGone as error:
+        raise _missing(store, name) from error
+    head = file.footer
+    shown: dict[str, dict[str, Any]] = {}
+    for section in (BRANCH, CLOSING, SCHEMA, POOL):
+        for table in file.scan(section):
+            for key, value in zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True):
+                shown.setdefault(section, {})[key.decode()] = _row(section, value, name)
+    return {
+        "name": name,
+        "version": head.version,
+        "bytes": store.open_input(name).size(),
+        "format": head.format_version,
+        "journal": head.journal,
+        "id": head.id,
+        "rows": sum(group.rows for group in head.groups),
+        "parts": [
+            _part(list(groups))
+            for _, groups in itertools.groupby(head.groups, key=lambda g: (g.section, g.branch, g.sub_pool))
+        ],
+        **shown,
+    }
+
+
+def _row(section: str, value: bytes, name: str) -> Any:
+    """The value of a row of a section that is shown."""
+    if section == SCHEMA:
+        return _plain(value, "arrow")
+    try:
+        return _values(msgspec.msgpack.decode(value, type=_SHOWN[section]))
+    except msgspec.DecodeError as error:
+        raise Corrupt(f"{name}: a {section} cannot be read: {error}") from error
+
+
+def _part(groups: list[Group]) -> dict[str, Any]:
+    """Rows of one section, branch and sub-pool; keys of references are encoded, all others are text."""
+    first, last = groups[0], groups[-1]
+
+    def show(key: bytes) -> str:
+        return key.hex() if first.section == REFERENCE else key.decode(errors="replace")
+
+    return {
+        "section": first.section,
+        "branch": first.branch,
+        "sub_pool": first.sub_pool,
+        "rows": sum(group.rows for group in groups),
+        "row_groups": len(groups),
+        "first": show(first.first),
+        "last": show(last.last),
+    }
+
+
+def _data_object(data: bytes, name: str) -> dict[str, Any]:
+    file = pa.BufferReader(data)
+    parquet = pq.ParquetFile(file)
+    pairs = parquet.metadata.metadata or {}
+    described = metadata.decode(pairs.get(metadata.KEY), name=name)
+    check_tail(file, pairs, described.data_end, name=name)
+    return {
+        "name": name,
+        "bytes": len(data),
+        "row_groups": parquet.num_row_groups,
+        "fields": {f.name: show_type(f) for f in parquet.schema_arrow},
+        "lake": _plain(msgspec.to_builtins(described, builtin_types=(bytes,))),
+    }
+
+
+def _plain(value: Any, key: str = "") -> Any:
+    """Byte strings as text."""
+    if isinstance(value, bytes):
+        if key in {"arrow", "schemas"}:
+            schema = pa.ipc.read_schema(pa.py_buffer(value))
+            return {f.name: show_type(f) for f in schema}
+        return value.hex()
+    if isinstance(value, dict):
+        return {k: _plain(v, k) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v, key) for v in value]
+    return value

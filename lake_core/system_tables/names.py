@@ -1,0 +1,72 @@
+"""The lake's own tables by name: `lake:pools`, `POOL:log`, `POOL@REVISION:references`.
+
+What SQL and the Spark data source have in common; the tables are made by `meta`.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lake_core.errors import NotFound
+from lake_core.history import PoolState
+from lake_core.keys import PoolKey
+from lake_core.lake import Lake
+from lake_core.records.pools import PoolConfig
+from lake_core.records.transactions import MAX_TRANSACTIONS
+from lake_core.system_tables import tables as meta
+
+KINDS = ("branches", "log", "objects", "references", "tombstones")
+
+
+def is_system_table(name: str) -> bool:
+    """Whether the name is that of one of the lake's own tables; names of pools have no colon, times may."""
+    return ":" in name.partition("@")[0] or name.rpartition(":")[2] in KINDS
+
+
+def system_schema(name: str) -> pa.Schema:
+    """The columns of one of the lake's own tables; raises NotFound."""
+    base, _, kind = name.rpartition(":")
+    if base == "lake":
+        return _pools(name, []).schema
+    match _check_kind(kind, base):
+        case "branches":
+            return meta.branches_table(PoolState()).schema
+        case "log":
+            return meta.log_table([]).schema
+        case "tombstones":
+            return meta.tombstones_table(PoolState(), branch="", key=PoolKey(())).schema
+    references = meta.references_table([], PoolKey(()), int)
+    return (meta.objects_table(references) if kind == "objects" else references).schema
+
+
+def system_table(lake: Lake, name: str) -> pa.Table:
+    """One of the lake's own tables; raises NotFound."""
+    base, _, kind = name.rpartition(":")
+    if base == "lake":
+        return _pools(name, lake.pools())
+    pool_name, _, revision = base.partition("@")
+    pool = lake.pool(pool_name)
+    _check_kind(kind, pool_name)
+    view = pool.at(revision or "main")
+    if kind == "branches":
+        return meta.branches_table(view.state)
+    if kind == "log":
+        return meta.log_table((n, t) for n, t in pool.log() if n <= view.version)
+    if kind == "tombstones":
+        return meta.tombstones_table(view.state, branch=view.branch, key=view.pool.key)
+    snapshot = view.state.branches[view.branch].snapshot
+    held = [r for sub_pool in ("", *snapshot.sub_pools()) for r in snapshot.find(sub_pool=sub_pool)]
+    table = meta.references_table(held, view.pool.key, lambda seq: seq // MAX_TRANSACTIONS)
+    return meta.objects_table(table) if kind == "objects" else table
+
+
+def _pools(name: str, pools: list[PoolConfig]) -> pa.Table:
+    if name != "lake:pools":
+        raise NotFound(f'table "{name}" does not exist; there is "lake:pools"')
+    return meta.pools_table(pools)
+
+
+def _check_kind(kind: str, pool: str) -> str:
+    if kind not in KINDS:
+        raise NotFound(f'table "{pool}:{kind}" does not exist; there are: {", ".join(KINDS)}')
+    return kind

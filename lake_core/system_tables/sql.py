@@ -1,0 +1,316 @@
+"""SQL over pools, by DuckDB.
+
+Tables are named as a user writes a revision: `"flights"`, `"flights@12"`, `"flights@main"`, and the lake's
+own tables `"flights:objects"`, `"lake:pools"`.  A pool is offered as an Arrow data set whose scan is the
+pool's scan in key order; DuckDB hands down the columns and the conditions it wants applied, so only those
+columns are read.  SQL sees a field of JSON as JSON, with times, dates and bytes as strings.
+
+SQL does not tell large letters from small ones and has no empty names: DuckDB calls a second such field `A_1`,
+one without a name `v4`, by its place.  A pool that never had a record has the fields of its key, and no rows.
+
+An answer that is not read to its end keeps DuckDB's threads and objects alive; what is still open when the
+program ends is closed then, while Python can still do it in order.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import duckdb
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from lake_core.errors import InvalidInput, LakeError, NotFound
+from lake_core.lake import Lake
+from lake_core.lake.view import View
+from lake_core.reading.scan import result_schema
+from lake_core.system_tables.names import is_system_table, system_table
+from lake_core.values.nested import Items, mask_of
+from lake_core.values.typed_json import shown, typed_inside
+from lake_core.values.types import is_json, json_field
+
+_GIVES_ROWS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+
+
+def query(lake: Lake, sql: str) -> pa.RecordBatchReader:
+    """The result of one SELECT, as a stream; JSON columns carry the lake's mark.
+
+    Raises InvalidInput (SQL that cannot be run), NotFound (pool, revision) and what scans raise.
+    """
+    question = _Question()
+    try:
+        reader, schema = question.ask(lake, sql)
+    except BaseException:
+        question.close()
+        raise
+    return pa.RecordBatchReader.from_batches(schema, question.answer(reader, schema))
+
+
+class _Question:
+    """One connection, from the SQL to the last record of the answer."""
+
+    _open: ClassVar[set[_Question]] = set()
+
+    def __init__(self) -> None:
+        self._connection: duckdb.DuckDBPyConnection | None = duckdb.connect(
+            config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+        )
+        self._raised: list[LakeError] = []
+        self._reader: pa.RecordBatchReader | None = None
+        self._open.add(self)
+
+    def ask(self, lake: Lake, sql: str) -> tuple[pa.RecordBatchReader, pa.Schema]:
+        """The answer as DuckDB streams it, and the schema with the lake's marks."""
+        connection = self._connection
+        assert connection is not None
+        try:
+            statements = connection.extract_statements(sql)
+            if len(statements) != 1 or statements[0].type not in _GIVES_ROWS:
+                raise InvalidInput("query: write one SELECT; a lake is changed by other commands")
+            names, own = _table_names(connection, sql)
+            for name in sorted(names):
+                try:
+                    connection.register(name, _table(lake, name, self._raised))
+                except NotFound:
+                    if name not in own:
+                        raise
+            connection.execute("SET TimeZone = 'UTC'")  # an answer does not depend on where it is asked
+            connection.execute("SET enable_external_access = false")
+            relation = connection.sql(sql)
+            self._reader = reader = relation.to_arrow_reader(65_536)
+            fields = zip(reader.schema, relation.types, strict=True)
+            return reader, pa.schema([_marked(field, kind) for field, kind in fields])
+        except duckdb.Error as error:
+            raise self._as_ours(error) from error
+
+    def answer(self, reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """The records of the answer."""
+        try:
+            for batch in reader:
+                columns = [
+                    typed_inside(pa.chunked_array([column]), field).combine_chunks()
+                    for field, column in zip(schema, batch.columns, strict=True)
+                ]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            raise self._as_ours(error) from error
+        finally:
+            self.close()
+
+    def _as_ours(self, error: Exception) -> LakeError:
+        return self._raised[0] if self._raised else InvalidInput(f"query: {_told(error)}")
+
+    def close(self) -> None:
+        """Stop, and give everything back; any number of times."""
+        connection, self._connection = self._connection, None  # whoever holds the answer holds no connection
+        if connection is None:
+            return
+        self._open.discard(self)
+        connection.interrupt()
+        if self._reader is not None:
+            self._reader.close()
+        connection.close()
+
+    @classmethod
+    def close_all(cls) -> None:
+        """At the end of the program: answers that nobody read to their end."""
+        for question in list(cls._open):
+            question.close()
+
+
+atexit.register(_Question.close_all)
+
+
+def _table_names(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[set[str], set[str]]:
+    """The tables that a statement names, and those among them that may be its own (WITH).
+
+    Taken from the parsed statement: DuckDB's own `get_table_names` binds it too, to tables without columns, and
+    fails at the first USING.  Of an EXPLAIN the parser gives no tree.
+    """
+    ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
+    tree = msgspec.json.decode(text)
+    if tree["error"]:
+        return connection.get_table_names(sql), set()
+    names: set[str] = set()
+    own: set[str] = set()
+    nodes = [tree]
+    while nodes:  # bounded by the tree
+        node = nodes.pop()
+        if isinstance(node, dict):
+            if node.get("type") == "BASE_TABLE" and not node["schema_name"]:
+                names.add(node["table_name"])
+            own |= {entry["key"] for entry in node.get("cte_map", {}).get("map", [])}
+        nodes += node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
+    _check_distinct(names)
+    return names, names & own
+
+
+def _check_distinct(names: set[str]) -> None:
+    """Raises InvalidInput where SQL cannot tell two tables apart."""
+    known: dict[str, str] = {}
+    for name in sorted(names):
+        if (other := known.setdefault(name.lower(), name)) != name:
+            raise InvalidInput(f'query: SQL does not tell "{other}" from "{name}"; ask for one at a time')
+
+
+def _told(error: Exception) -> str:
+    """The message on one line, then DuckDB's lines that show the place with a caret."""
+    message, line, place = str(error).partition("\nLINE ")
+    shown = "\n" + (line + place).strip("\n") if line else ""
+    return " ".join(message.split()) + shown
+
+
+def _table(lake: Lake, name: str, raised: list[LakeError]) -> Any:
+    if is_system_table(name):
+        return system_table(lake, name)
+    pool, _, revision = name.partition("@")
+    return PoolDataset(lake.pool(pool).at(revision or "main"), raised)
+
+
+class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
+    """A view as an Arrow data set.  DuckDB asks it for a scanner with columns and a filter, once a scan."""
+
+    def __init__(self, view: View, raised: list[LakeError]) -> None:
+        self._view, self._raised = view, raised
+        self._stored = result_schema(view.plan())
+        if not self._stored.names:
+            self._stored = pa.schema(
+                [(name, pa.null()) for name in view.key.names] or [("record", pa.null())]
+            )
+        super().__init__(pa.Table.from_batches([], _offered(self._stored)))
+
+    def scanner(
+        self, columns: list[str] | None = None, filter: pc.Expression | None = None, **_: Any
+    ) -> _Scanner:
+        """The records, projected and filtered; both are DuckDB's wish and must be fulfilled exactly."""
+        names = self.schema.names if columns is None else list(columns)
+        needed = names if filter is None else self._needed(names, filter)
+        schema = pa.schema([self.schema.field(n) for n in names])
+        return _Scanner(schema, self._batches(needed, names, filter, schema))
+
+    def _needed(self, names: list[str], filter: pc.Expression) -> list[str]:
+        """The columns to read: those wanted, and those that the filter names.
+
+        An expression does not tell its fields, only its text, so they are guessed; a guess with which the
+        filter cannot be evaluated gives way to all columns.
+        """
+        said = str(filter)
+        needed = names + [n for n in self._stored.names if n not in names and n in said]
+        try:
+            pa.schema([self._stored.field(n) for n in needed]).empty_table().filter(filter)
+        except (pa.ArrowException, KeyError):
+            return self._stored.names
+        return needed
+
+    def _batches(
+        self, needed: list[str], names: list[str], filter: pc.Expression | None, schema: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
+        if not self._view.references:
+            return
+        try:
+            for table in self._view.scan(columns=needed):
+                texts = _for_sql(table, wrapped=False)  # of which the filter speaks
+                kept = texts if filter is None else texts.filter(filter)
+                fields = pa.schema([self._stored.field(name) for name in names])
+                yield from _for_sql(kept.select(names), fields, wrapped=True).to_batches()
+        except LakeError as error:
+            self._raised.append(error)  # DuckDB would turn it into one of its own
+            raise
+
+
+@dataclass(frozen=True)
+class _Scanner:
+    """What DuckDB asks of a scanner.
+
+    Arrow's own would read ahead in a thread that nobody can wait for, and a program that ends while that is in
+    Python is aborted; DuckDB's threads have ended when its connection is closed.
+    """
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The records; called once."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches)
+
+
+def _for_sql(table: pa.Table, fields: pa.Schema | None = None, *, wrapped: bool) -> pa.Table:
+    """The records as SQL sees them: JSON as people read it, durations as text.  `fields` are the stored ones.
+
+    With `wrapped`, which comes second, JSON gets Arrow's type for it.
+    """
+    stored = table.schema if fields is None else fields
+    columns = [
+        pa.chunked_array(
+            [_sql_array(chunk, field, wrapped=wrapped) for chunk in column.chunks],
+            _offered_type(field, wrapped=wrapped),
+        )
+        for field, column in zip(stored, table.columns, strict=True)
+    ]
+    schema = pa.schema([pa.field(f.name, _offered_type(f, wrapped=wrapped)) for f in stored])
+    return pa.table(columns, schema=schema) if columns else table
+
+
+def _sql_array(array: pa.Array, field: pa.Field, *, wrapped: bool) -> pa.Array:
+    """Not by Arrow's cast, which breaks records with null members inside of records (Arrow 26)."""
+    kind, target = field.type, _offered_type(field, wrapped=wrapped)
+    if is_json(field):
+        if wrapped:
+            return pa.ExtensionArray.from_storage(pa.json_(), array)
+        return shown(pa.chunked_array([array]), field).combine_chunks()
+    if pa.types.is_duration(kind):
+        if wrapped:
+            return array
+        return pc.utf8_trim(shown(pa.chunked_array([array]), field), '"').combine_chunks()
+    if not pa.types.is_nested(kind):
+        return array
+    if pa.types.is_struct(kind):
+        members = [_sql_array(a, f, wrapped=wrapped) for a, f in zip(array.flatten(), kind, strict=True)]
+        return pa.StructArray.from_arrays(members, fields=list(target), mask=mask_of(array))
+    items = Items(array)
+    if pa.types.is_map(kind):
+        keys, values = items.entries
+        return items.as_maps(
+            _sql_array(keys, kind.key_field, wrapped=wrapped),
+            _sql_array(values, kind.item_field, wrapped=wrapped),
+            target,
+        )
+    return items.as_lists(_sql_array(items.values, kind.value_field, wrapped=wrapped), target)
+
+
+def _offered(schema: pa.Schema) -> pa.Schema:
+    """As DuckDB is shown it: JSON, at any depth, as Arrow's JSON type; other marks left out."""
+    return pa.schema([pa.field(f.name, _offered_type(f)) for f in schema])
+
+
+def _offered_type(field: pa.Field, *, wrapped: bool = True) -> pa.DataType:
+    kind = field.type
+    if is_json(field):
+        return pa.json_() if wrapped else pa.string()
+    if pa.types.is_duration(kind):  # DuckDB's intervals have microseconds, and months
+        return pa.string()
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, _offered_type(f, wrapped=wrapped)) for f in kind])
+    if pa.types.is_map(kind):
+        key = pa.field("key", _offered_type(kind.key_field, wrapped=wrapped), nullable=False)
+        return pa.map_(key, _offered_type(kind.item_field, wrapped=wrapped))
+    if pa.types.is_list(kind):
+        return pa.list_(_offered_type(kind.value_field, wrapped=wrapped))
+    return kind
+
+
+def _marked(field: pa.Field, kind: Any) -> pa.Field:
+    """A field of the answer with the lake's marks, which DuckDB's type tells; in Arrow's JSON is text."""
+    if str(kind) == "JSON":
+        return json_field(field.name)
+    if kind.id == "list":
+        return field.with_type(pa.list_(_marked(field.type.value_field, kind.children[0][1])))
+    if kind.id == "struct":
+        members = zip(field.type, kind.children, strict=True)
+        return field.with_type(pa.struct([_marked(member, child) for member, (_, child) in members]))
+    return field

@@ -1,0 +1,70 @@
+"""The lake's own tables in Spark: `load("flights:log")`, `"flights@7:references"`, `"lake:pools"`.
+
+The table is made when the read is planned, and handed to the task as it is: one task, or one for each `ROWS`
+rows, so that Spark is never given one huge message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from lake_core.errors import InvalidInput
+from lake_core.system_tables.names import system_schema, system_table
+from spark_apps.datasource import options as opts
+from spark_apps.datasource.to_spark import to_batches
+from spark_apps.datasource.types import arrow_schema, spark_schema
+
+ROWS = 262_144
+
+
+@dataclass
+class RowsPartition(InputPartition):
+    """Rows of a table, as an Arrow stream."""
+
+    data: bytes
+
+
+def system_table_schema(options: opts.Options) -> StructType:
+    """The columns asked for, in Spark's types; raises NotFound, InvalidInput."""
+    opts.check_names(options, opts.SYSTEM_TABLE, what="a read of one of the lake's own tables")
+    schema = system_schema(opts.table_name(options))
+    names = opts.columns(options) or schema.names
+    unknown = [name for name in names if name not in schema.names]
+    if unknown:
+        raise InvalidInput(f"column {unknown[0]!r} does not exist; there are: {', '.join(schema.names)}")
+    return spark_schema(pa.schema([schema.field(name) for name in names]))
+
+
+class SystemTableReader(DataSourceReader):
+    """Reads the table while planning, and gives it to the tasks."""
+
+    def __init__(self, options: opts.Options, schema: StructType) -> None:
+        self._schema = schema
+        name, at = opts.table_name(options), options.get("at")
+        base, colon, kind = name.rpartition(":")
+        self._name = f"{base}@{at}{colon}{kind}" if at and "@" not in name else name
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """The rows, in their order."""
+        table = system_table(opts.open_lake(self._options), self._name)
+        firsts = range(0, max(1, table.num_rows), ROWS)
+        return [RowsPartition(_encoded(table.slice(first, ROWS))) for first in firsts]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task."""
+        assert isinstance(partition, RowsPartition)
+        with pa.ipc.open_stream(partition.data) as rows:
+            yield from to_batches(rows.read_all(), arrow_schema(self._schema))
+
+
+def _encoded(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())

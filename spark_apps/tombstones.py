@@ -1,0 +1,94 @@
+"""What deletes covered goes out of the objects, searched and rewritten in Spark tasks: the tombstones agent's work.
+
+    spark-submit spark_apps/apply_tombstones.py --lake URI --pool POOL
+
+The driver plans; a task searches one reference for deleted records, reading only the fields that decide; those that
+hold some are rewritten as compaction jobs, each committed on its own.  Killed at any point and run again, it plans
+anew.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from lake_core import errors
+from lake_core.agents.tombstones import run as tombstones
+from lake_core.agents.tombstones.plan import Search, holds_covered
+from lake_core.agents.tombstones.run import ApplyResult
+from lake_core.cli.parser import Parser
+from lake_core.lake import Lake
+from lake_core.lake.branch import Branch
+from lake_core.store import open_store
+from spark_apps.compact import compact
+from spark_apps.session import spark_session
+from spark_apps.spread import Pair, gather
+
+SEARCHES = 64
+"""References that one task searches at most."""
+
+
+def apply_tombstones(spark: Any, branch: Branch, *, now: float, at_once: bool = False) -> ApplyResult:
+    """Do what is due.  Raises ObjectMissing, Corrupt, OutcomeUnknown, Unavailable."""
+
+    def search(wanted: Sequence[Search]) -> list[bool]:
+        parts = [tuple(wanted[i : i + SEARCHES]) for i in range(0, len(wanted), SEARCHES)]
+        return [
+            held == b"1" for held, _ in gather(spark, partial(_search, branch.store.uri, parts), len(parts))
+        ]
+
+    return tombstones.apply(
+        branch,
+        now=now,
+        at_once=at_once,
+        search=search,
+        run=lambda jobs: compact(spark, branch, jobs),
+    )
+
+
+def _search(store: str, parts: Sequence[Sequence[Search]], part: int) -> list[Pair]:
+    """In a worker."""
+    opened = open_store(store)
+    return [(b"1" if holds_covered(search, opened) else b"0", b"") for search in parts[part]]
+
+
+def apply_found(work: dict[str, Any]) -> dict[str, Any]:
+    """The agent's mapped task: one pool as `agents.tombstones.run.find` gave it."""
+    branch = Lake.open(work["lake"]).pool(work["pool"]).branch(work["branch"])
+    plan = tombstones.plan(branch, now=branch.context.now())
+    if not (plan.covered or plan.suspects):  # Spark is not worth starting
+        return vars(tombstones.apply(branch, now=branch.context.now()))
+    with spark_session(f"lake tombstones {work['pool']}") as spark:
+        return vars(apply_tombstones(spark, branch, now=branch.context.now()))
+
+
+def main(argv: list[str] | None = None) -> int:
+    """As a submitted application: a JSON line on standard output."""
+    parser = Parser(description="Apply what was deleted in a pool, on Spark.")
+    parser.add_argument("--lake", required=True, metavar="URI")
+    parser.add_argument("--pool", required=True)
+    parser.add_argument("--branch", default="main")
+    parser.add_argument(
+        "--at-once", action="store_true", help="apply all deletes now, ignoring the pool's delete.apply age"
+    )
+    parser.add_argument("--remote", default=None, metavar="sc://HOST:PORT", help="a Spark Connect server")
+    args = parser.parse_args(argv)
+    logging.basicConfig(format="%(message)s")  # to standard error
+    logging.getLogger("spark_apps").setLevel(logging.INFO)
+    try:
+        branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)
+        with spark_session("lake tombstones", remote=args.remote) as spark:
+            did = apply_tombstones(spark, branch, now=branch.context.now(), at_once=args.at_once)
+        print(json.dumps(vars(did)))
+    except errors.LakeError as error:
+        sys.stderr.write(f"apply_tombstones: {error}\n")
+        return error.exit_status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,377 @@
+"""CSV: what a column's text is taken for, and what is left as it is written."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lake_core.loading.block import Block, Reading
+from lake_core.loading.formats import csv as csvfile
+from lake_core.loading.formats.csv import read_csv
+from lake_core.loading.formats.csv_options import CsvOptions
+from lake_core.values.types import declared_field, show_type
+from tests.cli.command import Command
+
+COLUMNS = [
+    ("integers", ["1", "-5", "0", ""], pa.int64(), [1, -5, 0, None]),
+    (
+        "the whole of 64 bits",
+        ["9223372036854775807", "-9223372036854775808"],
+        pa.int64(),
+        [2**63 - 1, -(2**63)],
+    ),
+    ("64 bits without sign", ["1", "18446744073709551615"], pa.uint64(), [1, 2**64 - 1]),
+    ("no 64 bits hold both", ["-1", "18446744073709551615"], pa.string(), ["-1", "18446744073709551615"]),
+    ("beyond 64 bits", ["1", "18446744073709551616"], pa.string(), ["1", "18446744073709551616"]),
+    ("doubles", ["1", "2.5", "0.5", "-1000"], pa.float64(), [1.0, 2.5, 0.5, -1000.0]),
+    ("small doubles", ["0.000012", "0.00000123456789012"], pa.float64(), [1.2e-05, 1.23456789012e-06]),
+    ("doubles as they are shown", ["1e+20", "1e-07", "5.0"], pa.float64(), [1e20, 1e-7, 5.0]),
+    ("doubles with all their digits", ["0.30000000000000004"], pa.float64(), [0.1 + 0.2]),
+    ("money", ["1.10", "-2.50", "0.00"], pa.decimal128(18, 2), [*map(Decimal, ("1.10", "-2.50", "0.00"))]),
+    (
+        "more digits than a double has",
+        ["0.1234567890123456789", "1.0000000000000000000"],
+        pa.decimal128(38, 19),
+        [Decimal("0.1234567890123456789"), Decimal("1.0000000000000000000")],
+    ),
+    ("versions", ["1.1", "1.10"], pa.string(), ["1.1", "1.10"]),
+    ("no digit before the point", [".5", "0.5"], pa.string(), [".5", "0.5"]),
+    ("exponents", ["1e5", "2.5"], pa.string(), ["1e5", "2.5"]),
+    ("a negative zero", ["-0.00", "1.00"], pa.string(), ["-0.00", "1.00"]),
+    ("more digits than anything has", ["1." + "1" * 40], pa.string(), ["1." + "1" * 40]),
+    ("the last whole double", ["0.5", "9007199254740992"], pa.float64(), [0.5, 2.0**53]),
+    ("a double would round", ["0.5", "9007199254740993"], pa.string(), ["0.5", "9007199254740993"]),
+    (
+        "a double would round below zero",
+        ["0.5", "-9007199254740995"],
+        pa.string(),
+        ["0.5", "-9007199254740995"],
+    ),
+    ("beyond a double", ["0.5", "1e400"], pa.string(), ["0.5", "1e400"]),
+    ("too small for a double", ["0.5", "1e-400"], pa.string(), ["0.5", "1e-400"]),
+    ("words of floating point", ["0.5", "nan"], pa.string(), ["0.5", "nan"]),
+    ("leading zeros", ["7", "007"], pa.string(), ["7", "007"]),
+    ("leading zeros of doubles", ["7.5", "007"], pa.string(), ["7.5", "007"]),
+    ("a plus", ["5", "+5"], pa.string(), ["5", "+5"]),
+    ("a plus among doubles", ["5.5", "+5"], pa.string(), ["5.5", "+5"]),
+    ("hexadecimal", ["5", "0x10"], pa.string(), ["5", "0x10"]),
+    ("spaces", ["5", " 6"], pa.string(), ["5", " 6"]),
+    ("booleans", ["true", "FALSE", ""], pa.bool_(), [True, False, None]),
+    ("0 and 1 are numbers", ["0", "1"], pa.int64(), [0, 1]),
+    ("a word and booleans", ["true", "yes"], pa.string(), ["true", "yes"]),
+    ("nothing at all", ["", ""], pa.null(), [None, None]),
+]
+
+
+def read(
+    lake: Command,
+    content: str | bytes,
+    *,
+    declared: dict[str, str] | None = None,
+    size: int = 1 << 20,
+    options: CsvOptions | None = None,
+    bad_records: str = "fail",
+) -> list[Block]:
+    fields = {name: declared_field(name, kind) for name, kind in (declared or {}).items()}
+    path = lake.file("data.csv", content)
+    reading = Reading(
+        path,
+        declared=fields,
+        key=("k",),
+        block_bytes=size,
+        bad_records=bad_records,
+        csv=options or CsvOptions(),
+    )
+    return list(read_csv(reading))
+
+
+def table(blocks: list[Block]) -> pa.Table:
+    return pa.concat_tables(b.table for b in blocks)
+
+
+def problems(blocks: list[Block]) -> list[tuple[int, str, str]]:
+    return [(r.line, r.reason, r.raw) for b in blocks for r in b.rejected]
+
+
+@pytest.mark.parametrize(("texts", "kind", "values"), [c[1:] for c in COLUMNS], ids=[c[0] for c in COLUMNS])
+@pytest.mark.parametrize("size", [1, 1 << 20], ids=["a block a line", "one block"])
+def test_a_column_has_the_narrowest_type_that_gives_its_text_back(
+    lake: Command, texts: list[str], kind: pa.DataType, values: list[Any], size: int
+) -> None:
+    for ordered in (list(zip(texts, values, strict=True)), list(zip(texts, values, strict=True))[::-1]):
+        found = table(read(lake, "k,a\n" + "".join(f"x,{text}\n" for text, _ in ordered), size=size))
+        assert found.schema.field("a").type == kind
+        assert found["a"].to_pylist() == [value for _, value in ordered]
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind"),
+    [
+        (["2020-01-01", "2020-02-29"], pa.date32()),
+        (["2020-01-01", "2020-01-01 10:00:00"], pa.timestamp("us")),
+        (["2020-01-01T10:00:00.123456", "2020-01-01 10:00"], pa.timestamp("us")),
+        (["2020-01-01T10:00:00Z", "2020-01-01T10:00:00+00:00"], pa.timestamp("us", "UTC")),
+        (["2020-01-01T10:00:00Z", "2020-01-01T10:00:00+02:00"], pa.string()),
+        (["2020-01-01T10:00:00Z", "2020-01-01T10:00:00"], pa.string()),
+        (["2020-01-01T10:00:00.123456789"], pa.string()),
+        (["2020-02-30"], pa.string()),
+        (["2020-01-01", "20"], pa.string()),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_times_are_seen(lake: Command, texts: list[str], kind: pa.DataType, size: int) -> None:
+    assert table(read(lake, "a\n" + "\n".join(texts), size=size)).schema.field("a").type == kind
+
+
+def test_a_type_that_only_the_last_value_denies_is_denied(lake: Command) -> None:
+    found = table(read(lake, "a,b\n" + "1,true\n" * 5000 + "x,7\n"))
+    assert found.schema.types == [pa.string(), pa.string()]
+
+
+def test_a_column_of_many_pieces_has_the_type_of_all_of_them(lake: Command) -> None:
+    lines = "".join(f"{i},{i}.5,{i % 7}\n" for i in range(150_000))  # Arrow reads a megabyte at a time
+    found = table(read(lake, "a,b,c\n" + lines, size=16 << 20))
+    assert found.schema.types == [pa.int64(), pa.float64(), pa.int64()]
+    assert found["a"].to_pylist() == list(range(150_000))
+
+
+def test_a_column_that_begins_with_many_nulls_still_shows_its_type(lake: Command) -> None:
+    found = table(read(lake, "a,b\n" + "1,\n" * 5000 + "2,3\n"))
+    assert found.schema.types == [pa.int64(), pa.int64()]
+
+
+def test_a_file_that_is_too_large_to_keep_is_read_twice_with_the_same_answer(
+    lake: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = "k,a\n" + "".join(f"{i},{i}\n" for i in range(50)) + "50,\n51,x,y\n52,0.5\n"
+    kept = read(lake, content, size=16, bad_records="quarantine")
+    monkeypatch.setattr(csvfile, "KEPT_BYTES", 100)
+    again = read(lake, content, size=16, bad_records="quarantine")
+    assert table(again).equals(table(kept))
+    assert problems(again) == problems(kept) == [(53, "3 values where the header names 2 fields", "51,x,y")]
+
+
+def test_nothing_is_null_and_a_quoted_nothing_is_text(lake: Command) -> None:
+    assert table(read(lake, 'a,b\nx,\n"",1\n'))["a"].to_pylist() == ["x", ""]
+
+
+def test_a_word_may_stand_for_null(lake: Command) -> None:
+    found = table(read(lake, 'a,b\nNA,NA\n5,"NA"\n,x\n', options=CsvOptions(null=("NA",))))
+    assert found.to_pydict() == {"a": [None, 5, None], "b": [None, "NA", "x"]}
+
+
+def test_quotes_hold_commas_line_ends_and_quotes(lake: Command) -> None:
+    found = table(read(lake, 'a,b\n"x,y","1\n2\r\n3"\n"say ""hi""",5" pipe\n'))
+    assert found.to_pydict() == {"a": ["x,y", 'say "hi"'], "b": ["1\n2\r\n3", '5" pipe']}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_line_ends_are_of_any_kind(lake: Command, end: str) -> None:
+    assert table(read(lake, end.join(["a,b", "1,2", "3,4"]))).to_pylist() == [
+        {"a": 1, "b": 2},
+        {"a": 3, "b": 4},
+    ]
+
+
+def test_empty_lines_are_passed_by_before_the_header_too(lake: Command) -> None:
+    assert table(read(lake, "\n\r\n  \na,b\n\n1,2\n   \n\n3,4\n\n")).to_pydict() == {"a": [1, 3], "b": [2, 4]}
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_name(lake: Command) -> None:
+    assert table(read(lake, b"\xef\xbb\xbfa,b\n1,2\n")).schema.names == ["a", "b"]
+
+
+def test_names_are_passed_through_untouched(lake: Command) -> None:
+    names = ['"id.orig_h"', '"a,b"', '"say ""x"""', "ü", "a b", "$"]
+    assert table(read(lake, ",".join(names) + "\n1,2,3,4,5,6\n")).schema.names == [
+        "id.orig_h",
+        "a,b",
+        'say "x"',
+        "ü",
+        "a b",
+        "$",
+    ]
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "a,b\n", "a,b", "a,b\n\n\n"])
+def test_a_file_without_records_commits_nothing(lake: Command, content: str) -> None:
+    lake.pool("p")
+    assert lake.load_records("p", content, "data.csv")["version"] is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts", "values"),
+    [
+        ("bigint", ["007", "+5", "-3"], [7, 5, -3]),
+        ("smallint", ["7", "-3"], [7, -3]),
+        ("double", ["1e5", "007", "NaN", "inf"], ["100000.0", "7.0", "nan", "inf"]),
+        ("boolean", ["true", "False", "0", "1"], [True, False, False, True]),
+        ("string", ["007", "2020-01-01"], ["007", "2020-01-01"]),
+        ("decimal(5,2)", ["1.25", "7"], ["1.25", "7.00"]),
+        ("date", ["2020-02-29"], ["2020-02-29"]),
+        ("timestamp", ["2020-01-01T10:00:00Z", "2020-01-01 10:00"], ["2020-01-01 10:00:00+00:00"] * 2),
+        ("timestamp_ntz", ["2020-01-01T10:00:00", "2020-01-01T12:00:00+02:00"], ["2020-01-01 10:00:00"] * 2),
+        ("binary", ["AQI="], [b"\x01\x02"]),
+        ("json", ['"{""a"": [1, 1.10]}"', "5", '"""x"""', "null"], ['{"a":[1,1.10]}', "5", '"x"', None]),
+    ],
+)
+def test_a_declared_field_is_read_as_the_pool_says(
+    lake: Command, kind: str, texts: list[str], values: list[Any]
+) -> None:
+    found = table(read(lake, "a,k\n" + "".join(f"{t},1\n" for t in texts), declared={"a": kind}))
+    assert found.schema.field("a") == declared_field("a", kind)
+    shown = [v if isinstance(v, int | bytes | str | None) else str(v) for v in found["a"].to_pylist()]
+    assert shown == values
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("bigint", "x"),
+        ("bigint", "1.5"),
+        ("bigint", "0x10"),
+        ("bigint", "9223372036854775808"),
+        ("smallint", "32768"),
+        ("double", "1e400"),
+        ("json", "1e400"),
+        ("double", "x"),
+        ("boolean", "yes"),
+        ("decimal(5,2)", "1.239"),
+        ("decimal(5,2)", "12345"),
+        ("date", "2020-02-30"),
+        ("timestamp", "noon"),
+        ("binary", "*"),
+        ("json", "{a}"),
+        ("json", "NaN"),
+        ("json", '""'),
+    ],
+)
+def test_text_that_is_not_of_the_declared_type_is_a_bad_record(lake: Command, kind: str, text: str) -> None:
+    blocks = read(lake, f"a,k\n,1\n{text},2\n,3\n", declared={"a": kind}, bad_records="quarantine")
+    assert table(blocks)["k"].to_pylist() == [1, 3]
+    ((line, reason, raw),) = problems(blocks)
+    assert (line, raw) == (3, f"{text},2")
+    shown = text.strip('"')
+    assert reason.startswith(f"field 'a': {shown!r} is not a {show_type(declared_field('a', kind))}")
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_a_bad_record_is_named_by_its_line_and_kept_as_it_was_written(lake: Command, size: int) -> None:
+    records = [
+        "a,b",
+        '1,"two\r\nlines"',
+        "",
+        '2,x,"y\nz"',
+        "   ",
+        '3,"ok"',
+        "4",
+        '5,"v"w',
+        '"6",7" pipe',
+        "8,\xff",
+    ]
+    content = "".join(record + "\r\n" for record in records)
+    blocks = read(lake, content.encode("latin-1"), size=size, bad_records="quarantine")
+    assert table(blocks)["a"].to_pylist() == [1, 3, 6]
+    assert problems(blocks) == [
+        (5, "3 values where the header names 2 fields", '2,x,"y\nz"'),
+        (9, "1 values where the header names 2 fields", "4"),
+        (10, "the value that a quote opens in line 10 goes on behind its closing quote", '5,"v"w'),
+        (12, "field 'b': not UTF-8: byte 0xff", "8,\ufffd"),
+    ]
+
+
+def test_bad_records_of_every_sort_are_told_apart_in_one_block(lake: Command) -> None:
+    content = b'a,b\n1,\xff\nx,2\n1,2,3\n"1"0,4\n5,6\n'
+    blocks = read(lake, content, declared={"a": "int"}, bad_records="quarantine")
+    assert table(blocks).to_pylist() == [{"a": 5, "b": 6}]
+    assert [line for line, _, _ in problems(blocks)] == [2, 3, 4, 5]
+
+
+def test_a_long_record_is_no_bad_record(lake: Command) -> None:
+    content = "a,b\n1,x\n2," + "y" * (3 << 20) + "\n3,z,\n"
+    blocks = read(lake, content, size=1 << 22, bad_records="quarantine")
+    assert [len(v) for v in table(blocks)["b"].to_pylist()] == [1, 3 << 20]
+    assert [line for line, _, _ in problems(blocks)] == [4]
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "says"),
+    [
+        ('a,b\n1,x\n\n2,"y\n3,z\n4,w\n', 4, "is not closed"),
+        ('a,b\n1,"x"\n2,"y ""quoted"" z\n3,"v"\n', 3, "goes on behind its closing quote"),
+        ('a,b\n1,x\n"', 3, "is not closed"),
+        ('a,"b\n1,2\n', 1, "is not closed"),
+        ("\n\na,a\n1,2\n", 3, "field 'a' is there more than once"),
+        ("a,,b\n1,2,3\n", 1, "must name every field"),
+        (b"a,\xff\n1,2\n", 1, "malformed CSV header"),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_a_file_that_cannot_be_trusted_is_refused(
+    lake: Command, content: str | bytes, line: int, says: str, size: int
+) -> None:
+    with pytest.raises(Exception, match=rf"data\.csv, line {line}: .*{says}"):
+        read(lake, content, size=size)
+
+
+def test_a_quote_that_is_never_closed_is_refused_under_any_policy(lake: Command) -> None:
+    lake.pool("p", bad_records="quarantine")
+    assert "line 3: the quote that opens in this line is not closed" in lake.refuses_records(
+        "p", 'k,a\n1,x\n2,"y\n3,z\n', "data.csv"
+    )
+
+
+def test_a_quote_that_is_not_closed_does_not_fill_the_memory(
+    lake: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lake_core.loading.formats import csv_lines as csvlines
+
+    monkeypatch.setattr(csvlines, "LONGEST_RECORD", 1 << 20)
+    content = 'a,b\n1,"x\n' + "2,y\n" * 600_000 + '3,"z"\n'
+    with pytest.raises(
+        Exception, match="line 2: the quote that opens in this line is not closed within 1 MiB"
+    ):
+        read(lake, content, size=1 << 18)
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.csv.gz"])
+def test_csv_comes_back_from_the_lake_in_key_order(lake: Command, name: str) -> None:
+    lake.pool("p", key="k:desc")
+    lake.load_records("p", "k,id.orig_h,n\n1,a,007\n3,,8\n2,c,\n", name)
+    assert lake.scan("p") == [
+        {"k": 3, "n": "8"},
+        {"k": 2, "id.orig_h": "c"},
+        {"k": 1, "id.orig_h": "a", "n": "007"},
+    ]
+
+
+def test_an_empty_column_takes_the_type_that_another_load_gives_it(lake: Command) -> None:
+    lake.pool("p")
+    lake.load_records("p", "k,a\n1,\n", "a.csv")
+    lake.load_records("p", "k,a\n2,5\n", "b.csv")
+    assert lake("show", "p", "--json").records[0]["fields"] == {"k": "bigint", "a": "bigint"}
+    assert lake.scan("p") == [{"k": 1}, {"k": 2, "a": 5}]
+
+
+def test_what_the_lake_writes_as_csv_it_reads_again(lake: Command) -> None:
+    lake.pool("p", types={"t": "timestamp", "b": "binary", "r": "json", "n": "decimal(6,2)"})
+    lake.pool("q", types={"t": "timestamp", "b": "binary", "r": "json", "n": "decimal(6,2)"})
+    records = [
+        {"k": 1, "t": "2020-01-01T10:00:00.25Z", "b": "AQI=", "r": {"x": [1]}, "s": 'a"b,\nc', "n": 1.5},
+        {"k": 2, "s": "", "f": 0.1},
+    ]
+    lake.load_records("p", records)
+    written = lake.folder / "again.csv"
+    lake("scan", "p", "-o", str(written))
+    lake.load("q", str(written))
+    assert (
+        lake.scan("q")
+        == lake.scan("p")
+        == [
+            {**records[0], "t": "2020-01-01T10:00:00.25Z"},
+            records[1],
+        ]
+    )

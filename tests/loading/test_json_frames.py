@@ -1,0 +1,117 @@
+"""JSON that is not lines: arrays, documents, marks; and where its records are."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lake_core.loading.block import Reading
+from lake_core.loading.formats.json import read_ndjson
+from lake_core.loading.formats.json_frames import structure
+from tests.cli.command import INVALID_INPUT, Command
+from tests.loading.test_values import VALUES
+
+RECORDS: list[dict[str, Any]] = [
+    {"k": 1, "a": "x,y]}", "b": {"c": [1, 2]}},
+    {"k": 2, "a": 'say "hi" \\', "b": {"c": []}},
+    {"k": 3, "a": "{\\", "b": None},
+]
+TEXTS = {
+    "an array": json.dumps(RECORDS),
+    "a pretty array": json.dumps(RECORDS, indent=2),
+    "an array with space around": f"\n \n{json.dumps(RECORDS, indent=1)}\n\n",
+    "arrays": "".join(json.dumps([r]) + "\n" for r in RECORDS),
+    "pretty documents": "\n".join(json.dumps(r, indent=2) for r in RECORDS),
+    "documents without space": "".join(json.dumps(r, indent=2) for r in RECORDS),
+    "documents with carriage returns": "\r\n".join(json.dumps(r, indent=2) for r in RECORDS).replace(
+        "\n", "\r\n"
+    ),
+    "lines": "".join(json.dumps(r) + "\n" for r in RECORDS),
+    "lines with a mark": "﻿" + "".join(json.dumps(r) + "\n" for r in RECORDS),
+}
+
+
+def without_nulls(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{k: v for k, v in r.items() if v is not None} for r in records]
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("size", [1, 7, 64, 1 << 20])
+def test_records_come_back_however_they_are_framed(
+    lake: Command, text: str, encoding: str, size: int
+) -> None:
+    data = text.lstrip("﻿").encode(encoding) if encoding != "utf-8" else text.encode()
+    reading = Reading(lake.file("a.json", data), key=("k",), block_bytes=size)
+    found = [r for block in read_ndjson(reading) for r in block.table.to_pylist()]
+    assert [r["k"] for r in found] == [1, 2, 3]
+    assert [r["a"] for r in found] == [r["a"] for r in RECORDS]
+
+
+@given(
+    st.lists(st.dictionaries(st.sampled_from(["a", "b", "ü"]), VALUES, max_size=3), max_size=5), st.booleans()
+)
+def test_the_depth_of_any_json_ends_at_nothing(records: list[dict[str, Any]], pretty: bool) -> None:
+    text = json.dumps(records, indent=2 if pretty else None).encode()
+    found = structure(text)
+    assert found.depth[-1] == 0
+    assert (found.depth[:-1] > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "says"),
+    [
+        ('[\n{"k":1},\n{"k":\n2,"a":NaN}]', 3, "NaN is not JSON"),
+        ('[\n{"k":1},\n\n 5]', 4, "must be a JSON object, not a number"),
+        ('{\n"k":1}\n{"k":\n2,\n"a":1,"a":2}', 3, "more than once"),
+        ('{\n"k":1}\n{"k":2,\n"a":"x\ny"}', 3, "Invalid control character"),
+    ],
+)
+def test_a_bad_record_is_named_by_the_line_where_it_begins(
+    lake: Command, content: str, line: int, says: str
+) -> None:
+    lake.pool("p")
+    message = lake.refuses_records("p", content, "a.json")
+    assert f"a.json, line {line}: " in message
+    assert says in message
+    lake("load", "p", str(lake.folder / "a.json"), "--bad-records", "quarantine")
+    (rejected,) = lake.scan("p.$rejected")
+    assert rejected["line"] == line
+    assert rejected["raw"] in content
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ('[{"k":1},{"k":2}', "the file ends before the end of its JSON array"),
+        ('[{"k":1},{"k":', "the file ends before the end of its JSON array"),
+        ('{\n"k":1}\n{\n"k":2', "line 3: the file ends before the end of its JSON document"),
+        ('[{"k":1},,{"k":2}]', "a JSON array has nothing before a comma"),
+        ('[{"k":1}] x', "text behind the end of the array"),
+        ('{\n"k":1}\n}\n', "closes what no bracket opened"),
+    ],
+)
+@pytest.mark.parametrize("policy", ["fail", "quarantine"])
+def test_a_damaged_array_or_document_is_refused_under_any_policy(
+    lake: Command, content: str, says: str, policy: str
+) -> None:
+    lake.pool("p", bad_records=policy)
+    assert says in lake.refuses_records("p", content, "a.json")
+
+
+def test_lines_only_are_lines_whatever_they_look_like(lake: Command) -> None:
+    lake.pool("p")
+    file = lake.file("a.json", '[{"k":1}]\n')
+    assert "must be a JSON object, not a list" in lake.fails(
+        INVALID_INPUT, "load", "p", file, "--format", "ndjson"
+    )
+
+
+@pytest.mark.parametrize("content", ["[]", "[ ]\n", "\n[\n]\n"])
+def test_an_empty_array_commits_nothing(lake: Command, content: str) -> None:
+    lake.pool("p")
+    assert "nothing to load" in lake("load", "p", lake.file("a.json", content)).err

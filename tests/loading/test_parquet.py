@@ -1,0 +1,111 @@
+"""Parquet: typed already; every type comes back as its JSON says, or in its own type as Parquet."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lake_core.loading.block import Reading
+from lake_core.loading.formats.parquet import read_parquet, row_group_sizes
+from tests.cli.command import Command
+
+TABLE = pa.table(
+    {
+        "k": pa.array([2, 1, 3], pa.int32()),
+        "f": pa.array([0.5, None, -0.25], pa.float32()),
+        "d": [dt.date(2020, 2, 29), None, dt.date(1969, 12, 31)],
+        "t": pa.array([dt.datetime(2020, 1, 1, 10), None, None], pa.timestamp("ms", "Europe/Berlin")),
+        "n": [decimal.Decimal("1.25"), decimal.Decimal("-3.50"), None],
+        "b": [b"\x00\xff", b"", None],
+        "s": pa.array(["x", "y", "x"]).dictionary_encode(),
+        "a.b": pa.array(["dotted", None, ""], pa.large_string()),
+        "r": [{"x": 1, "y": [1, 2]}, None, {"x": None, "y": []}],
+        "u": pa.array([2**64 - 1, 0, 1], pa.uint64()),
+        "m": pa.array([[("p", 1)], None, []], pa.map_(pa.string(), pa.int64())),
+    }
+)
+RECORDS = [
+    {"k": 1, "n": -3.5, "b": "", "s": "y", "u": 0},
+    {
+        "k": 2,
+        "f": 0.5,
+        "d": "2020-02-29",
+        "t": "2020-01-01T10:00:00Z",
+        "n": 1.25,
+        "b": "AP8=",
+        "s": "x",
+        "a.b": "dotted",
+        "r": {"x": 1, "y": [1, 2]},
+        "u": 2**64 - 1,
+        "m": {"p": 1},
+    },
+    {"k": 3, "f": -0.25, "d": "1969-12-31", "s": "x", "a.b": "", "r": {"y": []}, "u": 1, "m": {}},
+]
+
+
+def written(table: pa.Table, **options: int) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(table, sink, **options)
+    return sink.getvalue()
+
+
+@pytest.fixture
+def pool(lake: Command) -> str:
+    lake.pool("p")
+    lake.load_records("p", written(TABLE), "a.parquet")
+    return "p"
+
+
+def test_every_type_comes_back_in_key_order(lake: Command, pool: str) -> None:
+    assert lake.scan(pool) == RECORDS
+
+
+def test_what_is_written_as_parquet_has_the_types_that_came_in(lake: Command, pool: str) -> None:
+    path = lake.folder / "out.parquet"
+    lake("scan", pool, "-o", str(path))
+    found = pq.read_table(path)
+    plain = TABLE.set_column(6, "s", TABLE["s"].cast(pa.string())).set_column(
+        7, "a.b", TABLE["a.b"].cast(pa.string())
+    )
+    plain = plain.set_column(3, "t", TABLE["t"].cast(pa.timestamp("ms", "UTC")))
+    assert found.to_pylist() == plain.sort_by("k").to_pylist()
+    assert found.schema.remove_metadata().equals(plain.schema)
+
+
+def test_declared_types_are_applied(lake: Command) -> None:
+    lake.pool("p", types={"k": "bigint", "r": "json", "s": "string"})
+    lake.load_records("p", written(TABLE.select(["k", "r", "s"])), "a.parquet")
+    fields = lake("show", "p", "--json").records[0]["fields"]
+    assert fields == {"k": "bigint", "r": "json", "s": "string"}
+    assert lake.scan("p", "--columns", "r")[1] == {"r": {"x": 1, "y": [1, 2]}}
+
+
+def test_records_without_the_key_go_to_nokey(lake: Command) -> None:
+    lake.pool("p")
+    done = lake.load_records("p", written(pa.table({"k": [None, 1], "a": [1, 2]})), "a.parquet")
+    assert (done["records"], done["nokey"]) == (1, 1)
+    lake("load", "p", lake.file("b.parquet", written(pa.table({"a": [3]}))), "--nokey", "accept")
+    assert [r["a"] for r in lake.scan("p.$nokey")] == [1, 3]
+
+
+def test_a_file_without_records_commits_nothing(lake: Command) -> None:
+    lake.pool("p")
+    assert lake.load_records("p", written(TABLE.slice(0, 0)), "a.parquet")["version"] is None
+
+
+def test_a_gzipped_parquet_file_is_unpacked(lake: Command) -> None:
+    lake.pool("p")
+    lake.load_records("p", written(TABLE), "a.parquet.gz")
+    assert lake.scan("p") == RECORDS
+
+
+def test_some_row_groups_of_a_file_are_read_alone(lake: Command) -> None:
+    path = lake.file("a.parquet", written(pa.table({"k": list(range(10))}), row_group_size=4))
+    assert len(row_group_sizes(Reading(path))) == 3
+    read = [r for b in read_parquet(Reading(path), [1, 2]) for r in b.table.to_pylist()]
+    assert read == [{"k": k} for k in range(4, 10)]

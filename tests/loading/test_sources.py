@@ -1,0 +1,182 @@
+"""Landed files: found by path, glob or folder, each once; those still on their way are passed by."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from lake_core.errors import InvalidInput, NotFound, Unavailable
+from lake_core.loading.detect import format_by_name
+from lake_core.loading.sources import find_files
+from tests.cli.command import Command
+
+
+@pytest.fixture
+def landing(tmp_path: Path) -> Path:
+    for name in (
+        "a.csv",
+        "b.ndjson.gz",
+        "day/c.csv",
+        "day/.hidden.csv",
+        "_temporary/d.csv",
+        "e.csv.tmp",
+        "f.crc",
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("patterns", "names"),
+    [
+        (["a.csv"], ["a.csv"]),
+        (["*.csv"], ["a.csv"]),
+        (["**/*.csv"], ["a.csv", "day/c.csv"]),
+        (["*.csv", "a.csv", "./a.csv"], ["a.csv"]),
+        (["b.ndjson.gz", "a.csv"], ["a.csv", "b.ndjson.gz"]),
+        (["day"], ["day/c.csv"]),
+        (["e.csv.tmp"], ["e.csv.tmp"]),
+    ],
+)
+def test_patterns_name_files_once_and_in_order(
+    landing: Path, monkeypatch: pytest.MonkeyPatch, patterns: list[str], names: list[str]
+) -> None:
+    monkeypatch.chdir(landing)
+    assert [f.uri for f in find_files(patterns)] == [str(landing / name) for name in names]
+
+
+def test_a_folder_is_searched_to_its_depths(landing: Path) -> None:
+    found = [Path(f.uri).relative_to(landing).as_posix() for f in find_files([str(landing)])]
+    assert found == ["a.csv", "b.ndjson.gz", "day/c.csv"]
+
+
+def test_a_name_with_the_signs_of_a_glob_is_still_a_name(landing: Path) -> None:
+    (landing / "x[1].csv").write_text("x")
+    assert [f.uri for f in find_files([str(landing / "x[1].csv")])] == [str(landing / "x[1].csv")]
+
+
+def test_a_path_that_names_nothing_is_not_found(landing: Path) -> None:
+    with pytest.raises(NotFound, match=r"nowhere\.csv"):
+        find_files([str(landing / "nowhere.csv")])
+
+
+def test_a_changed_file_has_another_etag(landing: Path) -> None:
+    before = find_files([str(landing / "a.csv")])[0]
+    path = landing / "a.csv"
+    path.write_text("y")
+    os.utime(path, (0, 0))
+    after = find_files([str(path)])[0]
+    assert (before.uri, before.size) == (after.uri, after.size)
+    assert before.etag != after.etag
+
+
+def test_files_on_a_store_are_found_alike() -> None:
+    fs = fsspec.filesystem("memory")
+    for name in ("a.csv", "day/b.csv", "day/_c.csv", "_temporary/0/d.csv"):
+        fs.pipe_file(f"/sources-test/{name}", b"k\n1\n")
+    for pattern in ("memory://sources-test", "memory://sources-test/**"):
+        assert [f.uri for f in find_files([pattern])] == [
+            "memory://sources-test/a.csv",
+            "memory://sources-test/day/b.csv",
+        ]
+    assert [f.size for f in find_files(["memory://sources-test/a.csv"])] == [4]
+    with pytest.raises(NotFound):
+        find_files(["memory://sources-test/nowhere.csv"])
+
+
+@pytest.mark.parametrize("pattern", ["*.nothing", "nowhere/*.csv", "empty", "**/*.nothing"])
+def test_a_glob_or_a_folder_without_a_file_is_not_found(landing: Path, pattern: str) -> None:
+    (landing / "empty").mkdir()
+    with pytest.raises(NotFound, match="no file there to load"):
+        find_files([str(landing / pattern)])
+    assert find_files([str(landing / pattern)], may_be_empty=True) == []
+
+
+@pytest.mark.parametrize("pattern", ["", "*/*.csv", "**/*.csv"])
+def test_a_folder_that_cannot_be_listed_is_not_passed_by(
+    landing: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    closed = str(landing / "day")
+    listing, scanning = os.listdir, os.scandir
+
+    def refuse(path: str) -> None:
+        if str(path).rstrip("/") == closed:
+            raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "listdir", lambda path: refuse(path) or listing(path))  # root may read everything
+    monkeypatch.setattr(os, "scandir", lambda path: refuse(path) or scanning(path))
+    with pytest.raises(Unavailable, match="cannot be listed: Permission denied"):
+        find_files([str(landing / pattern)])
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "names"),
+    [
+        (("*.csv",), (), ["a.csv", "day/c.csv"]),
+        ((), ("day/*",), ["a.csv", "b.ndjson.gz"]),
+        (("*.csv", "*.gz"), ("c.*",), ["a.csv", "b.ndjson.gz"]),
+    ],
+)
+def test_files_of_a_folder_are_chosen_by_globs(
+    landing: Path, include: tuple[str, ...], exclude: tuple[str, ...], names: list[str]
+) -> None:
+    found = find_files([str(landing)], include=include, exclude=exclude)
+    assert [Path(f.uri).relative_to(landing).as_posix() for f in found] == names
+
+
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        ("a.ndjson", "json"),
+        ("a.JSONL", "json"),
+        ("a.json.gz", "json"),
+        ("conn.log.gz", "json"),
+        ("s3://b/a.csv", "csv"),
+        ("a.csv.GZ", "csv"),
+        ("a.tsv.zst", "csv"),
+        ("a.parquet", "parquet"),
+        ("a.pq", "parquet"),
+        ("a.avro", "avro"),
+        ("a.orc", "orc"),
+        ("a.txt", ""),
+        ("csv", ""),
+    ],
+)
+def test_the_name_tells_the_format(name: str, format: str) -> None:
+    assert format_by_name(name) == format
+    assert format_by_name("anything", format or "csv") == format or "csv"
+
+
+def test_an_unknown_format_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="ndjson"):
+        format_by_name("a.csv", "xlsx")
+
+
+def test_a_name_that_is_not_utf8_is_refused_or_excluded(landing: Path) -> None:
+    Path(os.fsdecode(os.fsencode(landing / "day") + b"/x\xff.csv")).write_text("k\n1\n")
+    with pytest.raises(InvalidInput, match="its name is not UTF-8"):
+        find_files([str(landing)])
+    assert len(find_files([str(landing)], exclude=("x*",))) == 3
+
+
+def test_gzip_is_told_by_the_bytes_not_by_the_name(lake: Command) -> None:
+    lake.pool("p")
+    packed = Path(lake.file("a.csv.gz", "k\n1\n"))
+    (lake.folder / "b.csv").write_bytes(packed.read_bytes())
+    (lake.folder / "c.csv.gz").write_text("k\n2\n")
+    lake.load("p", str(lake.folder / "[bc].csv*"))
+    assert lake.scan("p") == [{"k": 1}, {"k": 2}]
+
+
+def test_globs_and_folders_load_as_one_transaction(lake: Command) -> None:
+    lake.pool("p")
+    lake.file("day/a.ndjson", [{"k": 2}])
+    lake.file("day/deep/b.csv", "k\n1\n")
+    done = lake.load("p", str(lake.folder / "day"))
+    assert (done["version"], done["records"]) == (1, 2)
+    assert lake.scan("p") == [{"k": 1}, {"k": 2}]

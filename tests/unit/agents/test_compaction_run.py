@@ -1,0 +1,86 @@
+"""What the compaction agent says of its work; the work itself is tested in tests/cli and tests/spark."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from lake_core.agents.compact.run import JobResult, find, job_line, report, summary
+from lake_core.errors import Incomplete, InvalidInput, NotFound
+from lake_core.lake import Lake
+
+LANDED = JobResult("p", "too deep", 1_200, inputs=10, objects=1, records=5, size_in=11_600, size_out=4_000)
+DROPPED = JobResult("p", "too deep", None, inputs=0, objects=0, records=0, size_in=0, size_out=0)
+
+
+def test_a_job_is_told_by_its_transaction_or_as_dropped() -> None:
+    assert job_line(LANDED) == "  version 1,200: merged 10 objects (11.6 kB) into 1 object (4.0 kB): too deep"
+    assert job_line(DROPPED) == "  dropped: another compaction was faster (too deep)"
+
+
+FOUND = [{"pool": "p"}, {"pool": "q"}]
+
+
+def test_a_report_tells_each_pool_and_the_sum(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    made = [summary("p", [LANDED], depth_before=10, depth_after=1)]
+    made += [summary("q", [LANDED, DROPPED], depth_before=3, depth_after=2)]
+    assert report(FOUND, made) == {
+        "pools": 2, "jobs": 2, "dropped": 1, "inputs": 20, "objects": 2, "size_in": 23_200, "size_out": 8_000,
+    }  # fmt: skip
+    assert caplog.messages == [
+        "p: 1 job merged 10 objects (11.6 kB) into 1 object (4.0 kB); overlap 10 -> 1",
+        "q: 1 job (1 dropped: another compaction was faster) merged 10 objects (11.6 kB) into 1 object (4.0 kB); "
+        "overlap 3 -> 2",
+        "2 pools: 2 jobs (1 dropped: another compaction was faster) merged 20 objects (23.2 kB) into 2 objects "
+        "(8.0 kB)",
+    ]
+
+
+def test_a_report_without_work_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    assert report([], [])["pools"] == 0
+    assert caplog.messages == ["nothing was compacted"]
+
+
+def test_a_report_says_what_was_done_also_where_a_pool_failed(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    made = [summary("p", [LANDED], depth_before=10, depth_after=1)]
+    with pytest.raises(Incomplete, match=r"^1 failure: q: compact\[1\] failed; its log says why\.") as said:
+        report(FOUND, made)
+    assert caplog.messages[0].startswith("p: 1 job merged")
+    assert "next run" in str(said.value)
+    with pytest.raises(Incomplete, match="the task `find` failed"):
+        report(None, [])
+
+
+def test_a_pool_that_cannot_be_read_does_not_hold_back_the_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    lake = Lake.create(str(tmp_path), author="test")
+    for name in ("bad", "good"):
+        pool = lake.create_pool(name, key="k")
+        for _ in range(9):
+            pool.branch().append(pa.table({"k": [1]}))
+    next((tmp_path / lake.pool("bad").config.id / "journal").glob("*05.txn")).write_bytes(b"garbage")
+    found = find({"lake": lake.store.uri})
+    assert [(work["pool"], len(work["jobs"]), work["title"]) for work in found] == [
+        ("bad", 0, "bad: cannot be read"),
+        ("good", 1, "good: 1 job"),
+    ]
+    assert any(m.startswith("bad: ") and "not a journal entry" in m for m in caplog.messages)
+    assert find({"lake": lake.store.uri, "dry_run": True}) == []
+    assert caplog.messages[-1] == "dry run: nothing is rewritten"
+
+
+def test_a_run_is_refused_before_it_looks_where_a_pool_or_a_parameter_does_not_exist(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path), author="test")
+    lake.create_pool("flights", key="k")
+    with pytest.raises(NotFound, match="did you mean 'flights'"):
+        find({"lake": lake.store.uri, "pools": ["flight"]})
+    with pytest.raises(InvalidInput, match="did you mean 'pools'"):
+        find({"lake": lake.store.uri, "pols": ["flights"]})

@@ -1,0 +1,293 @@
+"""The ingest agent before and after Spark: what has landed and was not taken, and the report."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lake_core import naming
+from lake_core.agents.ingest import parking
+from lake_core.agents.ingest.run import (
+    find,
+    find_batches,
+    pools_that_ingest,
+    report,
+    report_intervals,
+    waiting_files,
+)
+from lake_core.errors import Incomplete, InvalidInput, NotFound
+from lake_core.lake import Lake
+from lake_core.lake.pool import Pool
+from lake_core.records import Consume, Source
+from lake_core.records.source_files import SourceFile
+from tests.fakes.records import draft
+
+NOW = 2_000_000_000.0
+
+
+@pytest.fixture
+def landing(tmp_path: Path) -> Path:
+    folder = tmp_path / "landing"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake.create(str(tmp_path / "lake"), author="test")
+
+
+@pytest.fixture
+def pool(lake: Lake, landing: Path) -> Pool:
+    settings = {"ingest.source": str(landing), "ingest.batch_files": "2", "ingest.batch_age": "10s"}
+    return lake.create_pool("p", key="k", settings=settings)
+
+
+def land(folder: Path, name: str, text: str = '{"k": 1}\n', *, age: float = 0.0) -> SourceFile:
+    path = folder / name
+    path.write_text(text)
+    os.utime(path, (NOW - age, NOW - age))
+    return SourceFile(str(path), len(text), f"{int((NOW - age) * 10**9):x}", NOW - age)
+
+
+def take(pool: Pool, *files: SourceFile) -> None:
+    pool.history.commit(draft(len(files), Consume(tuple(f.source for f in files)), schemas=()))
+
+
+def names(files: list[SourceFile]) -> list[str]:
+    return [Path(f.uri).name for f in files]
+
+
+def test_only_pools_with_a_landing_place_ingest(lake: Lake, pool: Pool) -> None:
+    lake.create_pool("other", key="k")
+    assert pools_that_ingest(lake) == ["p"]
+    assert pools_that_ingest(lake, ["p", "p"]) == ["p"]
+
+
+def test_a_pool_that_is_named_must_exist_and_have_a_landing_place(lake: Lake, pool: Pool) -> None:
+    lake.create_pool("other", key="k")
+    with pytest.raises(NotFound):
+        pools_that_ingest(lake, ["nothing"])
+    with pytest.raises(InvalidInput, match=r"lake set other ingest\.source"):
+        pools_that_ingest(lake, ["other"])
+
+
+def test_what_was_taken_waits_no_longer(lake: Lake, pool: Pool, landing: Path) -> None:
+    a, b = land(landing, "a.ndjson"), land(landing, "b.ndjson")
+    assert waiting_files(lake, "p") == [a, b]
+    take(pool, a)
+    assert waiting_files(lake, "p") == [b]
+
+
+def test_a_file_that_changed_after_it_was_taken_waits_again(lake: Lake, pool: Pool, landing: Path) -> None:
+    take(pool, land(landing, "a.ndjson"))
+    changed = land(landing, "a.ndjson", '{"k": 1}\n{"k": 2}\n')
+    assert waiting_files(lake, "p") == [changed]
+
+
+def test_empty_hidden_and_unfinished_files_do_not_wait(lake: Lake, pool: Pool, landing: Path) -> None:
+    land(landing, "empty.ndjson", "")
+    for name in (".hidden.ndjson", "_part.ndjson", "a.ndjson.tmp"):
+        land(landing, name)
+    assert waiting_files(lake, "p") == []
+
+
+def test_batches_follow_the_policy_of_the_pool(lake: Lake, pool: Pool, landing: Path) -> None:
+    for name in ("a.ndjson", "b.ndjson", "c.ndjson"):
+        land(landing, name)
+    assert [names(list(f.batch.files)) for f in find_batches(lake, now=NOW)] == [["a.ndjson", "b.ndjson"]]
+    later = find_batches(lake, now=NOW + 10)
+    assert [names(list(f.batch.files)) for f in later] == [["a.ndjson", "b.ndjson"], ["c.ndjson"]]
+    assert find_batches(lake, wait=False, now=NOW) == later
+    assert [(f.pool, f.branch, f.token) for f in later] == [
+        ("p", "main", f.batch.token("main")) for f in later
+    ]
+
+
+def test_a_run_hands_over_plain_values_and_a_dry_run_nothing(
+    lake: Lake, pool: Pool, landing: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    a = land(landing, "a.ndjson", age=60)
+    params: dict[str, Any] = {"lake": lake.store.uri, "pools": ["p"], "wait": False}
+    (found,) = find(params)
+    assert list(found["files"]) == [{"uri": a.uri, "size": a.size, "etag": a.etag, "modified": a.modified}]
+    assert (found["lake"], found["pool"], found["branch"]) == (lake.store.uri, "p", "main")
+    assert found["title"] == "p: 1 file"
+    caplog.clear()
+    assert find(params | {"dry_run": True}) == []
+    assert f"p: 1 file, 9 B, token {found['token']}" in caplog.messages
+    assert caplog.messages[-1] == "dry run: nothing is ingested"
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"pols": ["p"]}, "unknown parameter 'pols': did you mean 'pools'?"),
+        ({"dryrun": True}, "unknown parameter 'dryrun': did you mean 'dry_run'?"),
+        ({"branch": "main"}, "The parameters are lake, pools, dry_run, wait; nothing was done"),
+        ({"pools": "p"}, r"parameter 'pools' must be a list of texts \(got 'p'\)"),
+        ({"dry_run": "yes"}, "parameter 'dry_run' must be true or false"),
+        ({"lake": ""}, "no lake: set LAKE for Airflow, or the parameter `lake`"),
+    ],
+)
+def test_a_run_with_a_parameter_that_cannot_be_is_refused(
+    lake: Lake, pool: Pool, landing: Path, params: dict[str, Any], says: str
+) -> None:
+    land(landing, "a.ndjson", age=60)
+    with pytest.raises(InvalidInput, match=says):
+        find({"lake": lake.store.uri} | params)
+
+
+# ---------------------------------------------------------------- parked files
+
+
+def test_a_parked_file_waits_no_longer_until_it_changes(lake: Lake, pool: Pool, landing: Path) -> None:
+    a, b = land(landing, "a.ndjson", "bad\n"), land(landing, "b.ndjson")
+    parking.park(pool, a, why="line 1: not JSON", now=NOW)
+    assert waiting_files(lake, "p") == [b]
+    (parked,) = parking.parked_files(pool)
+    assert (parked.file, parked.size, parked.etag, parked.why, parked.time) == (
+        a.uri, a.size, a.etag, "line 1: not JSON", NOW,
+    )  # fmt: skip
+    changed = land(landing, "a.ndjson", '{"k": 7}\n')
+    assert waiting_files(lake, "p") == [changed, b]
+    touched = land(landing, "a.ndjson", "bad\n", age=-5)
+    assert waiting_files(lake, "p") == [touched, b], "of the same size, but written anew"
+
+
+def test_a_parked_file_is_tried_again_where_a_setting_that_reads_it_changes(
+    lake: Lake, pool: Pool, landing: Path
+) -> None:
+    a = land(landing, "a.ndjson", "bad\n")
+    parking.park(pool, a, why="bad", now=NOW)
+    lake.catalog.configure("p", {"compact.depth": "4", "description": "x", "ingest.batch_files": "9"})
+    assert waiting_files(lake, "p") == []
+    lake.catalog.configure("p", {"bad_records": "quarantine"})
+    assert waiting_files(lake, "p") == [a]
+
+
+def test_a_released_file_waits_again(lake: Lake, pool: Pool, landing: Path) -> None:
+    a = land(landing, "a.ndjson")
+    parking.park(pool, a, why="bad", now=NOW)
+    parking.release(pool, parking.parked_files(pool))
+    assert (waiting_files(lake, "p"), parking.parked_files(pool)) == ([a], [])
+
+
+def test_a_note_that_is_damaged_costs_a_try_and_nothing_else(lake: Lake, pool: Pool, landing: Path) -> None:
+    a = land(landing, "a.ndjson")
+    parking.park(pool, a, why="bad", now=NOW)
+    (note,) = [o.name for o in lake.store.list(naming.parked_folder(pool.config.id))]
+    lake.store.put(note, b"{half")
+    assert waiting_files(lake, "p") == [a]
+
+
+def test_the_note_of_a_file_that_is_gone_or_has_changed_is_forgotten_by_a_run(
+    lake: Lake, pool: Pool, landing: Path
+) -> None:
+    gone, changed, same = (land(landing, f"{n}.ndjson") for n in "abc")
+    for file in (gone, changed, same):
+        parking.park(pool, file, why="bad", now=NOW)
+    Path(gone.uri).unlink()
+    land(landing, "b.ndjson", '{"k": 22}\n', age=60)
+    find({"lake": lake.store.uri, "wait": False, "dry_run": True})
+    assert len(parking.parked_files(pool)) == 3
+    assert [f["uri"] for f in find({"lake": lake.store.uri, "wait": False})[0]["files"]] == [changed.uri]
+    assert [parked.file for parked in parking.parked_files(pool)] == [same.uri]
+
+
+def test_a_pool_whose_landing_place_is_gone_does_not_hold_back_the_others(
+    lake: Lake, pool: Pool, landing: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    lake.create_pool("gone", key="k", settings={"ingest.source": str(landing / "nowhere")})
+    land(landing, "a.ndjson", age=60)
+    found = find({"lake": lake.store.uri, "wait": False})
+    assert [work["pool"] for work in found] == ["p"]
+    assert any("nowhere" in m and m.startswith("gone: ") for m in caplog.messages)
+    done = [DONE | {"token": found[0]["token"]}]
+    with pytest.raises(Incomplete, match=r"^1 failure: gone: .*nowhere.*All else was ingested"):
+        report({"lake": lake.store.uri}, found, done)
+
+
+# ---------------------------------------------------------------- reports
+
+DONE: dict[str, Any] = {
+    "pool": "p",
+    "token": "t",
+    "version": 3,
+    "records": 1000,
+    "objects": 2,
+    "nokey": 1,
+    "rejected": 0,
+    "repeated": False,
+    "parked": [],
+}
+FOUND = [{"pool": "p", "token": token} for token in ("t", "u", "v")]
+
+
+def test_a_report_sums_the_batches(lake: Lake, pool: Pool, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    params = {"lake": lake.store.uri, "wait": True}
+    nothing = {"token": "v", "version": None, "records": 0, "objects": 0, "nokey": 0}
+    totals = report(params, FOUND, [DONE, DONE | {"token": "u", "repeated": True}, DONE | nothing])
+    assert totals == {
+        "batches": 3, "records": 2000, "objects": 4, "nokey": 2, "rejected": 0, "parked": 0,
+    }  # fmt: skip
+    assert caplog.messages == [
+        "p: version 3, 1,000 records in 2 objects, 1 without the key",
+        "p: version 3, 1,000 records in 2 objects, 1 without the key (had been committed before)",
+        "p: nothing to commit",
+        "3 batches: 2,000 records in 4 objects, 2 without the key",
+    ]
+    caplog.clear()
+    assert report(params, [], [])["batches"] == 0
+    assert caplog.messages == ["no new files"]
+
+
+def test_a_report_says_what_was_done_also_where_a_batch_failed(
+    lake: Lake, pool: Pool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    with pytest.raises(
+        Incomplete, match=r"^2 failures: p: take_in\[1\] failed; its log says why; p: take_in\[2\]"
+    ):
+        report({"lake": lake.store.uri}, FOUND, [DONE])
+    assert caplog.messages[0].startswith("p: version 3, 1,000 records")
+    with pytest.raises(Incomplete, match="the task `find` failed"):
+        report({"lake": lake.store.uri}, None, [])
+
+
+def test_the_run_that_parks_a_file_fails_and_later_runs_mention_it(
+    lake: Lake, pool: Pool, landing: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    a = land(landing, "a.ndjson", "bad\n")
+    parking.park(pool, a, why="line 1: not JSON", now=NOW)
+    parked = DONE | {"parked": [[a.uri, "line 1: not JSON"]]}
+    params = {"lake": lake.store.uri}
+    with pytest.raises(Incomplete, match=rf"^1 failure: p: parked {a.uri}: line 1: not JSON\. All else"):
+        report(params, FOUND[:1], [parked])
+    caplog.clear()
+    assert find(params) == []
+    assert report(params, [], [])["parked"] == 1
+    mention = f"p: 1 file is parked until it changes or is released (lake parked p): {a.uri}"
+    assert caplog.messages == [mention, mention]
+
+
+def test_an_interval_without_files_changes_nothing_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    empty = DONE | {"version": None, "records": 0, "objects": 0, "nokey": 0, "begin": "2026-11-21"}
+    report_intervals([{"pool": "p"}], [empty])
+    assert caplog.messages[0] == "p: no files for 2026-11-21: nothing changed"
+    with pytest.raises(Incomplete, match=r"q: replace\[1\] failed.*What failed changed nothing"):
+        report_intervals([{"pool": "p"}, {"pool": "q"}], [empty])
+
+
+def test_a_source_is_what_a_transaction_remembers(pool: Pool, landing: Path) -> None:
+    a = land(landing, "a.ndjson")
+    take(pool, a)
+    assert dict(pool.at().state.sources.items()) == {("main", a.uri): Source(a.uri, a.size, a.etag)}

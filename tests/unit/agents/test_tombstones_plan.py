@@ -1,0 +1,22 @@
+"""Which tombstones are due, and what is done about them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lake_core.agents.tombstones import run as tombstones
+from lake_core.lake import Lake
+from lake_core.naming import IdSource
+from lake_core.store.memory import MemoryStore
+
+NOW = 1_800_000_000.0
+
+
+def test_where_everything_is_due_a_writer_whose_clock_is_ahead_is_no_exception() -> None:
+    ahead = IdSource(clock=lambda: NOW + 3600)
+    branch = Lake.create_on(MemoryStore(), ids=ahead).create_pool("p", key="k").branch()
+    branch.append(pa.table({"k": [1, 2]}))
+    branch.delete(where="k = 1")
+    assert tombstones.apply(branch, now=NOW).left == 1
+    done = tombstones.apply(branch, now=NOW, at_once=True)
+    assert (done.rewritten, done.retired, done.left) == (1, 1, 0)

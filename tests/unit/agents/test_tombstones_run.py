@@ -1,0 +1,73 @@
+"""What the tombstones agent says of its work; the work itself is tested in tests/cli and tests/spark."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lake_core.agents.tombstones.run import ApplyResult, find, pool_line, report
+from lake_core.errors import Incomplete, InvalidInput
+from lake_core.lake import Lake
+
+DONE: dict[str, Any] = {
+    "pool": "p",
+    "searched": 3,
+    "marked": 1,
+    "rewritten": 2,
+    "size_in": 10_000,
+    "size_out": 8_000,
+    "retired": 1,
+    "left": 0,
+    "covered": 0,
+}
+FOUND = [{"pool": "p"}, {"pool": "q"}]
+
+
+def test_a_pool_is_told_by_what_was_rewritten_and_what_is_left() -> None:
+    assert pool_line(ApplyResult(**DONE)) == (
+        "p: searched 3 objects, rewrote 2 (10.0 kB -> 8.0 kB); 1 delete finished; none left"
+    )
+    assert pool_line(ApplyResult(**DONE | {"left": 2, "covered": 1})).endswith(
+        "; 2 left, which may still cover records of 1 object"
+    )
+    nothing = {name: 0 for name in DONE if name != "pool"}
+    assert pool_line(ApplyResult(pool="p", **nothing)) == "p: no deletes to apply"
+
+
+def test_a_report_says_what_was_done_also_where_a_pool_failed(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    assert report(FOUND, [DONE, DONE | {"pool": "q"}])["rewritten"] == 4
+    assert caplog.messages[-1] == (
+        "2 pools: searched 6 objects, rewrote 4 (20.0 kB -> 16.0 kB); 2 deletes finished; 0 left"
+    )
+    caplog.clear()
+    with pytest.raises(Incomplete, match=r"^1 failure: q: apply\[1\] failed; its log says why"):
+        report(FOUND, [DONE])
+    assert caplog.messages[0].startswith("p: searched 3 objects")
+    with pytest.raises(Incomplete, match="the task `find` failed"):
+        report(None, [])
+    caplog.clear()
+    assert report([], [])["pools"] == 0
+    assert caplog.messages == ["no deletes were applied"]
+
+
+def test_a_pool_that_cannot_be_read_does_not_hold_back_the_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    lake = Lake.create(str(tmp_path), author="test")
+    for name in ("bad", "good", "idle"):
+        pool = lake.create_pool(name, key="k", settings={"delete.apply": "0s"})
+        pool.branch().append(pa.table({"k": [1, 2], "n": [1, 2]}))
+        if name != "idle":
+            pool.branch().delete(where="n = 1")
+    next((tmp_path / lake.pool("bad").config.id / "journal").glob("*1.txn")).write_bytes(b"garbage")
+    assert [work["pool"] for work in find({"lake": lake.store.uri})] == ["bad", "good"]
+    assert any(m.startswith("bad: ") and "not a journal entry" in m for m in caplog.messages)
+    assert "good: 1 delete is due: search 1 object; 1 left" in caplog.messages
+    with pytest.raises(InvalidInput, match="did you mean 'dry_run'"):
+        find({"lake": lake.store.uri, "dry-run": True})

@@ -1,0 +1,449 @@
+"""A pool's state in a checkpoint: all that a later writer needs, read where it is needed.
+
+That it is the same state as the folded one, whatever happened to the pool, is tests/properties/test_checkpoints.py.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import pytest
+
+from lake_core.checkpoints import CheckpointFile, read, write
+from lake_core.errors import (
+    CheckpointDamaged,
+    CheckpointGone,
+    Conflict,
+    Corrupt,
+    NotFound,
+    Unavailable,
+)
+from lake_core.history import History, PoolState, Snapshot
+from lake_core.history.snapshot.fixed import CheckpointReferences
+from lake_core.journal import Retry, purge, write_state
+from lake_core.journal.marks import Mark
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.encoding import encode_value
+from lake_core.naming import IdSource
+from lake_core.records import Consume, RemoveReference, Source
+from lake_core.store import Store
+from tests.fakes.damage import turn_a_bit
+from tests.fakes.records import add, an_id, draft
+from tests.fakes.stores import ALWAYS, InPlaceStore, ScriptedStore, unavailable
+
+KEY = PoolKey.parse("k")
+FILE = Source("landing/a", 7, "etag")
+DAY = 86400.0
+
+
+def history(store: Store, *, clock: float = 0.0, token_keep: float = 30 * DAY) -> History:
+    return History(
+        store,
+        pool_id="P",
+        key=KEY,
+        clock=lambda: clock,
+        retry=Retry(repeats=4, sleep=lambda seconds: None),
+        token_keep=token_keep,
+    )
+
+
+def checkpoint(store: Store, *, now: float = 0.0, token_keep: float = 30 * DAY, id: int = 1) -> Mark:
+    ours = history(store, token_keep=token_keep)
+    return write_state(ours.journal, ours.load(), id=an_id(id), now=now)
+
+
+def restored(store: Store, mark: Mark) -> PoolState:
+    return history(store).journal.restore(mark).state
+
+
+def file_of(state: PoolState) -> CheckpointFile:
+    base = snapshot(state).checkpoint
+    assert isinstance(base, CheckpointReferences)
+    return base.file
+
+
+def snapshot(state: PoolState) -> Snapshot:
+    return state.branches["main"].snapshot
+
+
+@pytest.fixture
+def store() -> ScriptedStore:
+    return ScriptedStore(InPlaceStore())
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """Checkpoints that are passed over are expected here, and said."""
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.fixture
+def small_groups() -> Iterator[None]:
+    """Checkpoints of many row groups, of which none is kept in memory."""
+    with patch.object(write, "GROUP_ROWS", 2), patch.object(read, "_KEPT_GROUPS", 0):
+        yield
+
+
+# ---------------------------------------------------------------- what is kept
+
+
+def test_a_pool_opens_from_its_checkpoint_as_it_was(store: ScriptedStore) -> None:
+    history(store).commit(draft(1, add(1), Consume((FILE,)), token="t"))
+    history(store).commit(draft(2, add(2, sub_pool="$nokey")))
+    state = restored(store, checkpoint(store))
+    folded = history(store).at(2).state
+    assert snapshot(state).find() == snapshot(folded).find()
+    assert snapshot(state).sub_pools() == ["$nokey"]
+    assert (len(snapshot(state)), snapshot(state).records) == (2, 2)
+    assert state.branches["main"].tip == 2
+    assert state.tokens.get("t") == folded.tokens.get("t")
+    assert state.sources.get(("main", FILE.uri)) == FILE
+    assert dict(state.schemas) == dict(folded.schemas)
+    assert set(state.pool_schemas) == set(folded.pool_schemas)
+
+
+def test_an_empty_pool_opens_from_its_checkpoint(store: ScriptedStore) -> None:
+    state = restored(store, checkpoint(store))
+    assert state.branches["main"].tip == 0
+    assert snapshot(state).find() == []
+
+
+def test_what_a_checkpoint_knows_decides_what_lands(store: ScriptedStore) -> None:
+    history(store).commit(draft(1, add(1), Consume((FILE,)), token="t"))
+    checkpoint(store)
+    purge(history(store).journal, until=1)
+    later = history(store)
+    assert later.commit(draft(2, add(2), token="t")).repeated is not None
+    with pytest.raises(Conflict, match=FILE.uri):
+        later.commit(draft(3, add(3), Consume((FILE,))))
+    with pytest.raises(Corrupt, match="added although it is there"):
+        later.commit(draft(4, add(1)))
+    with pytest.raises(Conflict, match="taken by another compaction"):
+        later.commit(draft(5, RemoveReference(an_id(9), encode_value(0))))
+    assert later.commit(draft(6, RemoveReference(an_id(1), encode_value(0)))).version == 2
+    assert later.commit(draft(7, add(1, low=3))).version == 3
+    assert [r.low for r in snapshot(history(store).load().state).find()] == [encode_value(3)]
+
+
+# ---------------------------------------------------------------- reading only what is needed
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_opening_and_appending_read_no_references(store: ScriptedStore) -> None:
+    for n in range(1, 9):
+        history(store).commit(draft(n, add(n, low=n, high=n + 1)))
+    checkpoint(store)
+    ours = history(store)
+    opened = file_of(ours.load().state).groups_read
+    assert ours.commit(draft(100, add(100, low=50, high=51))).version == 9
+    references = sum(g.section == "reference" for g in file_of(ours.load().state).footer.groups)
+    assert references == 4
+    assert file_of(ours.load().state).groups_read - opened == 0
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_key_range_reads_the_row_groups_that_hold_it(store: ScriptedStore) -> None:
+    for n in range(1, 9):
+        history(store).commit(draft(n, add(n, low=n, high=n + 1)))
+    state = restored(store, checkpoint(store))
+    before = file_of(state).groups_read
+    found = snapshot(state).find(KeyRange(encode_value(5), encode_value(6)))
+    assert [r.object for r in found] == [an_id(5)]
+    assert file_of(state).groups_read - before == 1
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_token_and_a_source_are_looked_up_in_one_row_group_each(store: ScriptedStore) -> None:
+    for n in range(1, 9):
+        history(store).commit(draft(n, add(n), Consume((Source(f"s{n}", n),)), token=f"t{n}"))
+    state = restored(store, checkpoint(store))
+    for ask in (lambda: state.tokens.get("t5"), lambda: state.sources.get(("main", "s5"))):
+        before = file_of(state).groups_read
+        assert ask() is not None
+        assert file_of(state).groups_read - before == 1
+    assert state.tokens.get("t") is None
+    assert state.sources.get(("main", "s")) is None
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_references_of_one_low_bound_are_kept_in_the_order_of_arrival_across_row_groups(
+    store: ScriptedStore,
+) -> None:
+    for n in range(1, 6):
+        history(store).commit(draft(n, add(n, low=3, high=4 + n)))
+        checkpoint(store, id=n)
+    file = file_of(history(store).load().state)
+    rows = [row for table in file.scan("reference", branch="main") for row in table["object"].to_pylist()]
+    assert rows == [an_id(n) for n in range(1, 6)]
+
+
+# ---------------------------------------------------------------- tokens
+
+
+def test_a_token_is_remembered_in_checkpoints_as_long_as_the_policy_says(store: ScriptedStore) -> None:
+    history(store, clock=0.0).commit(draft(1, add(1), token="old"))
+    history(store, clock=DAY).commit(draft(2, add(2), token="young"))
+    for id, (now, known) in enumerate(
+        ((10 * DAY, {"old", "young"}), (10.5 * DAY, {"young"}), (99 * DAY, set()))
+    ):
+        mark = checkpoint(store, now=now, token_keep=10 * DAY, id=id + 1)
+        assert {token for token, _ in restored(store, mark).tokens.items()} == known
+
+
+@pytest.mark.parametrize("checkpoints", [1, 2], ids=["at the first checkpoint", "at a later one"])
+def test_a_token_is_kept_long_enough_though_its_writers_clock_is_behind(
+    store: ScriptedStore, checkpoints: int
+) -> None:
+    """The history knows better: the token came after what others wrote, whose clocks are right."""
+    history(store, clock=100 * DAY).commit(draft(1, add(1)))
+    history(store, clock=0.0).commit(draft(2, add(2), token="t"))
+    for day, id in ((101, 1), (109, 2))[:checkpoints]:
+        checkpoint(store, now=day * DAY, token_keep=10 * DAY, id=id)
+        purge(history(store).journal, until=9)
+        assert history(store, clock=0.0).commit(draft(50 + id, token="t", read_version=0)).version == 2
+        history(store, clock=day * DAY).commit(draft(2 + id, add(2 + id)))
+    checkpoint(store, now=111 * DAY, token_keep=10 * DAY, id=3)
+    purge(history(store).journal, until=9)
+    assert history(store).remembered("t") is None
+
+
+def test_a_token_is_kept_long_enough_though_a_clock_is_behind_since_the_last_checkpoint(
+    store: ScriptedStore,
+) -> None:
+    day = 20_000
+    history(store, clock=day * DAY).commit(draft(1, add(1)))
+    ours = history(store)
+    made = IdSource(clock=lambda: day * DAY).new()
+    write_state(ours.journal, ours.load(), id=made, now=day * DAY)
+    history(store, clock=0.0).commit(draft(2, add(2), token="t"))
+    checkpoint(store, now=(day + 9) * DAY, token_keep=10 * DAY, id=2)
+    purge(history(store).journal, until=9)
+    assert history(store).remembered("t") is not None
+
+
+def test_a_clock_that_is_ahead_makes_no_other_token_old(store: ScriptedStore) -> None:
+    history(store, clock=100 * DAY).commit(draft(1, add(1), token="t"))
+    history(store, clock=900 * DAY).commit(draft(2, add(2)))
+    history(store, clock=101 * DAY).commit(draft(3, add(3), token="u"))
+    checkpoint(store, now=102 * DAY, token_keep=10 * DAY)
+    purge(history(store).journal, until=9)
+    assert [history(store).remembered(token) is not None for token in "tu"] == [True, True]
+    assert (history(store).remembered("u") or pytest.fail("gone")).repeated.time == 102 * DAY * 1e6  # type: ignore[union-attr]
+
+
+def test_a_token_that_was_forgotten_can_be_used_again_and_everybody_can_fold_it(store: ScriptedStore) -> None:
+    remembers = history(store)
+    remembers.commit(draft(1, add(1), token="t"))
+    mark = checkpoint(store, now=99 * DAY)
+    assert history(store).commit(draft(2, add(2), token="t")).repeated is None
+    assert remembers.load().version == 2
+    store.delete(mark.name)
+    whole = history(store)
+    assert whole.load().version == 2
+    assert whole.remembered("t") == remembers.remembered("t")
+    assert (whole.remembered("t") or pytest.fail("forgotten")).version == 2
+
+
+def test_a_token_that_is_remembered_answers_though_its_entry_is_purged(store: ScriptedStore) -> None:
+    first = history(store).commit(draft(1, add(1), token="t"))
+    history(store).commit(draft(2, add(2)))
+    checkpoint(store)
+    purge(history(store).journal, until=2)
+    again = history(store).commit(draft(3, add(3), token="t"))
+    assert (again.version, again.transaction_id) == (first.version, first.transaction_id)
+    assert again.repeated is not None
+    assert again.repeated.records == 1
+
+
+# ---------------------------------------------------------------- looking back past the fence
+
+
+@pytest.fixture
+def purged(store: ScriptedStore) -> History:
+    """Transactions 1 to 4 at the seconds 10 to 40, purged up to 2."""
+    for n in (1, 2):
+        history(store, clock=10.0 * n).commit(draft(n, add(n)))
+    checkpoint(store)
+    for n in (3, 4):
+        history(store, clock=10.0 * n).commit(draft(n, add(n)))
+    purge(history(store).journal, until=2)
+    return history(store)
+
+
+@pytest.mark.parametrize("revision", ["1", an_id(1), "main@1970-01-01T00:00:15Z"])
+def test_a_revision_before_the_fence_gives_one_clear_line(purged: History, revision: str) -> None:
+    with pytest.raises(NotFound, match="the history begins after 2") as caught:
+        purged.resolve(revision)
+    assert "purged" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("revision", "n"), [("2", 2), ("3", 3), (an_id(4), 4), ("main@1970-01-01T00:00:35Z", 3), ("main", 4)]
+)
+def test_a_revision_from_the_fence_on_is_there(purged: History, revision: str, n: int) -> None:
+    head, _ = purged.resolve(revision)
+    assert head.version == n
+    assert len(snapshot(head.state)) == n
+
+
+def test_the_log_goes_back_to_the_fence(purged: History) -> None:
+    assert [n for n, _ in purged.transactions()] == [4, 3]
+
+
+# ---------------------------------------------------------------- a checkpoint that fails later
+
+
+def damaged_late(store: Store, mark: Mark, section: str = "reference") -> None:
+    """The checkpoint with damage that is seen only when a section is read."""
+    turn_a_bit(store, mark.name, section=section)
+    with pytest.raises(CheckpointDamaged):
+        CheckpointFile(store, mark.name).verify()
+
+
+def found(state: PoolState) -> list[str]:
+    return [r.object for r in snapshot(state).find()]
+
+
+def test_damage_that_is_found_late_does_not_stop_a_writer(store: ScriptedStore) -> None:
+    history(store).commit(draft(1, add(1)))
+    damaged_late(store, checkpoint(store))
+    removal = draft(2, RemoveReference(an_id(1), encode_value(0)), add(2))
+    assert history(store).commit(removal).version == 2
+    assert [t.id for _, t in history(store).transactions()] == [an_id(2), an_id(1)]
+
+
+@pytest.mark.usefixtures("small_groups")
+@pytest.mark.parametrize("purged", [False, True], ids=["entries alone", "an older checkpoint and entries"])
+def test_a_reader_that_finds_damage_late_reads_the_same_state_from_elsewhere(
+    store: ScriptedStore, purged: bool
+) -> None:
+    for n in range(1, 6):
+        history(store).commit(draft(n, add(n, low=n % 2)))
+    if purged:
+        checkpoint(store, id=1)
+        purge(history(store).journal, until=5)
+    for n in range(6, 9):
+        history(store).commit(draft(n, add(n, low=n % 2)))
+    expected = found(history(store).load().state)
+    mark = checkpoint(store, id=2)
+    damaged_late(store, mark)
+    reader = history(store)
+    state = reader.load().state
+    assert file_of(state).name == mark.name
+    assert found(state) == expected
+    assert list(snapshot(state).find(KeyRange(b"", encode_value(1)))) != []
+    assert snapshot(state).holds(expected[0], encode_value(0))
+    assert found(history(store).load().state) == expected
+    newest = reader.load()
+    assert newest.checkpoint is None or newest.checkpoint.name != mark.name, "from now on it is passed over"
+
+
+@pytest.mark.usefixtures("small_groups")
+@pytest.mark.parametrize("section", ["token", "source"])
+def test_tokens_and_sources_are_known_although_their_pages_are_damaged(
+    store: ScriptedStore, section: str
+) -> None:
+    for n in range(1, 6):
+        file = Source(f"landing/{n}", n, "etag")
+        history(store, clock=1e9 * n).commit(draft(n, add(n), Consume((file,)), token=f"t{n}"))
+    damaged_late(store, checkpoint(store, now=3e9, token_keep=1e9), section)
+    state = history(store).load().state
+    kept = [n for n in range(1, 6) if f"t{n}" in state.tokens]
+    assert kept[-4:] == [2, 3, 4, 5]
+    assert [n for n in range(1, 6) if ("main", f"landing/{n}") in state.sources] == [1, 2, 3, 4, 5]
+    assert {uri for (_, uri), _ in state.sources.items()} == {f"landing/{n}" for n in range(1, 6)}
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_damage_that_nothing_can_mend_is_corrupt_and_named(store: ScriptedStore) -> None:
+    history(store).commit(draft(1, add(1)))
+    mark = checkpoint(store)
+    purge(history(store).journal, until=1)
+    damaged_late(store, mark)
+    state = history(store).load().state
+    with pytest.raises(Corrupt, match=f"{mark.name}: row group .* is damaged"):
+        snapshot(state).find()
+
+
+@pytest.mark.usefixtures("small_groups")
+@pytest.mark.parametrize("section", ["reference", "token", "source"])
+def test_a_purge_rests_on_no_checkpoint_of_which_a_page_is_damaged(
+    store: ScriptedStore, section: str
+) -> None:
+    """Also where it can be opened, and its damage would be found much later, when the entries are gone."""
+    for n in range(1, 4):
+        file = Source(f"landing/{n}", n, "etag")
+        history(store).commit(draft(n, add(n), Consume((file,)), token=f"t{n}"))
+    sound = checkpoint(store, id=1)
+    history(store).commit(draft(4, add(4), token="t4"))
+    damaged_late(store, checkpoint(store, id=2), section)
+    assert purge(history(store).journal, until=4).fence == sound.version
+    state = history(store).load().state
+    assert found(state) == [an_id(n) for n in range(1, 5)]
+    assert [n for n in range(6) if f"t{n}" in state.tokens] == [1, 2, 3, 4]
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_store_that_does_not_answer_while_damage_is_mended_is_unavailable(store: ScriptedStore) -> None:
+    history(store).commit(draft(1, add(1)))
+    damaged_late(store, checkpoint(store))
+    state = history(store).load().state
+    store.on("get", ".txn", instead=unavailable, times=ALWAYS)
+    with pytest.raises(Unavailable):
+        snapshot(state).find()
+    store.forget()
+    assert found(state) == [an_id(1)]
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_every_turned_bit_is_passed_over_by_a_new_process(store: ScriptedStore) -> None:
+    """Wherever a checkpoint is damaged: all that can be asked is answered as the entries say."""
+    stride = 61  # a prime, to meet all kinds of bytes
+    for n in range(1, 5):
+        history(store).commit(draft(n, add(n), Consume((Source(f"f{n}", 1, ""),)), token=f"t{n}"))
+    mark = checkpoint(store)
+    whole = store.get(mark.name) or b""
+    healed = 0
+    for at in range(0, len(whole), stride):
+        store.put(mark.name, whole[:at] + bytes((whole[at] ^ 1 << at % 8,)) + whole[at + 1 :])
+        reader = history(store)
+        state = reader.load().state
+        assert found(state) == [an_id(n) for n in range(1, 5)], f"byte {at}"
+        assert [n for n in range(6) if f"t{n}" in state.tokens] == [1, 2, 3, 4], f"byte {at}"
+        assert [n for n in range(6) if ("main", f"f{n}") in state.sources] == [1, 2, 3, 4], f"byte {at}"
+        healed += bool(reader.journal._damaged)
+    assert healed > len(whole) / stride / 8
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_state_whose_checkpoint_was_purged_says_load_again_and_then_can_be_read(
+    store: ScriptedStore,
+) -> None:
+    history(store).commit(draft(1, add(1)))
+    checkpoint(store)
+    reader = history(store)
+    old = reader.load().state
+    history(store).commit(draft(2, add(2)))
+    checkpoint(store, id=2)
+    purge(history(store).journal, until=2)
+    with pytest.raises(CheckpointGone, match="load again"):
+        snapshot(old).find()
+    assert len(snapshot(reader.load().state).find()) == 2
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_writer_whose_checkpoint_was_purged_goes_on_from_the_next(store: ScriptedStore) -> None:
+    history(store).commit(draft(1, add(1), token="t"))
+    checkpoint(store)
+    ours = history(store)
+    ours.load()
+    history(store).commit(draft(2, add(2)))
+    checkpoint(store, id=2)
+    purge(history(store).journal, until=2)
+    assert ours.commit(draft(3, add(3), token="t")).repeated is not None
+    assert ours.commit(draft(4, add(4), token="u")).version == 3

@@ -1,0 +1,179 @@
+"""What conflicts: two pieces of work are under way and land one after the other, every pair, every order.
+
+All lands and is as if done in the order of landing, but for three cells: a compaction loses its input to another,
+a replace loses its range to another, and a load that a replace overtook counts as landed before it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pytest
+
+from lake_core.agents.tombstones import run as tombstones
+from lake_core.errors import Conflict
+from lake_core.history import Draft
+from lake_core.lake import Lake
+from lake_core.lake.branch import Branch
+from lake_core.lake.pool import Pool
+from lake_core.lake.results import PendingLoad
+from lake_core.lake.rewrite import rewrite
+from lake_core.lake.view import View
+from lake_core.loading.block import Block
+from lake_core.records import AddTombstone
+from lake_core.store.memory import MemoryStore
+
+Records = list[tuple[int, str]]
+Finish = Callable[[], object]
+OLD: Records = [(k, "old") for k in range(10)]
+TICK: Records = [(100, "tick")]
+
+
+@dataclass(frozen=True)
+class Work:
+    """How it begins on a branch, and what it means for the records."""
+
+    begin: Callable[[Pool, Branch], Finish]
+    means: Callable[[Records], Records]
+
+
+def table(records: Records) -> pa.Table:
+    return pa.table({"k": [k for k, _ in records], "v": [v for _, v in records]})
+
+
+def load(records: Records) -> Work:
+    def begin(pool: Pool, branch: Branch) -> Finish:
+        job = branch.job()
+        assert isinstance(job, PendingLoad)
+
+        def finish() -> object:
+            builder = branch.builder(job)
+            builder.add(Block(table(records)))
+            written = builder.finish()
+            return branch.commit(
+                job, objects=[w.action for w in written], schemas=[w.schema for w in written]
+            )
+
+        return finish
+
+    return Work(begin, lambda held: [*held, *records])
+
+
+def compaction() -> Work:
+    def begin(pool: Pool, branch: Branch) -> Finish:
+        work = branch.begin_compaction(pool.at().references, outputs=1, message="")
+        written = rewrite(work, 0, branch.store, new_id=branch.context.ids.new)
+        assert written is not None
+        return lambda: branch.commit_compaction(work, [written])
+
+    return Work(begin, lambda held: held)
+
+
+def span(view: View, low: int, high: int) -> tuple[bytes, bytes]:
+    return view.bound(low), view.bound(high)
+
+
+def delete(low: int, high: int) -> Work:
+    def begin(pool: Pool, branch: Branch) -> Finish:
+        id, head = branch.context.ids.new(), branch.history.load()
+        action = AddTombstone(id, *span(pool.at(), low, high))
+        return lambda: branch.history.commit(Draft(id, "main", head.version, "", (action,)))
+
+    return Work(begin, lambda held: [r for r in held if not low <= r[0] < high])
+
+
+def replace(low: int, high: int, records: Records) -> Work:
+    def begin(pool: Pool, branch: Branch) -> Finish:
+        begun = branch.begin_replace(key_range=pool.at().key_range(low=low, high=high))
+        assert isinstance(begun, tuple)
+
+        def finish() -> object:
+            job, erasure = begun
+            builder = branch.builder(job)
+            builder.add(Block(table(records)))
+            written = builder.finish()
+            return branch.commit(
+                job,
+                objects=[w.action for w in written],
+                schemas=[w.schema for w in written],
+                replaced=erasure,
+            )
+
+        return finish
+
+    return Work(begin, lambda held: [*(r for r in held if not low <= r[0] < high), *records])
+
+
+ROWS = {
+    "load": load([(3, "load"), (20, "load")]),
+    "compaction": compaction(),
+    "delete": delete(2, 5),
+    "replace": replace(2, 6, [(4, "replace")]),
+    "replace elsewhere": replace(6, 8, [(7, "elsewhere")]),
+}
+CONFLICTS = {("compaction", "compaction"), ("replace", "replace"), ("replace elsewhere", "replace elsewhere")}
+
+
+@pytest.mark.parametrize("began_first", [True, False], ids=["lands as begun", "overtakes"])
+@pytest.mark.parametrize("pair", list(itertools.product(ROWS, ROWS)), ids=" then ".join)
+def test_what_lands_second(pair: tuple[str, str], began_first: bool) -> None:
+    """`pair` lands in its order; `began_first`: the one that lands first also began first."""
+    store = MemoryStore()
+    pool = Lake.create_on(store).create_pool("p", key="k")
+    branch = pool.branch()
+    for part in (OLD[::2], OLD[1::2]):
+        branch.append(table(part))
+    before = pool.at()
+    begun: dict[int, Finish] = {}
+    first, second = (0, 1) if began_first else (1, 0)
+    begun[first] = ROWS[pair[first]].begin(pool, branch)
+    branch.append(table(TICK))  # so that it is known which began first
+    begun[second] = ROWS[pair[second]].begin(pool, branch)
+    begun[0]()
+    held = [*OLD, *TICK]
+    expected = ROWS[pair[0]].means(held)
+    if pair in CONFLICTS:
+        with pytest.raises(Conflict):
+            begun[1]()
+    else:
+        begun[1]()
+        overtaken = pair[1] == "load" and pair[0].startswith("replace") and not began_first
+        both = [ROWS[name].means for name in (reversed(pair) if overtaken else pair)]
+        expected = both[1](both[0](held))
+    assert records(pool.at()) == sorted(expected)
+    assert records(Lake.open_on(store).pool("p").at()) == sorted(expected)
+    assert records(before) == OLD
+
+
+def records(view: View) -> Records:
+    return sorted((r["k"], r["v"]) for r in view.to_table().to_pylist())
+
+
+@pytest.mark.parametrize("kind", ["append", "upsert"])
+@pytest.mark.parametrize("others", [[], [(20, "late")]], ids=["all of it", "some of it"])
+def test_what_a_replace_overtook_takes_nothing_of_the_replace_along(kind: str, others: Records) -> None:
+    pool = Lake.create_on(MemoryStore()).create_pool("p", key="k", kind=kind)
+    branch = pool.branch()
+    late = load([(1, "late"), *others]).begin(pool, branch)
+    branch.append(table(TICK))
+    branch.replace_with(table([(1, "new")]), key_range=pool.at().key_range(high=3))
+    late()
+    assert records(pool.at()) == sorted([(1, "new"), *others, *(r for r in TICK if r[0] >= 3)])
+
+
+def test_a_load_that_began_before_replaces_that_are_forgotten_begins_again() -> None:
+    pool = Lake.create_on(MemoryStore()).create_pool("p", key="k")
+    branch = pool.branch()
+    branch.append(table(OLD))
+    late = ROWS["load"].begin(pool, branch)
+    also = ROWS["replace elsewhere"].begin(pool, branch)
+    branch.replace([], key_range=pool.at().key_range(low=0, high=3))
+    assert tombstones.apply(branch, now=4e9, at_once=True).retired == 1
+    for work in (late, also):
+        with pytest.raises(Conflict, match="whose record has expired"):
+            work()
+    branch.append(table([(1, "new")]))
+    assert records(pool.at()) == sorted([*OLD[3:], (1, "new")])

@@ -1,0 +1,139 @@
+"""Tombstones in the state: added, retired, remembered; references that know what was applied to them."""
+
+from __future__ import annotations
+
+import pytest
+
+from lake_core.errors import Conflict, Corrupt
+from lake_core.history.rebase import rebase
+from lake_core.history.state import BranchState, PoolState, fold_entry
+from lake_core.keys import PoolKey
+from lake_core.keys.encoding import encode_value
+from lake_core.records import (
+    Action,
+    AddTombstone,
+    Column,
+    MarkApplied,
+    RemoveReference,
+    RemoveTombstone,
+    Transaction,
+)
+from lake_core.records.conditions import Compare
+from lake_core.records.transactions import sequence
+from tests.fakes.records import KNOWN, add, an_id, draft, entry, transaction
+
+LOW, HIGH = encode_value(3), encode_value(6)
+ONE = Column("k", 0, encode_value(0), encode_value(9))
+
+
+def folded(*steps: tuple[Action, ...]) -> PoolState:
+    """A state to which each step is a transaction of its own."""
+    state = PoolState()
+    for n, actions in enumerate(steps, start=1):
+        state = fold_entry(
+            state, n, entry(transaction(*actions, parent=n - 1, read_version=n - 1, id=an_id(n)))
+        )
+    return state
+
+
+def main(state: PoolState) -> BranchState:
+    return state.branches["main"]
+
+
+def test_a_delete_stands_with_its_transaction() -> None:
+    state = folded((KNOWN, add(1)), (AddTombstone("t", LOW, HIGH, reason="why"),))
+    found = main(state).tombstones["t"]
+    assert (found.version, found.seq, found.read_version, found.transaction_id) == (
+        2,
+        sequence(2),
+        1,
+        an_id(2),
+    )
+    assert (found.key_range.low, found.key_range.high, found.reason) == (LOW, HIGH, "why")
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        (AddTombstone("t"), "added although it is there"),
+        (RemoveTombstone("u"), "removed although it is not there"),
+        (MarkApplied(an_id(9), b"", 1), "not there"),
+    ],
+    ids=["twice", "unknown", "no reference"],
+)
+def test_what_does_not_fit_is_corrupt(action: Action, said: str) -> None:
+    with pytest.raises(Corrupt, match=said):
+        folded((KNOWN, add(1)), (AddTombstone("t"),), (action,))
+
+
+@pytest.mark.parametrize(
+    ("tombstone", "covers"),
+    [
+        (AddTombstone("t"), True),
+        (AddTombstone("t", LOW, HIGH), True),
+        (AddTombstone("t", encode_value(10)), False),
+        (AddTombstone("t", condition=Compare(("k",), "<", encode_value(0))), False),
+        (AddTombstone("t", condition=Compare(("k",), "<", encode_value(1))), True),
+        (AddTombstone("t", self_only=True), False),
+    ],
+    ids=["all", "a part", "beside it", "statistics deny it", "statistics allow it", "of its own"],
+)
+def test_a_tombstone_is_retired_only_when_it_can_cover_nothing(tombstone: AddTombstone, covers: bool) -> None:
+    state = folded((KNOWN, add(1, columns=(ONE,))), (tombstone,))
+    retire = draft(77, RemoveTombstone("t"), read_version=2, schemas=())
+    if covers:
+        with pytest.raises(Conflict, match="may still cover"):
+            rebase(state, retire, key=PoolKey.parse("k"), time=1)
+    else:
+        assert isinstance(rebase(state, retire, key=PoolKey.parse("k"), time=1), Transaction)
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        (RemoveReference(an_id(1), encode_value(0)),),
+        (MarkApplied(an_id(1), encode_value(0), 2),),
+        (
+            RemoveReference(an_id(1), encode_value(0)),
+            add(3, seqs=(sequence(1), sequence(1)), applied=2),
+        ),
+    ],
+    ids=["removed", "searched", "rewritten"],
+)
+def test_what_was_applied_to_a_reference_is_not_covered(then: tuple[Action, ...]) -> None:
+    state = folded((KNOWN, add(1)), (AddTombstone("t"),), then)
+    retire = draft(77, RemoveTombstone("t"), read_version=3, schemas=())
+    assert isinstance(rebase(state, retire, key=PoolKey.parse("k"), time=1), Transaction)
+
+
+def test_a_later_delete_covers_again_what_an_earlier_was_applied_to() -> None:
+    state = folded(
+        (KNOWN, add(1)),
+        (AddTombstone("t"),),
+        (MarkApplied(an_id(1), encode_value(0), 2),),
+        (AddTombstone("u"),),
+    )
+    with pytest.raises(Conflict, match="tombstone u may still cover"):
+        rebase(state, draft(77, RemoveTombstone("u"), schemas=()), key=PoolKey.parse("k"), time=1)
+
+
+def test_a_delete_that_is_retired_twice_loses_the_race() -> None:
+    state = folded((KNOWN, add(1)), (AddTombstone("t", self_only=True),), (RemoveTombstone("t"),))
+    with pytest.raises(Conflict, match="retired meanwhile"):
+        rebase(state, draft(77, RemoveTombstone("t"), schemas=()), key=PoolKey.parse("k"), time=1)
+
+
+@pytest.mark.parametrize("replaces", [True, False])
+def test_only_of_a_replace_it_is_remembered_that_it_is_forgotten(replaces: bool) -> None:
+    state = folded((KNOWN, add(1, 8, 9)), (AddTombstone("t", LOW, HIGH, replaces=replaces),))
+    assert main(state).replaced == 0
+    state = fold_entry(
+        state, 3, entry(transaction(RemoveTombstone("t"), parent=2, read_version=2, id=an_id(3)))
+    )
+    assert main(state).replaced == (2 if replaces else 0)
+
+
+def test_sub_pools_are_not_covered() -> None:
+    state = folded((KNOWN, add(1, sub_pool="$nokey")), (AddTombstone("t"),))
+    retire = draft(77, RemoveTombstone("t"), read_version=2, schemas=())
+    assert isinstance(rebase(state, retire, key=PoolKey.parse("k"), time=1), Transaction)

@@ -1,0 +1,75 @@
+"""Which records tombstones leave, table by table; that whole scans are right is said by the model-based test."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from lake_core.combine.hidden import DELETED, SEQ
+from lake_core.conditions import check
+from lake_core.history.tombstone import Tombstone
+from lake_core.keys import PoolKey
+from lake_core.keys.encoding import encode_key
+from lake_core.reading.deleted import apply_tombstones
+
+KEY = PoolKey.parse("k")
+
+
+def records(*rows: tuple[int, int, int]) -> pa.Table:
+    """Of key, value and sequence; none is a delete marker."""
+    k, v, seq = (list(column) for column in zip(*rows, strict=True))
+    return pa.table({"k": k, "v": v, DELETED: [False] * len(k), SEQ: pa.array(seq, pa.uint64())})
+
+
+def tombstone(
+    seq: int, *, low: int | None = None, high: int | None = None, where: str = "", self_only: bool = False
+) -> Tombstone:
+    condition = check(where, pa.schema({"k": pa.int64(), "v": pa.int64()})) if where else None
+    begin = b"" if low is None else encode_key([low], KEY)
+    end = None if high is None else encode_key([high], KEY)
+    return Tombstone(f"t{seq}{where}", seq, seq, 0, "", 0, begin, end, condition, self_only=self_only)
+
+
+def left(*tables: pa.Table, by: list[Tombstone], marks: bool = False) -> list[tuple[int, int]]:
+    """The keys and values that are left; of delete markers the value is -1."""
+    found = [t for table in apply_tombstones(tables, by, key=KEY, marks=marks) for t in table.to_pylist()]
+    return [(r["k"], -1 if r[DELETED] else r["v"]) for r in found]
+
+
+@pytest.mark.parametrize("where", ["", "v = 7"])
+def test_what_is_older_is_covered_and_what_came_later_is_not(where: str) -> None:
+    table = records((1, 7, 1), (1, 7, 3), (2, 7, 2), (2, 7, 4))
+    assert left(table, by=[tombstone(3, where=where)]) == [(1, 7), (2, 7)]
+    assert left(table, by=[tombstone(5, where=where)]) == []
+    assert len(left(table, by=[tombstone(1, where=where)])) == 4
+
+
+@pytest.mark.parametrize("where", ["", "v = 7"])
+def test_an_own_tombstone_covers_its_own_load_and_nothing_older_in_any_table(where: str) -> None:
+    older, own = records((1, 7, 1), (2, 7, 2)), records((3, 7, 2), (4, 7, 5))
+    assert left(older, own, by=[tombstone(5, where=where, self_only=True)]) == [(1, 7), (2, 7), (3, 7)]
+
+
+@pytest.mark.parametrize("where", ["", "v = 7"])
+def test_what_lies_outside_of_the_range_is_left(where: str) -> None:
+    table = records((1, 7, 1), (2, 7, 1), (3, 7, 1), (4, 7, 1))
+    assert left(table, by=[tombstone(5, low=2, high=4, where=where)]) == [(1, 7), (4, 7)]
+    assert left(table, by=[tombstone(5, high=3, where=where)]) == [(3, 7), (4, 7)]
+    assert left(table, by=[tombstone(5, low=3, where=where)]) == [(1, 7), (2, 7)]
+
+
+def test_many_conditions_cover_what_one_of_them_does_each_by_its_age() -> None:
+    table = records((1, 1, 4), (2, 2, 4), (3, 3, 1), (4, 4, 1))
+    by = [
+        tombstone(5, where="v = 1"),
+        tombstone(6, where="v in (3, 9)"),
+        tombstone(3, where="v = 2 or v = 4"),
+    ]
+    assert left(table, by=by) == [(2, 2)]
+
+
+def test_in_an_upsert_pool_a_condition_leaves_a_marker_and_a_range_nothing() -> None:
+    table = records((1, 7, 1), (2, 8, 1), (3, 7, 1))
+    assert left(table, by=[tombstone(5, where="v = 7")], marks=True) == [(1, -1), (2, 8), (3, -1)]
+    assert left(table, by=[tombstone(5, low=1, high=3)], marks=True) == [(3, 7)]
+    assert left(table, by=[tombstone(5, high=3, where="v = 7")], marks=True) == [(1, -1), (2, 8), (3, 7)]

@@ -1,0 +1,65 @@
+"""Cases in which one way of merging once failed; that all ways agree is tests/properties/test_merge_ways.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from lake_core.lake import Lake
+from lake_core.lake.pool import Pool
+from lake_core.reading.limits import Limits
+from lake_core.store.local import LocalStore
+
+BY_DATAFUSION = Limits(min_datafusion_rows=0)
+OVERLAID = Limits(min_bulk_ratio=2)
+
+
+def a_pool(folder: Path, limits: Limits, *tables: pa.Table) -> Pool:
+    pool = Lake.create_on(LocalStore(folder), limits=limits).create_pool("p", key="k")
+    for table in tables:
+        pool.branch().append(table)
+    return pool
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([[1], None], pa.list_(pa.int64())),
+        pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64())),
+        pa.array([[{"a": [1]}], None], pa.list_(pa.struct([("a", pa.list_(pa.int8()))]))),
+    ],
+    ids=["list", "map", "list of records"],
+)
+def test_datafusion_merges_an_object_that_lacks_a_nested_field(tmp_path: Path, values: pa.Array) -> None:
+    pool = a_pool(tmp_path, BY_DATAFUSION, pa.table({"k": [1, 2], "v": values}), pa.table({"k": [1, 3]}))
+    expected = [values[0].as_py(), None, None, None]
+    assert pool.at().to_table()["v"].to_pylist() == expected
+    pool.branch().compact(pool.at().references)
+    assert pool.at().to_table()["v"].to_pylist() == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "keys"),
+    [("k > 2.5", [3, 3, 4]), ("k <= 2.5", [1, 2]), ("k >= 3.0", [3, 3, 4]), ("k < 1e300", [1, 2, 3, 3, 4])],
+)
+def test_datafusion_scans_integer_keys_by_a_condition_that_is_no_integer(
+    tmp_path: Path, where: str, keys: list[int]
+) -> None:
+    pool = a_pool(tmp_path, BY_DATAFUSION, pa.table({"k": [1, 3]}), pa.table({"k": [2, 3, 4]}))
+    assert pool.at().to_table(where=where)["k"].to_pylist() == keys
+
+
+@pytest.mark.parametrize("kind", ["append", "upsert", "aggregate"])
+def test_a_delta_whose_records_say_their_age_lies_over_a_bulk(tmp_path: Path, kind: str) -> None:
+    """The compaction of the first and the third load leaves the second between their records."""
+    pool = Lake.create_on(LocalStore(tmp_path), limits=OVERLAID).create_pool("p", key="k", kind=kind)
+    for number, keys in enumerate([range(100), [5, 50], [5, 60], [5, 70]]):
+        pool.branch().append(pa.table({"k": list(keys), "load": [number] * len(keys)}))
+    before = pool.at().to_table()
+    _, first, _, third = sorted(pool.at().references, key=lambda r: r.seq)
+    pool.branch().compact([first, third])
+    assert pool.at().to_table() == before
+    found = [r["load"] for r in pool.at().to_table().to_pylist() if r["k"] == 5]
+    assert found == ([0, 1, 2, 3] if kind == "append" else [3])
