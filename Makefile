@@ -9,6 +9,8 @@
 #   make bench [BENCH=name]              the benchmarks
 #   make sim [SEEDS=n] [FROM=m]          the journal under every fault
 #   make sim-compaction [ARGS=...]       months of loads against the planner of compaction (ARGS=--help)
+#   make wheel                           the wheel and the source distribution, in dist/
+#   make lock                            uv.lock and requirements.txt anew, after a change of pyproject.toml (ARGS=--upgrade: newest versions)
 #   make env                             only the environment
 
 PY := .venv/bin/python
@@ -21,17 +23,30 @@ part = @printf '%-8s' '$(1)'; begun=$$(date +%s); said=$$($(2) 2>&1) || { status
 # Spark needs a Java: the machine's, or one put into .venv.
 with_java = JAVA_HOME=$$($(PY) -m local.java) || exit 1; export JAVA_HOME;
 
+# uv.lock holds addresses of pypi.org and of no other registry (decision 56).
+uv_export = .venv/bin/uv export --frozen --quiet --all-extras --no-emit-project --no-header --no-annotate
+uv_lock = env -u UV_INDEX -u UV_EXTRA_INDEX_URL .venv/bin/uv lock --default-index https://pypi.org/simple
+
 # A line for each folder of tests, at its end.
 pytest = $(PY) -m pytest tests -q -p tests.parts -o console_output_style=classic
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-s3 up down status airflow check lint bench sim sim-compaction
+.PHONY: help env wheel lock demo test test-s3 up down status airflow check lint bench sim sim-compaction
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
 
 env:
 	@sh local/env.sh
+
+wheel: env
+	@$(PY) -m hatchling build
+
+# The environment may be older than pyproject.toml, which it could not be made for before this.
+lock:
+	@[ -x .venv/bin/uv ] || sh local/env.sh
+	@$(uv_lock) $(ARGS)
+	@$(uv_export) --output-file requirements.txt >/dev/null
 
 demo: env
 	@$(PY) -m local.demo $(if $(DATA),--data '$(DATA)') $(if $(KEY),--key '$(KEY)')
@@ -46,6 +61,7 @@ lint: env
 	$(call part,style,{ $(PY) -m ruff check . && $(PY) -m ruff format --check .; })
 	$(call part,types,$(PY) -m mypy)
 	$(call part,layers,.venv/bin/lint-imports)
+	$(call part,lock,{ $(uv_lock) --check --offline --no-cache && $(uv_export) | cmp - requirements.txt; })
 
 check: lint
 	@$(pytest) -m "not spark and not airflow and not slow"

@@ -15,7 +15,7 @@ from typing import Any
 
 from airflow.sdk import task
 
-from dags.defaults import REPORT, WORK, agent
+from airflow_lake.defaults import REPORT, WORK, agent
 
 
 @agent("checkpoint", usually="@hourly", doc=__doc__)

@@ -22,7 +22,7 @@ from typing import Any
 
 from airflow.sdk import Param, task
 
-from dags.defaults import REPORT, WORK, agent
+from airflow_lake.defaults import REPORT, WORK, agent
 
 WAIT = Param(
     True,

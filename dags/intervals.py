@@ -24,7 +24,7 @@ from typing import Any
 
 from airflow.sdk import CronDataIntervalTimetable, Param, dag, task
 
-from dags.defaults import DEFAULT_ARGS, PARAMS, REPORT, WORK
+from airflow_lake.defaults import DEFAULT_ARGS, PARAMS, REPORT, WORK
 
 FILES = Param(
     [],

@@ -16,7 +16,7 @@ from typing import Any
 
 from airflow.sdk import task
 
-from dags.defaults import REPORT, WORK, agent
+from airflow_lake.defaults import REPORT, WORK, agent
 
 
 @agent("tombstones", usually="45 * * * *", doc=__doc__)

@@ -35,6 +35,7 @@ lower floor never imports a higher one (pyproject.toml holds them to it, a test 
     values         classes of values, text, typed JSON
     naming         every name on the store, and ids
     keys           keys as bytes that sort alike
+    extras         packages that an extra of the wheel brings
     errors         every error, named by what the caller does next
     phrases        how numbers, choices and unknown names are said
     faces          packages that import a name when somebody asks for it

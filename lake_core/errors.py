@@ -14,6 +14,7 @@
         ObjectMissing         a data object that a snapshot holds is not on the store
         CheckpointDamaged     a part of a checkpoint is damaged: load again, the journal passes it over
       ObjectVacuumed          the revision is older than what retention kept
+      OutputFailed            make room for the output, or choose another; what was changed stands
 
 A lost race is not an error: the functions that race return what happened (`store.Created`,
 `journal.Appended`, `commits.Landing`).  An error carries one line: what, where, what to do; an error
@@ -126,6 +127,12 @@ class ObjectVacuumed(LakeError):
     """The data object was removed by retention; says when and by which transaction."""
 
     exit_status = 10
+
+
+class OutputFailed(LakeError):
+    """A result could not be written where it should go; what the command changed before stands."""
+
+    exit_status = 12
 
 
 def _rebuilt(kind: type[LakeError], args: tuple[Any, ...], attributes: dict[str, Any]) -> LakeError:

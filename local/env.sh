@@ -1,10 +1,13 @@
 #!/bin/sh
-# Makes the project's environment: .venv, with what requirements.txt pins and the project itself (editable).
+# Makes the project's environment: .venv, with the packages that requirements.txt pins and the project itself (editable).
 #
-# Called by every make target, so it is quick when there is nothing to do: the environment carries a stamp,
-# the hash of requirements.txt, pyproject.toml and the place of the project.  Nothing is installed outside
-# .venv: where uv is not on the machine, it is put into .venv first.  The stamp is written last, so that an
-# interrupted run is done again.
+# Every make target calls this, so it is quick when there is nothing to do: the environment carries a stamp, the
+# hash of requirements.txt, pyproject.toml, this file and the folder of the project.  Nothing is installed outside of .venv;
+# if the machine has no uv, this puts one into .venv first.  The stamp is written last, so that an interrupted run
+# is done again.
+#
+# requirements.txt is uv.lock as versions and hashes (make lock writes both): uv.lock names addresses of one registry,
+# and `uv sync` asks for those whatever mirror is configured.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -87,21 +90,29 @@ if [ -z "$uv" ]; then
     if ! "$uv" --version >/dev/null 2>&1; then
         .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null 2>&1 || true
         say "fetching uv, which installs the packages"
-        .venv/bin/python -m pip install --quiet --no-cache-dir --disable-pip-version-check uv==0.13.8 ||
+        pinned=$(sed -n 's/.*"\(uv==[^"]*\)".*/\1/p' pyproject.toml)
+        .venv/bin/python -m pip install --quiet --no-cache-dir --disable-pip-version-check "$pinned" ||
             fail "uv could not be fetched: is a package registry in reach?"
     fi
     # What it downloads is kept inside .venv too, until all is installed: a run that was interrupted goes on with it.
     if [ -z "${UV_CACHE_DIR:-}" ]; then
         export UV_CACHE_DIR="$PWD/.venv/.downloads"
     fi
-    # uv does not read pip's settings; where only those are there, they are handed on.
-    index=${PIP_INDEX_URL:-$(.venv/bin/python -m pip config get global.index-url 2>/dev/null || true)}
-    if [ -n "$index" ] && [ -z "${UV_DEFAULT_INDEX:-}${UV_INDEX_URL:-}" ]; then
-        export UV_DEFAULT_INDEX="$index"
-    fi
-    if [ -n "${PIP_CERT:-}" ] && [ -z "${SSL_CERT_FILE:-}" ]; then
-        export SSL_CERT_FILE="$PIP_CERT"
-    fi
+fi
+# uv does not read pip's settings; if uv has none of its own, it gets those.  An index beside the first one counts as
+# pip counts it (the best version of all); the hashes of the lock say which file is meant.
+if [ -z "${UV_DEFAULT_INDEX:-}${UV_INDEX_URL:-}${UV_INDEX:-}${UV_EXTRA_INDEX_URL:-}" ]; then
+    settings=$(.venv/bin/python -m pip config list 2>/dev/null || true)
+    of_pip() { # the value of a setting in pip's files, its lines as words
+        printf '%s\n' "$settings" | sed -n "s/^global\.$1='\(.*\)'\$/\1/p" | sed 's/\\n/ /g; s/^ *//'
+    }
+    index=${PIP_INDEX_URL:-$(of_pip index-url)}
+    more=${PIP_EXTRA_INDEX_URL:-$(of_pip extra-index-url)}
+    [ -z "$index" ] || export UV_DEFAULT_INDEX="$index"
+    [ -z "$more" ] || export UV_INDEX="$more" UV_INDEX_STRATEGY="${UV_INDEX_STRATEGY:-unsafe-best-match}"
+fi
+if [ -n "${PIP_CERT:-}" ] && [ -z "${SSL_CERT_FILE:-}" ]; then
+    export SSL_CERT_FILE="$PIP_CERT"
 fi
 
 # --- what requirements.txt pins, and the project
@@ -115,10 +126,13 @@ rm -f "$stamp"
 # On a terminal uv shows how far it is; a log is spared that.
 quiet=--quiet
 [ ! -t 2 ] || quiet=
-# Compiled at once: where PYTHONDONTWRITEBYTECODE is set (many containers do), each of the many processes of Airflow
-# and Spark would else compile all that it imports again.
-"$uv" pip install $quiet --compile-bytecode --python .venv/bin/python -r requirements.txt --editable . ||
+# Compiled at once: if PYTHONDONTWRITEBYTECODE is set (many containers do), each of the many processes of Airflow and
+# Spark would otherwise compile all that it imports again.
+"$uv" pip install $quiet --compile-bytecode --python .venv/bin/python -r requirements.txt ||
     fail "the packages of requirements.txt could not be installed (see above); run make again to go on"
+# The locked packages hold the project's build backend, so that nothing is fetched here that the lock does not name.
+"$uv" pip install $quiet --offline --no-deps --no-build-isolation --python .venv/bin/python --editable . ||
+    fail "the project could not be installed into .venv (see above)"
 rm -rf .venv/.downloads
 printf '%s\n' "$hash" >"$stamp"
 say "done, in $(($(date +%s) - begun)) s"

@@ -1,1 +1,1 @@
-"""Airflow's face of the lake: what DAGs share with each other that is Airflow's and not the lake's."""
+"""Airflow's face of the lake: plugins of Airflow.  There are none yet; what DAGs share is in `airflow_lake`."""

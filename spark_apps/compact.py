@@ -18,12 +18,12 @@ from functools import partial
 from typing import Any
 
 from lake_core import errors
+from lake_core.agents.compact.rewrite import PendingCompaction, rewrite
 from lake_core.agents.compact.run import JobResult, job_line, plan_pool, run_jobs, still_there, summary
 from lake_core.cli.parser import Parser
 from lake_core.history import Reference
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
-from lake_core.lake.rewrite import PendingCompaction, rewrite
 from lake_core.naming import IdSource
 from lake_core.objects.write import WrittenObject
 from lake_core.store import open_store

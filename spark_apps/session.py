@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from lake_core.errors import Unavailable
+from lake_core.extras import need
 from lake_core.store.failures import words
 from spark_apps.reach import address, check_master, check_server
 
@@ -34,8 +35,9 @@ def spark_session(name: str, *, remote: str | None = None) -> Iterator[Any]:
     """A session named `name`; closed at the end of the block, a shared one only on our side.
 
     `remote` stands for the variable LAKE_SPARK_REMOTE.  Raises Unavailable if there is no Spark at the address,
-    or none any more; InvalidInput for an address that is none.
+    or none any more; InvalidInput for an address that is none, or if PySpark is not installed.
     """
+    need("spark", f"the Spark application {name!r}")
     setting = REMOTE if remote is None else "--remote"
     remote = os.environ.get(REMOTE, "") if remote is None else remote
     if remote:

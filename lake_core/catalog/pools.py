@@ -36,7 +36,7 @@ class Catalog:
 
     def create(self, pool: PoolConfig) -> int:
         """Add the pool; returns the entry's number.  Raises AlreadyExists, InvalidInput (settings)."""
-        check_settings(pool.settings, kind=pool.kind, key=pool.key)
+        check_settings(pool.settings, kind=pool.kind, key=pool.key, aggregates=pool.aggregates)
 
         def propose(state: PoolsState) -> PoolAction:
             if pool.name in state.names:
@@ -50,7 +50,9 @@ class Catalog:
 
         def propose(state: PoolsState) -> PoolAction:
             pool = state.named(name)
-            check_settings(settings, kind=pool.kind, key=pool.key)
+            check_settings(
+                settings, kind=pool.kind, key=pool.key, aggregates=pool.aggregates, stored=pool.settings
+            )
             return ConfigurePool(pool.id, settings)
 
         return self._append(propose)

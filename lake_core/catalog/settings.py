@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lake_core.catalog.csv_options import csv_options
+from lake_core.catalog.time_format import date_format, interval_place, time_format
 from lake_core.errors import InvalidInput
 from lake_core.phrases import choices, did_you_mean
 
@@ -33,10 +35,13 @@ def _one_of(*words: str) -> Callable[[str], str]:
     return parse
 
 
-def _count(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise ValueError("use a whole number of at least 1")
-    return int(text)
+def _count(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < least:
+            raise ValueError(f"use a whole number of at least {least}")
+        return int(text)
+
+    return parse
 
 
 def _ratio(text: str) -> float:
@@ -54,18 +59,43 @@ _DURATIONS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def _size(text: str) -> int:
-    match = re.fullmatch(r"(\d+)\s*([kmg]i?)?b?", text.strip().lower())
+    match = re.fullmatch(r"([0-9]{1,18})\s*([kmg]i?)?b?", text.strip().lower())
     if not match or int(match[1]) < 1:
         raise ValueError("use a size such as 500MB or 1GiB")
     return int(match[1]) * _SIZES[match[2] or ""]
 
 
+def _object_size(text: str) -> int:
+    """Bytes; a job is cut into as many pieces as there are objects of this size in it."""
+    size = _size(text)
+    if size < LEAST_OBJECT:
+        raise ValueError(f"use a size of at least {LEAST_OBJECT >> 20}MiB")
+    return size
+
+
+LEAST_OBJECT = 1 << 20
+"""Bytes: the smallest size of objects that compaction can be asked for."""
+
+LONGEST_SPAN = 1000 * 366 * 86_400
+"""Seconds: a span that begins now ends in the years that a date can have."""
+
+
 def duration(text: str) -> float:
     """Seconds; raises ValueError."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd])", text.strip().lower())
+    match = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)\s*([smhd])", text.strip().lower())
     if not match:
         raise ValueError("use a span of time such as 30s, 10m, 6h, 7d")
-    return float(match[1]) * _DURATIONS[match[2]]
+    seconds = float(match[1]) * _DURATIONS[match[2]]
+    if seconds > LONGEST_SPAN:
+        raise ValueError(f"use a span of time of at most {LONGEST_SPAN // 86_400:,}d")
+    return seconds
+
+
+def _window(text: str) -> float:
+    seconds = duration(text)
+    if seconds < 1:
+        raise ValueError("use a span of time of at least 1s")
+    return seconds
 
 
 def _age_off(text: str) -> tuple[str, float] | None:
@@ -76,7 +106,7 @@ def _age_off(text: str) -> tuple[str, float] | None:
 
 
 def _limit(text: str) -> Limit | None:
-    match = re.fullmatch(r"(\d+)|(\d+(?:\.\d+)?)\s*%", text.strip())
+    match = re.fullmatch(r"([0-9]{1,18})|([0-9]{1,3}(?:\.[0-9]{1,9})?)\s*%", text.strip())
     if text and (not match or (match[2] and float(match[2]) > 100)):
         raise ValueError("use a count such as 100, or a share such as 1%")
     if not match:
@@ -118,15 +148,16 @@ def _encoding(text: str) -> str:
     try:
         known = codecs.lookup(text)
         "".encode(text)
-    except LookupError as error:
+        codecs.getincrementaldecoder(text)
+        if known.name.endswith(_NOT_OF_FILES):
+            raise LookupError(text)
+    except (LookupError, ValueError) as error:
         raise ValueError("use an encoding such as utf-8, utf-16, latin-1, cp1252, or auto") from error
     return known.name
 
 
-def _time_format(text: str) -> str:
-    if text and not re.search("%[a-zA-Z]", text):
-        raise ValueError("use codes such as %Y, %m, %d, %H, %M, %S")
-    return text
+_NOT_OF_FILES = ("idna", "punycode", "escape")
+"""Codecs for the names of hosts and for program text."""
 
 
 @dataclass(frozen=True)
@@ -196,9 +227,9 @@ READ_OPTIONS: dict[str, Setting] = {
     "csv.true": Setting(_words, "", "words that stand for true (yes,Y), beside true, True and TRUE"),
     "csv.false": Setting(_words, "", "words that stand for false (no,N), beside false, False and FALSE"),
     "csv.decimal": Setting(_one_of(".", ","), ".", "character before the fraction of a number"),
-    "csv.date_format": Setting(_time_format, "", "how dates are written, such as %d.%m.%Y; empty: ISO 8601"),
+    "csv.date_format": Setting(date_format, "", "how dates are written, such as %d.%m.%Y; empty: ISO 8601"),
     "csv.time_format": Setting(
-        _time_format, "", "how times are written, such as %d.%m.%Y %H:%M; empty: ISO 8601"
+        time_format, "", "how times are written, such as %d.%m.%Y %H:%M; empty: ISO 8601"
     ),
 }
 """How files are read.  Each is a setting of a pool and an option of `lake load`, `lake replace` and the Spark
@@ -210,7 +241,7 @@ KNOWN: dict[str, Setting] = {
     "load.memory": Setting(
         _size, "256MiB", "memory for sorting; larger loads are split into several objects"
     ),
-    "checkpoint.entries": Setting(_count, "500", "write a checkpoint after this many transactions"),
+    "checkpoint.entries": Setting(_count(1), "500", "write a checkpoint after this many transactions"),
     "checkpoint.age": Setting(
         duration, "1d", "also write a checkpoint when the oldest transaction after the last one is this old"
     ),
@@ -223,13 +254,15 @@ KNOWN: dict[str, Setting] = {
         "size_ratio",
         "how compaction chooses what to merge",
     ),
-    "compact.target_size": Setting(_size, "128MiB", "size of the objects that compaction writes, about"),
-    "compact.depth": Setting(_count, "8", "merge when more objects than this overlap at a key"),
+    "compact.target_size": Setting(
+        _object_size, "128MiB", "size of the objects that compaction writes, about"
+    ),
+    "compact.depth": Setting(_count(1), "8", "merge when more objects than this overlap at a key"),
     "compact.ratio": Setting(
         _ratio, "2", "merge objects when their total size is at least this many times the largest"
     ),
-    "compact.window": Setting(duration, "1d", "for time_window: length of one window"),
-    "compact.max_inputs": Setting(_count, "64", "maximum number of objects in one compaction job"),
+    "compact.window": Setting(_window, "1d", "for time_window: length of one window"),
+    "compact.max_inputs": Setting(_count(2), "64", "maximum number of objects in one compaction job"),
     "compact.max_bytes": Setting(_size, "4GiB", "maximum size of one compaction job"),
     "age_off": Setting(_age_off, "", "FIELD:SPAN: hide and later remove records older than this"),
     "delete.apply": Setting(duration, "1d", "rewrite objects to remove deleted records after this time"),
@@ -241,11 +274,11 @@ KNOWN: dict[str, Setting] = {
     ),
     "ingest.format": Setting(_one_of(*FORMATS), "auto", "format of the landed files; auto: by their names"),
     "interval.source": Setting(
-        str,
+        interval_place,
         "",
         "where an interval's files land, as in /landing/%Y-%m-%d/*.csv; empty: the interval agent skips this pool",
     ),
-    "ingest.batch_files": Setting(_count, "1000", "maximum number of files in one batch"),
+    "ingest.batch_files": Setting(_count(1), "1000", "maximum number of files in one batch"),
     "ingest.batch_bytes": Setting(
         _size, "1GiB", "maximum size of one batch (a larger file is a batch alone)"
     ),
@@ -262,8 +295,11 @@ class Settings:
         self._texts = dict(texts)
 
     def __getitem__(self, name: str) -> Any:
-        setting = KNOWN[name]
-        return setting.parse(self._texts.get(name, setting.default))
+        setting, text = KNOWN[name], self.text(name)
+        try:
+            return setting.parse(text)
+        except ValueError as error:  # an older program took it
+            raise InvalidInput(f"setting {name}={text}: {error}") from error
 
     def text(self, name: str) -> str:
         """As it was given, or the default."""
@@ -281,15 +317,25 @@ class Settings:
         }
 
 
-def check_settings(changes: Mapping[str, str], *, kind: str, key: PoolKey) -> None:
-    """Raises InvalidInput for an unknown setting or a value that it cannot take in a pool of the kind and key."""
+def check_settings(
+    changes: Mapping[str, str],
+    *,
+    kind: str,
+    key: PoolKey,
+    aggregates: Mapping[str, str] | None = None,
+    stored: Mapping[str, str] | None = None,
+) -> None:
+    """Raises InvalidInput for a setting that no load or agent could use in a pool of the kind and key.
+
+    `stored` are the pool's settings so far: some go together, others do not.
+    """
     for name, text in changes.items():
+        if not _is_text(name) or not _is_text(text):
+            raise InvalidInput(f"setting {name!r}={text!r} is not UTF-8")
         if text == "":
             continue
         if name.startswith(TYPE_PREFIX):
-            from lake_core.values.types import declared_field
-
-            declared_field(name[len(TYPE_PREFIX) :], text)
+            _check_type(name.removeprefix(TYPE_PREFIX), text, kind=kind, key=key, aggregates=aggregates or {})
             continue
         setting = KNOWN.get(name)
         if setting is None:
@@ -297,11 +343,36 @@ def check_settings(changes: Mapping[str, str], *, kind: str, key: PoolKey) -> No
                 f"setting {name!r} is unknown; {did_you_mean(name, [*KNOWN, 'type.FIELD'])} "
                 "(lake show POOL lists them)"
             )
-        try:
-            value = setting.parse(text)
-        except ValueError as error:
-            raise InvalidInput(f"setting {name}={text}: {error}") from error
+        value = Settings({name: text})[name]
         if name == "age_off" and kind == "aggregate" and value[0] not in key.names:
             raise InvalidInput(
                 f"setting {name}={text}: in an aggregate pool it must name a field of the key ({key})"
             )
+    if any(name.startswith("csv.") for name in changes):
+        csv_options(Settings({n: t for n, t in {**(stored or {}), **changes}.items() if t}))
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _check_type(name: str, text: str, *, kind: str, key: PoolKey, aggregates: Mapping[str, str]) -> None:
+    """Raises InvalidInput for a type that the field's part in the pool excludes: every load would fail."""
+    from lake_core.combine.hidden import check_names
+    from lake_core.combine.rule import check_type
+    from lake_core.objects.limits import name_fault
+    from lake_core.values.types import declared_field, is_json
+
+    if fault := name_fault(name):
+        raise InvalidInput(f"setting {TYPE_PREFIX}FIELD={text}: {fault}")
+    check_names([name])
+    field = declared_field(name, text)
+    if name in key.names and is_json(field):
+        raise InvalidInput(
+            f"setting {TYPE_PREFIX}{name}={text}: a field of the key must have a type with an order"
+        )
+    check_type(field, kind=kind, function=aggregates.get(name, ""))

@@ -6,11 +6,22 @@ no less than `NARROWEST` letters, then columns on the right are left out, and wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 GAP = "  "
 NARROWEST = 12
 """Letters of a column that are kept before a whole column is left out."""
+
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that move the cursor, end a line, turn the order of letters, or stand for bytes that are no text."""
+
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def printable(text: str) -> str:
+    """The text on one line: characters that would change how a terminal shows what follows are escaped."""
+    return _UNPRINTABLE.sub(lambda found: _SHORT.get(found[0], f"\\u{ord(found[0]):04x}"), text)
 
 
 def fit(widths: Sequence[int], total: int) -> list[int]:
@@ -48,6 +59,8 @@ def aligned(
 
     `right` says which columns stand to the right; `total` None: everything fits.
     """
+    names = [printable(name) for name in names]
+    rows = [[printable(text) for text in row] for row in rows]
     widths = [max(len(name), *(len(row[n]) for row in rows)) for n, name in enumerate(names)]
     kept = widths if total is None else fit(widths, total)
     made = []

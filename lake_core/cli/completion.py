@@ -8,9 +8,10 @@ answer, it offers no pools.
 from __future__ import annotations
 
 import argparse
-import sys
 from argparse import Namespace
 from typing import Any
+
+from lake_core.cli.sink import print_text
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -19,7 +20,7 @@ def completion(args: Namespace) -> None:
     """Print the lines that a shell's start-up file evaluates."""
     from argcomplete.shell_integration import shellcode
 
-    sys.stdout.write(shellcode(["lake"], shell=args.shell).strip() + "\n")
+    print_text(shellcode(["lake"], shell=args.shell).strip() + "\n")
 
 
 def answer(parser: argparse.ArgumentParser) -> None:

@@ -59,6 +59,7 @@ def report_preview(found: Preview, *, pool: str, as_json: bool) -> None:
                 "nokey": found.nokey,
                 "rejected": found.bad,
                 "would_fail": found.fails,
+                "why": found.why,
                 "sample": [msgspec.Raw(line.encode()) for line in json_lines(found.sample).to_pylist()],
                 "first_rejected": [
                     {"file": r.file, "line": r.line, "reason": r.reason, "raw": r.raw} for r in found.rejected
@@ -81,7 +82,8 @@ def report_preview(found: Preview, *, pool: str, as_json: bool) -> None:
         line += f", {found.nokey:,} without the key"
     if found.bad:
         line += f", {found.bad:,} that cannot be read"
-    say(f"{line}; {'the load would fail' if found.fails else 'nothing was committed'}")
+    why = f": {found.why}" if found.why else ""
+    say(f"{line}; {f'the load would fail{why}' if found.fails else 'nothing was committed'}")
 
 
 def report_load(result: LoadResult, *, pool: str, as_json: bool) -> None:

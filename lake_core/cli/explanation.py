@@ -8,8 +8,10 @@ from typing import Any
 
 import msgspec
 
+from lake_core.cli.alignment import printable
 from lake_core.cli.data import span_of
 from lake_core.cli.output import json_of, print_json
+from lake_core.cli.sink import print_text
 from lake_core.conditions import show
 from lake_core.errors import NotFound
 from lake_core.history.tombstone import Tombstone
@@ -41,7 +43,7 @@ def explain(args: Namespace) -> None:
         )
         return
     for line in tell(args.pool, view.version, versions, over, key=view.key):
-        print(line)
+        print_text(printable(line) + "\n")
 
 
 def _version(version: StoredRecord, key: PoolKey) -> dict[str, Any]:

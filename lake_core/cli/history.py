@@ -41,7 +41,7 @@ def log(args: Namespace) -> None:
     said = [name for name in (rows[0] if rows else {}) if any(row[name] not in ("", None) for row in rows)]
     print_table(
         [{name: row[name] for name in said} for row in rows],
-        empty=f"{args.pool}: no transactions" + _begins(pool),
+        empty=f"{args.pool}: no transactions" + (" asked for" if args.limit == 0 else _begins(pool)),
     )
 
 

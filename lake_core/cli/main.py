@@ -17,10 +17,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from lake_core.agents.compact.policy import STRATEGIES
 from lake_core.catalog.settings import duration
+from lake_core.cli.alignment import printable
 from lake_core.cli.completion import SHELLS
 from lake_core.cli.options import FILES, add_read_options
-from lake_core.cli.parser import Parser
-from lake_core.errors import LakeError
+from lake_core.cli.parser import Parser, check_text
+from lake_core.cli.sink import abandon, complain, flush, open_missing, print_text
+from lake_core.errors import LakeError, OutputFailed
 
 RECORD_FORMATS = ("json", "csv", "parquet", "arrow", "table")
 LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
@@ -29,26 +31,35 @@ LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
+    open_missing()
+    try:
+        try:
+            _run(argv)
+        finally:
+            flush()  # also of what argparse prints before it exits
+    except LakeError as error:
+        complain(error_text(error))
+        if isinstance(error, OutputFailed):
+            abandon()
+        return error.exit_status
+    except BrokenPipeError:  # the reader of our output has seen enough
+        abandon()
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return 130
+    return 0
+
+
+def _run(argv: Sequence[str] | None) -> None:
     parser = build_parser()
     if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next (`lake completion`)
         from lake_core.cli import completion
 
         completion.answer(parser)
     args = parser.parse_args(argv)
-    try:
-        with _logging(args.verbose):
-            _function(args.run)(args)
-        sys.stdout.flush()
-    except LakeError as error:
-        sys.stderr.write(f"lake: {error_text(error)}\n")
-        return error.exit_status
-    except BrokenPipeError:  # the reader of our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        sys.stderr.write("lake: interrupted\n")
-        return 130
-    return 0
+    check_text(args)
+    with _logging(args.verbose):
+        _function(args.run)(args)
 
 
 def _function(name: str) -> Callable[[argparse.Namespace], None]:
@@ -64,7 +75,7 @@ def error_text(error: LakeError) -> str:
     """The error on one line; behind it the lines that show a place in SQL, as they are."""
     lines = str(error).splitlines()
     shown = next((n for n, line in enumerate(lines) if line.startswith("LINE ")), len(lines))
-    return "\n".join([" ".join(" ".join(lines[:shown]).split()), *lines[shown:]])
+    return "\n".join(map(printable, [" ".join(" ".join(lines[:shown]).split()), *lines[shown:]]))
 
 
 @contextlib.contextmanager
@@ -91,9 +102,9 @@ class _Version(argparse.Action):
         from importlib.metadata import PackageNotFoundError, version
 
         try:
-            print(f"lake {version('log-lake')}")
+            print_text(f"lake {version('log-lake')}\n")
         except PackageNotFoundError:
-            print("lake, not installed: run from its source")
+            print_text("lake, not installed: run from its source\n")
         parser.exit()
 
 
@@ -351,7 +362,13 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=RECORD_FORMATS, help="default: json, or table on a terminal")
-    parser.add_argument("-o", dest="output", metavar="FILE", help="write to a file")
+    parser.add_argument(
+        "-o",
+        dest="output",
+        type=lambda text: None if text == "-" else text,
+        metavar="FILE",
+        help="write to a file, which gets its name when it is whole; - is standard output",
+    )
 
 
 def _span(text: str) -> float:
@@ -362,9 +379,10 @@ def _span(text: str) -> float:
 
 
 def _count(text: str) -> int:
-    if not text.isdigit():
+    if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
-    return int(text)
+    digits = text.lstrip("0")
+    return int(digits or 0) if len(digits) <= 18 else sys.maxsize  # more than any pool holds: no limit
 
 
 if __name__ == "__main__":

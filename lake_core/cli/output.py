@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
-from lake_core.cli.alignment import aligned
+from lake_core.cli.alignment import aligned, printable
+from lake_core.cli.csvtext import csv_header, csv_lines
+from lake_core.cli.sink import print_text, sink
 from lake_core.errors import InvalidInput
 from lake_core.phrases import counted
 from lake_core.values.typed_json import json_lines, shown
-from lake_core.values.types import is_json
+from lake_core.values.types import is_json, show_type
 
 _BY_ENDING = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".arrows": "arrow"}
 _WIDEST = 40
@@ -34,7 +35,7 @@ def json_of(value: Any) -> str:
 def print_json(value: Any, *, indented: bool = False) -> None:
     """The same, printed; `indented` for people, a field a line."""
     text = json_of(value)
-    sys.stdout.write((msgspec.json.format(text, indent=2) if indented else text) + "\n")
+    print_text((msgspec.json.format(text, indent=2) if indented else text) + "\n")
 
 
 def print_table(rows: list[dict[str, Any]], *, empty: str, right: tuple[str, ...] = ()) -> None:
@@ -46,7 +47,7 @@ def print_table(rows: list[dict[str, Any]], *, empty: str, right: tuple[str, ...
     cells = [[_cell(row[name]) for name in names] for row in rows]
     numeric = [name in right or all(isinstance(row[name], int | float) for row in rows) for name in names]
     shown, left_out = aligned(names, cells, right=numeric, total=terminal_width(sys.stdout))
-    sys.stdout.write("".join(line + "\n" for line in shown))
+    print_text("".join(line + "\n" for line in shown))
     _say_left_out(left_out, "--json")
 
 
@@ -75,31 +76,9 @@ def _cell(value: Any) -> str:
 
 
 def say(message: str) -> None:
-    """A message to whoever watches, not a result."""
-    sys.stderr.write(message + "\n")
-
-
-@contextmanager
-def _sink(path: str | None) -> Iterator[BinaryIO]:
-    """Where results go.  A file gets its name when it is whole; until then what had the name keeps it."""
-    if path is None:
-        yield sys.stdout.buffer
-        return
-    special = os.path.exists(path) and not os.path.isfile(path)  # a device, a pipe; a folder cannot be opened
-    begun = path if special else f"{path}.{os.getpid()}.tmp"
-    try:
-        file = open(begun, "wb")  # noqa: SIM115 - closed below
-    except OSError as error:
-        raise InvalidInput(f"-o {path}: {error.strerror}") from error
-    try:
-        with file:
-            yield file
-        if not special:
-            os.replace(begun, path)
-    except BaseException:
-        if not special:
-            os.unlink(begun)
-        raise
+    """A message to whoever watches, not a result; if nobody can hear it, nothing is lost."""
+    with suppress(OSError):
+        sys.stderr.write(printable(message) + "\n")
 
 
 def format_of_output(path: str) -> str:
@@ -108,76 +87,87 @@ def format_of_output(path: str) -> str:
 
 
 def write_records(tables: Iterable[pa.Table], schema: pa.Schema, *, format: str, path: str | None) -> int:
-    """Write the records; returns how many.  `schema` is that of the tables."""
-    with _sink(path) as sink:
+    """Write the records; returns how many.  `schema` is that of the tables.
+
+    Raises InvalidInput if the format cannot hold a column, and what `sink` raises.
+    """
+    with sink(path) as file:
         if format == "json":
-            return _write_json(tables, sink)
+            return _write_lines(tables, json_lines, file)
         if format == "csv":
-            return _write_csv(tables, schema, sink)
+            file.write(csv_header(schema.names))
+            return _write_lines(tables, csv_lines, file)
         if format == "table":
-            return _write_text(tables, schema, sink)
-        return _write_arrow(tables, schema, sink, format)
+            return _write_text(
+                tables, schema, file, total=terminal_width(sys.stdout) if path is None else None
+            )
+        return _write_arrow(tables, schema, file, format)
 
 
-def _write_json(tables: Iterable[pa.Table], sink: BinaryIO) -> int:
+def _write_lines(
+    tables: Iterable[pa.Table], lines_of: Callable[[pa.Table], pa.ChunkedArray], file: BinaryIO
+) -> int:
     count = 0
     for table in tables:
-        for chunk in json_lines(table).chunks:
+        for chunk in lines_of(table).chunks:
             if len(chunk):
-                sink.write("\n".join(chunk.to_pylist()).encode() + b"\n")
+                whole = pa.ListArray.from_arrays(pa.array([0, len(chunk)], pa.int32()), chunk)
+                file.write(pc.binary_join(whole, "\n")[0].as_buffer())
+                file.write(b"\n")
         count += table.num_rows
-    sink.flush()
     return count
 
 
-def _write_csv(tables: Iterable[pa.Table], schema: pa.Schema, sink: BinaryIO) -> int:
-    flat = pa.schema([pa.field(f.name, pa.string() if _is_json_in_csv(f) else f.type) for f in schema])
+def _write_arrow(tables: Iterable[pa.Table], schema: pa.Schema, file: BinaryIO, format: str) -> int:
     count = 0
-    with pcsv.CSVWriter(sink, flat) as writer:
-        for table in tables:
-            columns = [_for_csv(c, f) for f, c in zip(schema, table.columns, strict=True)]
-            writer.write_table(pa.table(columns, schema=flat))
-            count += table.num_rows
-    return count
-
-
-def _is_json_in_csv(field: pa.Field) -> bool:
-    """Nested values have no other text; times and bytes are written as in JSON, so that one form is read."""
-    kind = field.type
-    return (
-        is_json(field)
-        or pa.types.is_nested(kind)
-        or pa.types.is_timestamp(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_time(kind)
-        or pa.types.is_duration(kind)
-        or pa.types.is_interval(kind)
-    )
-
-
-def _for_csv(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    if not _is_json_in_csv(field):
-        return column
-    text = shown(column, field)
-    return text if is_json(field) or pa.types.is_nested(field.type) else pc.utf8_trim(text, '"')
-
-
-def _write_arrow(tables: Iterable[pa.Table], schema: pa.Schema, sink: BinaryIO, format: str) -> int:
-    count = 0
-    writer = (
-        pa.ipc.new_stream(sink, schema)
-        if format == "arrow"
-        else pq.ParquetWriter(sink, schema, compression="zstd")
-    )
+    with _holding(schema.empty_table(), format):
+        writer = _arrow_writer(file, schema, format)
     with writer:
         for table in tables:
-            writer.write_table(table)
+            with _holding(table, format):
+                _check_decimals(table)
+                writer.write_table(table)
             count += table.num_rows
     return count
 
 
-def _write_text(tables: Iterable[pa.Table], schema: pa.Schema, sink: BinaryIO) -> int:
-    """Aligned text of the first records, for people; that there are more is said."""
+def _arrow_writer(file: Any, schema: pa.Schema, format: str) -> Any:
+    if format == "arrow":
+        return pa.ipc.new_stream(file, schema)
+    return pq.ParquetWriter(file, schema, compression="zstd")
+
+
+def _check_decimals(table: pa.Table) -> None:
+    """Raises ArrowInvalid for decimals of 39 digits, which SQL's HUGEINT may have and no other reader expects."""
+    for column in table.columns:
+        if pa.types.is_decimal(column.type) and column.type.precision == 38:
+            column.validate(full=True)
+
+
+@contextmanager
+def _holding(table: pa.Table, format: str) -> Iterator[None]:
+    """Within the block, which writes the table, a refusal of Arrow is InvalidInput and names the column."""
+    try:
+        yield
+    except pa.ArrowException as error:
+        for number, field in enumerate(table.schema):
+            alone = table.select([number])
+            try:
+                _check_decimals(alone)
+                with _arrow_writer(pa.BufferOutputStream(), alone.schema, format) as writer:
+                    writer.write_table(alone)
+            except pa.ArrowException as reason:
+                raise InvalidInput(
+                    f"--format {format} cannot hold column {field.name!r} of type {show_type(field)}: {reason}; "
+                    "take --format json"
+                ) from error
+        raise InvalidInput(
+            f"--format {format} cannot hold the records: {error}; take --format json"
+        ) from error
+
+
+def _write_text(tables: Iterable[pa.Table], schema: pa.Schema, file: BinaryIO, *, total: int | None) -> int:
+    """Aligned text of the first records, for people; that there are more is said.  `total`: see `aligned`."""
     cells: list[list[str]] = []
     more = False
     for table in tables:
@@ -191,10 +181,8 @@ def _write_text(tables: Iterable[pa.Table], schema: pa.Schema, sink: BinaryIO) -
         say("no records")
         return 0
     numeric = [pa.types.is_integer(f.type) or pa.types.is_floating(f.type) for f in schema]
-    total = terminal_width(sys.stdout) if sink is sys.stdout.buffer else None
-    shown, left_out = aligned(schema.names, cells, right=numeric, total=total)
-    sink.write("".join(line + "\n" for line in shown).encode())
-    sink.flush()
+    lines, left_out = aligned(schema.names, cells, right=numeric, total=total)
+    file.write("".join(line + "\n" for line in lines).encode(errors="surrogateescape"))
     if more:
         say(f"these are the first {len(cells):,} records; other formats give all: --format json")
     _say_left_out(left_out, "--columns chooses, --format json")

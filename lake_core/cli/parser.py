@@ -7,11 +7,32 @@ So options are written out, and one that is mistyped is answered with the one th
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from lake_core.cli.alignment import printable
+from lake_core.cli.sink import print_text
+from lake_core.errors import InvalidInput
 from lake_core.phrases import did_you_mean, nearest
+
+_FILES = ("files", "output")
+"""Arguments that may be any bytes: which files can be loaded, those who open them say."""
+
+
+def check_text(args: argparse.Namespace) -> None:
+    """Raises InvalidInput for an argument that is not UTF-8: names, keys and texts are stored as such."""
+    for name, value in vars(args).items():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and name not in _FILES and not text.isascii():
+                try:
+                    text.encode()
+                except UnicodeEncodeError as error:
+                    raise InvalidInput(
+                        f"argument {os.fsencode(text)!r} is not UTF-8; write it in UTF-8"
+                    ) from error
+
 
 USAGE = 2
 """Exit status of a command that was written wrongly."""
@@ -32,6 +53,10 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unknown argument {unknown[0]!r}")
         return found, []
 
+    def print_help(self, file: Any = None) -> None:
+        """Printed like a result: what cannot be written is said."""
+        print_text(self.format_help())
+
     def error(self, message: str) -> NoReturn:
         """One line: what is wrong, the name that was probably meant, where to read on."""
         for word in () if message.startswith("unknown command") else self._words:
@@ -42,7 +67,7 @@ class Parser(argparse.ArgumentParser):
                 near = nearest(option, self._option_string_actions)
                 message = f"unknown option {option}" + (f"; did you mean {near}?" if near else "")
                 break
-        self.exit(USAGE, f"{self.prog}: {message} (see: {self.prog} --help)\n")
+        self.exit(USAGE, f"{self.prog}: {printable(message)} (see: {self.prog} --help)\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Called by argparse with each value of an argument that has choices."""

@@ -7,8 +7,10 @@ import textwrap
 from argparse import Namespace
 
 from lake_core.catalog.settings import KNOWN
+from lake_core.cli.alignment import printable
 from lake_core.cli.deletion import drop_range
 from lake_core.cli.output import json_of, print_json, print_table, say, terminal_width
+from lake_core.cli.sink import print_text
 from lake_core.combine.rule import parse_aggregates
 from lake_core.errors import InvalidInput
 from lake_core.lake import Lake
@@ -113,13 +115,13 @@ def show(args: Namespace) -> None:
         text = f"{value:,}" if isinstance(value, int) else str(value)
         if name == "depth":
             name, text = "overlap", f"at most {counted(view.depth, 'object')} at one key"
-        print(f"{name:12} {human_size(value) if name == 'size' and isinstance(value, int) else text}")
+        _line(f"{name:12} {human_size(value) if name == 'size' and isinstance(value, int) else text}")
     if references:
-        print(f"{'range':12} {json_of(shown['low'])} to {json_of(shown['high'])}")
+        _line(f"{'range':12} {json_of(shown['low'])} to {json_of(shown['high'])}")
     for sub_pool in view.state.branches[view.branch].snapshot.sub_pools():
         if not view.sub_pool:
             held = sum(r.records for r in view.state.branches[view.branch].snapshot.find(sub_pool=sub_pool))
-            print(f"{'beside it':12} {counted(held, 'record')} in {pool.name}.{sub_pool}")
+            _line(f"{'beside it':12} {counted(held, 'record')} in {pool.name}.{sub_pool}")
     _print_part("fields", [(f.name, show_type(f), "") for f in view.schema])
     _print_part("settings", [(n, pool.settings.text(n), setting.meaning) for n, setting in KNOWN.items()])
     _print_part("declared", [(f.name, show_type(f), "") for f in pool.settings.declared.values()])
@@ -128,16 +130,21 @@ def show(args: Namespace) -> None:
 def _print_part(heading: str, rows: list[tuple[str, str, str]]) -> None:
     if not rows:
         return
-    print(heading)
+    rows = [(printable(name), printable(value), meaning) for name, value, meaning in rows]
+    _line(heading)
     widths = [max(len(row[i]) for row in rows) for i in (0, 1)]
     margin = widths[0] + widths[1] + 6
     total = terminal_width(sys.stdout)
     for name, value, meaning in rows:
         room = max(20, total - margin) if total else sys.maxsize
         first, *more = textwrap.wrap(meaning, room) or [""]
-        print(f"  {name:{widths[0]}}  {value:{widths[1]}}  {first}".rstrip())
+        _line(f"  {name:{widths[0]}}  {value:{widths[1]}}  {first}".rstrip())
         for line in more:
-            print(" " * margin + line)
+            _line(" " * margin + line)
+
+
+def _line(text: str) -> None:
+    print_text(printable(text) + "\n")
 
 
 def set_(args: Namespace) -> None:

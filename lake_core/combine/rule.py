@@ -6,6 +6,7 @@ that no function is named for keeps its last value.
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Mapping
 
 import msgspec
@@ -79,6 +80,18 @@ def check_rule(kind: str, aggregates: Mapping[str, str], key: PoolKey) -> None:
             raise InvalidInput(f"aggregate {name}={function}: {name!r} is a field of the key")
 
 
+def check_type(field: pa.Field, *, kind: str, function: str) -> None:
+    """Raises InvalidInput for a type that the field's part in a pool of the kind excludes."""
+    if kind == "upsert" and field.name == DELETED and not pa.types.is_boolean(field.type):
+        raise InvalidInput(
+            f"field {DELETED!r}: in an upsert pool it is the delete marker, a boolean, not a {show_type(field)}"
+        )
+    if function == "sum":
+        _check_summed(field)
+    elif function in ("min", "max"):
+        _check_ordered(field, function)
+
+
 ROOM_DIGITS = 12
 """A sum has room for so many digits of records: 10^12 of the largest values of a key do not overflow."""
 
@@ -130,21 +143,60 @@ def _with_room(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Field, pa.C
     kind = field.type
     if pa.types.is_floating(kind):
         return pa.field(field.name, pa.float64(), metadata=SUM_MARK), column.cast(pa.float64())
-    if is_json(field) or not (pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
-        raise InvalidInput(f"field {field.name!r}: values of type {show_type(field)} cannot be summed")
-    scale = kind.scale if pa.types.is_decimal(kind) else 0
-    limit = 10 ** (SUM_DIGITS - ROOM_DIGITS)  # of the digits, those behind the point included
-    values = column.cast(pa.decimal128(SUM_DIGITS, scale))
+    _check_summed(field)
+    values = column.cast(pa.decimal128(SUM_DIGITS, kind.scale if pa.types.is_decimal(kind) else 0))
     bounds = pc.min_max(values).as_py()
     largest = max((abs(v) for v in bounds.values() if v is not None), default=0)
-    if int(largest * 10**scale) >= limit:
-        raise InvalidInput(
-            f"field {field.name!r}: {largest} has more than {SUM_DIGITS - ROOM_DIGITS} digits, and a sum of such "
-            f"values may have more than {SUM_DIGITS}; load it as a double (lake set POOL type.{field.name}=double)"
-        )
+    if largest >= _room(values.type):
+        raise InvalidInput(f"field {field.name!r}: {largest} {_NO_ROOM}")
     wide = largest > 2**53
     mark = SUM_MARK | (WIDE_MARK if wide else {})
     return pa.field(field.name, values.type, metadata=mark), values
+
+
+def _room(kind: pa.Decimal128Type) -> decimal.Decimal:
+    """What values of the type must stay below; the digits behind the point count too."""
+    return decimal.Decimal(1).scaleb(SUM_DIGITS - ROOM_DIGITS - kind.scale)
+
+
+_NO_ROOM = (
+    f"has more than {SUM_DIGITS - ROOM_DIGITS} digits, and a sum of such values may have more than {SUM_DIGITS}; "
+    "load it as a double (type.FIELD=double)"
+)
+
+
+def uncombinable(field: pa.Field, column: pa.ChunkedArray, function: str) -> dict[int, str]:
+    """By row: why the function cannot combine the row's value; most columns have no such row."""
+    if pa.types.is_null(field.type) or function not in ("sum", "min", "max"):
+        return {}
+    try:
+        check_type(field, kind="aggregate", function=function)
+    except InvalidInput:
+        why = "cannot be summed" if function == "sum" else f"has no {function}"
+        return {
+            row: f"{_cut(column[row])} {why}" for row in pc.indices_nonzero(column.is_valid()).to_pylist()
+        }
+    if (
+        function == "sum"
+        and pa.types.is_decimal(field.type)
+        and field.type.precision > SUM_DIGITS - ROOM_DIGITS
+    ):
+        limit = pa.scalar(_room(field.type), pa.decimal128(SUM_DIGITS, field.type.scale))
+        beyond = pc.greater_equal(pc.abs(column.cast(limit.type)), limit)
+        return {row: f"{column[row]} {_NO_ROOM}" for row in pc.indices_nonzero(beyond).to_pylist()}
+    return {}
+
+
+def _cut(value: pa.Scalar) -> str:
+    text = repr(value.as_py())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _check_summed(field: pa.Field) -> None:
+    kind = field.type
+    numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    if is_json(field) or not numbers:
+        raise InvalidInput(f"field {field.name!r}: values of type {show_type(field)} cannot be summed")
 
 
 def _check_ordered(field: pa.Field, function: str) -> None:

@@ -18,8 +18,9 @@ It is the order of keys.  Numbers compare with decimals too, by what is shown of
 Values of other classes (a string and a number) do not compare: `check` refuses them; where stored records turn
 out to be of another class, the answer is null.
 
-A field of records of several types is typed JSON, in which every value keeps its class.  It is compared as what
-it was (`mixed`), so a condition means the same before and after a field becomes JSON.
+A field of records of several types is typed JSON, in which every value keeps its class.  Each value is compared as
+a field of its class would be (`mixed`), so a condition means the same before and after a field becomes JSON.
+`classwise` decides what a comparison says of a class.
 
 Called by `scan`, by deletes and by whatever applies tombstones.
 """

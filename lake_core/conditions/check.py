@@ -2,33 +2,38 @@
 
 | field | values that may be written |
 |---|---|
-| number | integers, decimals (taken as the nearest double where they are not whole), doubles |
-| decimal | the same, and a text of digits; all taken exactly |
+| number | integers, decimals, doubles; all taken exactly |
+| decimal | the same, and a text of digits |
 | string | a text |
 | bytes | bytes, and a text in base64 |
 | boolean | true, false; compared by = and != only |
 | date | a date, and a text |
 | timestamp | a timestamp, a date (its midnight), and a text; where only one of both has a zone, the other is UTC |
 | time, duration | one of these, and a text |
-| json | any; it compares with values of its own class, numbers with decimals |
+| json | any; each record reads it as a field of the record's own class would |
 
 null may stand anywhere, and fulfils nothing.  Records, lists and maps can be asked whether they are null, no
 more; a field inside of a record is named by its path, also in a field of JSON.  A field that has been null in
 every record so far takes any value.
 
 The result is the same condition with its values in the class of the field (`keys.encoding.key_class`), as it is
-stored and evaluated; checking it again changes nothing.
+stored and evaluated; of a field of JSON the value has its readings as other classes beside it
+(`records.conditions`).  So a later load, which may make a field JSON, changes nothing about what a text means for
+older records.  A decimal that no number equals becomes a comparison with the number next to it.  Checking a checked
+condition again changes nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
 import pyarrow as pa
 
+from lake_core.conditions.classwise import among_numbers
 from lake_core.conditions.fields import find, resolve
 from lake_core.conditions.parse import Leaf, parse_with_positions
 from lake_core.conditions.show import show, show_path
@@ -36,7 +41,7 @@ from lake_core.conditions.words import Position, fault, show_name
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Value, class_of, decode_value, encode_value, key_class
 from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Or, Path
-from lake_core.values.classes import of_class
+from lake_core.values.classes import of_class, readings
 from lake_core.values.text import NotReadable
 from lake_core.values.types import is_json, show_type
 
@@ -85,16 +90,20 @@ class _Check:
         boolean = kind == "boolean" or (kind == ANY and class_of(decode_value(stored[0])) == "boolean")
         if boolean and isinstance(condition, Compare) and condition.op not in ("=", "!="):
             raise fault(self.text, leaf.field, "a boolean has no order; use = or !=")
-        values = []
+        values: list[Value] = []
         for data, position in zip(stored, leaf.values, strict=True):
             try:
-                values.append(encode_value(_as_class(decode_value(data), kind)))
+                values.append(_as_class(decode_value(data), kind))
             except NotReadable as error:
                 said = f"{show_path(path)} is of type {show_type(field)}, and this is {error}"
                 raise fault(self.text, position, said) from error
+        others = _encoded(other for v in values if kind == ANY and v is not None for other in readings(v))
+        found: Compare | In
         if isinstance(condition, In):
-            return In(path, tuple(sorted(set(values))))
-        return Compare(path, condition.op, values[0])
+            found = In(path, _encoded(values), others)
+        else:
+            found = Compare(path, condition.op, encode_value(values[0]), others)
+        return among_numbers(found) if kind == "number" else found
 
     def _field(self, written: Path, position: Position) -> tuple[Path, pa.Field]:
         path = resolve(self.schema, written)
@@ -126,5 +135,11 @@ class _Check:
 
 
 def _as_class(value: Value, kind: str) -> Value:
-    """A value as one of the class; raises NotReadable, which says what it is instead."""
-    return value if value is None or kind in ("null", ANY) else of_class(value, kind)
+    """A value as one of the class, decimals among numbers as they are; raises NotReadable: what it is instead."""
+    as_it_is = value is None or kind in ("null", ANY) or (kind == "number" and isinstance(value, Decimal))
+    return value if as_it_is else of_class(value, kind)
+
+
+def _encoded(values: Iterable[Value]) -> tuple[bytes, ...]:
+    """As `in` holds them."""
+    return tuple(sorted({encode_value(value) for value in values}))

@@ -1,8 +1,8 @@
 """Which records of a table fulfil a condition: by Arrow kernels, a column at a time.
 
-The condition is a checked one.  A field that the table lacks is null; a value of another class than the column
-gives null, but numbers compare with decimals (`values.numbers`).  It may be asked of an object's own records or
-of records in a united schema: the answers are the same, since uniting loses nothing.
+The condition is a checked one.  A field that the table lacks is null; `classwise` decides what a comparison says of
+the column's class.  It may be asked of an object's own records or of records in a united schema: the answers are
+the same, since uniting loses nothing.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lake_core.conditions.classwise import NULL_VALUE, among
 from lake_core.conditions.mixed import in_json
 from lake_core.keys.encoding import Value, decode_value, encode_value, key_class
 from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Op, Or, Path
 from lake_core.values.floor import floor
-from lake_core.values.numbers import as_class
 from lake_core.values.types import is_json
 
 Records: TypeAlias = pa.Table | pa.RecordBatch
@@ -78,18 +78,14 @@ def _leaf(leaf: Compare | In | IsNull, records: Records) -> Column:
 
 def _of_column(leaf: Compare | In, column: Column) -> Column:
     """The comparison with a column of a plain type; null where the classes do not compare."""
-    kind = _class(column.type)
-    values = [decode_value(data) for data in (leaf.values if isinstance(leaf, In) else (leaf.value,))]
-    if isinstance(leaf, Compare):
-        found = None if values[0] is None else as_class(leaf.op, values[0], kind)
-        if isinstance(found, bool):
-            return _constant(column, found)
-        return pa.nulls(len(column), pa.bool_()) if found is None else _compare(column, *found)
-    equal = [as_class("=", value, kind) for value in values if value is not None]
-    if all(found is None for found in equal):
+    found = among(leaf, _class(column.type))
+    if found is None:
         return pa.nulls(len(column), pa.bool_())
-    held = tuple(encode_value(found[1]) for found in equal if isinstance(found, tuple))
-    return _in(column, held, with_null=values[0] is None)
+    if isinstance(found, bool):
+        return _constant(column, found)
+    if isinstance(found, Compare):
+        return _compare(column, found.op, decode_value(found.value))
+    return _in(column, found.values)
 
 
 def _column(records: Records, path: Path) -> tuple[Column, pa.Field, Path]:
@@ -150,11 +146,11 @@ def _compare_floats(column: Column, op: Op, value: pa.Scalar) -> Column:
     return _KERNELS[op](column, value)
 
 
-def _in(column: Column, values: tuple[bytes, ...], *, with_null: bool) -> Column:
+def _in(column: Column, values: tuple[bytes, ...]) -> Column:
     found = pc.is_in(column, value_set=_value_set(values, column.type))
     if _NAN in values and pa.types.is_floating(column.type):  # of which `is_in` knows one bit pattern
         found = pc.or_(found, pc.is_nan(column))
-    if with_null:
+    if values[0] == NULL_VALUE:
         found = pc.if_else(found, True, _NULL)
     return pc.if_else(pc.is_valid(column), found, _NULL) if column.null_count else found
 
@@ -162,7 +158,7 @@ def _in(column: Column, values: tuple[bytes, ...], *, with_null: bool) -> Column
 @lru_cache(maxsize=64)
 def _value_set(values: tuple[bytes, ...], kind: pa.DataType) -> pa.Array:
     """Those of the values that the type holds; kept, since a scan asks for them a batch at a time."""
-    floors = [floor(value, kind) for value in map(decode_value, values)]
+    floors = [floor(decode_value(data), kind) for data in values if data != NULL_VALUE]
     held = [found[0] for found in floors if found is not None and found[1]]
     if pa.types.is_floating(kind) and any(value.as_py() == 0 for value in held):
         held.append(pa.scalar(-0.0, kind))  # which `is_in` takes for another number

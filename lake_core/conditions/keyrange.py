@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 
+from lake_core.conditions.classwise import LEAST, NULL_VALUE
 from lake_core.keys import KeyField, KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, decode_value, encode_value
 from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Op, Or
@@ -22,7 +23,6 @@ NOTHING = KeyRange(b"", b"")
 _Cut = tuple[bytes, int]
 _MIRRORED: dict[Op, Op] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE: dict[Op, Op] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_NULL_VALUE = encode_value(None)
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ _BEGIN: _Cut = (b"", 0)
 _END: _Cut = (AFTER, 0)
 _ALL = _Interval(_BEGIN, _END)
 _NONE = _Interval(_END, _BEGIN)
-_NULLS = _Interval((_NULL_VALUE, 0), (_NULL_VALUE, 1))
-_VALUES = _Interval((_NULL_VALUE, 1), _END)
+_NULLS = _Interval((NULL_VALUE, 0), (NULL_VALUE, 1))
+_VALUES = _Interval((NULL_VALUE, 1), _END)
 """Null is first in either direction."""
 
 
@@ -101,12 +101,12 @@ def _interval(condition: Condition, field: KeyField, *, negated: bool) -> _Inter
 
 def _among(values: tuple[bytes, ...], field: KeyField, *, negated: bool) -> _Interval:
     if negated:
-        return _NONE if values[0] == _NULL_VALUE else _VALUES
+        return _NONE if values[0] == NULL_VALUE else _VALUES
     return reduce(_Interval.span, (_compared("=", value, field) for value in values))
 
 
 def _compared(op: Op, value: bytes, field: KeyField) -> _Interval:
-    if value == _NULL_VALUE:
+    if value == NULL_VALUE or (op, value) == ("<", LEAST):
         return _NONE
     if field.descending:
         value = encode_value(decode_value(value), descending=True)

@@ -2,8 +2,8 @@
 
 A condition means the same for ever.  A tombstone may be older than the object that holds what it covers: a
 compaction unites objects, and a field that was a number here and a string there becomes typed JSON
-(`values.typed_json`), from which each value is read back with its class.  A value of another class than the
-condition's does not compare: null.
+(`values.typed_json`), from which each value is read back with its class.  `classwise` decides
+what a comparison says of that class.
 
 The texts are sorted by what they are: integers, doubles, plain strings, booleans and times are compared by Arrow
 kernels; each distinct text of the rest is read once, in Python.  Called by `evaluate`, which lends it the
@@ -13,16 +13,17 @@ comparison of columns.
 from __future__ import annotations
 
 import contextlib
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lake_core.conditions.classwise import NULL_VALUE, among
 from lake_core.errors import InvalidInput
-from lake_core.keys.encoding import class_of, decode_value, encode_value
+from lake_core.keys.encoding import class_of, encode_value
 from lake_core.records.conditions import OPS, Compare, In, IsNull, Path
-from lake_core.values.numbers import as_class
 from lake_core.values.typed_json import TAG, typed, value_of
 
 _INTEGER = r"^-?[0-9]{1,18}$"
@@ -114,24 +115,16 @@ def _truth(leaf: Compare | In, value: Any) -> bool | None:
     """Of one value; null for null, records, lists and maps, and for a class that does not compare."""
     if value is None or isinstance(value, dict | list):
         return None
-    kind = class_of(value)
-    if isinstance(leaf, Compare):
-        wanted = decode_value(leaf.value)
-        return None if wanted is None else _compared(leaf.op, value, wanted, kind)
-    answers = [
-        _compared("=", value, decode_value(v), kind) for v in leaf.values if decode_value(v) is not None
-    ]
-    if any(answers):
-        return True
-    with_null = decode_value(leaf.values[0]) is None
-    return None if with_null or all(answer is None for answer in answers) else False
-
-
-def _compared(op: Any, value: Any, wanted: Any, kind: str) -> bool | None:
-    found = as_class(op, wanted, kind)
-    if not isinstance(found, tuple):
+    found = among(leaf, class_of(value))
+    if found is None or isinstance(found, bool):
         return found
     try:
-        return OPS[found[0]](encode_value(value), encode_value(found[1]))
+        data = encode_value(value)
     except InvalidInput:  # more digits than any value of a condition has
         return None
+    if isinstance(found, Compare):
+        return OPS[found.op](data, found.value)
+    at = bisect_left(found.values, data)
+    if at < len(found.values) and found.values[at] == data:
+        return True
+    return None if found.values[0] == NULL_VALUE else False

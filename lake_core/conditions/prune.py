@@ -15,8 +15,9 @@ from itertools import product
 
 import pyarrow as pa
 
+from lake_core.conditions.classwise import NULL_VALUE, among
 from lake_core.conditions.fields import find
-from lake_core.keys.encoding import encode_value
+from lake_core.keys.encoding import encode_value, key_class
 from lake_core.records import Column
 from lake_core.records.conditions import OPS, And, Compare, Condition, In, IsNull, Not, Or
 
@@ -25,7 +26,6 @@ FALSE, NULL, TRUE = 0, 1, 2
 
 _Truths = frozenset[int]
 _ANY: _Truths = frozenset({FALSE, NULL, TRUE})
-_NULL_VALUE = encode_value(None)
 _NAN = encode_value(math.nan)
 
 
@@ -72,20 +72,25 @@ def _leaf(
     own = column if len(leaf.field) == 1 else None  # inside of records nothing is known
     if isinstance(leaf, IsNull):
         return frozenset({FALSE}) if own and not own.nulls else frozenset({FALSE, TRUE})
-    values = leaf.values if isinstance(leaf, In) else (leaf.value,)
-    if values[-1] == _NULL_VALUE:
+    if own is None or own.low is None or own.high is None:
+        return _ANY  # JSON, records and lists have no bounds
+    found = among(leaf, key_class(field.type))
+    if found is None:
         return frozenset({NULL})
-    if (
-        own is None
-        or own.low is None
-        or own.high is None
-        or any(v[0] != own.low[0] for v in values if v != _NULL_VALUE)
-    ):
-        return _ANY  # JSON, records and lists have no bounds; values of another class do not compare
     # NaN has no place in a bound, and may be there in any column of doubles
     high = _NAN if pa.types.is_floating(field.type) else own.high
-    found = _compared(leaf, own.low, high) if isinstance(leaf, Compare) else _among(values, own.low, high)
-    return found | {NULL} if own.nulls else found
+    truths = _within(found, own.low, high)
+    return truths | {NULL} if own.nulls else truths
+
+
+def _within(leaf: Compare | In | bool, low: bytes, high: bytes) -> _Truths:
+    """Of values within [low, high], which are of the class that the leaf compares with."""
+    if isinstance(leaf, bool):
+        return frozenset({TRUE if leaf else FALSE})
+    last = leaf.value if isinstance(leaf, Compare) else leaf.values[-1]
+    if last[0] != low[0]:
+        return _ANY  # bounds of another class than the schema says tell nothing
+    return _compared(leaf, low, high) if isinstance(leaf, Compare) else _one_of(leaf.values, low, high)
 
 
 def _compared(leaf: Compare, low: bytes, high: bytes) -> _Truths:
@@ -95,11 +100,11 @@ def _compared(leaf: Compare, low: bytes, high: bytes) -> _Truths:
     return frozenset(TRUE if OPS[leaf.op](sign, 0) else FALSE for sign in signs)
 
 
-def _among(values: tuple[bytes, ...], low: bytes, high: bytes) -> _Truths:
+def _one_of(values: tuple[bytes, ...], low: bytes, high: bytes) -> _Truths:
     """Of values within [low, high]; `values` are sorted."""
     at = bisect_left(values, low)
     if at == len(values) or values[at] > high:
         found = {FALSE}
     else:
         found = {TRUE} if low == high else {FALSE, TRUE}
-    return frozenset(NULL if truth == FALSE and values[0] == _NULL_VALUE else truth for truth in found)
+    return frozenset(NULL if truth == FALSE and values[0] == NULL_VALUE else truth for truth in found)

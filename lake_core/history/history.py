@@ -82,8 +82,8 @@ class History:
     def commit(self, draft: Draft) -> Committed:
         """Land the draft on its branch, whatever else lands meanwhile.
 
-        After an OutcomeUnknown the same draft may be committed again here, as often as it takes; elsewhere only
-        with a token.  Raises what `landing.land` and `Journal.append` raise.
+        After an OutcomeUnknown, or an interruption such as Ctrl-C, the same draft may be committed again here, as
+        often as it takes; elsewhere only with a token.  Raises what `landing.land` and `Journal.append` raise.
         """
         attempt = Attempt(
             self.journal,
@@ -109,12 +109,16 @@ class History:
                 version=attempt.possible_since,
             ) from error
         except OutcomeUnknown as error:
-            self._unknown[draft.id] = (
-                error.version - 1 if attempt.possible_since is None else attempt.possible_since
-            )
+            self._unknown[draft.id] = error.version - 1  # those before were folded, and do not hold it
             raise
         except LakeError:
             self._resolved(attempt)
+            raise
+        except BaseException:  # an interruption: the entry may be written, or others may commit the request
+            if attempt.begun is not None:
+                self._unknown[draft.id] = (
+                    attempt.begun if attempt.possible_since is None else attempt.possible_since
+                )
             raise
         self._resolved(attempt)
         if appended is not None:

@@ -3,9 +3,9 @@
 `sort_order` gives the permutation that sorts records by key, equal keys keeping their order; `insertion_points`
 where the records of one sorted table come in another.  The columns are turned into one comparable array: each field
 takes as many bits as its values differ in, and where all fields together take no more than 64 that is an array of
-native integers, else bytes compared by memcmp.  NumPy sorts either with a stable merge, which finds the runs of
-inputs that are sorted already: merging k sorted streams costs about log2(k) comparisons a record.  Such an array is
-comparable only within the call that made it; bounds that must live longer are `encoding`'s bytes.
+native integers, else bytes compared by memcmp.  A few sorted runs are sorted by NumPy's stable merge, which finds
+them: merging k sorted streams costs about log2(k) comparisons a record.  Such an array is comparable only within
+the call that made it; bounds that must live longer are `encoding`'s bytes.
 
 Called by `objects.write` (sorting a load) and by `reading.merge` (merging streams).
 """
@@ -24,6 +24,9 @@ from lake_core.keys.spec import PoolKey
 
 Bytes = npt.NDArray[np.uint8]
 """Big-endian bytes of shape (records, width)."""
+
+_FEW_RUNS = 16
+"""Descents up to which a stable merge, which finds sorted runs, is the fastest way to sort."""
 
 _PADDED_STRING = 64
 """Strings up to this length are compared as padded bytes, longer ones by rank."""
@@ -70,9 +73,26 @@ def sort_order(
     None where the records are in order already.
     """
     order = _comparable(table, key, then)
-    if order is None or table.num_rows < 2 or _is_sorted(order):
+    if order is None or table.num_rows < 2:
         return None
-    return np.argsort(order, kind="stable")
+    descents = int(np.count_nonzero(np.greater(order[:-1], order[1:])))
+    if not descents:
+        return None
+    return _numbered(order) if descents >= _FEW_RUNS else np.argsort(order, kind="stable")
+
+
+def _numbered(order: npt.NDArray[np.generic]) -> npt.NDArray[np.int64]:
+    """The stable permutation of what is not made of a few sorted runs.
+
+    Where key and row number have room in 64 bits together, these numbers are sorted, in a fifth of the time.
+    """
+    bits = (len(order) - 1).bit_length()
+    if order.dtype != np.uint64 or int(order.max()).bit_length() + bits > 64:
+        return np.argsort(order, kind="stable")
+    numbered = (order.astype(np.uint64) << np.uint64(bits)) | np.arange(len(order), dtype=np.uint64)
+    numbered.sort()
+    numbered &= np.uint64((1 << bits) - 1)
+    return numbered.view(np.int64)
 
 
 def insertion_points(
@@ -113,10 +133,6 @@ def _comparable(
     columns = [p.as_bytes if isinstance(p, _Bits) else p for p in parts]
     joined = np.ascontiguousarray(np.concatenate(columns, axis=1) if len(columns) > 1 else columns[0])
     return joined.view(f"S{joined.shape[1]}").reshape(len(joined))
-
-
-def _is_sorted(order: npt.NDArray[np.generic]) -> bool:
-    return bool(np.all(np.less_equal(order[:-1], order[1:])))
 
 
 def _numbers(values: npt.NDArray[np.generic]) -> _Bits:

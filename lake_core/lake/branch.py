@@ -11,17 +11,20 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import cast
 
 import pyarrow as pa
 
 from lake_core.catalog import Settings
+from lake_core.catalog.csv_options import csv_options
 from lake_core.catalog.settings import check_settings
 from lake_core.combine import APPEND, Rule
+from lake_core.combine.hidden import DELETED
 from lake_core.combine.rule import rule_of
 from lake_core.context import Context
 from lake_core.errors import InvalidInput, LakeError
-from lake_core.history import Committed, Draft, History, Reference
-from lake_core.history.rebase import key_classes, still_covered
+from lake_core.history import Committed, Draft, History
+from lake_core.history.rebase import key_classes, rebase, still_covered
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import key_class
 from lake_core.keys.ranges import EVERYTHING
@@ -29,23 +32,19 @@ from lake_core.keys.spec import ARRIVAL
 from lake_core.lake.delete_spec import DeleteSpec, check_delete, may_delete
 from lake_core.lake.replace_checks import check_fulfils, check_inside
 from lake_core.lake.results import (
-    CompactResult,
     DeleteResult,
     LoadResult,
     PendingLoad,
     committed_load,
     repeated_load,
 )
-from lake_core.lake.rewrite import PendingCompaction, begin, draft, rewrite
 from lake_core.loading.block import QUARANTINE, Block, Reading, silent
 from lake_core.loading.builder import ObjectBuilder
-from lake_core.loading.files import FileSource, check_rejected
-from lake_core.loading.formats.csv_options import csv_options
+from lake_core.loading.files import FileSource, check_rejected, rejected_fault
 from lake_core.loading.opening import kept_streams
 from lake_core.loading.partitions import partition_fields
-from lake_core.loading.preview import Preview, preview
+from lake_core.loading.preview import Nowhere, Preview, PreviewBuilder
 from lake_core.objects.metadata import Origin
-from lake_core.objects.write import WrittenObject
 from lake_core.phrases import counted
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.records import Action, AddObject, Consume, Source
@@ -133,9 +132,26 @@ class Branch:
         chosen = dict(options or {})
         policy = Settings({**self.pool.settings, **chosen})["bad_records"]
         chosen["bad_records"] = QUARANTINE
+        job = self.job(options=chosen)
+        assert isinstance(job, PendingLoad)  # only a token is repeated
+        nowhere = cast(Store, Nowhere(self.store))
+        builder = PreviewBuilder(
+            nowhere, self.pool.key, job.origin, job.memory, self.context.ids.new, rule=self.rule
+        )
         with self.reading_files(files, options=chosen, progress=progress) as source:
-            found = preview(source.blocks(format), key=self.pool.key, known=self.key_class())
-        return replace(found, notes=source.notes, fails=bool(found.rejected) and policy != QUARANTINE)
+            for block in source.blocks(format):
+                builder.add(block)
+        written = builder.finish()
+        found = replace(builder.preview(), notes=source.notes)
+        objects = [w.action for w in written]
+        if found.bad and policy != QUARANTINE:
+            return replace(found, fails=True)
+        if fault := rejected_fault(objects, job.max_rejected):
+            return replace(found, fails=True, why=fault)
+        draft = self._draft(job, tuple(objects), [w.schema for w in written])
+        now = int(self.context.now() * 1_000_000)
+        rebase(self.history.load().state, draft, key=self.pool.key, rule=self.rule, time=now)
+        return found
 
     def append(self, records: pa.Table, *, token: str = "", message: str = "") -> LoadResult:
         """Take in an Arrow table as one transaction; as `load`."""
@@ -175,7 +191,7 @@ class Branch:
         committed = self.history.commit(
             Draft(id, self.name, loaded.version, self.context.author, (action,), message=reason, token=token)
         )
-        self._log(committed, read_version=loaded.version, did="deletes")
+        self.log_commit(committed, read_version=loaded.version, did="deletes")
         if committed.repeated:
             return DeleteResult(committed.version, committed.transaction_id, repeated=True)
         return DeleteResult(committed.version, committed.transaction_id, covers=self._covers(id))
@@ -304,15 +320,21 @@ class Branch:
 
     def readings(self, files: list[str], *, options: Mapping[str, str] | None = None) -> dict[str, Reading]:
         """How the pool wants files read, by file; `options` go before its settings.  Raises InvalidInput."""
-        check_settings(options or {}, kind=self.pool.kind, key=self.pool.key)
+        pool = self.pool
+        check_settings(
+            options or {}, kind=pool.kind, key=pool.key, aggregates=pool.aggregates, stored=pool.settings
+        )
         settings = Settings({**self.pool.settings, **(options or {})})
         declared = settings.declared
+        if self.rule.kind == "upsert":
+            declared.setdefault(DELETED, pa.field(DELETED, pa.bool_()))
         constants = partition_fields(files, declared) if settings["partitions"] == "hive" else {}
         return {
             file: Reading(
                 file,
                 declared=declared,
                 key=self.pool.key.names,
+                rule=self.rule,
                 bad_records=settings["bad_records"],
                 keyless=settings["nokey"],
                 csv=csv_options(settings),
@@ -340,7 +362,7 @@ class Branch:
         self, *, token: str = "", message: str = "", options: Mapping[str, str] | None = None
     ) -> PendingLoad | LoadResult:
         """Begin a load whose objects are built elsewhere, or give the outcome that the token stands for."""
-        self._check_writable()
+        self.check_writable()
         loaded = self.history.load_open()
         if token and (done := loaded.state.tokens.get(token)) is not None:
             return repeated_load(done)
@@ -388,7 +410,14 @@ class Branch:
         )
         if not actions:
             return LoadResult(None)
-        draft = Draft(
+        committed = self.history.commit(self._draft(job, actions, schemas))
+        self.log_commit(
+            committed, read_version=job.read_version, did=f"adds {counted(len(objects), 'object')}"
+        )
+        return repeated_load(committed.repeated) if committed.repeated else committed_load(committed, objects)
+
+    def _draft(self, job: PendingLoad, actions: tuple[Action, ...], schemas: Sequence[pa.Schema]) -> Draft:
+        return Draft(
             id=job.origin.transaction_id,
             branch=job.branch,
             read_version=job.read_version,
@@ -398,11 +427,8 @@ class Branch:
             message=job.message,
             token=job.token,
         )
-        committed = self.history.commit(draft)
-        self._log(committed, read_version=job.read_version, did=f"adds {counted(len(objects), 'object')}")
-        return repeated_load(committed.repeated) if committed.repeated else committed_load(committed, objects)
 
-    def _log(self, committed: Committed, *, read_version: int, did: str) -> None:
+    def log_commit(self, committed: Committed, *, read_version: int, did: str) -> None:
         """What was committed, and what others committed since it began."""
         if committed.repeated:
             log.info("%s: nothing was written: version %d used the token", self.pool.name, committed.version)
@@ -416,67 +442,9 @@ class Branch:
             others,
         )
 
-    def _check_writable(self) -> None:
+    def check_writable(self) -> None:
         if self.sub_pool:
             raise InvalidInput(f"the sub-pool {self.sub_pool} is read-only: load into the pool itself")
-
-    def begin_compaction(
-        self, inputs: Sequence[Reference], *, outputs: int, message: str
-    ) -> PendingCompaction:
-        """A job for references of the branch; its pieces may be rewritten anywhere.
-
-        Raises NotFound, Conflict where another compaction took an input, ObjectMissing, Corrupt, Unavailable.
-        """
-        self._check_writable()
-        loaded = self.history.load_open()
-        return begin(
-            loaded.state,
-            inputs,
-            self.store,
-            pool=self.pool,
-            branch=self.name,
-            read_version=loaded.version,
-            origin=Origin(
-                self.context.lake_id,
-                self.pool.id,
-                self.context.ids.new(),
-                self.context.author,
-                inputs=tuple(sorted({r.object for r in inputs})),
-            ),
-            outputs=outputs,
-            message=message,
-            now=self.context.now(),
-            limits=self.limits,
-        )
-
-    def commit_compaction(self, work: PendingCompaction, written: Sequence[WrittenObject]) -> CompactResult:
-        """Put the outputs in the inputs' place; raises Conflict where another compaction took an input."""
-        committed = self.history.commit(draft(work, written, author=self.context.author))
-        self._log(
-            committed,
-            read_version=work.read_version,
-            did=f"merges {counted(len(work.inputs), 'object')} into {counted(len(written), 'object')}",
-        )
-        return CompactResult(
-            committed.version,
-            committed.transaction_id,
-            inputs=len(work.inputs),
-            objects=len(written),
-            records=sum(w.action.records for w in written),
-            size_in=work.size,
-            size_out=sum(w.action.size for w in written),
-        )
-
-    def compact(self, inputs: Sequence[Reference], *, outputs: int = 1, message: str = "") -> CompactResult:
-        """Rewrite references as one sorted run of about `outputs` objects, here, one after another.
-
-        Raises Conflict (another compaction took an input), ObjectMissing, Corrupt, OutcomeUnknown, Unavailable.
-        """
-        work = self.begin_compaction(inputs, outputs=outputs, message=message)
-        written = [
-            rewrite(work, piece, self.store, new_id=self.context.ids.new) for piece in range(len(work.pieces))
-        ]
-        return self.commit_compaction(work, [w for w in written if w is not None])
 
     def _load(self, blocks: Iterable[Block], *, token: str, message: str) -> LoadResult:
         job = self.job(token=token, message=message)

@@ -13,8 +13,9 @@ from typing import NoReturn
 
 import pyarrow as pa
 
+from lake_core.catalog.csv_options import CsvOptions
+from lake_core.combine.rule import APPEND, Rule
 from lake_core.errors import InvalidInput
-from lake_core.loading.formats.csv_options import CsvOptions
 
 QUARANTINE = "quarantine"
 
@@ -71,6 +72,8 @@ def silent(*_: object) -> None:
 class Reading:
     """How one file is read: declared fields, the fields of the key, the options, and what becomes of bad records.
 
+    `rule` says which values the pool combines: those that it cannot combine make bad records.
+
     `path` is where the bytes are, if not at `file`.  `constants` are fields that the file's folders give to each
     record.  `progress` hears of bytes as they are read, `tell` of what was detected.
     """
@@ -78,6 +81,7 @@ class Reading:
     file: str
     declared: dict[str, pa.Field] = field(default_factory=dict)
     key: tuple[str, ...] = ()
+    rule: Rule = APPEND
     bad_records: str = "fail"
     keyless: str = "accept"
     csv: CsvOptions = field(default_factory=CsvOptions)
@@ -86,6 +90,10 @@ class Reading:
     block_bytes: int = 16 << 20
     progress: Callable[[str, float], None] = silent
     tell: Callable[[str], None] = silent
+
+    def function(self, name: str) -> str:
+        """The function that the pool names for the field; "" if there is none."""
+        return dict(self.rule.aggregates).get(name, "")
 
     def reject(self, line: int, reason: str, raw: str | bytes | None) -> Rejected:
         """The rejected record; raises InvalidInput if the policy is to fail."""

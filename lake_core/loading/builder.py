@@ -49,7 +49,7 @@ class ObjectBuilder:
     def add(self, block: Block) -> None:
         """Take a block; raises InvalidInput where the key cannot be ordered, or a limit is exceeded."""
         if not block.checked:
-            check_table(block.table, tuple(self.key.names))
+            check_table(block.table, tuple(self.key.names), self.rule)
         if block.rejected:
             id = self.origin.transaction_id
             rejected = rejected_table(list(block.rejected), transaction=id, time=id_time(id))

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lake_core.combine.rule import Rule, uncombinable
 from lake_core.errors import InvalidInput
 from lake_core.loading.block import Block, Reading, Rejected
 from lake_core.loading.partitions import with_constants
@@ -32,16 +33,17 @@ def checked(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:
         table = with_constants(block.table, reading.constants, reading.file)
         if fault := schema_fault(table.schema):
             reading.unreadable(0, fault)
+        keyed = keyed or _has_key(table, reading)  # bad records count: their keys are there
         wrong = faults(table, reading)
         rows = table.num_rows
         if wrong:
             rejected = [_rejected(block, table, at, row, why, reading) for at, why in sorted(wrong.items())]
             table = table.filter(pa.array([at not in wrong for at in range(rows)], pa.bool_()))
+            table = _without_empty_types(table, reading)
             block = Block(table, tuple(sorted([*block.rejected, *rejected], key=_line)), checked=True)
         else:
             block = Block(table, block.rejected, checked=True)  # the text is not needed any more
         row += rows
-        keyed = keyed or _has_key(table, reading)
         if held is not None:
             yield held
         held = block
@@ -56,10 +58,18 @@ def checked(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:
         yield held
 
 
-def check_table(table: pa.Table, key: tuple[str, ...]) -> None:
-    """Raises InvalidInput for records that no file brought if one exceeds a limit."""
+def _without_empty_types(table: pa.Table, reading: Reading) -> pa.Table:
+    """A combined field whose values were all bad has no type any more."""
+    for index, field in enumerate(table.schema):
+        if reading.function(field.name) and table.column(index).null_count == table.num_rows:
+            table = table.set_column(index, field.name, pa.nulls(table.num_rows))
+    return table
+
+
+def check_table(table: pa.Table, key: tuple[str, ...], rule: Rule) -> None:
+    """Raises InvalidInput for records that no file brought if one exceeds a limit, or cannot be combined."""
     check_schema(table.schema)
-    for row, why in sorted(faults(table, Reading("", key=key)).items()):
+    for row, why in sorted(faults(table, Reading("", key=key, rule=rule)).items()):
         raise InvalidInput(f"record {row + 1}: {why}")
 
 
@@ -98,8 +108,11 @@ def _valid(column: pa.ChunkedArray) -> bool:
 def faults(table: pa.Table, reading: Reading) -> dict[int, str]:
     """What is wrong with rows of the table, by row."""
     wrong: dict[int, str] = {}
-    for name, column in zip(table.schema.names, table.columns, strict=True):
+    for field, column in zip(table.schema, table.columns, strict=True):
+        name = field.name
         for row, why in unstorable(column).items():
+            wrong.setdefault(row, f"field {name!r}: {why}")
+        for row, why in uncombinable(field, column, reading.function(name)).items():
             wrong.setdefault(row, f"field {name!r}: {why}")
         if pa.types.is_primitive(column.type) or pa.types.is_null(column.type):
             continue

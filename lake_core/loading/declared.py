@@ -2,7 +2,7 @@
 
 JSON has no times, dates, decimals or bytes: those are read from strings (`values.text`), decimals from numbers
 too, exactly.  Otherwise a value must be of the declared class and in its range; a string is not a number,
-though it may look like one.  CSV has only text, so there every class is read from it (`csvtypes`).  A type
+though it may look like one.  CSV has only text, so there every class is read from it (`csv_types`).  A type
 never cuts a value: what it does not hold exactly does not fit; only doubles take the nearest number.
 """
 

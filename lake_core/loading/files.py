@@ -7,7 +7,7 @@ from functools import partial
 
 from lake_core.catalog.settings import Limit
 from lake_core.errors import InvalidInput
-from lake_core.loading.block import Block, Reading
+from lake_core.loading.block import Block, Reading, Rejected
 from lake_core.loading.detect import read_blocks
 from lake_core.naming import REJECTED
 from lake_core.phrases import counted
@@ -23,17 +23,15 @@ class FileSource:
 
     def blocks(self, format: str, *, limit: Limit | None = None) -> Iterator[Block]:
         """The records of all files; raises InvalidInput, also if more are rejected than a count in `limit`."""
-        rejected = 0
+        rejected, first = 0, ""
         for reading in self._readings:
             reading.tell = partial(self._tell, reading.file)
             for block in read_blocks(reading, format=format):
-                rejected += len(block.rejected)
-                if limit is not None and limit.count is not None and rejected > limit.count:
-                    last = block.rejected[-1]
-                    raise InvalidInput(
-                        f"more than {counted(limit.count, 'record')} (bad_records.max) cannot be read; "
-                        f"{last.file}, line {last.line}: {last.reason}"
-                    )
+                if block.rejected:
+                    first = first or _told(block.rejected[0])
+                    if limit is not None and limit.count is not None:
+                        _check_count(block.rejected, rejected, limit.count, first)
+                    rejected += len(block.rejected)
                 yield block
 
     def _tell(self, file: str, note: str) -> None:
@@ -47,6 +45,20 @@ class FileSource:
         return tuple(f"{_named(files)}: {note}" for note, files in self._told.items())
 
 
+def _check_count(bad: Sequence[Rejected], before: int, most: int, first: str) -> None:
+    if before + len(bad) <= most:
+        return
+    one_more = _told(bad[most - before])
+    more = f", the first is {first}" if first != one_more else ""
+    raise InvalidInput(
+        f"more than {counted(most, 'record')} (bad_records.max) cannot be read: one more is {one_more}{more}"
+    )
+
+
+def _told(rejected: Rejected) -> str:
+    return f"{rejected.file}, line {rejected.line}: {rejected.reason}"
+
+
 def _named(files: list[str]) -> str:
     name = files[0].rpartition("/")[2]
     return name if len(files) == 1 else f"{name} and {counted(len(files) - 1, 'more file')}"
@@ -54,12 +66,17 @@ def _named(files: list[str]) -> str:
 
 def check_rejected(objects: Sequence[AddObject], limit: Limit | None) -> None:
     """Raises InvalidInput if more of the records of a load were rejected than the limit allows."""
-    if limit is None:
-        return
+    if fault := rejected_fault(objects, limit):
+        raise InvalidInput(fault)
+
+
+def rejected_fault(objects: Sequence[AddObject], limit: Limit | None) -> str:
+    """That more of the records of a load were rejected than the limit allows; "" if not."""
     rejected = sum(o.records for o in objects if o.sub_pool == REJECTED)
     records = sum(o.records for o in objects)
-    if not limit.allows(rejected, records):
-        raise InvalidInput(
-            f"{rejected:,} of {counted(records, 'record')} cannot be read; bad_records.max allows {limit}; "
-            "lake load --dry-run shows them"
-        )
+    if limit is None or limit.allows(rejected, records):
+        return ""
+    return (
+        f"{rejected:,} of {counted(records, 'record')} cannot be read; bad_records.max allows {limit}; "
+        "lake load --dry-run shows them"
+    )

@@ -171,7 +171,8 @@ def open_text(reading: Reading, *, encoding: str = "", count: float = 1.0) -> It
         if used in ("utf-8", "utf_8", "utf-8-sig"):
             yield file
         else:
-            yield cast(BinaryIO, io.BufferedReader(_Recoded(file, used, reading), 1 << 20))
+            recoded = _Recoded(file, used, reading, marked=bool(marked))
+            yield cast(BinaryIO, io.BufferedReader(recoded, 1 << 20))
 
 
 class _Rest:
@@ -197,8 +198,8 @@ class _Rest:
 class _Recoded(io.RawIOBase):
     """Text of another encoding as UTF-8."""
 
-    def __init__(self, file: BinaryIO, encoding: str, reading: Reading) -> None:
-        self._file, self._encoding, self._reading = file, encoding, reading
+    def __init__(self, file: BinaryIO, encoding: str, reading: Reading, *, marked: bool) -> None:
+        self._file, self._encoding, self._reading, self._marked = file, encoding, reading, marked
         self._decoder = codecs.getincrementaldecoder(encoding)("strict")
         self._left = b""
         self._read = 0
@@ -213,9 +214,13 @@ class _Recoded(io.RawIOBase):
                 self._left = self._decoder.decode(data, final=not data).encode()
             except UnicodeError as error:
                 where = f"bytes {self._read:,} to {self._read + len(data):,}"
+                remedy = (
+                    "the file is cut or damaged: its first bytes say that encoding"
+                    if self._marked
+                    else "say another csv.encoding"
+                )
                 raise InvalidInput(
-                    f"{self._reading.file}: {where} are not all {self._encoding} ({error.args[-1]}); "
-                    "say another csv.encoding"
+                    f"{self._reading.file}: {where} are not all {self._encoding} ({error.args[-1]}); {remedy}"
                 ) from error
             self._read += len(data)
             if not data:

@@ -1,24 +1,26 @@
 """What a load would do, without doing it: `lake load --dry-run`.
 
-The files are read as a load reads them, to their end, in bounded memory; only counts, the united schema, the first
-records and the first bad records are kept.
+A dry run is a load up to the end: the files are read, and their records sorted and written as objects, in the same
+memory; but the objects go nowhere (`Nowhere`), and `Branch` asks what landing them would lead to instead of landing
+them.  So what a load would refuse, a dry run refuses too.  Only counts, the united schema, the first records and
+the first bad records are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from lake_core.combine.hidden import check_names
-from lake_core.errors import InvalidInput
-from lake_core.keys import PoolKey
-from lake_core.keys.encoding import key_class
 from lake_core.loading.block import Block, Rejected
-from lake_core.loading.builder import by_key
-from lake_core.objects.normalize import normalized
+from lake_core.loading.builder import ObjectBuilder
+from lake_core.naming import NOKEY
 from lake_core.objects.schema import cast_table, unite_schemas
+from lake_core.store import Store
 
 SHOWN = 5
 """Records that are shown."""
@@ -31,7 +33,7 @@ SHOWN_REJECTED = 20
 class Preview:
     """`schema` and `sample` are of records with the key; `rejected` are the first of `bad` records.
 
-    `fails`: a load would fail, because of the bad records and the policy for them.
+    `fails`: a load would fail, because of the bad records and the policy for them; `why`: they are too many.
     """
 
     schema: pa.Schema
@@ -41,32 +43,61 @@ class Preview:
     bad: int
     rejected: tuple[Rejected, ...]
     fails: bool = False
+    why: str = ""
     notes: tuple[str, ...] = field(default=())
 
 
-def preview(blocks: Iterable[Block], *, key: PoolKey, known: str | None) -> Preview:
-    """What a load of the blocks would bring to a pool of the key, whose leading field has a `known` class or none.
+class Nowhere:
+    """The store, except that new objects are written nowhere."""
 
-    Raises InvalidInput if the load as a whole would fail.
-    """
-    schema = pa.schema([])
-    shown: list[pa.Table] = []
-    rejected: list[Rejected] = []
-    records = nokey = bad = 0
-    for block in blocks:
-        keyed, keyless = by_key(block.table, key)
-        keyed = normalized(keyed)
-        schema = unite_schemas([schema, keyed.schema])
-        if records < SHOWN and keyed.num_rows:
-            shown.append(keyed.slice(0, SHOWN - records))
-        records, nokey, bad = records + keyed.num_rows, nokey + keyless.num_rows, bad + len(block.rejected)
-        rejected += block.rejected[: SHOWN_REJECTED - len(rejected)]
-    check_names(schema.names)
-    for name in key.names if records else ():
-        found = key_class(schema.field(name).type)
-        if name == key.names[0] and known not in (None, found):
-            raise InvalidInput(f"key field {name!r} is a {found} in these files, and a {known} in the pool")
-    sample = pa.concat_tables(
-        [schema.empty_table(), *(cast_table(t, schema, what="the load") for t in shown)]
-    )
-    return Preview(schema, sample, records, nokey, bad, tuple(rejected))
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    @contextmanager
+    def open_output(self, name: str) -> Iterator[BinaryIO]:
+        """A file that keeps nothing."""
+        with open(os.devnull, "wb") as nothing:
+            yield nothing
+
+
+@dataclass
+class PreviewBuilder(ObjectBuilder):
+    """Builds objects, which its store should keep nowhere, and remembers what is shown of them."""
+
+    _schema: pa.Schema = field(default_factory=lambda: pa.schema([]))
+    _sample: list[pa.Table] = field(default_factory=list)
+    _rejected: list[Rejected] = field(default_factory=list)
+    _records: int = 0
+    _nokey: int = 0
+    _bad: int = 0
+
+    def add(self, block: Block) -> None:
+        """As a load does."""
+        self._bad += len(block.rejected)
+        self._rejected += block.rejected[: SHOWN_REJECTED - len(self._rejected)]
+        super().add(block)
+
+    def _gather(self, sub: str, table: pa.Table) -> None:
+        if sub == NOKEY:
+            self._nokey += table.num_rows
+        elif not sub:
+            self._schema = unite_schemas([self._schema, table.schema])
+            if self._records < SHOWN and table.num_rows:
+                self._sample.append(table.slice(0, SHOWN - self._records))
+            self._records += table.num_rows
+        super()._gather(sub, table)
+
+    def preview(self) -> Preview:
+        """What was seen of the load."""
+        sample = [cast_table(table, self._schema, what="the load") for table in self._sample]
+        return Preview(
+            self._schema,
+            pa.concat_tables([self._schema.empty_table(), *sample]),
+            self._records,
+            self._nokey,
+            self._bad,
+            tuple(self._rejected),
+        )

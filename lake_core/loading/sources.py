@@ -88,7 +88,7 @@ def _find_local(pattern: str) -> Iterator[tuple[str, SourceFile]]:
             continue
         try:
             status = os.stat(path)
-        except FileNotFoundError as error:
+        except (FileNotFoundError, NotADirectoryError) as error:
             if name:  # gone since the folder was listed
                 continue
             raise NotFound(f"file {path!r} does not exist") from error

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
+from lake_core.keys.encoding import TICKS
 from lake_core.objects.schema import EXACT_IN_DOUBLE, cast_column, members_of
 from lake_core.values.nested import Items, is_list, mask_of
 from lake_core.values.typed_json import to_typed
@@ -223,9 +224,9 @@ def _keeping(known: pa.Field, marked: pa.Field) -> pa.Field:
 
 def _is_wide(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> bool:
     """Whether values lie beyond what the type's finer relative holds: a double, or nanoseconds."""
-    if pa.types.is_timestamp(kind) and kind.unit != "ns":
+    if (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) and kind.unit != "ns":
         bounds = pc.min_max(column.cast(pa.int64())).as_py()
-        limit = _NANOSECONDS // {"ms": 10**6, "us": 10**3}[kind.unit]
+        limit = _NANOSECONDS // (TICKS["ns"] // TICKS[kind.unit])
         return bounds["min"] is not None and (bounds["min"] < -limit or bounds["max"] > limit)
     if not (pa.types.is_integer(kind) and kind.bit_width == 64):
         return False

@@ -13,7 +13,7 @@ import weakref
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -38,11 +38,14 @@ FOOTER_BYTES = 32 << 20
 FOOTER_GROWTH = 3
 """A decoded footer takes so many times the bytes of the stored one."""
 
+SELECTIONS_KEPT = 16
+"""Selections of columns of which is kept what a record takes, for each footer."""
+
 BATCH_ROWS, BATCH_BYTES = 65_536, 8 << 20
 """Records and decoded bytes of a batch if the caller names no others."""
 
 FIRST_ROWS = 256
-"""Records that are decoded first: what they take says how many to decode at a time."""
+"""Records that are tried first: what they take says how many to decode at a time."""
 
 LARGE_RECORD = 512
 """Bytes: larger records are mostly text, of which Arrow makes a second copy when it brings batches into order.  So
@@ -68,6 +71,8 @@ class Footer:
     schema: pa.Schema
     leaves: dict[str, range]
     largest_group: int
+    took: dict[tuple[str, ...] | None, float] = field(default_factory=dict)
+    """Bytes of a record when it was decoded, by its columns; None: all."""
 
     @property
     def size(self) -> int:
@@ -217,6 +222,9 @@ class DataObject:
         at = 0
         while at < len(groups):
             said = weigh(self._parquet.metadata, groups[at : at + 1], chunks).record
+            first = size.first_rows(said)
+            if not took and self._rows(groups[at]) > first:
+                took = self._tried(groups[at], first, names, wanted)
             rows = size.rows(max(took, said))
             run = [groups[at]]
             held = self._rows(groups[at])
@@ -230,7 +238,7 @@ class DataObject:
                     -held // -(-held // rows)
                 )  # even batches: a merge is as slow as the smallest makes it
             else:
-                rows = min(rows, FIRST_ROWS, max(1, size.most_bytes // FIRST_RECORD))
+                rows = first
             gathered: list[pa.RecordBatch] = []
             missing = sum(self._rows(g) for g in run)
             for batch in self._parquet.iter_batches(
@@ -252,6 +260,21 @@ class DataObject:
             if missing:  # Arrow skips a page whose header says that it is of an unknown kind, or empty
                 raise Corrupt(f"{self.name}: {missing} records of the row groups {run} are not there")
             at += len(run)
+
+    def _tried(self, group: int, rows: int, names: list[str] | None, wanted: list[str] | None) -> float:
+        """What a record takes, by the first ones of the group, or as it was found before.
+
+        To decode these twice costs less than to decode a whole group so few at a time.
+        """
+        columns = None if names is None else tuple(names)
+        known = self._known.took.get(columns)
+        if known is None:
+            batch = next(self._parquet.iter_batches(batch_size=rows, row_groups=[group], columns=names))
+            exact = batch if wanted is None or batch.schema.names == wanted else batch.select(wanted)
+            known = Sizes.of(exact.schema).record(exact)
+            if len(self._known.took) < SELECTIONS_KEPT:
+                self._known.took[columns] = known
+        return known
 
     def _rows(self, group: int) -> int:
         return int(self._parquet.metadata.row_group(group).num_rows)
@@ -315,6 +338,10 @@ class BatchSize:
         size = max(1.0, record, self.least)
         most = self.most_bytes / 2 if size > LARGE_RECORD else self.most_bytes
         return max(1, min(self.most_rows, int(most / size)))
+
+    def first_rows(self, record: float) -> int:
+        """How many at first, when only the footer has told what a record takes: it can take much more."""
+        return min(self.rows(record), FIRST_ROWS, max(1, self.most_bytes // FIRST_RECORD))
 
 
 def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from lake_core.errors import Corrupt
+from lake_core.keys.encoding import TICKS
 from lake_core.values.nested import Items, mask_of
 from lake_core.values.typed_json import typed
 from lake_core.values.types import SUM_MARK, WIDE_MARK, is_json, is_sum, is_wide, json_field, show_type
@@ -56,20 +57,34 @@ def unite_fields(a: pa.Field, b: pa.Field) -> pa.Field:
         return b if is_wide(b) else a
     if _is_number(a.type) and _is_number(b.type):
         return _unite_numbers(a, b)
-    if pa.types.is_timestamp(a.type) and pa.types.is_timestamp(b.type):
-        if bool(a.type.tz) == bool(b.type.tz):
-            unit = max(a.type.unit, b.type.unit, key=["s", "ms", "us", "ns"].index)
-            wide = is_wide(a) or is_wide(b)
-            if wide and unit == "ns":  # which reach from 1677 to 2262 only
-                return json_field(a.name)
-            kind = pa.timestamp(unit, "UTC" if a.type.tz else None)
-            return pa.field(a.name, kind, metadata=WIDE_MARK if wide else None)
-    elif pa.types.is_decimal(a.type) and pa.types.is_decimal(b.type):
+    if (finer := _finer(a.type, b.type)) is not None:
+        if any(is_wide(field) and not _reaches(field.type, finer) for field in (a, b)):
+            return json_field(a.name)
+        return pa.field(a.name, finer, metadata=WIDE_MARK if is_wide(a) or is_wide(b) else None)
+    if pa.types.is_decimal(a.type) and pa.types.is_decimal(b.type):
         whole = max(a.type.precision - a.type.scale, b.type.precision - b.type.scale)
         scale = max(a.type.scale, b.type.scale)
         if whole + scale <= 38:
             return a.with_type(pa.decimal128(whole + scale, scale))
     return json_field(a.name)
+
+
+def _finer(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
+    """The type of the finer unit of two timestamps, times of day or durations; None of others."""
+    for alike in (pa.types.is_timestamp, pa.types.is_time, pa.types.is_duration):
+        if alike(a) and alike(b):
+            if pa.types.is_timestamp(a) and bool(a.tz) != bool(b.tz):
+                return None
+            return max(a, b, key=lambda kind: TICKS[kind.unit])
+    return None
+
+
+def _reaches(kind: pa.DataType, finer: pa.DataType) -> bool:
+    """Whether the finer unit holds what objects hold in the type: timestamps of the years 1 to 9999, any duration.
+
+    Timestamps in nanoseconds reach from 1677 to 2262 only.
+    """
+    return bool(kind.unit == finer.unit or (pa.types.is_timestamp(kind) and finer.unit != "ns"))
 
 
 def _unite_numbers(a: pa.Field, b: pa.Field) -> pa.Field:

@@ -4,7 +4,7 @@
 |---|---|
 | date, timestamp | years 1 to 9999: what text, Python and Spark can say |
 | time of day | from 0:00 to before 24:00 |
-| map | its keys are distinct |
+| map | its keys are distinct; 0.0 and -0.0 are one key, and so are all NaN, as in keys of a pool |
 
 Arrow and Parquet hold others, and a reader would fail on them, or change them.  At any depth, by Arrow kernels.
 Called by the checks of `ingest` for each file, and for tables that no file brought.
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.keys.encoding import TICKS
-from lake_core.values.nested import Items, is_list
+from lake_core.values.nested import Items, is_list, mask_of
 from lake_core.values.text import FIRST_DAY, FIRST_SECOND, LAST_DAY, LAST_SECOND
 from lake_core.values.typed_json import typed
 
@@ -100,8 +100,27 @@ def _doubled(keys: pa.Array, field: pa.Field, maps: Rows) -> Rows:
     """Which of the keys are there before in the same map; `maps` says to which each belongs."""
     if len(keys) < 2:
         return maps[:0]
-    texts = typed(pa.chunked_array([keys]), field).combine_chunks().dictionary_encode()
+    plain = _without_signed_zeros(keys)
+    texts = typed(pa.chunked_array([plain]), field).combine_chunks().dictionary_encode()
     codes = np.asarray(texts.indices.fill_null(-1), np.int64)
     order = np.lexsort((codes, maps))
     same = (np.diff(maps[order]) == 0) & (np.diff(codes[order]) == 0)
     return order[1:][same]
+
+
+def _without_signed_zeros(array: pa.Array) -> pa.Array:
+    """The values with 0.0 for -0.0, inside of records, lists and maps as well."""
+    kind = array.type
+    if pa.types.is_floating(kind):
+        return pc.add(array, pa.scalar(0.0, kind))  # -0.0 + 0.0 is 0.0
+    if pa.types.is_struct(kind):
+        members = [_without_signed_zeros(member) for member in array.flatten()]
+        return pa.StructArray.from_arrays(members, fields=list(kind), mask=mask_of(array))
+    if pa.types.is_map(kind):
+        entries = Items(array)
+        keys, items = entries.entries
+        return entries.as_maps(_without_signed_zeros(keys), _without_signed_zeros(items), kind)
+    if pa.types.is_list(kind):
+        items = Items(array)
+        return items.as_lists(_without_signed_zeros(items.values), kind)
+    return array

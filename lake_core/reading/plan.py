@@ -80,6 +80,9 @@ def plan_scan(
         raise InvalidInput(
             f"column {unknown[0]!r} does not exist; there are: {', '.join(schema.names) or 'none'}"
         )
+    if len(set(columns)) < len(columns):
+        twice = next(name for name in columns if columns.count(name) > 1)
+        raise InvalidInput(f"column {twice!r} is named twice; name each column once")
     schemas = {id: state.schema(id) for id in snapshot.schemas(sub_pool)}
     condition = None if where is None else check(where, schema)
     if condition is not None:

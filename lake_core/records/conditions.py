@@ -5,6 +5,10 @@ keys, ascending (`keys.encoding`): exact for every type, canonical, and comparab
 objects and of key ranges.  A field is the path to it: the exact name of a field of the pool, then of fields
 inside of records.
 
+A field of JSON holds values of several classes.  `readings` are the value of a comparison as values of other
+classes (the text '2026-01-31' as a date, as a timestamp, ...): a record whose value is of such a class is compared
+with the reading.  So each record reads a condition as it would if its field held nothing but its class.
+
 `conditions` reads them from text, checks them against a schema and evaluates them.
 """
 
@@ -64,35 +68,42 @@ class Not(msgspec.Struct, frozen=True, tag="not"):
         _check_depth((self.of,))
 
 
-class Compare(msgspec.Struct, frozen=True, tag="compare"):
-    """The field compared with an encoded value; null where one of them is."""
+class Compare(msgspec.Struct, frozen=True, tag="compare", omit_defaults=True):
+    """The field compared with an encoded value; null where one of them is.
+
+    `readings`, at most one a class: what records of these classes are compared with instead.
+    """
 
     field: Path
     op: Op
     value: bytes
+    readings: tuple[bytes, ...] = ()
 
     def __post_init__(self) -> None:
         _check_path(self.field)
         check_value(self.value)
+        _check_values(self.readings)
         if self.op not in OPS:
             raise InvalidInput(f"condition: {self.op!r} is not a comparison")
 
 
-class In(msgspec.Struct, frozen=True, tag="in"):
+class In(msgspec.Struct, frozen=True, tag="in", omit_defaults=True):
     """The field equals one of the encoded values, which are sorted and distinct; at least one.
 
-    Null where the field is, and where it equals none and one of the values is null.
+    Null where the field is, and where it equals none and one of the values is null.  `readings` are more values,
+    each for records of its own class only.
     """
 
     field: Path
     values: tuple[bytes, ...]
+    readings: tuple[bytes, ...] = ()
 
     def __post_init__(self) -> None:
         _check_path(self.field)
-        for value in self.values:
-            check_value(value)
-        if not self.values or not all(a < b for a, b in itertools.pairwise(self.values)):
-            raise InvalidInput("condition: the values of `in` must be sorted and distinct, at least one")
+        _check_values(self.values)
+        _check_values(self.readings)
+        if not self.values:
+            raise InvalidInput("condition: `in` needs at least one value")
 
 
 class IsNull(msgspec.Struct, frozen=True, tag="is_null"):
@@ -124,6 +135,13 @@ def check_value(data: bytes) -> Value:
         if tag in (NAIVE, ZONED) and not FIRST_SECOND <= seconds <= LAST_SECOND:
             raise InvalidInput("condition: a timestamp outside of the years 1 to 9999")
     return value
+
+
+def _check_values(values: tuple[bytes, ...]) -> None:
+    for value in values:
+        check_value(value)
+    if not all(a < b for a, b in itertools.pairwise(values)):
+        raise InvalidInput("condition: values must be sorted and distinct")
 
 
 def _check_path(path: Path) -> None:

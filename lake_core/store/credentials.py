@@ -21,6 +21,7 @@ from fsspec.asyn import sync
 from fsspec.config import apply_config
 
 from lake_core.errors import InvalidInput, Unavailable
+from lake_core.extras import need_of_bucket
 from lake_core.store.failures import words
 
 METADATA_SECONDS = 1.0
@@ -37,9 +38,10 @@ _S3_IDENTITY = ("key", "secret", "token", "anon", "session", "username", "passwo
 def open_filesystem(uri: str, options: Mapping[str, Any] | None = None) -> Any:
     """The fsspec file system of a URI in S3 or Google Cloud Storage; listings are not cached.
 
-    Raises InvalidInput if there are no credentials or the options are wrong, Unavailable if credentials are there
-    and cannot be had now.
+    Raises InvalidInput if there are no credentials, if the options are wrong, or if the package for the store is
+    not installed; Unavailable if credentials are there and cannot be had now.
     """
+    need_of_bucket(uri)
     opened, place = (_s3, _S3_PLACE) if uri.startswith("s3") else (_gcs, _GCS_PLACE)
     try:
         return opened(uri, {**(options or {}), "use_listings_cache": False})

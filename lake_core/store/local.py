@@ -21,6 +21,7 @@ from typing import BinaryIO, cast
 
 import pyarrow as pa
 
+from lake_core.errors import NotFound
 from lake_core.store.failures import GuardedFile, failing_as_unavailable, unavailable
 from lake_core.store.port import Created, ObjectInfo
 
@@ -69,6 +70,10 @@ class LocalStore:
                 publish()
         except FileExistsError:
             return Created.EXISTS
+        except NotADirectoryError as error:  # the folder is made before anything is written
+            raise NotFound(
+                f"{self._root}: a file stands where a folder must be; name another place"
+            ) from error
         except Exception as error:
             if publish is None or publish.surely_not:
                 raise unavailable(self._root, name, error) from error
@@ -192,7 +197,8 @@ _REFUSED = {
     errno.ENOENT,
     errno.ENAMETOOLONG,
 }
-"""With these `link` says that it did nothing; others may be a lost answer of a file server."""
+"""With these `link` says that it did nothing, which counts if the name is not ours afterwards: the client of a file
+server repeats a lost request itself, and may be refused then.  Others may be a lost answer."""
 
 
 class _Publish:
@@ -223,8 +229,17 @@ class _Publish:
             else:
                 os.link(self._temporary, self._path)
         except OSError as error:
-            self.surely_not = error.errno in _REFUSED
+            self.surely_not = error.errno in _REFUSED and not self._is_ours()
             raise
+
+    def _is_ours(self) -> bool:
+        """Whether the name may be that of our file."""
+        try:
+            return os.path.samestat(os.stat(self._path), os.fstat(self._file.fileno()))
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
 
 
 def _sync_folder(folder: str) -> None:

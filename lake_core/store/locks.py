@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from lake_core.errors import InvalidInput, Unavailable
+from lake_core.extras import need
 from lake_core.store.locked import Check, Lock
 
 if TYPE_CHECKING:
@@ -38,10 +39,7 @@ def open_lock(address: str, *, patience: float = LOCK_SECONDS) -> Lock:
     if parsed.scheme == "file" and not parsed.netloc and parsed.path.strip("/"):
         return FileLock(unquote(parsed.path), patience=patience)
     if parsed.scheme in ("postgresql", "postgres"):
-        try:
-            import psycopg  # noqa: F401  # asked for only where it is used
-        except ImportError as error:
-            raise InvalidInput("a lock on PostgreSQL needs psycopg: pip install 'psycopg[binary]'") from error
+        need("locks", "a lock on PostgreSQL")
         return PostgresLock(address, patience=patience)
     # the address may hold a password: only its scheme is shown
     raise InvalidInput(f"lock {parsed.scheme or '?'}: use file:///FOLDER or postgresql://USER@HOST/DATABASE")

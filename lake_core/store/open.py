@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from lake_core.errors import InvalidInput
+from lake_core.extras import need_of_bucket
 from lake_core.store import memory
 from lake_core.store.local import LocalStore
 from lake_core.store.locked import LockedStore
@@ -24,8 +25,8 @@ def open_store(uri: str, options: Mapping[str, Any] | None = None) -> Store:
     """The store at `uri`.  Nothing is requested of it yet.
 
     The option `lock`, or else the variable LAKE_LOCK, is the address of a lock for stores without create-only put
-    (`locks`); the other options go to fsspec (s3, gs).  Raises InvalidInput for a URI that names no store and an
-    address that names no lock.
+    (`locks`); the other options go to fsspec (s3, gs).  Raises InvalidInput for a URI that names no store, for an
+    address that names no lock, and if the package that either needs is not installed.
     """
     rest = dict(options or {})
     lock = rest.pop("lock", "") or os.environ.get("LAKE_LOCK", "")
@@ -59,6 +60,7 @@ def _store_at(uri: str, options: Mapping[str, Any]) -> Store:
         )
     if not uri.isprintable():  # neither is what stands for bytes that are not UTF-8
         raise InvalidInput(f"lake {uri!r}: a prefix in a bucket is printable text")
+    need_of_bucket(uri)
     from lake_core.store.cloud import CloudStore  # loads slowly
 
     return CloudStore(uri, options)

@@ -11,9 +11,11 @@ from lake_core.errors import NotFound
 from lake_core.history import PoolState
 from lake_core.keys import PoolKey
 from lake_core.lake import Lake
-from lake_core.records.pools import PoolConfig
 from lake_core.records.transactions import MAX_TRANSACTIONS
 from lake_core.system_tables import tables as meta
+
+POOLS = "lake:pools"
+"""The list of pools.  A pool may be called `lake` all the same: no table of a pool is called `pools`."""
 
 KINDS = ("branches", "log", "objects", "references", "tombstones")
 
@@ -26,8 +28,8 @@ def is_system_table(name: str) -> bool:
 def system_schema(name: str) -> pa.Schema:
     """The columns of one of the lake's own tables; raises NotFound."""
     base, _, kind = name.rpartition(":")
-    if base == "lake":
-        return _pools(name, []).schema
+    if name == POOLS:
+        return meta.pools_table([]).schema
     match _check_kind(kind, base):
         case "branches":
             return meta.branches_table(PoolState()).schema
@@ -42,11 +44,11 @@ def system_schema(name: str) -> pa.Schema:
 def system_table(lake: Lake, name: str) -> pa.Table:
     """One of the lake's own tables; raises NotFound."""
     base, _, kind = name.rpartition(":")
-    if base == "lake":
-        return _pools(name, lake.pools())
+    if name == POOLS:
+        return meta.pools_table(lake.pools())
     pool_name, _, revision = base.partition("@")
-    pool = lake.pool(pool_name)
     _check_kind(kind, pool_name)
+    pool = lake.pool(pool_name)
     view = pool.at(revision or "main")
     if kind == "branches":
         return meta.branches_table(view.state)
@@ -60,13 +62,8 @@ def system_table(lake: Lake, name: str) -> pa.Table:
     return meta.objects_table(table) if kind == "objects" else table
 
 
-def _pools(name: str, pools: list[PoolConfig]) -> pa.Table:
-    if name != "lake:pools":
-        raise NotFound(f'table "{name}" does not exist; there is "lake:pools"')
-    return meta.pools_table(pools)
-
-
 def _check_kind(kind: str, pool: str) -> str:
     if kind not in KINDS:
-        raise NotFound(f'table "{pool}:{kind}" does not exist; there are: {", ".join(KINDS)}')
+        more = f'; and there is "{POOLS}"' if pool == "lake" else ""
+        raise NotFound(f'table "{pool}:{kind}" does not exist; there are: {", ".join(KINDS)}{more}')
     return kind

@@ -6,7 +6,8 @@ pool's scan in key order; DuckDB hands down the columns and the conditions it wa
 columns are read.  SQL sees a field of JSON as JSON, with times, dates and bytes as strings.
 
 SQL does not tell large letters from small ones and has no empty names: DuckDB calls a second such field `A_1`,
-one without a name `v4`, by its place.  A pool that never had a record has the fields of its key, and no rows.
+one without a name `v4`, by its place.  In an answer a second column `a` is called `a_1`, as DuckDB calls it in a
+subquery.  A pool that never had a record has the fields of its key, and no rows.
 
 An answer that is not read to its end keeps DuckDB's threads and objects alive; what is still open when the
 program ends is closed then, while Python can still do it in order.
@@ -29,10 +30,11 @@ from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.lake import Lake
 from lake_core.lake.view import View
 from lake_core.reading.scan import result_schema
+from lake_core.system_tables.answers import carried, distinct, marked
 from lake_core.system_tables.names import is_system_table, system_table
 from lake_core.values.nested import Items, mask_of
 from lake_core.values.typed_json import shown, typed_inside
-from lake_core.values.types import is_json, json_field
+from lake_core.values.types import is_json
 
 _GIVES_ROWS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
@@ -68,6 +70,8 @@ class _Question:
         """The answer as DuckDB streams it, and the schema with the lake's marks."""
         connection = self._connection
         assert connection is not None
+        if any("\ud800" <= sign <= "\udfff" for sign in sql):
+            raise InvalidInput("query: the SQL is not UTF-8")
         try:
             statements = connection.extract_statements(sql)
             if len(statements) != 1 or statements[0].type not in _GIVES_ROWS:
@@ -81,10 +85,10 @@ class _Question:
                         raise
             connection.execute("SET TimeZone = 'UTC'")  # an answer does not depend on where it is asked
             connection.execute("SET enable_external_access = false")
-            relation = connection.sql(sql)
+            relation = carried(connection.sql(sql))
             self._reader = reader = relation.to_arrow_reader(65_536)
-            fields = zip(reader.schema, relation.types, strict=True)
-            return reader, pa.schema([_marked(field, kind) for field, kind in fields])
+            fields = zip(reader.schema, distinct(relation.columns), relation.types, strict=True)
+            return reader, pa.schema([marked(field.with_name(name), kind) for field, name, kind in fields])
         except duckdb.Error as error:
             raise self._as_ours(error) from error
 
@@ -302,15 +306,3 @@ def _offered_type(field: pa.Field, *, wrapped: bool = True) -> pa.DataType:
     if pa.types.is_list(kind):
         return pa.list_(_offered_type(kind.value_field, wrapped=wrapped))
     return kind
-
-
-def _marked(field: pa.Field, kind: Any) -> pa.Field:
-    """A field of the answer with the lake's marks, which DuckDB's type tells; in Arrow's JSON is text."""
-    if str(kind) == "JSON":
-        return json_field(field.name)
-    if kind.id == "list":
-        return field.with_type(pa.list_(_marked(field.type.value_field, kind.children[0][1])))
-    if kind.id == "struct":
-        members = zip(field.type, kind.children, strict=True)
-        return field.with_type(pa.struct([_marked(member, child) for member, (_, child) in members]))
-    return field

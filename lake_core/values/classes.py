@@ -1,12 +1,13 @@
 """A value that a person gave, as one of a class: the same rules for conditions, keys and the library.
 
-Numbers become decimals by what is shown of them, decimals the nearest number; where only one of both has a
+Numbers become decimals by what is shown of them, decimals the number that is shown so; where only one of both has a
 zone, the other is UTC; a date is its midnight.  Text is read by `text.read` where a class is not written as
 text itself.
 """
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import decimal
 import math
@@ -15,8 +16,11 @@ from typing import Any
 import pyarrow as pa
 
 from lake_core.keys.encoding import Instant, Value, class_of, from_scalar
-from lake_core.values.numbers import shown_decimal
+from lake_core.values.numbers import as_class, shown_decimal
 from lake_core.values.text import NotReadable, in_zone, read
+
+_READ = ("decimal", "bytes", "date", "timestamp", "timestamp with zone", "time", "duration")
+"""The classes of which a value may be written as one of another class."""
 
 _DAY = 86_400
 _EPOCH = dt.date(1970, 1, 1).toordinal()
@@ -30,8 +34,10 @@ def of_class(value: Value, kind: str) -> Value:
         return read(value, kind)
     match kind, value:
         case "number", decimal.Decimal():
-            whole = value == value.to_integral_value() and -(2**63) <= value < 2**64
-            return int(value) if whole else float(value)
+            found = as_class("=", value, kind)
+            if isinstance(found, tuple):
+                return found[1]
+            raise NotReadable("a decimal that no double is shown as")
         case "decimal", float() if not math.isfinite(value):
             raise NotReadable("not a number that a decimal can be")
         case "decimal", int() | float() if not isinstance(value, bool):
@@ -42,6 +48,16 @@ def of_class(value: Value, kind: str) -> Value:
             midnight = Instant((0, (value.toordinal() - _EPOCH) * _DAY, 0))
             return in_zone(midnight, zoned=kind != "timestamp")
     raise NotReadable(f"a {class_of(value)}")
+
+
+def readings(value: Value) -> list[Value]:
+    """A value, not null, as one of each other class as which it can be read, and with which it does not compare."""
+    found = []
+    for kind in _READ:
+        if as_class("=", value, kind) is None:
+            with contextlib.suppress(NotReadable):
+                found.append(of_class(value, kind))
+    return found
 
 
 def of_python(value: Any) -> Value:

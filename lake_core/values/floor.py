@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import decimal
 import math
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from lake_core.keys.encoding import TICKS, Value
+
+_FLOATS: dict[int, Any] = {16: np.float16, 32: np.float32, 64: np.float64}
+"""NumPy's types by their bits.  Arrow would tell them too (`to_pandas_dtype`), but only if pandas is installed."""
 
 
 def floor(value: Value, kind: pa.DataType) -> tuple[pa.Scalar, bool] | None:
@@ -59,7 +63,7 @@ def _integer(value: int | float, kind: pa.DataType) -> tuple[pa.Scalar, bool] | 
 def _float(value: int | float, kind: pa.DataType) -> tuple[pa.Scalar, bool]:
     if math.isnan(value):
         return pa.scalar(value, kind), True
-    numpy = kind.to_pandas_dtype()
+    numpy = _FLOATS[kind.bit_width]
     with np.errstate(over="ignore"):  # beyond the type's range: infinite
         nearest = numpy(value)
     if float(nearest) > value:

@@ -8,6 +8,7 @@ stands for all keys that begin with it.  What the lake shows of a key, typed bac
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import Value, decode_key, encode_key
 from lake_core.values.classes import of_class, of_python
-from lake_core.values.text import NotReadable, read, show_json
+from lake_core.values.text import NotReadable, exact_number, read, show_json
 
 
 class _Number(str):
@@ -53,11 +54,17 @@ def _value(part: Any, name: str, kind: str | None) -> Value:
         return None
     try:
         if isinstance(part, str):
-            return read(str(part), kind) if kind else str(part)
+            return _read(str(part), kind) if kind else str(part)
         value = of_python(part)
         return of_class(value, kind) if kind else value
     except NotReadable as error:
         raise InvalidInput(f"key {name}={part!r}: the pool's key is a {kind}, and this is {error}") from error
+
+
+def _read(text: str, kind: str) -> Value:
+    """Text as a value of the class; a number with more digits than a double has is not rounded to another key."""
+    value = read(text, kind)
+    return of_class(exact_number(text), kind) if isinstance(value, float) and math.isfinite(value) else value
 
 
 def show_key(data: bytes | None, key: PoolKey) -> object:

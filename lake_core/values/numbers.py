@@ -2,8 +2,8 @@
 
 Numbers (integers and doubles) and decimals compare with each other, by what is shown of a double: its shortest
 text.  So `x > 0.1` means the same for a double 0.5, for a decimal 0.5, and for both once they are together in
-one field.  Values of other classes do not compare with each other.  Called by `conditions.evaluate` and
-`conditions.mixed`.
+one field.  Values of other classes do not compare with each other.  Called by `conditions.classwise` and
+`values.classes`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ _ABOVE_ALL = frozenset({"!=", "<", "<="})
 """What is true of every value beside one that is above all."""
 
 _BELOW_ALL = frozenset({"!=", ">", ">="})
+_WHOLE = 2**53
+"""From here on all doubles are whole."""
 
 
 def as_class(op: Op, value: Value, kind: str) -> tuple[Op, Value] | bool | None:
@@ -45,8 +47,10 @@ def shown_decimal(value: int | float) -> decimal.Decimal:
 
 
 def _decimal_among_numbers(op: Op, value: decimal.Decimal) -> tuple[Op, Value] | bool:
-    if value == value.to_integral_value() and -(2**63) <= value < 2**64:
-        return op, int(value)
+    with decimal.localcontext(prec=2 * DECIMAL_DIGITS):
+        whole = int(value.to_integral_value(decimal.ROUND_FLOOR))
+    if -(2**63) <= whole < 2**64 and (value == whole or abs(whole) >= _WHOLE):
+        return _floored(op, whole, exact=value == whole)
     nearest = float(value)
     if math.isinf(nearest):
         return op in (_ABOVE_ALL if nearest > 0 else _BELOW_ALL)
@@ -68,8 +72,13 @@ def _number_among_decimals(op: Op, value: int | float) -> tuple[Op, Value] | boo
         return op in (_BELOW_ALL if value < 0 else _ABOVE_ALL)
     with decimal.localcontext(prec=2 * DECIMAL_DIGITS, rounding=decimal.ROUND_FLOOR):
         below = exact.quantize(decimal.Decimal(1).scaleb(-FRACTION_DIGITS))
-    if below == exact:
-        return op, exact
+    return _floored(op, below, exact=below == exact)
+
+
+def _floored(op: Op, below: Value, *, exact: bool) -> tuple[Op, Value] | bool:
+    """The comparison by the next value of the other class at or below; none lies between the two."""
+    if exact:
+        return op, below
     if op in ("=", "!="):
         return op == "!="
-    return ("<=" if op in ("<", "<=") else ">"), below  # no decimal lies between the two
+    return ("<=" if op in ("<", "<=") else ">"), below

@@ -33,12 +33,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake_core.keys.encoding import Instant, Value, class_of, from_array
+from lake_core.errors import InvalidInput
+from lake_core.keys.encoding import TICKS, Instant, Value, class_of, from_array
 from lake_core.values.nested import Items, is_list, mask_of
-from lake_core.values.text import DURATION, NotReadable, exact_number, read, show
+from lake_core.values.text import NotReadable, exact_number, read, read_double, show
 from lake_core.values.types import is_json
 
 TAG = "lake:"
@@ -120,32 +122,54 @@ def _texts(array: pa.Array, field: pa.Field, *, typed_form: bool) -> pa.Array:
 
 
 def _scalars(array: pa.Array) -> tuple[str, pa.Array]:
-    """The name of the class, and the texts, of values that JSON has not."""
+    """The name of the class, and the texts, of values that JSON has not.  Raises InvalidInput for other types."""
     kind = array.type
     if pa.types.is_timestamp(kind):
         naive = array.cast(pa.timestamp(kind.unit))  # zoned times are stored in UTC
         text = _without_zeros(pc.replace_substring(naive.cast(pa.string()), " ", "T", max_replacements=1))
-        return "timestamp", pc.binary_join_element_wise(text, "Z", "") if kind.tz else text
+        text = pc.binary_join_element_wise(text, "Z", "") if kind.tz else text
+        return "timestamp", _beyond(text, array, zone="Z" if kind.tz else "")
     if pa.types.is_date(kind):
-        return "date", array.cast(pa.date32()).cast(pa.string())
+        days = array.cast(pa.date32())
+        return "date", _beyond(days.cast(pa.string()), days)
     if pa.types.is_time(kind):
-        return "time", _without_zeros(array.cast(pa.string()))
-    if pa.types.is_interval(kind):  # which is not stored, but may be an answer of SQL
-        return "interval", pa.array(
-            [None if v is None else _interval(v) for v in array.to_pylist()], pa.string()
-        )
+        return "time", _beyond(_without_zeros(array.cast(pa.string())), array)
     if pa.types.is_duration(kind):
         return "duration", pa.array([None if v is None else show(v) for v in from_array(array)], pa.string())
+    if not (
+        pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    ):
+        raise InvalidInput(f"a value of type {kind} has no text")
     values = array.cast(pa.binary()).to_pylist()
     return "bytes", pa.array(
         [None if v is None else base64.b64encode(v).decode() for v in values], pa.string()
     )
 
 
-def _interval(value: pa.MonthDayNano) -> str:
-    """As ISO 8601 writes it: `P14M3DT1.5S`."""
-    months, days, nanos = value
-    return f"P{months}M{days}DT{show(Instant((DURATION, *divmod(nanos, 10**9))))}".upper()
+def _beyond(text: pa.Array, array: pa.Array, *, zone: str = "") -> pa.Array:
+    """The texts, where Arrow has none as well.  No object holds such times; answers of SQL may.
+
+    Years have more than four digits or a sign, the day that ends a day is 24:00:00, and the outermost values are
+    DuckDB's infinities.
+    """
+    outside = pc.match_substring(text, "out of range:")
+    if not pc.any(outside).as_py():
+        return text
+    kind = array.type
+    ticks = array.filter(outside).cast(pa.int32() if kind.bit_width == 32 else pa.int64()).to_pylist()
+    unit: Any = "D" if pa.types.is_date(kind) else kind.unit
+    largest = 2 ** (kind.bit_width - 1) - 1
+    texts = []
+    for tick in ticks:
+        if abs(tick) == largest and not pa.types.is_time(kind):
+            texts.append("infinity" if tick > 0 else "-infinity")
+        elif pa.types.is_time(kind):
+            texts.append(f"{tick // (3600 * TICKS[unit])}:00:00")
+        else:
+            whole, point, fraction = str(np.datetime64(tick, unit)).partition(".")
+            fraction = fraction.rstrip("0")
+            texts.append(whole + (point + fraction if fraction else "") + zone)
+    return pc.replace_with_mask(text, outside.fill_null(False), pa.array(texts, pa.string()))
 
 
 def _without_zeros(text: pa.Array) -> pa.Array:
@@ -338,10 +362,12 @@ def _plain(text: pa.Array) -> pa.Array:
 
 
 def _guarded(text: pa.Array) -> pa.Array:
-    special = pc.match_substring(text, _QUOTED_TAG)
+    special = pc.match_substring_regex(text, f"{_QUOTED_TAG}|{_NO_JSON}")
     if not pc.any(special).as_py():
         return text
-    typed_texts = pa.array([to_typed(t) for t in text.filter(special).to_pylist()], pa.string())
+    typed_texts = pa.array(
+        [text_of(_LENIENT.decode(t)) for t in text.filter(special).to_pylist()], pa.string()
+    )
     return pc.replace_with_mask(text, special.fill_null(False), typed_texts)
 
 
@@ -375,6 +401,20 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         raise ValueError(f"field {next(n for n in names if names.count(n) > 1)!r} is there more than once")
     return record
+
+
+def _any_number(text: str) -> Any:
+    try:
+        return exact_number(text)
+    except NotReadable:
+        return float(text)
+
+
+_NO_JSON = r"(?:^|[\[:,{\s])-?(?:NaN|Infinity)"
+"""What DuckDB writes into JSON for doubles that JSON does not have."""
+
+_LENIENT = json.JSONDecoder(parse_float=_any_number, parse_int=_any_number, parse_constant=read_double)
+"""Reads the JSON of an answer of SQL; of two members with one name the last."""
 
 
 PLAIN = json.JSONDecoder(

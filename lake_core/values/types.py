@@ -74,7 +74,7 @@ def declared_field(name: str, text: str) -> pa.Field:
         return json_field(name)
     if word in _NAMED:
         return pa.field(name, _NAMED[word])
-    decimal = re.fullmatch(r"decimal\((\d+),\s*(\d+)\)", word)
+    decimal = re.fullmatch(r"decimal\(([0-9]+),\s*([0-9]+)\)", word)
     if decimal and 1 <= int(decimal[1]) <= 38 and int(decimal[2]) <= int(decimal[1]):
         return pa.field(name, pa.decimal128(int(decimal[1]), int(decimal[2])))
     raise InvalidInput(

@@ -125,11 +125,12 @@ def duckdb_copy(source: str) -> dict[str, Any]:
 
 def lake_scan(path: str, compacted: str = "") -> dict[str, Any]:
     """All columns, in key order."""
+    from lake_core.agents.compact.rewrite import compact
     from lake_core.lake import Lake
 
     pool = Lake.open(path).pool("lineitem")
     if compacted:
-        pool.branch().compact(pool.at().references, outputs=int(compacted))
+        compact(pool.branch(), pool.at().references, outputs=int(compacted))
     view = pool.at()
     records = sum(table.num_rows for table in view.scan())  # warm, as whoever scans again
     with timed(answer := {}):

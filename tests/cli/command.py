@@ -20,7 +20,7 @@ import pytest
 
 from lake_core.cli.main import main
 
-DONE, USAGE, NOT_FOUND, ALREADY_EXISTS, CONFLICT, INVALID_INPUT = 0, 2, 3, 4, 5, 9
+DONE, USAGE, NOT_FOUND, ALREADY_EXISTS, CONFLICT, CORRUPT, INVALID_INPUT = 0, 2, 3, 4, 5, 8, 9
 
 
 @dataclass(frozen=True)
@@ -141,6 +141,15 @@ def lake(tmp_path: Path) -> Command:
     command.folder.mkdir()
     command("init")
     return command
+
+
+@pytest.fixture
+def three_loads(lake: Command) -> str:
+    """A pool of three transactions, each of one record: the keys 1, 2 and 3."""
+    lake.pool()
+    for n in (1, 2, 3):
+        lake.load_records("p", [{"k": n}], f"{n}.ndjson")
+    return "p"
 
 
 def without_nulls(value: Any) -> Any:

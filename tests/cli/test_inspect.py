@@ -11,10 +11,8 @@ import pytest
 from lake_core import naming
 from lake_core.history.group_commit.requests import Requests
 from lake_core.store import open_store
-from tests.cli.command import NOT_FOUND, Command
+from tests.cli.command import CORRUPT, NOT_FOUND, Command
 from tests.fakes.records import SCHEMA, add, an_id, draft
-
-CORRUPT = 8
 
 
 @pytest.fixture

@@ -301,3 +301,50 @@ def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> No
         with pytest.raises(SystemExit, match="0"):
             main([name, "--help"])
         assert f"usage: lake {name}" in capsys.readouterr().out
+
+
+BAD = "a\udcffb"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("load", "p", "FILE", "--token", BAD),
+        ("load", "p", "FILE", "--message", BAD),
+        ("load", "p", "FILE", "--branch", BAD),
+        ("load", "p", "FILE", "--csv-null", BAD),
+        ("load", BAD, "FILE"),
+        ("create", BAD, "--key", "k"),
+        ("create", "q", "--key", BAD),
+        ("create", "q", "--key", "k", "--type", f"{BAD}=int"),
+        ("create", "q", "--key", "k", "--kind", "aggregate", "--aggregate", f"{BAD}=sum"),
+        ("set", "p", f"description={BAD}"),
+        ("set", "p", f"type.{BAD}=int"),
+        ("get", "p", BAD),
+        ("explain", "p", BAD),
+        ("scan", "p", "--from", BAD),
+        ("scan", "p", "--where", f"a = '{BAD}'"),
+        ("scan", "p", "--columns", f"k,{BAD}"),
+        ("scan", "p", "--at", BAD),
+        ("delete", "p", "--key", BAD),
+        ("delete", "p", "--key", "k", "--token", BAD),
+        ("replace", "p", "FILE", "--all", "--token", BAD),
+        ("query", f"select '{BAD}'"),
+        ("rename", "p", BAD),
+        ("log", "p", "--branch", BAD),
+        ("inspect", BAD),
+        ("repair", "p", "--transaction", BAD, "--yes"),
+        ("parked", "p", "--release", BAD),
+        ("show", BAD),
+        ("drop", BAD, "--yes"),
+    ],
+)
+def test_an_argument_that_is_not_utf_8_is_one_line(lake: Command, words: tuple[str, ...]) -> None:
+    lake.pool("p")
+    file = lake.file("a.ndjson", [{"k": "x"}])
+    lake("load", "p", file, "--token", "t")
+    before = lake.history("p"), lake("ls").out
+    message = lake.fails(INVALID_INPUT, *(file if word == "FILE" else word for word in words))
+    assert "\\xff" in message
+    assert "is not UTF-8" in message
+    assert (lake.history("p"), lake("ls").out) == before

@@ -6,18 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import INVALID_INPUT, NOT_FOUND, Command
-
-CORRUPT = 8
+from tests.cli.command import CORRUPT, INVALID_INPUT, NOT_FOUND, Command
 
 
 @pytest.fixture
-def pool(lake: Command) -> str:
-    """Three loads, of which the second one's object is damaged."""
-    lake.pool()
-    for n in (1, 2, 3):
-        lake.load_records("p", [{"k": n}], f"{n}.ndjson")
-    return "p"
+def pool(three_loads: str) -> str:
+    """A pool of three transactions."""
+    return three_loads
 
 
 def objects(lake: Command) -> list[str]:

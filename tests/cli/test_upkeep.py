@@ -7,18 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.cli.command import INVALID_INPUT, NOT_FOUND, USAGE, Command
-
-CORRUPT = 8
+from tests.cli.command import CORRUPT, INVALID_INPUT, NOT_FOUND, USAGE, Command
 
 
 @pytest.fixture
-def pool(lake: Command) -> str:
+def pool(three_loads: str) -> str:
     """A pool of three transactions."""
-    lake.pool()
-    for n in (1, 2, 3):
-        lake.load_records("p", [{"k": n}], f"{n}.ndjson")
-    return "p"
+    return three_loads
 
 
 def marks(lake: Command) -> list[Path]:

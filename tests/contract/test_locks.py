@@ -102,7 +102,7 @@ def test_the_option_names_a_lock_before_the_variable(tmp_path: Path, monkeypatch
 
 def test_postgresql_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(InvalidInput, match=r"pip install 'psycopg\[binary\]'"):
+    with pytest.raises(InvalidInput, match=r"pip install 'log-lake\[locks\]'"):
         open_lock("postgresql://host/db")
 
 

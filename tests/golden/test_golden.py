@@ -266,6 +266,20 @@ def test_every_golden_condition_is_tested() -> None:
     assert set(json.loads((FOLDER / "conditions.json").read_text())) == set(CONDITIONS)
 
 
+READ = Or(
+    (
+        Compare(("j",), "<", encode_value("2026-01-31"), (encode_value(dt.date(2026, 1, 31)),)),
+        In(("j",), (encode_value(None), encode_value("AP8=")), (encode_value(b"\0\xff"),)),
+    )
+)
+
+
+def test_a_condition_on_a_field_of_json() -> None:
+    assert msgspec.msgpack.decode(golden("condition_with_readings.hex"), type=Condition) == READ
+    stored = msgspec.msgpack.encode(READ, order="deterministic")
+    assert stored.hex() == golden("condition_with_readings.hex").hex()
+
+
 METADATA = ObjectMetadata(
     version=1,
     object=an_id(3),

@@ -16,7 +16,8 @@ BAD_LINES = [
     ("a.ndjson", '{"k":1}\n\n{"k":2} x\n', 3, "malformed JSON", '{"k":2} x'),
     ("a.ndjson", '{"k":1}\n[1]\n', 2, "must be a JSON object, not a list", "[1]"),
     ("a.ndjson", '{"k":1}\n"x"\n', 2, "must be a JSON object, not a string", '"x"'),
-    ("a.ndjson", '{"k":1}\n{"k":2}{"k":3}\n', 2, "malformed JSON", '{"k":2}{"k":3}'),
+    ("a.ndjson", '{"k":1}\n{"k":2}{"k":\n', 2, "malformed JSON", '{"k":2}{"k":'),
+    ("a.json", '[{"k":1},\n{"k":2}{"k":3}]', 2, "2 records where one should be; a comma", '{"k":2}{"k":3}'),
     ("a.ndjson", '{"k":1}\n{"k":2,"a":NaN}\n', 2, "NaN is not JSON", '{"k":2,"a":NaN}'),
     ("a.ndjson", '{"k":1}\n{"k":2,"a":1e400}\n', 2, "more digits than a decimal has", '{"k":2,"a":1e400}'),
     (

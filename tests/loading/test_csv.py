@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lake_core.catalog.csv_options import CsvOptions
 from lake_core.loading.block import Block, Reading
 from lake_core.loading.formats import csv as csvfile
 from lake_core.loading.formats.csv import read_csv
-from lake_core.loading.formats.csv_options import CsvOptions
 from lake_core.values.types import declared_field, show_type
 from tests.cli.command import Command
 
@@ -375,3 +375,11 @@ def test_what_the_lake_writes_as_csv_it_reads_again(lake: Command) -> None:
             records[1],
         ]
     )
+
+
+@pytest.mark.parametrize("kind", ["double", "float"])
+@pytest.mark.parametrize("other", ["1.5", "Infinity", "0x10"])
+def test_a_negative_zero_of_a_declared_double_keeps_its_sign(lake: Command, kind: str, other: str) -> None:
+    lake.pool("p", types={"a": kind}, bad_records="quarantine")
+    lake.load_records("p", f"k,a\n1,-0\n2,{other}\n", "a.csv")
+    assert str(lake.scan("p")[0]["a"]) == "-0.0"

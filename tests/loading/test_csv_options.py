@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import codecs
+import tempfile
 from typing import Any
 
 import pytest
 
-from lake_core.catalog.settings import READ_OPTIONS
+from lake_core.catalog.csv_options import CsvOptions, csv_options
+from lake_core.catalog.settings import READ_OPTIONS, Settings
 from lake_core.cli.options import flag
+from lake_core.errors import InvalidInput
+from lake_core.loading.block import Reading
+from lake_core.loading.formats.csv import _parsed, read_csv
+from lake_core.loading.formats.csv_dialect import values_of
+from lake_core.loading.formats.csv_lines import Dialect, records_of
 from tests.cli.command import INVALID_INPUT, USAGE, Command
 
 GOOD: list[tuple[str, str | bytes, dict[str, str], list[dict[str, Any]]]] = [
@@ -56,6 +63,20 @@ GOOD: list[tuple[str, str | bytes, dict[str, str], list[dict[str, Any]]]] = [
      [{"k": 1, "a": "2025-12-24T16:30:00Z"}]),
     ("comments", '# a "quote\nk,a\n#1,2\n3,"x\n# no comment"\n', {"csv.comment": "#"},
      [{"k": 3, "a": "x\n# no comment"}]),
+    ("an escape that is the quote", 'k,a\n1,"x ""y"""\n2,z\n', {"csv.escape": '"'},
+     [{"k": 1, "a": 'x "y"'}, {"k": 2, "a": "z"}]),
+    ("an escaped line end", "k,a\n1,x\\\ny\n2,z\\\\\n", {"csv.escape": "\\"},
+     [{"k": 1, "a": "x\ny"}, {"k": 2, "a": "z\\"}]),
+    ("an escaped line end at the end", "k,a\n1,x\\\n", {"csv.escape": "\\"}, [{"k": 1, "a": "x\n"}]),
+    ("commas of numbers before others", "1,5;2,5\n3,5;4,5\n",
+     {"csv.decimal": ",", "csv.header": "none", "csv.names": "k,a"}, [{"k": 1.5, "a": 2.5}, {"k": 3.5, "a": 4.5}]),
+    ("commas of numbers alone", "k\n1,5\n", {"csv.decimal": ","}, [{"k": 1.5}]),
+    ("commas for both, quoted", 'k,a\n1,"2,5"\n', {"csv.decimal": ",", "csv.delimiter": ","}, [{"k": 1, "a": 2.5}]),
+    ("a comma for quotes", "k;a\n1;,x;y,\n", {"csv.quote": ","}, [{"k": 1, "a": "x;y"}]),
+    ("times with a percent sign and z", "k,a\n1,2025-12-24 18:30 %z\n", {"csv.time_format": "%Y-%m-%d %H:%M %%z"},
+     [{"k": 1, "a": "2025-12-24T18:30:00"}]),
+    ("times of twelve hours", "k,a\n1,12/24/25 6:30 PM\n", {"csv.time_format": "%m/%d/%y %I:%M %p"},
+     [{"k": 1, "a": "2025-12-24T18:30:00"}]),
     ("comments without quotes", "#c\nk,a\n#1,2\n3,x#y\n#", {"csv.comment": "#"}, [{"k": 3, "a": "x#y"}]),
 ]  # fmt: skip
 
@@ -105,6 +126,11 @@ def test_an_ending_says_the_delimiter_outright(lake: Command) -> None:
         ('k,"a\0b"\n1,2\n', {}, "must not contain the character NUL"),
         ("k,a\n1,2\n", {"csv.names": "k"}, "csv.names has 1 names, but the line has 2 values"),
         (b"k,a\n1,\xff\n", {"csv.encoding": "ascii"}, "say another csv.encoding"),
+        ("k,a\n1,x\n2,y\\", {"csv.escape": "\\"}, "line 3: it ends with an escape, and nothing behind it"),
+        ("k,a\\", {"csv.escape": "\\"}, "line 1: malformed CSV header: it ends with an escape"),
+        ('k,"a"b\n1,2\n', {}, "line 1: malformed CSV header: the value that a quote opens in line 1 goes on"),
+        ("k,a\n1,5\n2,5\n", {"csv.decimal": ","}, "the delimiter cannot be told; say csv.delimiter"),
+        ("k,a\n1,2\n", {"csv.quote": ",", "csv.escape": ";"}, "no record has the key field 'k'"),
         ('k,a\n1,"x\\"\n', {"csv.escape": "\\"}, "line 2: the quote that opens in this line is not closed"),
     ],
 )
@@ -164,3 +190,76 @@ def test_every_read_option_is_an_option_of_load_and_replace(lake: Command) -> No
         helped = lake(command, "--help").out
         assert all(flag(name) in helped for name in READ_OPTIONS)
     assert lake.run("load", "p", "x", "--csv-nothing", "1").status == USAGE
+
+
+EXCLUDING = [
+    ({"csv.quote": ",", "csv.delimiter": ","}, "csv.delimiter and csv.quote are both ','"),
+    ({"csv.escape": ",", "csv.delimiter": ","}, "csv.delimiter and csv.escape are both ','"),
+    ({"csv.comment": "#", "csv.delimiter": "#"}, "csv.delimiter and csv.comment are both '#'"),
+    ({"csv.comment": '"'}, "csv.quote and csv.comment are both '\"'"),
+    ({"csv.comment": "\\", "csv.escape": "\\"}, "csv.escape and csv.comment are both"),
+    ({"csv.decimal": ",", "csv.delimiter": ",", "csv.quote": "none"}, "numbers must be quoted (csv.quote)"),
+    ({"csv.true": "x,y", "csv.false": "y"}, "csv.true and csv.false both have the word 'y'"),
+    ({"csv.null": "y", "csv.true": "y"}, "csv.null and csv.true both have the word 'y'"),
+    ({"csv.names": "a,a"}, "csv.names must name every field once: 'a' is there more than once"),
+    ({"csv.names": "a,,b"}, "csv.names must name every field once: a name is empty"),
+    ({"csv.names": "x" * 1025}, "a name may have at most 1,024 bytes"),
+]
+
+
+@pytest.mark.parametrize(("options", "says"), EXCLUDING, ids=[e[1] for e in EXCLUDING])
+def test_options_that_exclude_one_another_are_refused_when_set_and_when_used(
+    lake: Command, options: dict[str, str], says: str
+) -> None:
+    lake.pool("p")
+    words = [word for name, text in options.items() for word in (flag(name), text)]
+    assert says in lake.fails(INVALID_INPUT, "load", "p", lake.file("a.csv", "k,a\n1,2\n"), *words)
+    *before, last = (f"{name}={text}" for name, text in options.items())
+    if before:
+        lake("set", "p", *before)
+    assert says in lake.fails(INVALID_INPUT, "set", "p", last)
+    lake("set", "p", *(f"{name}=" for name in options))
+
+
+@pytest.mark.parametrize("delimiter", [",", " ", "|", "1", "x", "\\", "#", "\x01"])
+@pytest.mark.parametrize("quote", ['"', "'", " ", "0", "none"])
+@pytest.mark.parametrize("escape", ["none", "\\", '"', "n"])
+def test_what_is_written_with_characters_that_are_accepted_is_read_back(
+    delimiter: str, quote: str, escape: str
+) -> None:
+    settings = {"csv.delimiter": delimiter, "csv.quote": quote, "csv.escape": escape}
+    try:
+        options = csv_options(Settings(settings))
+    except InvalidInput:
+        assert len({delimiter, quote, escape}) < 3
+        return
+    values = [f"v{c}w" for c in dict.fromkeys(delimiter + quote + escape + '#"')] + ["plain"]
+    if quote == "none":
+        values = [v for v in values if escape != "none" or delimiter not in v]
+        written = [escaped(v, options.escape, delimiter + options.escape) for v in values]
+    elif options.escape:
+        written = [quote + escaped(v, options.escape, quote + options.escape) + quote for v in values]
+    else:
+        written = [quote + v.replace(quote, 2 * quote) + quote for v in values]
+    dialect = Dialect(delimiter, options.quote, options.escape)
+    text = delimiter.join(written)
+    assert values_of(text, dialect) == values
+    data = (text + "\n").encode()
+    assert [(line.raw(data).decode(), line.fault) for line in records_of(data, 1, dialect)] == [(text, "")]
+    table = _parsed(data, [str(n) for n in range(len(values))], (), dialect, lambda row: "error")
+    assert [column[0].as_py().decode() for column in table.columns] == values
+
+
+def escaped(value: str, escape: str, characters: str) -> str:
+    return "".join(escape + c if escape and c in characters else c for c in value)
+
+
+def test_an_escaped_line_end_at_the_end_of_a_block_goes_on_in_the_next() -> None:
+    reading = Reading("a.csv", csv=CsvOptions(escape="\\"), block_bytes=64)
+    records = "".join(f"{n},x{'y' * (n % 7)}\\\n{n}\n" for n in range(200))
+    with tempfile.NamedTemporaryFile(suffix=".csv") as file:
+        file.write(("k,a\n" + records).encode())
+        file.flush()
+        reading.path = file.name
+        found = [row for block in read_csv(reading) for row in block.table.to_pylist()]
+    assert found == [{"k": n, "a": f"x{'y' * (n % 7)}\n{n}"} for n in range(200)]

@@ -227,3 +227,32 @@ def test_a_fifo_is_read_once(lake: Command) -> None:
     lake("load", "p", str(fifo))
     writer.join()
     assert lake.scan("p") == [{"k": 1}, {"k": 2}]
+
+
+@pytest.mark.parametrize(
+    ("precision", "scale", "says"), [(38, 2, ""), (50, 2, ""), (76, 38, ""), (77, 2, "decimal(77,2)")]
+)
+def test_a_decimal_of_avro_comes_back_or_is_refused_by_its_limit(
+    lake: Command, precision: int, scale: int, says: str
+) -> None:
+    kind = {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}
+    record = {
+        "type": "record",
+        "name": "r",
+        "fields": [{"name": "k", "type": "int"}, {"name": "a", "type": kind}],
+    }
+    sink = io.BytesIO()
+    digits = "1" * (precision - scale) + "." + "2" * scale
+    with decimal.localcontext(prec=100):
+        fastavro.writer(sink, record, [{"k": 1, "a": decimal.Decimal(digits)}])
+    lake.pool("p")
+    if says:
+        message = lake.refuses_records("p", sink.getvalue(), "a.avro")
+        assert (
+            f"field 'a': {says}: a decimal may have at most 76 digits, 38 of them behind the point" in message
+        )
+        return
+    lake.load_records("p", sink.getvalue(), "a.avro")
+    assert lake.query(f"select count(*) as n from \"p\" where cast(a as varchar) like '%{digits}%'") == [
+        {"n": 1}
+    ]

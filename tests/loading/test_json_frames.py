@@ -30,6 +30,11 @@ TEXTS = {
     "documents with carriage returns": "\r\n".join(json.dumps(r, indent=2) for r in RECORDS).replace(
         "\n", "\r\n"
     ),
+    "documents on one line": "".join(json.dumps(r) for r in RECORDS),
+    "documents with spaces on one line": "  ".join(json.dumps(r) for r in RECORDS) + "\n",
+    "two documents on a later line": "\n".join(
+        [json.dumps(RECORDS[0]), json.dumps(RECORDS[1]) + json.dumps(RECORDS[2]), ""]
+    ),
     "lines": "".join(json.dumps(r) + "\n" for r in RECORDS),
     "lines with a mark": "﻿" + "".join(json.dumps(r) + "\n" for r in RECORDS),
 }
@@ -115,3 +120,18 @@ def test_lines_only_are_lines_whatever_they_look_like(lake: Command) -> None:
 def test_an_empty_array_commits_nothing(lake: Command, content: str) -> None:
     lake.pool("p")
     assert "nothing to load" in lake("load", "p", lake.file("a.json", content)).err
+
+
+def test_records_on_one_line_are_refused_where_lines_are_asked_for(lake: Command) -> None:
+    lake.pool("p")
+    file = lake.file("a.json", '{"k":1}{"k":2}\n')
+    message = lake.fails(INVALID_INPUT, "load", "p", file, "--format", "ndjson")
+    assert "line 1: 2 records where one should be; --format json reads them" in message
+    assert lake.load("p", file)["records"] == 2
+
+
+def test_a_cut_file_in_utf_16_is_called_cut(lake: Command) -> None:
+    lake.pool("p")
+    message = lake.refuses_records("p", '{"k":1}\n'.encode("utf-16")[:-1], "a.json")
+    assert "the file is cut or damaged: its first bytes say that encoding" in message
+    assert "csv" not in message

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -95,7 +97,7 @@ def test_a_dry_run_hears_of_a_key_that_the_pool_cannot_order(lake: Command) -> N
     lake.pool("p")
     lake.load_records("p", [{"k": 1}])
     message = lake.fails(INVALID_INPUT, "load", "p", lake.file("b.ndjson", [{"k": "x"}]), "--dry-run")
-    assert "key field 'k' is a string in these files, and a number in the pool" in message
+    assert "key field 'k': a string here, a number in the pool's other records" in message
 
 
 def test_folders_give_fields_when_they_are_asked_to(lake: Command) -> None:
@@ -155,7 +157,7 @@ def test_rejected_records_are_repaired_loaded_again_and_deleted(lake: Command) -
     rows = lake.scan("p.$rejected", "--columns", "raw,transaction")
     repaired = "".join(row["raw"].rstrip(",") + "}\n" for row in rows)
     lake.load_records("p", repaired, "repaired.ndjson")
-    lake("delete", "p.$rejected", "--where", f"transaction = '{done['id']}'")
+    lake("delete", "p.$rejected", "--where", f"transaction = '{done['transaction_id']}'")
     assert lake.scan("p.$rejected") == []
     assert [r["k"] for r in lake.scan("p")] == [1, 2, 3]
 
@@ -248,3 +250,99 @@ def test_a_parquet_file_with_two_columns_of_one_name_is_refused(lake: Command) -
     inner = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], fields=[pa.field("x", pa.int64())] * 2)
     nested = parquet(pa.table({"k": [1], "a": inner}))
     assert "in field 'a': field 'x' is there more than once" in lake.refuses_records("p", nested, "b.parquet")
+
+
+def parquet_of(**columns: Any) -> bytes:
+    return parquet(pa.table(columns))
+
+
+WIDE = pa.decimal128(38, 2)
+LOADS: list[tuple[str, list[str], list[tuple[str, Any]]]] = [
+    ("good", [], [("a.ndjson", [{"k": 1, "n": 1}, {"n": 2}])]),
+    ("bad", [], [("a.ndjson", '{"k":1}\n{\n')]),
+    ("as many as may be bad", ["bad_records=quarantine", "bad_records.max=2"], [("a.ndjson", '{"k":1}\n{\n{\n')]),
+    ("more than may be bad", ["bad_records=quarantine", "bad_records.max=1"], [("a.ndjson", '{"k":1}\n{\n{\n')]),
+    ("a larger share", ["bad_records=quarantine", "bad_records.max=50%"], [("a.ndjson", '{"k":1}\n{\n{\n')]),
+    ("a marker of another kind", ["upsert"], [("a.ndjson", [{"k": 1, "_deleted": "yes"}])]),
+    ("a marker of another type", ["upsert"], [("a.parquet", parquet_of(k=[1], _deleted=["yes"]))]),
+    ("no sum", ["aggregate"], [("a.ndjson", [{"k": 1, "n": 1}, {"k": 2, "n": "x"}])]),
+    ("no sum, in two files", ["aggregate"],
+     [("a.ndjson", [{"k": 1, "n": 2**60}]), ("b.ndjson", [{"k": 1, "n": 0.5}])]),
+    ("no room for a sum", ["aggregate"], [("a.parquet", parquet_of(k=[1], n=pa.array([Decimal(10**24)], WIDE)))]),
+    ("a key of two types", [], [("a.parquet", parquet_of(k=[1])), ("b.parquet", parquet_of(k=["x"]))]),
+    ("a key without order", [], [("a.parquet", parquet_of(k=[[1]]))]),
+    ("a reserved name", [], [("a.ndjson", [{"k": 1, "_seq": 1}])]),
+    ("no key", [], [("a.ndjson", [{"n": 1}])]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("quarantine", [False, True], ids=["fail", "quarantine"])
+@pytest.mark.parametrize(("words", "files"), [x[1:] for x in LOADS], ids=[x[0] for x in LOADS])
+def test_a_dry_run_says_what_the_load_then_does(
+    lake: Command, words: list[str], files: list[tuple[str, Any]], quarantine: bool
+) -> None:
+    kind = words[0] if words and "=" not in words[0] else "append"
+    more = ["--kind", kind, *(["--aggregate", "n=sum"] if kind == "aggregate" else [])]
+    settings = [*(w for w in words if "=" in w), *(["bad_records=quarantine"] if quarantine else [])]
+    lake("create", "p", "--key", "k", *more, *(["--set", *settings] if settings else []))
+    paths = [lake.file(name, content) for name, content in files]
+    objects = sorted(str(p) for p in Path(lake.uri).rglob("*"))
+    dry = lake.run("load", "p", *paths, "--dry-run", "--json")
+    assert sorted(str(p) for p in Path(lake.uri).rglob("*")) == objects
+    done = lake.run("load", "p", *paths, "--json")
+    if dry.status:
+        assert (done.status, done.err) == (dry.status, dry.err)
+        return
+    (shown,) = dry.records
+    assert shown["would_fail"] == (done.status != 0)
+    if not shown["would_fail"]:
+        (loaded,) = done.records
+        assert [shown[n] for n in ("records", "nokey", "rejected")] == [
+            loaded[n] for n in ("records", "nokey", "rejected")
+        ]
+
+
+UNFIT = [
+    ("upsert", "_deleted", "a.ndjson", '{"k":1}\n{"k":2,"_deleted":"yes"}\n{"k":3,"_deleted":true}\n',
+     "'yes' is not a boolean"),
+    ("upsert", "_deleted", "a.csv", "k,_deleted\n1,\n2,yes\n3,true\n", "'yes' is not a boolean"),
+    ("sum", "n", "a.ndjson", '{"k":1,"n":1}\n{"k":2,"n":"abc"}\n{"k":3,"n":2.5}\n', '"abc" cannot be summed'),
+    ("sum", "n", "a.ndjson", '{"k":1,"n":1}\n{"k":2,"n":true}\n{"k":3,"n":2.5}\n', "true cannot be summed"),
+    ("sum", "n", "a.csv", "k,n\n1,1\n2,abc\n3,2.5\n", "'abc' is not a double"),
+    ("sum", "n", "a.csv", "k,n\n2,abc\n", "'abc' cannot be summed"),
+    ("max", "n", "a.ndjson", '{"k":1,"n":1}\n{"k":2,"n":"abc"}\n{"k":3,"n":2.5}\n',
+     "a string, unlike the records before it"),
+    ("min", "n", "a.ndjson", '{"k":1,"n":1}\n{"k":2,"n":[1]}\n{"k":3}\n', "a list cannot be ordered"),
+    ("sum", "n", "a.parquet", parquet_of(k=[1, 2, 3], n=pa.array([1, 10**24, 2], WIDE)),
+     "has more than 26 digits"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("function", "field", "name", "content", "says"), UNFIT, ids=[f"{u[0]} {u[2]} {u[4]}" for u in UNFIT]
+)
+def test_a_value_that_the_pool_cannot_combine_makes_a_bad_record(
+    lake: Command, function: str, field: str, name: str, content: Any, says: str
+) -> None:
+    kind = ["upsert"] if function == "upsert" else ["aggregate", "--aggregate", f"{field}={function}"]
+    lake("create", "p", "--key", "k", "--kind", *kind)
+    message = lake.refuses_records("p", content, name)
+    assert f"{name}, line " in message
+    assert f"field {field!r}: " in message
+    assert says in message
+    done = lake("load", "p", str(lake.folder / name), "--bad-records", "quarantine", "--json").records[0]
+    assert done["rejected"] == 1
+    (rejected,) = lake.scan("p.$rejected")
+    assert says in rejected["reason"]
+    assert 2 not in [record["k"] for record in lake.scan("p")]
+    lake("compact", "p", "--strategy", "full")
+
+
+def test_more_bad_records_than_allowed_are_told_by_the_first_and_the_one_too_many(lake: Command) -> None:
+    lake.pool("p", bad_records="quarantine")
+    lake("set", "p", "bad_records.max=2")
+    message = lake.refuses_records("p", '{"k":1}\nx\n{"k":2}\ny\nz\n{"k":3}\nw\n')
+    assert "one more is " in message
+    assert "data.ndjson, line 5: " in message
+    assert "the first is " in message
+    assert "data.ndjson, line 2: " in message

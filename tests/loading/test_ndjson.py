@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from lake_core.errors import InvalidInput
 from lake_core.loading.block import Block, Reading
 from lake_core.loading.formats import json as ndjson
 from lake_core.loading.formats.json import read_ndjson
@@ -141,8 +142,12 @@ def blocks(path: str, *, size: int, bad_records: str = "fail") -> list[Block]:
     return list(read_ndjson(reading))
 
 
+@pytest.mark.parametrize("begin", [1, 100, 64 << 10])
 @pytest.mark.parametrize("size", [1, 16, 40, 1 << 20])
-def test_the_size_of_blocks_does_not_matter(lake: Command, size: int) -> None:
+def test_the_size_of_blocks_does_not_matter(
+    lake: Command, monkeypatch: pytest.MonkeyPatch, size: int, begin: int
+) -> None:
+    monkeypatch.setattr(ndjson, "_BEGIN", begin)
     records = [{"k": i, "t": "2020-01-01" if i % 3 else "x" * i} for i in range(20)]
     path = lake.file("a.ndjson", records)
     assert [r for b in blocks(path, size=size) for r in b.table.to_pylist()] == records
@@ -165,6 +170,22 @@ def test_a_field_may_have_no_name_and_names_may_differ_in_case_alone(lake: Comma
     assert lake.query('select * from "p"') == [{"k": 1, "v1": "nameless", "a": 1, "A_1": "x"}]
 
 
+def test_a_block_with_times_is_parsed_once(lake: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow's reader makes times of them; which fields look like that shows in the beginning."""
+    parsed: list[int] = []
+    parse = ndjson._parse
+    monkeypatch.setattr(
+        ndjson, "_parse", lambda block, *rest: parsed.append(len(block)) or parse(block, *rest)
+    )
+    records = [
+        {"k": i, "t": "2020-01-01T10:00:00Z", "d": None if i % 2 else "2020-01-01"} for i in range(8000)
+    ]
+    (block,) = blocks(lake.file("a.ndjson", records), size=1 << 20)
+    assert block.table.to_pylist() == records
+    assert len(parsed) == 2
+    assert parsed[0] * 4 < parsed[1]
+
+
 LONG = {
     "0.30000000000000004": True,
     "12.300000000000001": True,
@@ -185,15 +206,27 @@ def test_a_block_is_read_line_by_line_only_if_a_double_would_lose_digits_of_it(
     """Doubles with all their digits are what most programs write: reading these is fast."""
     slow: list[bytes] = []
     exact = ndjson._exact
-    monkeypatch.setattr(ndjson, "_exact", lambda block, *rest: slow.append(block) or exact(block, *rest))
+    monkeypatch.setattr(
+        ndjson, "_exact", lambda block, *rest, **how: slow.append(block) or exact(block, *rest, **how)
+    )
     path = lake.file(
-        "a.ndjson", f'{{"k": 1, "x": 0.5, "id": "12345678901234567890.5"}}\n{{"k":2,"x":{number}}}\n'
+        "a.ndjson",
+        f'{{"k": 1, "x": 0.5, "id": "12345678901234567890.5", "u": "8e-4123-0E-900"}}\n{{"k":2,"x":{number}}}\n',
     )
     (block,) = read_ndjson(Reading(path, key=("k",)))
     assert (slow == []) == LONG[number]
     shown = json_lines(block.table).to_pylist()[1]
     assert float(shown.partition('"x":')[2].rstrip("}")) == float(number)
     assert LONG[number] or f'"x":{number}' in shown
+
+
+@pytest.mark.parametrize("number", ["1E-400", "\r1e-400", "[1e-400]", "-0.00000000000000000000000001e-310"])
+def test_a_number_that_is_too_small_for_a_double_is_no_zero_wherever_it_stands(
+    lake: Command, number: str
+) -> None:
+    path = lake.file("a.ndjson", f'{{"k":1,"x":0.5}}\n{{"k":2,"x":{number}}}\n')
+    with pytest.raises(InvalidInput, match="line 2: malformed JSON: more digits than a decimal has"):
+        list(read_ndjson(Reading(path, key=("k",))))
 
 
 @pytest.mark.parametrize(

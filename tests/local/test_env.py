@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 UV = """#!/bin/sh
 [ "$1" = --version ] && { echo "uv 0"; exit 0; }
 echo "$*" >>"$UV_CALLS"
+echo "${UV_DEFAULT_INDEX:-} ${UV_INDEX:-}" >>"$UV_CALLS.index"
 sleep "${UV_SECONDS:-0}"
 if [ "$1" = venv ]; then
     mkdir -p .venv/bin && touch .venv/pyvenv.cfg && ln -s "$PYTHON" .venv/bin/python
@@ -26,6 +27,8 @@ if [ "$1" = venv ]; then
 fi
 [ -z "${UV_FAILS:-}" ] || { echo "no registry" >&2; exit 2; }
 """
+MADE, COMPLETED = ["venv", "pip", "pip"], ["pip", "pip"]
+"""The commands of uv that make an environment, and that complete one."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +82,10 @@ def test_the_first_call_makes_it_and_the_second_does_nothing(project: Project) -
     first = project.env()
     assert (first.returncode, first.stdout) == (0, ""), first.stderr
     made, calls = project.made(), project.calls
-    assert [call.split()[0] for call in calls] == ["venv", "pip"]
-    assert "-r requirements.txt --editable ." in calls[1]
+    assert [call.split()[0] for call in calls] == MADE
+    assert calls[1].endswith(" -r requirements.txt")
+    assert "--no-deps --no-build-isolation" in calls[2]
+    assert calls[2].endswith(" --editable .")
     second = project.env()
     assert (second.returncode, second.stdout, second.stderr) == (0, "", "")
     assert (project.calls, project.made()) == (calls, made)
@@ -94,9 +99,9 @@ def test_what_it_is_made_of_having_changed_it_is_completed_not_made_again(
     with (project.folder / name).open("a") as file:
         file.write("\n# changed\n")
     assert project.env().returncode == 0
-    assert [call.split()[0] for call in project.calls] == ["venv", "pip", "pip"]
+    assert [call.split()[0] for call in project.calls] == [*MADE, *COMPLETED]
     project.env()
-    assert len(project.calls) == 3
+    assert len(project.calls) == len(MADE) + len(COMPLETED)
 
 
 @pytest.mark.skipif(shutil.which("flock") is None, reason="without flock(1) nobody waits")
@@ -105,18 +110,18 @@ def test_of_two_calls_at_once_the_second_waits_and_finds_it_made(project: Projec
         both = [threads.submit(project.env, UV_SECONDS="2") for _ in range(2)]
         done = [one.result() for one in both]
     assert [one.returncode for one in done] == [0, 0]
-    assert [call.split()[0] for call in project.calls] == ["venv", "pip"]
+    assert [call.split()[0] for call in project.calls] == MADE
     assert sorted(one.stderr.count("waiting for it") for one in done) == [0, 1]
 
 
 def test_an_installation_that_failed_says_so_and_is_done_again(project: Project) -> None:
     project.env()
-    (project.folder / "requirements.txt").write_text("other==1\n")
+    (project.folder / "requirements.txt").write_text("a==1\n")
     failed = project.env(UV_FAILS="1")
     assert failed.returncode == 1
     assert "env: the packages of requirements.txt could not be installed" in failed.stderr
     assert project.env().returncode == 0
-    assert [call.split()[0] for call in project.calls] == ["venv", "pip", "pip", "pip"]
+    assert [call.split()[0] for call in project.calls] == [*MADE, "pip", *COMPLETED]
 
 
 def test_it_says_what_takes_long_also_when_it_goes_on_with_a_half_made_environment(project: Project) -> None:
@@ -129,11 +134,31 @@ def test_it_says_what_takes_long_also_when_it_goes_on_with_a_half_made_environme
     assert resumed[-1].startswith("env: done, in ")
 
 
+@pytest.mark.parametrize(
+    ("environ", "index"),
+    [
+        ({}, " "),
+        ({"PIP_INDEX_URL": "https://mirror/simple"}, "https://mirror/simple "),
+        ({"PIP_EXTRA_INDEX_URL": "https://more/simple"}, " https://more/simple"),
+        (
+            {"PIP_INDEX_URL": "https://mirror/simple", "UV_DEFAULT_INDEX": "https://own/simple"},
+            "https://own/simple ",
+        ),
+    ],
+)
+def test_pips_registry_is_asked_unless_uv_has_one_of_its_own(
+    project: Project, environ: dict[str, str], index: str
+) -> None:
+    project.env(**environ)
+    said = (project.folder.parent / "calls.index").read_text().splitlines()
+    assert said[1:] == [index] * 2
+
+
 def test_a_project_that_was_moved_gets_an_environment_of_its_own(project: Project) -> None:
     project.env()
     moved = Project(project.folder.rename(project.folder.with_name("moved")))
     assert moved.env().returncode == 0
-    assert [call.split()[0] for call in moved.calls] == ["venv", "pip"] * 2
+    assert [call.split()[0] for call in moved.calls] == MADE * 2
 
 
 def test_something_else_called_venv_is_left_alone(project: Project) -> None:

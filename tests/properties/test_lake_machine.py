@@ -30,6 +30,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from lake_core.agents.compact.rewrite import PendingCompaction, begin_compaction, commit_compaction, rewrite
 from lake_core.agents.tombstones import run as tombstones
 from lake_core.errors import Conflict, InvalidInput
 from lake_core.history import Reference
@@ -40,7 +41,6 @@ from lake_core.lake import Lake
 from lake_core.lake.delete_spec import DeleteSpec
 from lake_core.lake.pool import Pool
 from lake_core.lake.results import PendingLoad
-from lake_core.lake.rewrite import PendingCompaction, rewrite
 from lake_core.loading.block import Block
 from lake_core.naming import IdSource
 from lake_core.objects import write
@@ -257,7 +257,7 @@ class Begun:
 
 
 def contiguous(references: list[Reference], chosen: list[Reference]) -> list[Reference]:
-    """The chosen ones and all between them in age: what an aggregate pool may compact together."""
+    """The chosen ones and all between them in age: what an aggregate pool may surely compact together."""
     if not chosen:
         return []
     oldest, newest = min(r.first_seq for r in chosen), max(r.seq for r in chosen)
@@ -483,21 +483,28 @@ class LakeMachine(RuleBasedStateMachine):
         places = st.sets(st.integers(0, max(0, len(held) - 1)), min_size=min(2, len(held)))
         if not held:
             return []
-        chosen = [held[place] for place in sorted(data.draw(places))]
-        return contiguous(held, chosen) if kind == "aggregate" else chosen
+        return [held[place] for place in sorted(data.draw(places))]
+
+    def begin_job(self, kind: str, chosen: list[Reference], *, outputs: int = 1) -> PendingCompaction:
+        """A job for what was chosen; where an aggregate pool refuses, for all that lies between as well."""
+        branch = self.pool(kind).branch()
+        try:
+            return begin_compaction(branch, chosen, outputs=outputs, message="a job")
+        except Conflict:
+            assert kind == "aggregate"
+            wider = contiguous(self.pool(kind).at().references, chosen)
+            return begin_compaction(branch, wider, outputs=outputs, message="a job")
 
     @rule(kind=st.sampled_from(KINDS), outputs=st.integers(1, 3), data=st.data())
     def compact(self, kind: str, outputs: int, data: st.DataObject) -> None:
         if chosen := self.choose(kind, data):
-            self.tips[kind] = self.pool(kind).branch().compact(chosen, outputs=outputs).version
+            self.end_compaction(kind, self.begin_job(kind, chosen, outputs=outputs))
 
     @precondition(lambda self: len(self.begun) < 3)
     @rule(kind=st.sampled_from(KINDS), outputs=st.integers(1, 3), data=st.data())
     def begin_compaction(self, kind: str, outputs: int, data: st.DataObject) -> None:
-        if not (chosen := self.choose(kind, data)):
-            return
-        work = self.pool(kind).branch().begin_compaction(chosen, outputs=outputs, message="slow")
-        self.begun.append((kind, work))
+        if chosen := self.choose(kind, data):
+            self.begun.append((kind, self.begin_job(kind, chosen, outputs=outputs)))
 
     @rule(
         bounds=BOUNDS,
@@ -512,7 +519,7 @@ class LakeMachine(RuleBasedStateMachine):
             chosen = self.choose(kind, data)
             if not chosen:
                 continue
-            work = self.pool(kind).branch().begin_compaction(chosen, outputs=1, message="overtaken")
+            work = self.begin_job(kind, chosen)
             self.delete_from(kind, bounds, of_key if kind == "aggregate" else where)
             self.end_compaction(kind, work)
 
@@ -530,10 +537,10 @@ class LakeMachine(RuleBasedStateMachine):
         ]
         written = [w for w in made if w is not None]
         if all((r.object, r.low) in held for r in work.inputs):
-            self.tips[kind] = branch.commit_compaction(work, written).version
+            self.tips[kind] = commit_compaction(branch, work, written).version
         else:
             with pytest.raises(Conflict, match="another compaction"):
-                branch.commit_compaction(work, written)
+                commit_compaction(branch, work, written)
 
     @rule(kind=st.sampled_from(KINDS))
     def checkpoint(self, kind: str) -> None:

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lake_core.agents.compact.rewrite import compact
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, encode_key, from_scalar
 from lake_core.lake import Lake
@@ -176,7 +177,7 @@ def test_a_merge_gives_the_sorted_list_whatever_way_it_takes(way: str, case: Cas
         by_age = sorted(pool.at().references, key=lambda r: r.seq)
         chosen = [r for r, wanted in zip(by_age, case.compacted, strict=True) if wanted]
         if chosen:
-            pool.branch().compact(chosen, outputs=2)
+            compact(pool.branch(), chosen, outputs=2)
 
         view = pool.at()
         span = KeyRange(
@@ -194,5 +195,5 @@ def test_a_merge_gives_the_sorted_list_whatever_way_it_takes(way: str, case: Cas
                 rows.append((encode_key(held, key), repr({n: row.get(n) for n in names})))
         expected = [text for at, text in sorted(rows, key=lambda r: r[0]) if span.contains(at)]
         assert told(list(view.scan(key_range=span)), names) == expected
-        pool.branch().compact(view.references)
+        compact(pool.branch(), view.references)
         assert told(list(pool.at().scan(key_range=span)), names) == expected

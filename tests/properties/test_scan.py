@@ -11,6 +11,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lake_core.agents.compact.rewrite import compact
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_key
 from lake_core.lake import Lake
@@ -93,7 +94,7 @@ def check(case: Case, store: Store, limits: Limits, *, compacted: int = 0) -> No
             pool.branch().append(pa.Table.from_pylist(records, schema=schema))
             rows += records
             if number + 1 == compacted:
-                pool.branch().compact(pool.at().references, outputs=2)
+                compact(pool.branch(), pool.at().references, outputs=2)
 
     def encoded(record: dict[str, Any]) -> bytes:
         return encode_key([record[name] for name in key.names], key)

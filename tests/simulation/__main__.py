@@ -48,7 +48,7 @@ def main() -> int:
                 print(f"\r{done * 100:,} seeds", end="", file=sys.stderr)
     print(f"{args.seeds:,} seeds in {time.monotonic() - begun:.0f} s, {len(failed)} failed")
     for what, times in sorted(counted.items()):
-        print(f"  {what:16} {times:12,}")
+        print(f"  {what:32} {times:12,}")
     return 1 if failed else 0
 
 

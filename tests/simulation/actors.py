@@ -220,6 +220,8 @@ def reader(world: World) -> None:
     for _ in range(world.chance.randint(1, 12)):
         if world.chance.random() < 0.3:
             process = world.process()
+            if world.outcomes.get("rotten"):
+                world.count("a new process after late damage")
         journal = process.journal
         world.scheduler.pause()
         with contextlib.suppress(Unavailable):

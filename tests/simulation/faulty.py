@@ -18,6 +18,7 @@ import io
 import random
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO, NoReturn
@@ -72,6 +73,9 @@ class FaultyStore:
     objects: dict[str, bytes] = field(default_factory=dict)
     late: list[Callable[[], object]] = field(default_factory=list)
     requests: int = 0
+    happened: Counter[str] = field(default_factory=Counter)
+    halves: set[str] = field(default_factory=set)
+    """Names that are being put."""
     uri: str = "memory://simulated"
 
     def _request(self) -> None:
@@ -84,6 +88,7 @@ class FaultyStore:
 
     def _refuse(self) -> NoReturn:
         if self.chance.random() < self.faults.strange:
+            self.happened["strange refusal"] += 1
             raise self.chance.choice(STRANGE)
         raise Unavailable("the store refuses for now")
 
@@ -97,6 +102,7 @@ class FaultyStore:
         if self.chance.random() < self.faults.never_arrived:
             return None
         if self.chance.random() < self.faults.late:
+            self.happened["late"] += 1
             self.late.append(act)
             return None
         done = act()
@@ -116,6 +122,7 @@ class FaultyStore:
 
     def get(self, name: str) -> bytes | None:
         self._request()
+        self.happened["half a put seen"] += name in self.halves
         return self.objects.get(name)
 
     def create(self, name: str, data: bytes) -> Created:
@@ -123,6 +130,7 @@ class FaultyStore:
         created = self._act(lambda: self._apply(name, data))
         if created is None:
             if self.chance.random() < self.faults.strange:
+                self.happened["strange answer of a create"] += 1
                 raise self.chance.choice(STRANGE)
             return Created.UNKNOWN
         return Created.YES if created else Created.EXISTS
@@ -130,7 +138,9 @@ class FaultyStore:
     def put(self, name: str, data: bytes) -> None:
         self._request()
         self.objects[name] = data[: self.chance.randrange(len(data) + 1)]
+        self.halves.add(name)
         self.scheduler.pause()  # whoever is killed here leaves it so
+        self.halves.discard(name)
         self.objects[name] = data
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:

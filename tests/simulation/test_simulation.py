@@ -106,4 +106,13 @@ def test_every_fault_and_every_outcome_comes_up() -> None:
     for seed in range(CHUNK):
         seen |= {what for what, times in simulate(seed).items() if times}
     expected = {"committed", "killed", "loaded", "looked back", "purged", "refused", "repeated", "told"}
-    assert expected | {"combined", "rotten", "unavailable", "unknown"} <= seen
+    faults = {
+        "half a put seen",
+        "late",
+        "long pause",
+        "rotten",
+        "strange answer of a create",
+        "strange refusal",
+    }
+    together = {"combined", "replaces combined", "tombstones combined", "a new process after late damage"}
+    assert expected | faults | together | {"unavailable", "unknown"} <= seen

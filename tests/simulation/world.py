@@ -18,13 +18,14 @@ from lake_core.history.group_commit import attempt
 from lake_core.journal import Retry, recent
 from lake_core.journal.reader import LARGEST_WINDOW
 from lake_core.keys import PoolKey
+from lake_core.records import Action, AddTombstone
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store, guarded
 from tests.fakes.records import add, an_id, draft
 from tests.simulation import actors
 from tests.simulation.faulty import Faults, FaultyStore
 from tests.simulation.scheduler import Scheduler
-from tests.simulation.truth import ListTruth, PoolTruth, Truth, Violation
+from tests.simulation.truth import ListTruth, PoolTruth, Truth, Violation, replaced
 
 POOL = "pool"
 KEY = PoolKey.parse("k")
@@ -150,6 +151,7 @@ class World:
     def _sleep(self, seconds: float) -> None:
         self.passed += seconds
         if self.chance.random() < 0.01:
+            self.count("long pause")
             self.passed += self.chance.uniform(0, LONGEST_PAUSE)
         self.scheduler.pause()
 
@@ -188,6 +190,12 @@ class World:
             actors.look(self, self.process().journal)
         self.count("steps", self.scheduler.steps)
         self.count("combined", sum(len(self.truth.ids_of(entry)) > 1 for entry in self.truth.entries))
+        for what, times in self.store.happened.items():
+            self.count(what, times)
+        if isinstance(self.truth, PoolTruth):
+            requested = [t for entry in self.truth.entries for t in entry.transactions[1:]]
+            self.count("tombstones combined", sum(any(map(_is_tombstone, t.actions)) for t in requested))
+            self.count("replaces combined", sum(bool(replaced(t.actions)) for t in requested))
 
     def _one_more(self) -> None:
         number = self.number()
@@ -207,6 +215,10 @@ class World:
     def count(self, what: str, times: int = 1) -> None:
         """That something happened."""
         self.outcomes[what] = self.outcomes.get(what, 0) + times
+
+
+def _is_tombstone(action: Action) -> bool:
+    return isinstance(action, AddTombstone)
 
 
 def _one_by_one(read: Callable[[int], Any], numbers: range) -> list[Any]:

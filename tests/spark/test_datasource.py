@@ -7,6 +7,7 @@ import datetime as dt
 import decimal
 import gzip
 import json
+import pickle
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -251,6 +252,25 @@ def test_where_chooses_records(spark: Any, numbers: Landing, where: str, expecte
     assert keys(load(spark, numbers, where=where)) == expected
     with pytest.raises(PySparkException, match="no such field"):
         load(spark, numbers, where="zz = 1").collect()
+
+
+def test_where_chooses_the_same_records_once_their_field_is_json(landing: Landing) -> None:
+    landing.pool()
+    branch = landing.lake.pool("p").branch()
+
+    def found(where: str) -> list[int]:
+        """As a task reads it: the reader goes there pickled.  Spark itself has no part in what is found."""
+        source = LakeDataSource({"lake": landing.uri, "path": "p", "where": where})
+        reader = pickle.loads(pickle.dumps(source.reader(source.schema())))
+        batches = [batch for part in reader.partitions() for batch in reader.read(part)]
+        return [k for batch in batches for k in batch.column("k").to_pylist()]
+
+    branch.append(pa.table({"k": [1, 2], "x": [dt.date(2026, 1, 31), dt.date(2026, 2, 1)]}))
+    assert found("x = '2026-01-31'") == [1]
+    branch.append(pa.table({"k": [3, 4], "x": [1.0, 0.1]}))
+    assert found("x = '2026-01-31'") == [1]
+    assert found("not x < '2026-02-01'") == [2]
+    assert found("x <= 0.10000000000000000001") == [4]
 
 
 def test_rows_are_in_key_order_on_however_many_tasks(spark: Any, landing: Landing) -> None:

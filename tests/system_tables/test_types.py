@@ -29,13 +29,6 @@ def test_a_duration_is_shown_as_the_scan_shows_it(unit: str) -> None:
     assert rows(lake, 'select * from "p"') == scanned
 
 
-def test_an_interval_that_sql_computes_is_shown() -> None:
-    lake = Lake.create_on(MemoryStore())
-    lake.create_pool("p", key="k").branch().append(pa.table({"k": [1]}))
-    sql = "select interval '14 months 3 days 1.5 seconds' as i from \"p\""
-    assert rows(lake, sql) == [{"i": "P14M3DT1.5S"}]
-
-
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(arrays(), arrays())
 def test_nested_records_are_shown_as_the_scan_shows_them(first: pa.Array, second: pa.Array) -> None:

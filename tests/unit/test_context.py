@@ -59,7 +59,7 @@ def _readings_of_the_clock(path: Path) -> Iterator[str]:
             yield f"{path.relative_to(ROOT)}:{node.lineno}"
 
 
-@pytest.mark.parametrize("package", ["lake_core", "spark_apps", "pyspark_lake", "dags"])
+@pytest.mark.parametrize("package", ["lake_core", "spark_apps", "pyspark_lake", "airflow_lake", "dags"])
 def test_only_the_source_of_ids_reads_the_time_of_day(package: str) -> None:
     found = [place for path in (ROOT / package).rglob("*.py") for place in _readings_of_the_clock(path)]
     assert [place for place in found if not place.startswith("lake_core/naming.py:")] == []

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pytest
 
+from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import LakeError
 from lake_core.journal import purge, write_state
 from lake_core.journal.retry import Retry
@@ -166,7 +167,7 @@ class Day:
 
     def compact(self) -> None:
         pool = self.lake.pool("p")
-        pool.branch().compact(pool.at().references)
+        compact(pool.branch(), pool.at().references)
 
     def scan(self) -> None:
         keys = self.lake.pool("p").at().to_table()["k"].to_pylist()

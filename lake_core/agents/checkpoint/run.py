@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from lake_core.agents.checkpoint.policy import CheckpointPolicy, JournalTail, last_older, why_due
+from lake_core.agents.finding import handed_out, look_at_each
 from lake_core.agents.reporting import check_found, conclude
 from lake_core.agents.request import Request
 from lake_core.catalog import Settings
-from lake_core.errors import CheckpointDamaged, CheckpointGone, LakeError, Unavailable
+from lake_core.errors import CheckpointDamaged, CheckpointGone, Unavailable
 from lake_core.journal import Journal, Purged, purge, write_state
 from lake_core.journal.marks import Marks
 from lake_core.journal.purge import choose, is_sound
@@ -145,31 +146,25 @@ def purge_pool(lake: Lake, pool: str, *, keep: float | None = None, now: float) 
 
 
 def find(params: Mapping[str, Any]) -> list[str]:
-    """The agent's first task: names of pools with work.  A dry run logs them and gives none.
-
-    A pool that cannot be read is handed out too: the work on it meets the same error, and the others go on.
-    """
+    """The agent's first task: names of pools with work.  A dry run logs them and gives none."""
     asked = Request.read(params)
     lake = Lake.open(asked.lake)
     for name in asked.pools:
         journal_of(lake, name)  # which raises NotFound
+    names = list(dict.fromkeys(asked.pools)) or [POOLS, *(p.name for p in lake.pools())]
     found: list[str] = []
-    for name in dict.fromkeys(asked.pools) or [POOLS, *(p.name for p in lake.pools())]:
-        try:
-            due = find_due(lake, pools=[name], now=lake.context.now())
-        except LakeError as error:
-            log.error("%s: %s", name, error)
-            found.append(name)
-            continue
-        for one in due:
+
+    def look(name: str) -> list[DueJournal]:
+        return find_due(lake, pools=[name], now=lake.context.now())
+
+    for name, due in look_at_each(names, look, named=bool(asked.pools)):
+        for one in due or ():
             log.info("%s: %s", one.pool, one.why)
-            found.append(one.pool)
-    if not found:
-        log.info("no checkpoint is due")
-    if asked.dry_run:
-        log.info("dry run: nothing is written")
-        return []
-    return found
+        if due is None or due:
+            found.append(name)
+    return handed_out(
+        found, dry_run=asked.dry_run, nothing="no checkpoint is due", not_done="nothing is written"
+    )
 
 
 def report(found: Sequence[str] | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:

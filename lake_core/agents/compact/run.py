@@ -15,14 +15,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lake_core.agents.compact import CompactionPlan, plan_compaction, policy_of
+from lake_core.agents.compact.rewrite import (
+    PendingCompaction,
+    begin_compaction,
+    commit_compaction,
+    pieces_for,
+    rewrite,
+)
+from lake_core.agents.finding import handed_out, look_at_each
 from lake_core.agents.reporting import Found, check_found, conclude, missing
 from lake_core.agents.request import Request, named_pools
-from lake_core.errors import Conflict, LakeError, NotFound
+from lake_core.errors import Conflict, LakeError
 from lake_core.history import Reference
 from lake_core.history.state import MAIN
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
-from lake_core.lake.rewrite import PendingCompaction, pieces_for, rewrite
 from lake_core.objects.write import WrittenObject
 from lake_core.phrases import counted, human_size
 
@@ -116,8 +123,8 @@ def run_jobs(
             size = sum(r.size for r in inputs)
             wanted = pieces_for(outputs, size=size, parallelism=parallelism)
             try:
-                work = branch.begin_compaction(inputs, outputs=wanted, message=f"compaction: {why}")
-                result = branch.commit_compaction(work, rewriter(work))
+                work = begin_compaction(branch, inputs, outputs=wanted, message=f"compaction: {why}")
+                result = commit_compaction(branch, work, rewriter(work))
             except Conflict:
                 done = JobResult(branch.pool.name, why, None, len(inputs), 0, 0, size, 0)
             else:
@@ -159,33 +166,25 @@ def compact_pool(
 def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The agent's first task: pools with work as plain values, for one mapped task each.
 
-    `params`: lake, pools (none named: all), branch, dry_run.  A dry run logs the plans and gives none.  A pool that
-    cannot be read is handed out too: its task meets the same error, and fails without holding back the others.
+    `params`: lake, pools (none named: all), branch, dry_run.  A dry run logs the plans and gives none.
     """
     asked = Request.read(params, also=("branch",))
     lake = Lake.open(asked.lake)
     found: list[dict[str, Any]] = []
-    for name in named_pools(lake, asked.pools):
-        try:
-            work = find_work(lake, pools=[name], branch=asked.branch, now=lake.context.now())
-        except NotFound:
-            if asked.pools:
-                raise
-            continue  # a pool without the branch
-        except LakeError as error:
-            log.error("%s: %s", name, error)
+
+    def look(name: str) -> list[PoolPlan]:
+        return find_work(lake, pools=[name], branch=asked.branch, now=lake.context.now())
+
+    for name, work in look_at_each(named_pools(lake, asked.pools), look, named=bool(asked.pools)):
+        if work is None:
             found.append(_handed_out(asked, name, None))
-            continue
-        for one in work:
+        for one in work or ():
             for line in describe(one):
                 log.info("%s", line)
             found.append(_handed_out(asked, name, one.plan))
-    if not found:
-        log.info("nothing to compact")
-    if asked.dry_run:
-        log.info("dry run: nothing is rewritten")
-        return []
-    return found
+    return handed_out(
+        found, dry_run=asked.dry_run, nothing="nothing to compact", not_done="nothing is rewritten"
+    )
 
 
 def _handed_out(asked: Request, pool: str, plan: CompactionPlan | None) -> dict[str, Any]:

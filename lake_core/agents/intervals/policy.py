@@ -7,13 +7,11 @@ field may hold timestamps, dates, seconds since 1970, or texts that begin with a
 from __future__ import annotations
 
 import datetime as dt
-import re
 
+from lake_core.catalog.time_format import interval_place
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, Instant, Value, encode_key
-
-_DIRECTIVE = re.compile(r"%[A-Za-z]")
 
 
 def interval_range(begin: dt.datetime, end: dt.datetime, *, key: PoolKey, key_class: str) -> KeyRange:
@@ -63,8 +61,8 @@ def path_of(pattern: str, begin: dt.datetime) -> str:
 
     Raises InvalidInput where the pattern names no time: every interval would take the same files.
     """
-    if not _DIRECTIVE.search(pattern):
-        raise InvalidInput(
-            f"interval.source={pattern}: name the interval in it, as in /landing/%Y-%m-%d/*.ndjson"
-        )
+    try:
+        interval_place(pattern)
+    except ValueError as error:
+        raise InvalidInput(f"interval.source={pattern}: {error}") from error
     return begin.astimezone(dt.UTC).strftime(pattern)

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lake_core.agents.compact.run import JobResult, rewrite_here, run_jobs
+from lake_core.agents.finding import handed_out, look_at_each
 from lake_core.agents.reporting import Found, check_found, conclude, missing
 from lake_core.agents.request import Request, named_pools
 from lake_core.agents.tombstones.plan import (
@@ -26,7 +27,7 @@ from lake_core.agents.tombstones.plan import (
     plan_apply,
     searches,
 )
-from lake_core.errors import Conflict, LakeError, NotFound
+from lake_core.errors import Conflict
 from lake_core.history import Draft, PoolState, Reference
 from lake_core.history.rebase import still_covered
 from lake_core.lake import Lake
@@ -174,32 +175,24 @@ def _commit(branch: Branch, read_version: int, actions: Sequence[Action], messag
 def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The agent's first task: pools with work as plain values, for one mapped task each.
 
-    `params`: lake, pools (none named: all), branch, dry_run.  A dry run logs what is due and gives none.  A pool
-    that cannot be read is handed out too: its task meets the same error, and fails without holding back the others.
+    `params`: lake, pools (none named: all), branch, dry_run.  A dry run logs what is due and gives none.
     """
     asked = Request.read(params, also=("branch",))
     lake = Lake.open(asked.lake)
     found = []
-    for name in named_pools(lake, asked.pools):
-        try:
-            work = plan(lake.pool(name).branch(asked.branch), now=lake.context.now())
-        except NotFound:
-            if asked.pools:
-                raise
-            continue  # a pool without the branch
-        except LakeError as error:
-            log.error("%s: %s", name, error)
-        else:
+
+    def look(name: str) -> ApplyPlan:
+        return plan(lake.pool(name).branch(asked.branch), now=lake.context.now())
+
+    for name, work in look_at_each(named_pools(lake, asked.pools), look, named=bool(asked.pools)):
+        if work is not None:
             if work.idle:
                 continue
             log.info("%s", describe(name, work))
         found.append({"lake": asked.lake, "pool": name, "branch": asked.branch, "title": name})
-    if not found:
-        log.info("no deletes to apply")
-    if asked.dry_run:
-        log.info("dry run: nothing is rewritten")
-        return []
-    return found
+    return handed_out(
+        found, dry_run=asked.dry_run, nothing="no deletes to apply", not_done="nothing is rewritten"
+    )
 
 
 def describe(pool: str, work: ApplyPlan) -> str:

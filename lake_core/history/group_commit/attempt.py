@@ -40,7 +40,7 @@ class Attempt:
 
     `now`: microseconds since 1970.  `company`: others were met lately.  `seen` is the entry after which the draft
     may be in the history without our knowing: others have been asked to commit it, or an earlier try of it was of
-    unknown outcome.  `met` says that others commit as well.
+    unknown outcome.  `met` says that others commit as well.  `begun` is the entry after which this try began.
     """
 
     journal: Journal[Entry, PoolState]
@@ -51,6 +51,7 @@ class Attempt:
     draft: Draft
     contended: bool
     possible_since: int | None = None
+    begun: int | None = None
     posted: bool = False
     met_others: bool = False
     queue: list[ObjectInfo] = field(default_factory=list)
@@ -107,6 +108,7 @@ class Attempt:
 
     def propose(self, loaded: LoadedState[PoolState]) -> Entry | Overtaken[Entry] | None:
         """The entry that should come next, None where the outcome is known already."""
+        self.begun = loaded.version if self.begun is None else self.begun
         if self.contended and not self.posted:
             self._post(loaded)
         if self.posted:

@@ -19,6 +19,7 @@ from lake_core.loading.block import Block, Reading
 from lake_core.loading.formats.parquet import declared
 from lake_core.loading.opening import open_unpacked
 from lake_core.objects.limits import MAX_NESTING, schema_fault, too_deep
+from lake_core.values.text import DECIMAL_DIGITS, FRACTION_DIGITS
 from lake_core.values.typed_json import text_of
 from lake_core.values.types import is_json, json_field
 
@@ -100,8 +101,8 @@ def _field(name: str, schema: Any, named: dict[str, Any], depth: int) -> pa.Fiel
     kind, logical = schema["type"], schema.get("logicalType", "")
     if isinstance(kind, dict | list):
         return _field(name, kind, named, depth)
-    if logical == "decimal" and schema["precision"] <= 38:
-        field = pa.field(name, pa.decimal128(schema["precision"], schema.get("scale", 0)))
+    if logical == "decimal" and kind in ("fixed", "bytes"):
+        field = _decimal_field(name, schema["precision"], schema.get("scale", 0))
     elif logical in _LOGICAL:
         field = pa.field(name, _LOGICAL[logical])
     elif kind == "record":
@@ -117,6 +118,18 @@ def _field(name: str, schema: Any, named: dict[str, Any], depth: int) -> pa.Fiel
     if "name" in schema:
         named[schema["name"]] = field
     return field
+
+
+def _decimal_field(name: str, precision: int, scale: int) -> pa.Field:
+    """Wide decimals become JSON when they are stored; raises ValueError for what that does not hold either."""
+    if precision > DECIMAL_DIGITS or scale > FRACTION_DIGITS:
+        raise ValueError(
+            f"field {name!r}: decimal({precision},{scale}): a decimal may have at most {DECIMAL_DIGITS} digits, "
+            f"{FRACTION_DIGITS} of them behind the point"
+        )
+    return pa.field(
+        name, pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
+    )
 
 
 def _storable(value: Any, field: pa.Field) -> Any:

@@ -1,15 +1,16 @@
 """CSV: every value is text until its column shows what it is.
 
 A file is read in blocks of bounded size, as text.  The first reading narrows the type of each column over
-all of its values (`csvtypes`), so a column has one type a file; declared fields are what the pool says.  The
+all of its values (`csv_types`), so a column has one type a file; declared fields are what the pool says.  The
 second gives the records in those types.  A small file is kept between the two, a large one is read twice.
 
-The options `csv.*` say how the file is written (`csvoptions`); the delimiter is detected (`csvdialect`).  An empty
-value is null, and so are the words of `csv.null`; a quoted one is text.  Empty lines and comments are passed by.
+The options `csv.*` say how the file is written (`catalog.csv_options`); `csv_dialect` detects the delimiter.  An
+empty value is null, and so are the words of `csv.null`; a quoted one is text.  Empty lines and comments are passed
+by.
 
 A line with too few or too many values, text behind a closing quote, what is not UTF-8 and what is not of the
 declared type make a bad record.  A quote that is never closed leaves nothing to trust: the file is refused under
-any policy (`csvlines`).
+any policy (`csv_lines`).
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
+from lake_core.catalog.csv_options import CsvOptions
 from lake_core.loading.block import Block, Reading, Rejected, silent
 from lake_core.loading.formats.csv_dialect import dialect_of, header_of
 from lake_core.loading.formats.csv_lines import Dialect, is_regular, records_of, whole_records
-from lake_core.loading.formats.csv_options import CsvOptions
 from lake_core.loading.formats.csv_types import Narrowing, read_as
 from lake_core.loading.formats.csv_words import Respell, respelled, spelling_of, spellings
 from lake_core.loading.opening import FIRST, line_blocks, open_text
@@ -33,6 +34,7 @@ from lake_core.loading.opening import FIRST, line_blocks, open_text
 KEPT_BYTES = 64 << 20
 """Text that is kept between the two readings; a file with more is opened twice."""
 _PIECE = 1 << 20
+_NUMBER = r"^[+-]?[0-9.,]+([eE][+-]?[0-9]+)?$"
 
 
 def read_csv(reading: Reading) -> Iterator[Block]:
@@ -43,7 +45,9 @@ def read_csv(reading: Reading) -> Iterator[Block]:
     for text in _text_blocks(reading, reading.tell):
         for name, column in zip(text.table.schema.names, text.table.columns, strict=True):
             if name not in reading.declared:
-                columns.setdefault(name, _Column(reading.csv)).see(column)
+                if name not in columns:
+                    columns[name] = _Column(reading.csv, numbers=reading.function(name) == "sum")
+                columns[name].see(column)
         size += text.size
         if size <= KEPT_BYTES:
             kept.append(text)
@@ -61,7 +65,9 @@ def read_csv(reading: Reading) -> Iterator[Block]:
 class _Column:
     """What a column without a declared type may be, after some of its values."""
 
-    def __init__(self, options: CsvOptions) -> None:
+    def __init__(self, options: CsvOptions, *, numbers: bool = False) -> None:
+        """`numbers`: what is none makes a bad record, and says nothing of the others."""
+        self._numbers = numbers
         self._plain = Narrowing()
         self._decimal_comma = options.decimal == ","
         self._spelled = {
@@ -71,6 +77,8 @@ class _Column:
 
     def see(self, column: pa.ChunkedArray) -> None:
         """Take more values into account."""
+        if self._numbers:
+            column = column.filter(pc.match_substring_regex(column, _NUMBER))
         self._plain.see(column)
         if column.null_count == len(column):
             return
@@ -86,12 +94,13 @@ class _Column:
         """The field, and how its text is spelled."""
         if self._any:
             for respell, kind, narrowing in self._spelled.values():
-                return _Read(pa.field(name, kind or narrowing.kind), respell)
+                return _Read(pa.field(name, kind or narrowing.kind), respell, declared=self._numbers)
         kind = self._plain.kind
         # with decimal commas, 1.234 is not the number that it looks like
-        return _Read(
-            pa.field(name, pa.string() if self._decimal_comma and pa.types.is_floating(kind) else kind)
-        )
+        if self._decimal_comma and pa.types.is_floating(kind):
+            kind = pa.string()
+        # of a column of numbers without any number, every value is bad
+        return _Read(pa.field(name, pa.string() if self._numbers and not self._any else kind))
 
 
 @dataclass(frozen=True)
@@ -275,7 +284,7 @@ def _typed(text: _Text, read: dict[str, _Read], reading: Reading) -> Block:
 def _values(column: pa.ChunkedArray, read: _Read, wrong: dict[int, str]) -> pa.ChunkedArray:
     """The text as the field's values; `wrong` says of the rows whose text is not what was declared."""
     if read.respell is None:
-        return read_as(column, read.field, wrong)
+        return read_as(column, read.field, wrong, known=not read.declared)
     values = read.respell(column)
     if values.null_count > column.null_count:
         for row in pc.indices_nonzero(pc.and_(pc.is_null(values), pc.is_valid(column))).to_pylist():

@@ -12,9 +12,9 @@ import csv
 import io
 from dataclasses import dataclass
 
+from lake_core.catalog.csv_options import CsvOptions
 from lake_core.loading.block import Reading
 from lake_core.loading.formats.csv_lines import Dialect, records_of
-from lake_core.loading.formats.csv_options import CsvOptions
 from lake_core.objects.limits import MAX_COLUMNS, names_fault
 
 CANDIDATES = (",", ";", "\t", "|")
@@ -26,21 +26,41 @@ _SHOWN = {"\t": "tab"}
 
 
 def dialect_of(sample: bytes, reading: Reading) -> Dialect:
-    """The dialect of a file that begins with the sample; what was detected is told."""
+    """The dialect of a file that begins with the sample; what was detected is told.
+
+    Raises InvalidInput if the character that would be the delimiter means something else.
+    """
     options = reading.csv
     if options.delimiter:
         return _dialect(options, options.delimiter)
     name = reading.file.rpartition("/")[2].lower()
     for ending, delimiter in _ENDINGS.items():
         if ending in name[-12:] and (name.endswith(ending) or f"{ending}." in name):
+            if delimiter in options.reserved:
+                reading.unreadable(0, f"the name says {_named(delimiter)} between values; {_OTHERWISE}")
             return _dialect(options, delimiter)
     if len(sample.rsplit(b"\n", 1)) == 2:
         sample = sample.rsplit(b"\n", 1)[0] + b"\n"  # the last record may be cut
-    found = [c for c in CANDIDATES if c != options.quote and _fits(sample, _dialect(options, c))]
-    if "," in found or len(found) != 1:
+    usable = [c for c in CANDIDATES if c not in options.reserved]
+    if options.decimal == "," and "," in usable:
+        usable.remove(",")  # a comma of a number would be taken for one between values
+    found = [c for c in usable if _fits(sample, _dialect(options, c))]
+    if "," in usable and ("," in found or len(found) != 1):
         return _dialect(options, ",")
-    reading.tell(f"delimiter {_SHOWN.get(found[0], repr(found[0]))}, by the header")
-    return _dialect(options, found[0])
+    if len(found) == 1:
+        reading.tell(f"delimiter {_named(found[0])}, by the header")
+        return _dialect(options, found[0])
+    comma_may_be_both = options.decimal == "," and "," not in options.reserved
+    if found or not usable or (comma_may_be_both and _fits(sample, _dialect(options, ","))):
+        reading.unreadable(0, f"the delimiter cannot be told; {_OTHERWISE}")
+    return _dialect(options, usable[0])  # one field
+
+
+_OTHERWISE = "say csv.delimiter, since csv.quote, csv.escape, csv.comment or csv.decimal have that character"
+
+
+def _named(character: str) -> str:
+    return _SHOWN.get(character, repr(character))
 
 
 def _dialect(options: CsvOptions, delimiter: str) -> Dialect:
@@ -86,6 +106,8 @@ def header_of(block: bytes, first: int, dialect: Dialect, reading: Reading) -> H
     line = next((r for r in records_of(block, first, dialect) if r.raw(block).strip()), None)
     if line is None:
         return None
+    if line.fault:
+        reading.unreadable(line.number, f"malformed CSV header: {line.fault}")
     try:
         csv.field_size_limit(1 << 26)
         values = values_of(line.raw(block).decode(), dialect)

@@ -2,7 +2,8 @@
 
 A quote at the beginning of a value opens it, and everything up to the next single quote belongs to it:
 delimiters, line ends, and doubled quotes, which stand for one.  A quote elsewhere is a character like others; an
-escape takes its meaning from the character behind it.  Arrow's reader goes by the same rules, so its n-th record is
+escape takes its meaning from the character behind it, a line end too; with nothing behind it, it is a fault of its
+record.  Arrow's reader goes by the same rules, so its n-th record is
 the n-th one here.  On top of them, text behind a closing quote is a fault of its record, since it shows that a
 quote is missing.  A comment is a line that begins with the comment character outside of a quoted value.
 
@@ -65,7 +66,8 @@ def _class(characters: str) -> bytes:
 class Line:
     """A record's place: its first line (from 1), its bytes [begin, end), and where the next one begins.
 
-    `fault` says what is wrong with its quotes; `open` is the line of a quote that is never closed, else 0.
+    `fault` says what is wrong with its quotes or its escape; `open` is the line of a quote that is never closed,
+    else 0.  `ended`: it has a line end of its own.
     """
 
     number: int
@@ -75,6 +77,7 @@ class Line:
     next_number: int
     fault: str = ""
     open: int = 0
+    ended: bool = True
 
     def raw(self, data: bytes) -> bytes:
         """The record as it is written."""
@@ -95,7 +98,11 @@ def records_of(data: bytes, first: int, dialect: Dialect) -> Iterator[Line]:
             line += 1
             continue
         while True:  # every turn goes past a quoted value, a quote or the record's end
-            position = _end(dialect.plain, data, position)
+            start, position = position, _end(dialect.plain, data, position)
+            if dialect.escape:
+                line += data.count(b"\n", start, position)  # escaped ones
+            if dialect.escape and data[position : position + 1] == dialect.escape.encode():
+                fault, position = fault or "it ends with an escape, and nothing behind it", len(data)
             if position == len(data) or data[position] != quote or not dialect.quote:
                 break
             if position > begin and data[position - 1] != delimiter:
@@ -109,12 +116,12 @@ def records_of(data: bytes, first: int, dialect: Dialect) -> Iterator[Line]:
                     fault or f"the value that a quote opens in line {line} goes on behind its closing quote"
                 )
             line += data.count(b"\n", start, position)
-        end = position
-        if position < len(data):
+        end, ended = position, position < len(data)
+        if ended:
             position += 2 if data[position : position + 2] == b"\r\n" else 1
             line += 1
         if end > begin:
-            yield Line(number, begin, end, position, line, fault, opened)
+            yield Line(number, begin, end, position, line, fault, opened, ended)
 
 
 def _end(pattern: re.Pattern[bytes], data: bytes, position: int) -> int:
@@ -141,15 +148,22 @@ def whole_records(
     for line, block in blocks:
         first = first if held else line
         held += block
-        if not _ends_quoted(held, dialect):
+        if not _ends_inside(held, dialect):
             yield first, _without_comments(held, first, dialect)
             held = b""
         elif len(held) > LONGEST_RECORD:
             break
     if held:
-        opened = next(line.open for line in records_of(held, first, dialect) if line.open)
-        bound = f" within {LONGEST_RECORD >> 20} MiB" if len(held) > LONGEST_RECORD else ""
-        reading.unreadable(opened, f"the quote that opens in this line is not closed{bound}")
+        opened = next((line.open for line in records_of(held, first, dialect) if line.open), 0)
+        long = len(held) > LONGEST_RECORD
+        if opened:
+            bound = f" within {LONGEST_RECORD >> 20} MiB" if long else ""
+            reading.unreadable(opened, f"the quote that opens in this line is not closed{bound}")
+        if long:
+            reading.unreadable(
+                first, f"a record in or after this line is longer than {LONGEST_RECORD >> 20} MiB"
+            )
+        yield first, _without_comments(held, first, dialect)
 
 
 def _without_comments(data: bytes, first: int, dialect: Dialect) -> bytes:
@@ -170,18 +184,32 @@ def _emptied(between: bytes) -> bytes:
     return re.sub(rb"[^\r\n]+", b"", between)
 
 
-def _ends_quoted(data: bytes, dialect: Dialect) -> bool:
+def _ends_inside(data: bytes, dialect: Dialect) -> bool:
+    """Whether the last record goes on behind the data: a quote is open, or the last line end is escaped."""
     quotes = _regular_quotes(data, dialect)
     if quotes is not None:
         return quotes % 2 == 1
-    return any(line.open for line in records_of(data, 1, dialect))
+    line = None
+    for line in records_of(data, 1, dialect):
+        if line.open:
+            return True
+    return line is not None and not line.ended and data[-1:] in (b"\r", b"\n")
+
+
+def _escapes_end(data: bytes, dialect: Dialect) -> bool:
+    """Whether the last character, or the last line end, stands behind an escape, or is one."""
+    text = data[:-1] if data[-1:] in (b"\r", b"\n") else data
+    return (len(text) - len(text.rstrip(dialect.escape.encode()))) % 2 == 1
 
 
 def _regular_quotes(data: bytes, dialect: Dialect) -> int | None:
     """How many quotes there are; None if records must be looked at one by one to tell what each quote does."""
-    if not dialect.quote or dialect.quote.encode() not in data:
+    quoted = bool(dialect.quote) and dialect.quote.encode() in data
+    if dialect.escape and dialect.escape.encode() in data and (quoted or _escapes_end(data, dialect)):
+        return None
+    if not quoted:
         return 0
-    if any(c and c.encode() in data for c in (dialect.escape, dialect.comment)):
+    if dialect.comment and dialect.comment.encode() in data:
         return None
     characters: npt.NDArray[np.uint8] = np.frombuffer(data, np.uint8)
     quotes = np.flatnonzero(characters == ord(dialect.quote))

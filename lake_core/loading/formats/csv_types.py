@@ -27,8 +27,8 @@ import pyarrow.compute as pc
 
 from lake_core.loading.declared import read_declared
 from lake_core.objects.schema import EXACT_IN_DOUBLE
-from lake_core.values.fit import array_of
-from lake_core.values.text import NotReadable, read_decimal
+from lake_core.values.fit import array_of, fitted
+from lake_core.values.text import NotReadable, read_decimal, read_double
 from lake_core.values.typed_json import shown, to_typed
 from lake_core.values.types import is_json, show_type
 
@@ -252,15 +252,20 @@ _LADDER: tuple[Callable[[pa.ChunkedArray], pa.ChunkedArray], ...] = (
 )
 
 
-def read_as(column: pa.ChunkedArray, field: pa.Field, wrong: dict[int, str]) -> pa.ChunkedArray:
-    """The text as the field's type; a value that is not of it becomes null, its row says why in `wrong`."""
+def read_as(
+    column: pa.ChunkedArray, field: pa.Field, wrong: dict[int, str], *, known: bool = False
+) -> pa.ChunkedArray:
+    """The text as the field's type; a value that is not of it becomes null, its row says why in `wrong`.
+
+    `known`: the type is what all these values have shown, so there is no number that Arrow takes for another.
+    """
     if not (is_json(field) or pa.types.is_binary(field.type)):
         try:
             values = column.cast(field.type)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             pass
         else:
-            if not _reads_other_numbers(column, values):
+            if known or not _reads_other_numbers(column, values):
                 return values
     texts = (
         pa.concat_arrays(column.chunks).dictionary_encode()
@@ -291,7 +296,7 @@ def _reads_other_numbers(column: pa.ChunkedArray, values: pa.ChunkedArray) -> bo
         own = shown(values, pa.field("", values.type))
         return not pc.all(pc.or_kleene(pc.equal(own, column), pc.is_null(column))).as_py()
     if pa.types.is_integer(values.type):
-        return bool(pc.any(pc.match_substring_regex(column, "[xX]")).as_py())
+        return any(pc.any(pc.match_substring(column, x)).as_py() for x in "xX")
     return pa.types.is_floating(values.type) and pc.any(pc.is_inf(values)).as_py() is True
 
 
@@ -302,4 +307,6 @@ def _value(text: str, field: pa.Field) -> object:
         return None if typed == "null" else typed
     if pa.types.is_boolean(field.type) and text.lower() in ("true", "false", "1", "0"):
         return text.lower() in ("true", "1")
+    if pa.types.is_floating(field.type):  # -0 has a sign there
+        return fitted(read_double(text), field)
     return read_declared(text, field)

@@ -12,7 +12,8 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake_core.loading.formats.csv_options import CsvOptions
+from lake_core.catalog.csv_options import CsvOptions
+from lake_core.catalog.time_format import codes
 
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 _COMMA_NUMBER = r"^[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?$|^[+-]?,[0-9]+([eE][+-]?[0-9]+)?$"
@@ -33,7 +34,7 @@ def spellings(options: CsvOptions) -> dict[str, tuple[Respell, pa.DataType | Non
     if options.date_format:
         found["date"] = (lambda c: _times(c, options.date_format, _iso_date)), pa.date32()
     if options.time_format:
-        zoned = "%z" in options.time_format
+        zoned = "z" in codes(options.time_format)
         found["time"] = (
             (lambda c: _times(c, options.time_format, _iso_time)),
             pa.timestamp("us", "UTC" if zoned else None),

@@ -10,6 +10,7 @@ Only brackets, braces and quotes are looked at here; whether a record is JSON is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -75,9 +76,21 @@ def _style(block: bytes, *, whole: bool) -> str:
     if begin.startswith(b"["):
         return "array"
     line, _, rest = begin.partition(b"\n")
+    if begin.startswith(b"{") and _FOLLOWED.search(line) and _is_several(line):
+        return "documents"
     if not begin.startswith(b"{") or _closes(line) or (whole and not rest.strip(_SPACE)):
         return "lines"
     return "documents" if not whole or _closes(begin) else "lines"
+
+
+_FOLLOWED = re.compile(rb"\}[ \t]*\{")
+
+
+def _is_several(line: bytes) -> bool:
+    """Whether records follow one another on the line."""
+    found = structure(line)
+    ends = found.at[found.depth == 0]
+    return len(ends) > 1 and line[int(ends[0]) + 1 :].lstrip(_SPACE).startswith(b"{")
 
 
 def _closes(text: bytes) -> bool:

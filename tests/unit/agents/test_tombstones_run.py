@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.tombstones.run import ApplyResult, find, pool_line, report
+from lake_core.agents.tombstones.plan import Search
+from lake_core.agents.tombstones.run import ApplyResult, apply, find, pool_line, report, search_here
 from lake_core.errors import Incomplete, InvalidInput
 from lake_core.lake import Lake
+from lake_core.store.memory import MemoryStore
 
 DONE: dict[str, Any] = {
     "pool": "p",
@@ -53,6 +56,25 @@ def test_a_report_says_what_was_done_also_where_a_pool_failed(caplog: pytest.Log
     caplog.clear()
     assert report([], [])["pools"] == 0
     assert caplog.messages == ["no deletes were applied"]
+
+
+def test_a_delete_that_lands_during_the_search_counts_as_not_applied() -> None:
+    """What was searched did not hold records of the first delete; those of the second stay deleted all the same."""
+    branch = Lake.create_on(MemoryStore()).create_pool("p", key="k").branch()
+    branch.append(pa.table({"k": [1, 2], "n": [1, 3]}))
+    branch.append(pa.table({"k": [3], "n": [2]}))
+    branch.delete(where="n = 2")
+
+    def search(wanted: Sequence[Search]) -> list[bool]:
+        branch.delete(where="n = 3")
+        return search_here(branch)(wanted)
+
+    did = apply(branch, now=2e9, at_once=True, search=search)
+    assert (did.searched, did.marked, did.rewritten) == (1, 1, 1)
+    pool = Lake.open_on(branch.store).pool("p")
+    assert pool.at().to_table()["k"].to_pylist() == [1]
+    assert apply(pool.branch(), now=2e9, at_once=True).rewritten == 1
+    assert pool.at().to_table()["k"].to_pylist() == [1]
 
 
 def test_a_pool_that_cannot_be_read_does_not_hold_back_the_others(

@@ -173,6 +173,18 @@ def test_a_state_is_not_changed_by_what_is_folded_onto_it() -> None:
         ("ingest.batch_age", "7d", 604_800.0),
         ("bad_records", "quarantine", "quarantine"),
         ("ingest.format", "csv", "csv"),
+        ("csv.date_format", "%d.%m.%y", "%d.%m.%y"),
+        ("csv.date_format", "%a %d %B %Y", "%a %d %B %Y"),
+        ("csv.date_format", "%Y-%j", "%Y-%j"),
+        ("csv.date_format", "100%% %Y%m%d", "100%% %Y%m%d"),
+        ("csv.time_format", "%Y%m%dT%H%M%S.%f%z", "%Y%m%dT%H%M%S.%f%z"),
+        ("csv.time_format", "%Y-%m-%d %H", "%Y-%m-%d %H"),
+        ("csv.time_format", "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %I:%M:%S %p"),
+        ("interval.source", "/landing/%Y-%m-%d/*.csv", "/landing/%Y-%m-%d/*.csv"),
+        ("history.keep", "365000d", 365_000 * 86_400.0),
+        ("csv.encoding", "UTF-16", "utf-16"),
+        ("csv.encoding", "shift_jis", "shift_jis"),
+        ("csv.encoding", "cp037", "cp037"),
     ],
 )
 def test_a_setting_is_read_as(name: str, text: str, value: Any) -> None:
@@ -197,11 +209,75 @@ def test_a_setting_is_read_as(name: str, text: str, value: Any) -> None:
         ("type.a", "decimal(39,0)"),
         ("type.a", "decimal(5,6)"),
         ("Description", "x"),
+        ("description", "\udcff"),
+        ("type.\udcff", "int"),
+        ("type.a\0b", "int"),
+        ("type._seq", "int"),
+        ("type.k", "json"),
+        ("compact.max_inputs", "1"),
+        ("compact.window", "0s"),
+        ("compact.window", "0.001s"),
+        ("compact.target_size", "1"),
+        ("compact.ratio", "nan"),
+        ("history.keep", "9" * 30 + "d"),
+        ("history.keep", "366001d"),
+        ("load.memory", "9" * 5000),
+        ("checkpoint.entries", "9" * 5000),
+        ("bad_records.max", "9" * 5000),
+        ("bad_records.max", "\u0661\u0660"),
+        ("bad_records.max", " "),
+        ("bad_records.max", "101%"),
+        ("bad_records.max", "-1"),
+        ("interval.source", "/landing/all.csv"),
+        ("interval.source", "/landing/%%Y.csv"),
+        ("csv.encoding", "idna"),
+        ("csv.encoding", "punycode"),
+        ("csv.encoding", "rot13"),
+        ("csv.encoding", "unicode_escape"),
+        ("csv.encoding", "undefined"),
+        ("csv.date_format", "%Y%Y"),
+        ("csv.date_format", "%d.%m"),
+        ("csv.date_format", "%Y-%m"),
+        ("csv.date_format", "%d.%m.%Y %H:%M"),
+        ("csv.date_format", "%d.%m.%Y %z"),
+        ("csv.date_format", "today"),
+        ("csv.date_format", "%d.%m.%Y%"),
+        ("csv.date_format", "%Q"),
+        ("csv.time_format", "%%z"),
+        ("csv.time_format", "%d.%m.%Y"),
+        ("csv.time_format", "%H:%M"),
+        ("csv.time_format", "%Y-%m-%d %I:%M"),
+        ("csv.time_format", "%Y-%m-%d %H:%M %p"),
+        ("csv.time_format", "%Y-%m-%d %H:%S"),
+        ("csv.time_format", "%Y-%m-%d %M:%S"),
+        ("csv.time_format", "%Y-%m-%d %H:%M %Z"),
+        ("csv.time_format", "%Y-%m-%d %H:%M %H"),
     ],
 )
 def test_a_setting_cannot_be(name: str, text: str) -> None:
     with pytest.raises(InvalidInput):
         check_settings({name: text}, kind="append", key=PoolKey.parse("k"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "aggregates", "name", "text"),
+    [
+        ("upsert", {}, "type._deleted", "string"),
+        ("aggregate", {"n": "sum"}, "type.n", "string"),
+        ("aggregate", {"n": "sum"}, "type.n", "json"),
+        ("aggregate", {"n": "max"}, "type.n", "json"),
+    ],
+)
+def test_a_type_that_no_load_could_fulfil_cannot_be_declared(
+    kind: str, aggregates: dict[str, str], name: str, text: str
+) -> None:
+    with pytest.raises(InvalidInput, match=name.removeprefix("type.")):
+        check_settings({name: text}, kind=kind, key=PoolKey.parse("k"), aggregates=aggregates)
+
+
+def test_a_stored_text_that_is_not_accepted_any_more_is_named() -> None:
+    with pytest.raises(InvalidInput, match=r"setting compact\.window=0s: use a span of time of at least 1s"):
+        Settings({"compact.window": "0s"})["compact.window"]
 
 
 @pytest.mark.parametrize("name", KNOWN)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from lake_core.conditions import alternatives, parse, show
+import pyarrow as pa
+
+from lake_core.conditions import Compare, In, alternatives, check, parse, show
+from lake_core.values.types import json_field
 
 
 def fewer(*texts: str) -> list[str]:
@@ -17,11 +20,22 @@ def test_what_is_no_test_for_equality_stays_and_stands_once() -> None:
     assert fewer("v > 1", "v = 1 and w = 2", "v > 1") == ["v > 1", "v = 1 and w = 2"]
 
 
-def test_values_of_two_kinds_are_not_put_together() -> None:
-    assert fewer("v = 1", "v = 'a'", "v in (null, 'b')", "v in (null, 2)") == [
-        "v in (1, 2)",
-        "v in ('a', 'b')",
-    ]
+def test_values_of_two_kinds_are_put_together_since_each_record_looks_for_its_own() -> None:
+    assert fewer("v = 1", "v = 'a'", "v in (null, 'b')", "v in (null, 2)") == ["v in (1, 2, 'a', 'b')"]
+
+
+def test_what_a_text_may_be_read_as_is_kept() -> None:
+    schema = pa.schema([json_field("v")])
+    day, noon = check("v = '2026-01-31'", schema), check("v in ('12:00', null)", schema)
+    assert isinstance(day, Compare)
+    assert isinstance(noon, In)
+    assert (len(day.readings), len(noon.readings)) == (3, 1)
+    (found,) = alternatives([day, noon])
+    assert found == In(
+        ("v",),
+        tuple(sorted([day.value, noon.values[1]])),
+        tuple(sorted([*day.readings, *noon.readings])),
+    )
 
 
 def test_nothing_equals_null() -> None:

@@ -96,6 +96,45 @@ def test_a_value_is_read_as_the_type_of_its_field(text: str, value: Any) -> None
     assert value_of(text) == encode_value(value)
 
 
+@pytest.mark.parametrize(
+    ("value", "readings"),
+    [
+        ("'1'", [Decimal(1), Instant((0x0B, 1, 0))]),
+        ("'AP8='", [b"\x00\xff"]),
+        ("'abc'", []),
+        ("date '2026-01-31'", [Instant((tag, NOON - 43_200, 0)) for tag in (0x08, 0x09)]),
+        ("timestamp '2026-01-31T12:00:00Z'", [Instant((0x08, NOON, 0))]),
+        ("1", []),
+        ("1.5", []),
+        ("true", []),
+        ("null", []),
+    ],
+)
+def test_of_json_a_value_has_its_readings_as_other_classes(value: str, readings: list[Any]) -> None:
+    expected = tuple(sorted(encode_value(v) for v in readings))
+    for condition in (check(f"mixed = {value}", SCHEMA), check(f"mixed in ({value})", SCHEMA)):
+        assert isinstance(condition, Compare | In)
+        assert condition.readings == expected
+        assert check(condition, SCHEMA) == condition
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("x < 0.10000000000000000001", "x <= 0.1e0"),
+        ("x >= 0.10000000000000000001", "x > 0.1e0"),
+        ("x = 0.10000000000000000001", "x < double '-inf'"),
+        ("x != 0.10000000000000000001", "x >= double '-inf'"),
+        ("x in (0.10000000000000000001, 2)", "x in (2)"),
+        ("x in (0.10000000000000000001, null)", "x in (null)"),
+        ("x < null", "x < null"),
+    ],
+)
+def test_a_decimal_that_no_number_equals_becomes_the_number_next_to_it(text: str, shown: str) -> None:
+    assert show(check(text, SCHEMA)) == shown
+    assert check(shown, SCHEMA) == check(text, SCHEMA)
+
+
 def test_values_of_a_list_that_are_one_become_one() -> None:
     values = tuple(sorted(encode_value(v) for v in (None, 1, 2)))
     assert check("dep_delay in (2, 1.0, 1e0, 2.0, null, 1)", SCHEMA) == In(("dep_delay",), values)

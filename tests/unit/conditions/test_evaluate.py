@@ -120,6 +120,12 @@ def test_json_compares_as_the_value_that_it_was(text: str, said: list[bool | Non
     assert evaluate(parse(text), table).to_pylist() == said
 
 
+def test_a_name_with_dots_inside_of_json_is_written_in_quotes() -> None:
+    table = pa.table([pa.array(['{"a.b": 1}', '{"a": {"b": 1}}'])], schema=JSON)
+    assert holds(check('v."a.b" = 1', JSON), table).to_pylist() == [True, False]
+    assert holds(check("v.a.b = 1", JSON), table).to_pylist() == [False, True]
+
+
 def test_a_path_goes_on_inside_of_json() -> None:
     table = pa.table([pa.array(['{"a": {"b": 1}}', '{"a": 2}', "[]", None])], schema=JSON)
     assert evaluate(parse('"v"."a"."b" = 1'), table).to_pylist() == [True, None, None, None]

@@ -10,6 +10,7 @@ import pytest
 from lake_core.conditions import check, may_hold, must_hold
 from lake_core.objects.statistics import column_statistics
 from lake_core.records import Column
+from lake_core.values.types import json_field
 
 TABLE = pa.table(
     {
@@ -104,6 +105,21 @@ def test_bounds_that_were_cut_decide_where_they_can() -> None:
     assert verdict(f"long = '{'a' * 99}'") == PERHAPS
     assert verdict(f"long > '{'c' * 101}'") == PERHAPS
     assert verdict("long > 'd'") == NEVER
+
+
+def test_an_object_that_was_written_before_its_field_became_json_is_asked_as_its_own_class() -> None:
+    days = pa.table({"v": pa.array([10, 11], pa.int32()).cast(pa.date32())})
+    columns = column_statistics(days)
+    for text, may, must in [
+        ("v = '2026-01-31'", False, False),
+        ("v < '2026-01-31'", True, True),
+        ("v = '1970-01-12'", True, False),
+        ("v = 'never'", False, False),
+        ("v != 1", False, False),
+    ]:
+        condition = check(text, pa.schema([json_field("v")]))
+        assert may_hold(condition, days.schema, columns, records=2) == may
+        assert must_hold(condition, days.schema, columns, records=2) == must
 
 
 @pytest.mark.parametrize("text", ["n = 9", "n is null", "n <= 20", "r.n = 1"])

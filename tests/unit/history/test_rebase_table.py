@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pytest
 
+from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction, rewrite
 from lake_core.agents.tombstones import run as tombstones
 from lake_core.errors import Conflict
 from lake_core.history import Draft
@@ -20,7 +21,6 @@ from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.lake.pool import Pool
 from lake_core.lake.results import PendingLoad
-from lake_core.lake.rewrite import rewrite
 from lake_core.lake.view import View
 from lake_core.loading.block import Block
 from lake_core.records import AddTombstone
@@ -64,10 +64,10 @@ def load(records: Records) -> Work:
 
 def compaction() -> Work:
     def begin(pool: Pool, branch: Branch) -> Finish:
-        work = branch.begin_compaction(pool.at().references, outputs=1, message="")
+        work = begin_compaction(branch, pool.at().references, outputs=1, message="")
         written = rewrite(work, 0, branch.store, new_id=branch.context.ids.new)
         assert written is not None
-        return lambda: branch.commit_compaction(work, [written])
+        return lambda: commit_compaction(branch, work, [written])
 
     return Work(begin, lambda held: held)
 

@@ -31,12 +31,12 @@ from lake_core.journal import Retry, purge, recent, write_state
 from lake_core.journal.recent import GENERATION
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import encode_value
-from lake_core.records import Consume, Entry, RemoveReference, Source
+from lake_core.records import AddTombstone, Consume, Entry, RemoveReference, RemoveTombstone, Source
 from lake_core.records.codec import Codec
 from lake_core.store import Created, Store
 from lake_core.store.local import LocalStore
 from tests.fakes.records import SCHEMA, add, an_id, draft, transaction
-from tests.fakes.stores import ALWAYS, ScriptedStore, lost, opened, unavailable
+from tests.fakes.stores import ALWAYS, ScriptedStore, lost, opened, raising, unavailable
 
 JOURNAL = "P/journal"
 FILE = Source("landing/a", 7, "etag")
@@ -454,6 +454,40 @@ def test_a_writer_that_stalled_for_long_finds_its_transaction_in_the_entries(sto
     assert stalled(store, meanwhile).commit(draft(1, add(1))) == Committed(3, an_id(1))
 
 
+@pytest.mark.parametrize("company", [0, CONTENDED_COMMITS])
+def test_the_same_draft_again_finds_its_entry_whether_others_are_met_or_not(
+    store: ScriptedStore, company: int
+) -> None:
+    ours = history(store)
+    ours.load()
+    store.on("create", entry(1), answer=lost, times=4)
+    store.on("get", entry(1), instead=unavailable, times=4)
+    with patch.object(recent, "GENERATION", 4):
+        with pytest.raises(OutcomeUnknown):
+            ours.commit(draft(1, add(1)))
+        forgotten(store.behind, ours)
+        ours._contended = company
+        assert ours.commit(draft(1, add(1))) == Committed(1, an_id(1))
+    assert ids(store).count(an_id(1)) == 1
+
+
+def test_a_draft_whose_possible_entries_are_all_there_is_committed_though_what_came_before_is_purged(
+    store: ScriptedStore,
+) -> None:
+    for n in range(11, 16):
+        history(store.behind).commit(draft(n, add(n)))
+    ours, other = history(store), history(store.behind)
+    ours.load()
+    store.on("create", entry(6), instead=lost, times=4)
+    with patch.object(recent, "GENERATION", 4):
+        with pytest.raises(OutcomeUnknown):
+            ours.commit(draft(1, add(1)))
+        write_state(other.journal, other.load(), id=an_id(7), now=0.0)
+        assert purge(other.journal, until=5).fence == 5
+        forgotten(store.behind, ours)
+        assert ours.commit(draft(1, add(1))) == Committed(26, an_id(1))
+
+
 @pytest.mark.parametrize("purged", [False, True])
 def test_the_same_draft_again_after_an_unknown_outcome_is_not_committed_twice_however_late(
     store: ScriptedStore, purged: bool
@@ -502,6 +536,23 @@ def test_what_was_written_below_the_fence_is_no_outcome(store: ScriptedStore) ->
         stalled(store, meanwhile).commit(draft(1, add(1)))
 
 
+def test_what_was_written_at_the_fence_is_no_outcome_either(store: ScriptedStore) -> None:
+    """A number is free once it is purged: whoever stalled before it may write it again, and that is not history."""
+
+    def meanwhile() -> None:
+        other = history(store.behind)
+        at_2 = other.at(2)
+        write_state(other.journal, at_2, id=an_id(7), now=0.0)
+        for n in range(1000, 1020):
+            other.commit(draft(n, add(n)))
+        assert purge(other.journal, until=2).fence == 2
+        zombie = transaction(add(1), id=an_id(1), parent=1)
+        store.behind.create(entry(2), Codec(Entry).encode(Entry(an_id(8), (zombie,))))
+
+    with patch.object(recent, "GENERATION", 4), pytest.raises(OutcomeUnknown, match="purged; whether"):
+        stalled(store, meanwhile).commit(draft(1, add(1)))
+
+
 # ---------------------------------------------------------------- requests that do not fit
 
 
@@ -515,6 +566,17 @@ def test_a_request_that_does_not_fit_is_left_to_its_writer(store: ScriptedStore)
     post(store, 4)
     crowded(store).commit(draft(9, add(9)))
     assert in_entry(store, 2) == [an_id(9), an_id(4)]
+
+
+def test_a_request_sees_those_before_it_in_the_entry_as_they_will_be(store: ScriptedStore) -> None:
+    """The delete of the first covers the records that the entry brings: so the second may not forget it."""
+    delete = AddTombstone("gone", encode_value(0), encode_value(9))
+    requests = Requests(store, JOURNAL)
+    requests.post(draft(1, delete), possible_since=0, time=NOW)
+    requests.post(draft(2, RemoveTombstone("gone")), possible_since=0, time=NOW)
+    crowded(store).commit(draft(9, add(9)))
+    assert in_entry(store, 1) == [an_id(9), an_id(1)]
+    assert list(history(store).load().state.branches["main"].tombstones) == ["gone"]
 
 
 def test_a_request_for_a_source_that_is_known_in_another_form_is_left_to_its_writer(
@@ -579,6 +641,16 @@ def test_who_gives_up_after_asking_does_not_know(store: ScriptedStore) -> None:
     assert waiting(store) == [an_id(1)], "so it stays"
 
 
+def test_a_request_of_an_earlier_try_is_withdrawn_when_the_outcome_is_known(store: ScriptedStore) -> None:
+    others_win(store, 1, 2, 3, 4)
+    ours = history(store, races=4)
+    with pytest.raises(OutcomeUnknown):
+        ours.commit(draft(1, add(1)))
+    assert waiting(store) == [an_id(1)]
+    assert ours.commit(draft(1, add(1))) == Committed(5, an_id(1))
+    assert waiting(store) == []
+
+
 def test_a_store_that_fails_after_asking_leaves_the_outcome_unknown(store: ScriptedStore) -> None:
     others_win(store, 1, 2)
     store.on("create", entry(3), instead=unavailable)
@@ -606,6 +678,59 @@ def test_what_may_be_committed_yet_is_remembered_however_late_the_draft_is_tried
         for other in range(1000, 1020):
             history(store.behind).commit(draft(other, add(other)))
         assert ours.commit(draft(1, add(1))) == Committed(n, an_id(1))
+    assert ids(store).count(an_id(1)) == 1
+
+
+def forgotten(store: Store, ours: History) -> None:
+    """So many entries of others that no recent id tells `ours` any more what came before."""
+    for other in range(1000, 1020):
+        history(store).commit(draft(other, add(other)))
+    assert ours.load().version > 16
+
+
+@pytest.mark.parametrize("at", [("list", JOURNAL), ("get", entry(1))], ids=["it loads", "it looks for it"])
+def test_what_is_unknown_stays_so_when_the_next_try_is_interrupted_while(
+    store: ScriptedStore, at: tuple[str, str]
+) -> None:
+    """By Ctrl-C, or by the time limit of a task whose process goes on."""
+    ours, time = history(store), [0.0]
+    ours.journal.retry = replace(ours.journal.retry, clock=lambda: time[0])
+    ours.load()
+    store.on("create", entry(1), answer=lost, times=4)
+    store.on("get", entry(1), instead=unavailable, times=4)
+    with patch.object(recent, "GENERATION", 4):
+        with pytest.raises(OutcomeUnknown):
+            ours.commit(draft(1, add(1)))
+        forgotten(store.behind, ours)
+        time[0] += 60
+        store.on(*at, instead=raising(KeyboardInterrupt()))
+        with pytest.raises(KeyboardInterrupt):
+            ours.commit(draft(1, add(1)))
+        assert ours.commit(draft(1, add(1))) == Committed(1, an_id(1))
+    assert ids(store).count(an_id(1)) == 1
+
+
+@pytest.mark.parametrize("request_", ["create", "get", "list"])
+def test_the_outcome_of_a_try_that_is_interrupted_is_unknown_to_the_next_one(
+    store: ScriptedStore, request_: str
+) -> None:
+    """Whatever it waited for: its entry may be written, or somebody else may commit what it asked for."""
+    ours = history(store)
+    ours.load()
+    n = 1 if request_ == "create" else 3
+    if request_ == "create":
+        store.on("create", entry(1), answer=raising(KeyboardInterrupt()))
+    else:
+        others_win(store, 1, 2)
+        name = entry(3) if request_ == "get" else "requests"
+        store.on(request_, name, instead=raising(KeyboardInterrupt()))
+    with patch.object(recent, "GENERATION", 4):
+        with pytest.raises(KeyboardInterrupt):
+            ours.commit(draft(1, Consume((FILE,))))
+        if request_ != "create":
+            crowded(store.behind).commit(draft(9, add(9)))
+        forgotten(store.behind, ours)
+        assert ours.commit(draft(1, Consume((FILE,)))) == Committed(n, an_id(1))
     assert ids(store).count(an_id(1)) == 1
 
 

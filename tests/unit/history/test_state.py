@@ -126,7 +126,7 @@ def test_a_state_is_not_changed_by_what_is_folded_onto_it() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_an_action_that_does_not_fit_is_corrupt_and_says_where(misfit: Transaction, message: str) -> None:
-    with pytest.raises(Corrupt, match=f"entry 2, version {an_id(900)}: .*{message}"):
+    with pytest.raises(Corrupt, match=f"entry 2, transaction {an_id(900)}: .*{message}"):
         fold_entry(folded(BEFORE), 2, entry(misfit))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from lake_core.errors import Conflict, Corrupt
@@ -137,3 +138,31 @@ def test_sub_pools_are_not_covered() -> None:
     state = folded((KNOWN, add(1, sub_pool="$nokey")), (AddTombstone("t"),))
     retire = draft(77, RemoveTombstone("t"), read_version=2, schemas=())
     assert isinstance(rebase(state, retire, key=PoolKey.parse("k"), time=1), Transaction)
+
+
+@pytest.mark.parametrize(("began_after", "carries"), [(4, 1), (6, 0)], ids=["before it", "after it"])
+def test_of_work_that_began_on_one_state_the_ids_say_what_a_replace_overtook(
+    began_after: int, carries: int
+) -> None:
+    """The replace of transaction 5 landed first.  What began after it is newer, and keeps its records."""
+    replacing = transaction(KNOWN, AddTombstone("t", LOW, HIGH, replaces=True), id=an_id(5))
+    state = fold_entry(PoolState(), 1, entry(replacing))
+    landed = rebase(state, draft(began_after, add(began_after)), key=PoolKey.parse("k"), time=1)
+    assert isinstance(landed, Transaction)
+    assert sum(isinstance(a, AddTombstone) and a.self_only for a in landed.actions) == carries
+
+
+def test_a_replace_covers_what_is_older_and_not_what_it_brings_also_where_a_compaction_mixed_them() -> None:
+    state = folded((KNOWN, add(1, 3, 5)), (AddTombstone("t", LOW, HIGH, replaces=True), add(2, 3, 5)))
+    tombstone = main(state).tombstones["t"]
+    old, new = sorted(main(state).snapshot.find(), key=lambda r: r.seq)
+    mixed = msgspec.structs.replace(new, object=an_id(3), oldest=old.seq)
+    assert [tombstone.reaches(r) for r in (old, new, mixed)] == [True, False, True]
+    assert [tombstone.covers_all(r, state.schema) for r in (old, new, mixed)] == [True, False, False]
+
+
+def test_a_mark_that_comes_late_takes_nothing_back() -> None:
+    low = encode_value(0)
+    marks = [(MarkApplied(an_id(1), low, upto),) for upto in (7, 3)]
+    (reference,) = main(folded((KNOWN, add(1)), *marks)).snapshot.find()
+    assert reference.applied == 7

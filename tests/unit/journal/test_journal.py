@@ -174,6 +174,25 @@ def test_a_journal_longer_than_the_widest_window_is_read_whole(store: ScriptedSt
     assert texts(store) == tuple(str(n) for n in range(1, 201))
 
 
+def test_an_entry_that_can_be_read_is_not_acknowledged_before_the_store_says_that_it_is_durable(
+    store: ScriptedStore,
+) -> None:
+    """A folder whose sync fails shows the entry, and may forget it in a crash."""
+    store.on("create", FIRST, answer=lost, times=ALWAYS)
+    with pytest.raises(OutcomeUnknown):
+        write(journal(store), "a")
+    assert texts(store.behind) == ("a",)
+
+
+def test_a_change_that_somebody_else_commits_at_the_last_lost_race_is_committed(store: ScriptedStore) -> None:
+    ours = journal(store, races=2)
+    store.on("create", FIRST, before=lambda: write(journal(store.behind), "a"))
+    store.on("create", SECOND, before=lambda: write(journal(store.behind), "b", "our id"))
+    ours_and_another = Note("our id", "b, with others")
+    appended = ours.append(lambda head: ours_and_another, id="our id")
+    assert appended == Appended(2, ("a", "b"), tries=2)
+
+
 # ---------------------------------------------------------------- hints
 
 

@@ -501,6 +501,26 @@ def test_a_lost_answer_of_an_entry_that_is_purged_is_resolved_by_its_id(
     assert journal(store).load().state == (*"abcde", "ours")
 
 
+def test_a_look_back_ends_where_a_purge_ends_that_overtakes_it(store: ScriptedStore) -> None:
+    checkpoint(store.behind, at=3)
+    ours = journal(store)
+    ours.load()
+    store.on("get", naming.entry("j", 3), before=lambda: purged(store.behind, until=3))
+    assert [n for n, _ in ours.backwards()] == [5, 4]
+
+
+def test_a_checkpoint_under_the_number_of_another_entry_is_nothing_to_purge_up_to(
+    store: ScriptedStore,
+) -> None:
+    """Whole and readable; but what came between would be gone."""
+    mark = checkpoint(store, at=2)
+    data = store.behind.get(mark.name)
+    assert data is not None
+    store.behind.create(naming.checkpoint("j", 4, an_id(7)), data)
+    assert purged(store).fence == 2
+    assert journal(store).load().state == tuple("abcde")
+
+
 def test_a_writer_that_stalled_too_long_hears_that_nobody_knows(store: ScriptedStore) -> None:
     ours, other = journal(store), journal(store.behind)
     ours.load()
@@ -514,6 +534,23 @@ def test_a_writer_that_stalled_too_long_hears_that_nobody_knows(store: ScriptedS
     with pytest.raises(OutcomeUnknown, match="purged long ago") as caught:
         write(ours, "ours", "our id")
     assert (caught.value.version, caught.value.entry_id) == (6, "our id")
+
+
+def test_the_last_entry_of_a_forgotten_generation_is_forgotten_with_it(store: ScriptedStore) -> None:
+    """A writer of it must not go on to the next number: its change may have been committed and purged."""
+    ours, other = journal(store), journal(store.behind)
+    with patch.object(recent, "GENERATION", 7):
+        ours.load()
+
+        def generations() -> None:
+            for n in range(6, 2 * 7 + 1):
+                write(other, str(n))
+            checkpointed_and_purged(store.behind)
+
+        store.on("create", naming.entry("j", 6), before=generations)
+        with pytest.raises(OutcomeUnknown, match="purged long ago"):
+            write(ours, "ours", "our id")
+    assert journal(store).load().version == 14
 
 
 @pytest.mark.parametrize("local", [False, True], ids=["a store that lists", "a folder"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
+import random
 from typing import Any
 
 import pyarrow as pa
@@ -295,6 +296,21 @@ def test_a_column_is_sorted_as_the_encoding_of_its_values(
     found = table if order is None else table.take(pa.array(order))
     expected = sorted(range(table.num_rows), key=lambda row: key_at(table, row, key))
     assert found["i"].to_pylist() == [row + offset for row in expected]
+
+
+@pytest.mark.parametrize("direction", ["asc", "desc"])
+@pytest.mark.parametrize("largest", [3, 1 << 20, 1 << 57, (1 << 63) - 1])
+def test_many_records_without_order_are_sorted_and_equal_keys_keep_their_order(
+    direction: str, largest: int
+) -> None:
+    """Numbers are sorted together with their rows where both have room in 64 bits."""
+    rng = random.Random(largest)
+    keys = [rng.choice([0, 1, largest, rng.randrange(largest)]) for _ in range(1000)]
+    order = sort_order(pa.table({"k": keys}), PoolKey.parse(f"k:{direction}"))
+    assert order is not None
+    assert order.tolist() == sorted(
+        range(1000), key=lambda row: -keys[row] if direction == "desc" else keys[row]
+    )
 
 
 def test_records_in_order_are_left_as_they_are() -> None:

@@ -14,18 +14,18 @@ import pytest
 
 from lake_core import naming
 from lake_core.agents.checkpoint import run as checkpoint
+from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction, compact, rewrite
 from lake_core.agents.tombstones import run as tombstones
 from lake_core.errors import LakeError, NotFound, OutcomeUnknown, Unavailable
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.lake.pool import Pool
 from lake_core.lake.results import PendingLoad
-from lake_core.lake.rewrite import rewrite
 from lake_core.loading.block import Block
 from lake_core.records import Close
 from tests.fakes.stores import ALWAYS, ScriptedStore, lost, unavailable
 
-DROPPED = r"the pool was dropped by test at 20..-..-..T..:..:..Z \(transaction \d+\)"
+DROPPED = r"the pool was dropped by test at 20..-..-..T..:..:..Z \(version \d+\)"
 LIST = "pools/00000000000000000002.txn"
 
 Work = Callable[[Branch], object]
@@ -81,10 +81,10 @@ def finish_load(branch: Branch) -> Work:
 
 def finish_compaction(branch: Branch) -> Work:
     references = branch.history.load().state.branches["main"].snapshot.find()
-    work = branch.begin_compaction(references, outputs=1, message="")
+    work = begin_compaction(branch, references, outputs=1, message="")
     new_id = branch.context.ids.new
     written = [rewrite(work, piece, branch.store, new_id=new_id) for piece in range(len(work.pieces))]
-    return lambda branch: branch.commit_compaction(work, [w for w in written if w is not None])
+    return lambda branch: commit_compaction(branch, work, [w for w in written if w is not None])
 
 
 WRITES: dict[str, Work] = {
@@ -98,7 +98,7 @@ WRITES: dict[str, Work] = {
     "replace": lambda branch: branch.replace_with(records(2)),
     "begin a load": lambda branch: branch.job(),
     "begin a replace": lambda branch: branch.begin_replace(),
-    "compact": lambda branch: branch.compact(branch.history.load().state.branches["main"].snapshot.find()),
+    "compact": lambda branch: compact(branch, branch.history.load().state.branches["main"].snapshot.find()),
 }
 UNDER_WAY = {"load": finish_load, "compaction": finish_compaction}
 

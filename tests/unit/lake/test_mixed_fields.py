@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import InvalidInput
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
@@ -34,8 +35,8 @@ def keys(pool: Pool, where: str | None = None) -> list[int]:
     return list(pool.at().to_table(where=where)["k"].to_pylist())
 
 
-def compact(pool: Pool) -> None:
-    pool.branch().compact(pool.at().references)
+def compact_all(pool: Pool) -> None:
+    compact(pool.branch(), pool.at().references)
 
 
 VALUES = [
@@ -61,7 +62,7 @@ def test_a_value_is_shown_alike_before_and_after_its_field_is_mixed(
     for _ in range(2):
         assert json_lines(pool.at().to_table()).to_pylist()[:1] == before
         assert keys(pool, "x is null") == []
-        compact(pool)
+        compact_all(pool)
 
 
 @pytest.mark.parametrize("kind", ["append", "upsert"])
@@ -72,7 +73,7 @@ def test_a_delete_covers_infinity_also_after_a_text_came(kind: str) -> None:
     pool.branch().delete(where="x > 100")
     load(pool, 3, "abc")
     assert keys(pool) == [2, 3]
-    compact(pool)
+    compact_all(pool)
     assert keys(pool) == [2, 3]
 
 
@@ -85,7 +86,7 @@ def test_integers_beyond_a_double_keep_their_digits_inside_of_records_and_lists(
         {"a": 2**53 + 1, "l": [2**53 + 1]},
         {"a": 0.5, "l": [0.5]},
     ]
-    compact(pool)
+    compact_all(pool)
     assert json_lines(pool.at().to_table()).to_pylist() == lines
 
 
@@ -121,7 +122,7 @@ def test_what_can_be_added_exactly_is(name: str) -> None:
     for _ in range(2):
         (found,) = pool.at().to_table()["x"].to_pylist()
         assert found == expected
-        compact(pool)
+        compact_all(pool)
     load(pool, 1, values[0])
     assert pool.at().to_table()["x"].to_pylist() == [expected + values[0]]
 
@@ -141,7 +142,7 @@ def test_what_cannot_be_added_exactly_is_refused_when_it_lands(first: Any, secon
     load(pool, 1, first)
     with pytest.raises(InvalidInput, match="field 'x'"):
         load(pool, 1, second)
-    compact(pool)
+    compact_all(pool)
     assert pool.at().to_table()["x"].to_pylist() == [first]
 
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lake_core.agents.compact.rewrite import compact
 from lake_core.agents.tombstones import run as tombstones
 from lake_core.errors import Corrupt, LakeError
 from lake_core.lake import Lake
@@ -123,7 +124,7 @@ def of_feed(pool: Pool) -> Records:
 
 def compacted(pool: Pool) -> Records:
     branch = pool.branch()
-    branch.compact(pool.at().references)
+    compact(branch, pool.at().references)
     return scanned(pool)
 
 

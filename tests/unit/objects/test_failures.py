@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core.agents.checkpoint import run as checkpoint
+from lake_core.agents.compact.rewrite import compact
 from lake_core.agents.tombstones import run as tombstones
 from lake_core.checkpoints import read as checkpoint_read
 from lake_core.checkpoints import write as checkpoint_write
@@ -97,8 +98,8 @@ def fault(request: pytest.FixtureRequest) -> Exception:
     return made
 
 
-def compact(pool: Pool) -> None:
-    pool.branch().compact(pool.at().references)
+def compact_all(pool: Pool) -> None:
+    compact(pool.branch(), pool.at().references)
 
 
 def apply(pool: Pool) -> None:
@@ -110,13 +111,13 @@ READS: dict[str, Callable[[Pool], object]] = {
     "scan": lambda pool: pool.at().to_table(),
     "get": lambda pool: pool.at().get(1),
     "explain": lambda pool: pool.at().explain(pool.at().key_range(low=1, high=2)),
-    "compact": compact,
+    "compact": compact_all,
     "apply tombstones": apply,
 }
 WRITES: dict[str, Callable[[Pool], object]] = {
     "append": lambda pool: pool.branch().append(RECORDS),
     "replace": lambda pool: pool.branch().replace_with(RECORDS),
-    "compact": compact,
+    "compact": compact_all,
     "apply tombstones": apply,
 }
 

@@ -61,6 +61,30 @@ def rows(
         return [row for batch in batches for row in batch.to_pylist()]
 
 
+def test_a_few_records_are_tried_once_and_then_whole_row_groups_are_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To decode a group a few records at a time takes three times as long."""
+    store = MemoryStore()
+    count = write.ROW_GROUP + 100
+    written(store, pa.table({"k": range(count), "s": ["x" * (i % 50) for i in range(count)]}))
+    asked: list[int] = []
+    batches = pq.ParquetFile.iter_batches
+
+    def spied(file: pq.ParquetFile, batch_size: int, **options: Any) -> Any:
+        asked.append(batch_size)
+        return batches(file, batch_size, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", spied)
+    for _ in range(2):
+        found = rows(store, batch_rows=100_000)
+        assert [r["k"] for r in found] == list(range(count))
+        assert [r["s"] for r in found] == ["x" * (i % 50) for i in range(count)]
+    assert asked == [read.FIRST_ROWS, count, count]
+    assert rows(store, columns=["s"], batch_rows=100_000) == [{"s": r["s"]} for r in found]
+    assert asked[3:] == [read.FIRST_ROWS, count]
+
+
 def with_dictionary(store: Store) -> list[str]:
     """The columns of the first row group that have one."""
     group = pq.ParquetFile(io.BytesIO(store.get(NAME) or b"")).metadata.row_group(0)

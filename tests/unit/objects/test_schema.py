@@ -26,6 +26,7 @@ from lake_core.values.types import (
 
 JSON = json_field("f")
 WIDE = pa.field("f", pa.int64(), metadata=WIDE_MARK)
+WIDE_MS = pa.field("f", pa.duration("ms"), metadata=WIDE_MARK)
 
 
 def field(kind: pa.DataType) -> pa.Field:
@@ -53,6 +54,13 @@ UNITED = [
     (field(pa.date32()), field(pa.timestamp("us")), JSON),
     (field(pa.timestamp("ms", "UTC")), field(pa.timestamp("us", "UTC")), field(pa.timestamp("us", "UTC"))),
     (field(pa.timestamp("us", "UTC")), field(pa.timestamp("us")), JSON),
+    (field(pa.time32("ms")), field(pa.time64("us")), field(pa.time64("us"))),
+    (field(pa.time64("ns")), field(pa.time64("us")), field(pa.time64("ns"))),
+    (field(pa.time64("ns")), field(pa.duration("ns")), JSON),
+    (field(pa.duration("s")), field(pa.duration("ns")), field(pa.duration("ns"))),
+    (pa.field("f", pa.duration("s"), metadata=WIDE_MARK), field(pa.duration("ms")), JSON),
+    (pa.field("f", pa.duration("ms"), metadata=WIDE_MARK), field(pa.duration("s")), WIDE_MS),
+    (field(pa.list_(pa.time32("ms"))), field(pa.list_(pa.time64("ns"))), field(pa.list_(pa.time64("ns")))),
     (field(pa.decimal128(9, 2)), field(pa.decimal128(12, 0)), field(pa.decimal128(14, 2))),
     (field(pa.decimal128(38, 0)), field(pa.decimal128(38, 30)), JSON),
     (field(pa.list_(pa.int8())), field(pa.list_(pa.int64())), field(pa.list_(pa.int64()))),
@@ -270,3 +278,45 @@ def test_times_beyond_nanoseconds_become_json_beside_nanoseconds() -> None:
     assert is_json(unite_schemas([far.schema, fine.schema]).field("t"))
     assert unite_schemas([near.schema, fine.schema]).field("t").type == pa.timestamp("ns")
     assert unite_schemas([far.schema, near.schema]).field("t").type == pa.timestamp("ms")
+
+
+def test_a_duration_that_a_finer_unit_does_not_hold_stays_as_it_is_or_becomes_json() -> None:
+    for unit, ticks in (("s", 10**10), ("ms", 10**13), ("us", 10**16)):
+        far, near = (
+            normalized(pa.table({"t": pa.array([value, None], pa.duration(unit))})) for value in (ticks, 5)
+        )
+        fine = normalized(pa.table({"t": pa.array([1], pa.duration("ns"))}))
+        assert is_wide(far.schema.field("t"))
+        assert is_json(unite_schemas([far.schema, fine.schema]).field("t"))
+        assert unite_schemas([far.schema, near.schema]).field("t").type == pa.duration(unit)
+        united = unite_schemas([near.schema, fine.schema])
+        assert united.field("t").type == pa.duration("ns")
+        lines = json_lines(cast_table(near, united, what="x")).to_pylist()
+        assert lines == json_lines(near).to_pylist()
+
+
+def test_times_of_two_units_unite_at_any_depth_without_losing_a_digit() -> None:
+    pairs = [(pa.time32("ms"), pa.time64("ns")), (pa.duration("ms"), pa.duration("us"))]
+    pairs += [(pa.timestamp("ms"), pa.timestamp("us"))]
+    for coarse, fine in pairs:
+        for wrap in (
+            lambda kind: pa.list_(kind),
+            lambda kind: pa.struct([("x", kind)]),
+            lambda kind: pa.map_(pa.string(), kind),
+            lambda kind: pa.map_(kind, pa.int64()),
+        ):
+            tables = []
+            for kind in (coarse, fine):
+                value = pa.array([1], pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)[0]
+                shape = wrap(kind)
+                if pa.types.is_list(shape):
+                    made: Any = [value]
+                elif pa.types.is_struct(shape):
+                    made = {"x": value}
+                else:
+                    made = [("k", value)] if pa.types.is_string(shape.key_type) else [(value, 1)]
+                tables.append(normalized(pa.table({"f": pa.array([made, None], shape)})))
+            united = unite_schemas([t.schema for t in tables])
+            assert united.field("f").type == wrap(fine)
+            for table in tables:
+                assert json_lines(cast_table(table, united, what="x")).equals(json_lines(table))

@@ -79,3 +79,18 @@ def test_a_map_with_a_key_twice_is_found() -> None:
     assert unstorable(pa.chunked_array([maps, maps.slice(2)])) == dict.fromkeys(
         (3, 6), "a map has the same key twice"
     )
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.float64(), pa.float32(), pa.struct([("x", pa.float64())]), pa.list_(pa.float64())]
+)
+def test_the_two_zeros_are_one_key_of_a_map_and_so_are_all_nan(kind: pa.DataType) -> None:
+    def key(value: float) -> Any:
+        return {"x": value} if pa.types.is_struct(kind) else [value] if pa.types.is_list(kind) else value
+
+    rows = [[0.0, -0.0], [-0.0, 1.0], [NAN, -NAN], [NAN, 0.0]]
+    maps = pa.array([[(key(v), 1) for v in row] for row in rows], pa.map_(kind, pa.int64()))
+    assert list(unstorable(pa.chunked_array([maps]))) == [0, 2]

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lake_core.agents.compact.rewrite import compact
 from lake_core.agents.tombstones import run as tombstones
 from lake_core.errors import InvalidInput
 from lake_core.lake import Lake
@@ -62,7 +63,7 @@ def test_records_go_as_time_passes(name: str, kind: str) -> None:
     assert seen(pool) == days
     clock.day = 3
     assert seen(pool) == [-5, -1]
-    pool.branch().compact(pool.at().references, outputs=1)
+    compact(pool.branch(), pool.at().references, outputs=1)
     assert seen(pool) == [-5, -1]
     assert pool.at().records == 2
     fates = {v.fate for v in pool.at().explain(pool.at().key_range())}

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lake_core.agents.compact.rewrite import compact
 from lake_core.combine.hidden import ORDER
 from lake_core.errors import Corrupt, ObjectMissing
 from lake_core.keys import KeyRange
@@ -56,7 +57,7 @@ TABLES = [
 @pytest.mark.parametrize("key", ["k", "k:desc", "k,s", "k:desc,s:desc", "s,k"])
 def test_the_plan_is_a_sorted_merge_and_no_sort(tmp_path: Path, key: str) -> None:
     pool = a_pool(tmp_path, TABLES, key)
-    pool.branch().compact(pool.at().references[:2])
+    compact(pool.branch(), pool.at().references[:2])
     bound = encode_key([1] if key.startswith("k") else ["a"], pool.config.key)
     for span in (EVERYTHING, KeyRange(bound, bound + AFTER), KeyRange(bound + AFTER, None)):
         for ordered in (True, False):
@@ -90,7 +91,7 @@ def test_records_of_one_key_come_by_age_whether_references_or_records_tell_it(
     pool = a_pool(tmp_path, [pa.table({"k": [1, 2], "_rank": [n, n]}) for n in range(3)])
     by_age = sorted(pool.at().references, key=lambda r: r.seq)
     if chosen := by_age[compacted]:
-        pool.branch().compact(chosen)
+        compact(pool.branch(), chosen)
     merge = merge_of(pool, ordered=ordered)
     assert merge is not None
     assert [table.schema.names[2:] for table in merge.tables()] == [ORDER.names if ordered else []]

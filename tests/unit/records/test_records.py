@@ -58,7 +58,7 @@ def test_a_newer_format_is_refused_with_its_version() -> None:
 
 def test_an_unknown_action_was_written_by_a_newer_version() -> None:
     def change(plain: Any) -> None:
-        plain["versions"][0]["actions"][0]["type"] = "split_atom"
+        plain["transactions"][0]["actions"][0]["type"] = "split_atom"
 
     with pytest.raises(Corrupt, match=r"newer version .*split_atom"):
         CODEC.decode(altered(change), name="NAME")
@@ -67,8 +67,8 @@ def test_an_unknown_action_was_written_by_a_newer_version() -> None:
 def test_an_unknown_optional_field_is_passed_by() -> None:
     def change(plain: Any) -> None:
         plain["mood"] = "good"
-        plain["versions"][0]["mood"] = "good"
-        plain["versions"][0]["actions"][0]["mood"] = "good"
+        plain["transactions"][0]["mood"] = "good"
+        plain["transactions"][0]["actions"][0]["mood"] = "good"
 
     assert CODEC.decode(altered(change), name="x") == entry(transaction(KNOWN, add(1)))
 
@@ -81,7 +81,7 @@ def test_a_truncated_entry_is_corrupt(cut: int) -> None:
 
 def test_a_stored_record_that_breaks_its_guarantee_is_corrupt_and_named() -> None:
     def change(plain: Any) -> None:
-        plain["versions"][0]["actions"][1]["records"] = 0
+        plain["transactions"][0]["actions"][1]["records"] = 0
 
     with pytest.raises(Corrupt, match=r"NAME: add_object"):
         CODEC.decode(altered(change), name="NAME")

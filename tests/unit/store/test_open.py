@@ -11,6 +11,7 @@ import fsspec
 import pyarrow as pa
 import pytest
 
+from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import InvalidInput, LakeError
 from lake_core.lake import Lake
 from lake_core.naming import IdSource
@@ -75,7 +76,7 @@ def test_a_lake_in_a_folder_whose_name_is_not_utf_8_is_used_like_any_other(tmp_p
     branch = Lake.create(folder).create_pool("p", key="k").branch()
     for _ in range(3):
         branch.append(pa.table({"k": [2, 1]}))
-    branch.compact(branch.history.load().state.branches["main"].snapshot.find())
+    compact(branch, branch.history.load().state.branches["main"].snapshot.find())
     assert Lake.open(folder).pool("p").at().to_table()["k"].to_pylist() == [1, 1, 1, 2, 2, 2]
 
 

@@ -359,6 +359,22 @@ def test_a_create_that_fails_in_a_folder_says_unavailable_only_if_nothing_was_wr
     pytest.fail("there are not so many calls")
 
 
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ENOENT, errno.ENOSPC], ids=errno.errorcode.get)
+def test_a_link_that_acted_and_was_refused_when_it_was_repeated_is_unknown(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client of a file server repeats a request whose answer was lost, and may have lost its rights by then."""
+    store, real = LocalStore(tmp_path), os.link
+
+    def link(*args: Any, **named: Any) -> None:
+        real(*args, **named)
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", link)
+    assert store.create("j/1", b"x") is Created.UNKNOWN
+    assert store.get("j/1") == b"x"
+
+
 def test_a_folder_whose_name_could_not_be_made_durable_is_synced_before_anything_stands_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,11 +11,21 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lake_core.agents.compact.rewrite import (
+    SMALLEST_PIECE,
+    begin_compaction,
+    commit_compaction,
+    compact,
+    pieces_for,
+    rewrite,
+)
 from lake_core.agents.compact.run import rewrite_here, run_jobs
 from lake_core.errors import Conflict, ObjectMissing
+from lake_core.keys import KeyRange
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
-from lake_core.lake.rewrite import SMALLEST_PIECE, pieces_for, rewrite
+from lake_core.lake.results import PendingLoad
+from lake_core.loading.block import Block
 from lake_core.objects import write
 from lake_core.objects.read import DataObject
 from lake_core.records import AddObject, RemoveReference
@@ -45,7 +55,7 @@ LOADS = ({"k": [1, 5], "v": ["a", "b"]}, {"k": [1, 9], "v": ["c", "d"]}, {"k": [
 def test_a_job_is_one_transaction_inputs_out_outputs_in(lake: Lake) -> None:
     pool = filled(lake, *LOADS)
     inputs = pool.at().references
-    done = pool.branch().compact(inputs, message="compaction: a test")
+    done = compact(pool.branch(), inputs, message="compaction: a test")
     (n, transaction), *_ = pool.log()
     assert (n, transaction.message) == (done.version, "compaction: a test")
     assert [type(action) for action in transaction.actions].count(RemoveReference) == 3
@@ -59,7 +69,7 @@ def test_a_job_is_one_transaction_inputs_out_outputs_in(lake: Lake) -> None:
 def test_a_pool_reads_the_same_before_and_after(lake: Lake) -> None:
     pool = filled(lake, *LOADS)
     before = pool.at().to_table()
-    pool.branch().compact(pool.at().references)
+    compact(pool.branch(), pool.at().references)
     assert pool.at().to_table() == before
     assert pool.at("3").to_table() == before
     assert (pool.at("3").depth, pool.at().depth) == (3, 1)
@@ -68,16 +78,65 @@ def test_a_pool_reads_the_same_before_and_after(lake: Lake) -> None:
 def test_every_record_keeps_its_sequence_so_loads_in_between_stay_in_between(lake: Lake) -> None:
     pool = filled(lake, {"k": [1], "v": ["a"]}, {"k": [1], "v": ["b"]}, {"k": [1], "v": ["c"]})
     first, _, third = sorted(pool.at().references, key=lambda r: r.seq)
-    pool.branch().compact([first, third])
+    compact(pool.branch(), [first, third])
     assert [r["v"] for r in rows(pool)] == ["a", "b", "c"]
     made = next(r for r in pool.at().references if r.oldest is not None)
     assert (made.oldest, made.seq) == (sequence(1), sequence(3))
 
 
+AGGREGATED: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
+    "what the newest lacks": (
+        [{"k": [1], "v": ["a"]}, {"k": [1], "v": ["b"]}, {"k": [1], "v": [None]}],
+        [{"k": 1, "v": "b"}],
+    ),
+    "what lies between came in two parts": (
+        [{"k": [1, 9], "v": ["a", "a"]}, {"k": [1], "v": ["b"]}, {"k": [0, 1, 9], "v": ["c", None, None]}],
+        [{"k": 0, "v": "c"}, {"k": 1, "v": "b"}, {"k": 9, "v": "a"}],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", AGGREGATED)
+def test_an_aggregate_pool_combines_nothing_past_what_lies_between_in_age(lake: Lake, case: str) -> None:
+    """The record that combines the first and the third load would count as newer than the second."""
+    loads, expected = AGGREGATED[case]
+    pool = filled(lake, *loads, kind="aggregate")
+    first, second, third = sorted(pool.at().references, key=lambda r: r.seq)
+    with pytest.raises(Conflict, match=f"{second.object} lies between .* plan the compaction again"):
+        compact(pool.branch(), [first, third])
+    assert rows(pool) == expected
+    compact(pool.branch(), [first, second, third])
+    assert rows(pool) == expected
+
+
+def test_an_aggregate_pool_passes_over_what_shares_keys_with_one_input_only(lake: Lake) -> None:
+    """What is between in age there stays so: each record of the job says when it was written."""
+    loads = {"k": [1, 5], "v": ["a", "a"]}, {"k": [5, 6], "v": ["b", "b"]}, {"k": [6, 9], "v": [None, None]}
+    pool = filled(lake, *loads, kind="aggregate")
+    before = rows(pool)
+    first, between, third = sorted(pool.at().references, key=lambda r: r.seq)
+    compact(pool.branch(), [first, third])
+    assert rows(pool) == before
+    made = next(r for r in pool.at().references if r.object != between.object)
+    compact(pool.branch(), [made])
+    assert rows(pool) == before
+    compact(pool.branch(), pool.at().references)
+    assert rows(pool) == before
+
+
+def test_what_deletes_cover_as_a_whole_is_combined_with_nothing(lake: Lake) -> None:
+    """So it goes in one job, whatever lies between."""
+    pool = filled(lake, {"k": [1, 2]}, {"k": [1, 2, 3]}, {"k": [1, 2]}, kind="aggregate")
+    first, second, third = sorted(pool.at().references, key=lambda r: r.seq)
+    pool.branch().delete(key_range=KeyRange(b"", second.high[:-1]))
+    assert compact(pool.branch(), [first, third]).records == 0
+    assert rows(pool) == [{"k": 3}]
+
+
 def test_the_object_says_what_it_was_made_of(lake: Lake) -> None:
     pool = filled(lake, *LOADS)
     inputs = sorted(r.object for r in pool.at().references)
-    done = pool.branch().compact(pool.at().references)
+    done = compact(pool.branch(), pool.at().references)
     with DataObject(lake.store, pool=pool.config.id, object_id=pool.at().references[0].object) as data:
         assert data.metadata.origin.inputs == tuple(inputs)
         assert data.metadata.origin.transaction_id == done.transaction_id
@@ -92,7 +151,7 @@ def test_outputs_follow_each_other_and_share_no_key(lake: Lake, monkeypatch: pyt
     keys = [n % 100 for n in range(1000)]
     pool = filled(lake, {"k": keys}, {"k": keys})
     before = rows(pool)
-    done = pool.branch().compact(pool.at().references, outputs=4)
+    done = compact(pool.branch(), pool.at().references, outputs=4)
     assert done.objects == 4
     held = pool.at().references
     assert all(a.high <= b.low for a, b in itertools.pairwise(held))
@@ -103,26 +162,57 @@ def test_outputs_follow_each_other_and_share_no_key(lake: Lake, monkeypatch: pyt
 def test_what_is_loaded_meanwhile_stays(lake: Lake) -> None:
     pool = filled(lake, *LOADS)
     branch = pool.branch()
-    work = branch.begin_compaction(pool.at().references, outputs=1, message="slow")
+    work = begin_compaction(branch, pool.at().references, outputs=1, message="slow")
     branch.append(pa.table({"k": [0, 5], "v": ["new", "new"]}))
     before = rows(pool)
     written = rewrite(work, 0, lake.store, new_id=lake.context.ids.new)
     assert written is not None
-    branch.commit_compaction(work, [written])
+    commit_compaction(branch, work, [written])
     assert rows(pool) == before
+
+
+def test_a_delete_that_lands_meanwhile_covers_what_is_written_and_an_earlier_one_is_done(lake: Lake) -> None:
+    pool = filled(lake, {"k": [1, 2, 3]}, {"k": [1, 2, 3]})
+    branch = pool.branch()
+    branch.delete(where="k = 2")
+    work = begin_compaction(branch, pool.at().references, outputs=1, message="slow")
+    branch.delete(where="k = 3")
+    written = rewrite(work, 0, lake.store, new_id=lake.context.ids.new)
+    assert written is not None
+    commit_compaction(branch, work, [written])
+    assert rows(pool) == [{"k": 1}, {"k": 1}]
+    (made,) = pool.at().references
+    first, second = pool.at().tombstones
+    assert [t.reaches(made) for t in (first, second)] == [False, True]
+
+
+def test_a_delete_marker_stays_as_long_as_another_object_of_its_load_holds_the_key(lake: Lake) -> None:
+    pool = lake.create_pool("p", key="k", kind="upsert", settings={"load.memory": "1"})
+    branch = pool.branch()
+    job = branch.job()
+    assert isinstance(job, PendingLoad)
+    builder = branch.builder(job)
+    builder.add(Block(pa.table({"k": [1], "_deleted": [False]})))
+    builder.add(Block(pa.table({"k": [1], "_deleted": [True]})))
+    written = builder.finish()
+    branch.commit(job, objects=[w.action for w in written], schemas=[w.schema for w in written])
+    assert rows(pool) == []
+    _, marker = sorted(pool.at().references, key=lambda r: r.ordinal)
+    compact(branch, [marker])
+    assert rows(pool) == []
 
 
 def test_of_two_that_share_an_input_one_wins_and_nothing_is_lost(lake: Lake) -> None:
     pool = filled(lake, *LOADS)
     branch = pool.branch()
     before = rows(pool)
-    works = [branch.begin_compaction(pool.at().references[n : n + 2], outputs=1, message="") for n in (0, 1)]
+    works = [begin_compaction(branch, pool.at().references[n : n + 2], outputs=1, message="") for n in (0, 1)]
     written = [rewrite(work, 0, lake.store, new_id=lake.context.ids.new) for work in works]
     assert written[0] is not None
     assert written[1] is not None
-    branch.commit_compaction(works[0], [written[0]])
+    commit_compaction(branch, works[0], [written[0]])
     with pytest.raises(Conflict, match="taken by another compaction"):
-        branch.commit_compaction(works[1], [written[1]])
+        commit_compaction(branch, works[1], [written[1]])
     assert rows(pool) == before
     assert pool.at().version == 4
 
@@ -131,10 +221,10 @@ def test_a_job_whose_input_was_taken_before_it_began_is_dropped(lake: Lake) -> N
     pool = filled(lake, *LOADS)
     branch = pool.branch()
     planned = pool.at().references
-    branch.compact(planned[:2], outputs=1)
+    compact(branch, planned[:2], outputs=1)
     before = rows(pool)
     with pytest.raises(Conflict, match="taken by another compaction"):
-        branch.begin_compaction(planned, outputs=1, message="late")
+        begin_compaction(branch, planned, outputs=1, message="late")
     (done,) = run_jobs(branch, [(planned, 1, "late")], rewrite_here(branch))
     assert (done.version, done.records) == (None, 0)
     assert rows(pool) == before
@@ -145,7 +235,7 @@ def test_an_input_that_is_missing_is_said_and_changes_nothing(lake: Lake) -> Non
     lost = pool.at().references[0]
     lake.store.delete(pool.at().object_name(lost))
     with pytest.raises(ObjectMissing, match=lost.object):
-        pool.branch().compact(pool.at().references)
+        compact(pool.branch(), pool.at().references)
     assert pool.at().version == 3
 
 
@@ -160,7 +250,7 @@ def test_an_upsert_pool_keeps_the_newest_of_each_key(lake: Lake) -> None:
         {"k": 9, "v": "d", "w": None},
     ]
     assert rows(pool) == expected
-    assert pool.branch().compact(pool.at().references).records == 3
+    assert compact(pool.branch(), pool.at().references).records == 3
     assert rows(pool) == expected
 
 
@@ -173,10 +263,10 @@ def test_delete_markers_go_only_where_nothing_older_is_left_to_hide(lake: Lake) 
     assert [r["k"] for r in rows(pool)] == [1]
     _first, second, third = sorted(pool.at().references, key=lambda r: r.seq)
     assert (
-        pool.branch().compact([second, third]).records == 2
+        compact(pool.branch(), [second, third]).records == 2
     )  # the marker still hides the first load's record
     assert [r["k"] for r in rows(pool)] == [1]
-    assert pool.branch().compact(pool.at().references).records == 1
+    assert compact(pool.branch(), pool.at().references).records == 1
     assert [r["k"] for r in rows(pool)] == [1]
 
 

@@ -1,4 +1,13 @@
-"""One compaction job: plain values that can be shipped to any worker, and the three steps."""
+"""Carrying out a compaction: some references of a branch become one sorted run of new objects.
+
+    begin_compaction    a job of the planner becomes work: pieces of its key range, one an output
+    rewrite             one piece: merge, combine, write; anywhere, by anybody, any number of times
+    commit_compaction   the inputs go, the outputs come, in one transaction
+
+`compact` does all three here; `spark_apps.compact` spreads the pieces.  A job that dies leaves objects that nobody
+refers to.  Records keep their sequence, so what lands meanwhile means the same before and after; only another
+compaction of the same input makes the work useless.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +17,26 @@ from dataclasses import dataclass, field
 import msgspec
 import pyarrow as pa
 
+from lake_core.agents.compact.between import Ages
+from lake_core.agents.compact.layout import span_of
 from lake_core.catalog import Settings
 from lake_core.combine import APPEND, Rule
 from lake_core.combine.newest import without_markers
 from lake_core.combine.rule import rule_of
+from lake_core.errors import Conflict
 from lake_core.history import Draft, PoolState, Reference
 from lake_core.history.rebase import check_held
 from lake_core.history.tombstone import Tombstone, covering
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.keys.spec import ARRIVAL
+from lake_core.lake.branch import Branch
+from lake_core.lake.results import CompactResult
 from lake_core.objects.metadata import Origin
 from lake_core.objects.read import DataObject
 from lake_core.objects.schema import unite_schemas
 from lake_core.objects.write import ObjectWriter, WrittenObject
+from lake_core.phrases import counted
 from lake_core.reading.age_off import age_off
 from lake_core.reading.deleted import fields_of
 from lake_core.reading.limits import LIMITS, Limits
@@ -79,53 +94,69 @@ class PendingCompaction:
         return sum(r.size for r in self.inputs)
 
 
-def begin(
-    state: PoolState,
-    inputs: Sequence[Reference],
-    store: Store,
-    *,
-    pool: PoolConfig,
-    branch: str,
-    read_version: int,
-    origin: Origin,
-    outputs: int,
-    message: str,
-    now: float,
-    limits: Limits = LIMITS,
+def begin_compaction(
+    branch: Branch, inputs: Sequence[Reference], *, outputs: int, message: str
 ) -> PendingCompaction:
-    """A job for the references, to be cut into about `outputs` objects; reads the samples in their footers.
+    """A job for references of the branch, cut into about `outputs` pieces, which may be rewritten anywhere.
 
-    `now` in seconds since 1970, from which ages count.  `limits` bound the merge, wherever it runs.
-
-    Raises Conflict (another compaction took an input before this began), ObjectMissing, Corrupt, Unavailable.
+    Reads the samples in the inputs' footers.  Raises NotFound, Conflict (another compaction took an input before
+    this began, or the inputs leave out a reference that an aggregate pool must combine with them), ObjectMissing,
+    Corrupt, Unavailable.
     """
+    branch.check_writable()
+    loaded = branch.history.load_open()
+    state, pool = loaded.state, branch.pool
     ordered = tuple(sorted(inputs, key=lambda r: r.order))
-    held = state.branches[branch]
+    held = state.branches[branch.name]
     for reference in ordered:
         check_held(held, reference.object, reference.low)
     sub_pool = ordered[0].sub_pool
     rule = APPEND if sub_pool else rule_of(pool.kind, pool.aggregates)
-    schema = unite_schemas(state.schema(id) for id in _schemas(state, branch, ordered))
-    aged = () if sub_pool else age_off(Settings(pool.settings)["age_off"], schema, now=now)
+    schema = unite_schemas(state.schema(id) for id in _schemas(state, branch.name, ordered))
+    aged = () if sub_pool else age_off(Settings(pool.settings)["age_off"], schema, now=branch.context.now())
     known = [*held.tombstones.values(), *aged]
-    tombstones = {t.id: t for r in ordered for t in covering(known, r, state.schema)}
-    samples = [_sample(r, store, pool=pool.id) for r in ordered] if outputs > 1 else []
+    reaching = {r: covering(known, r, state.schema) for r in ordered}
+    tombstones = {t.id: t for covers in reaching.values() for t in covers}
+    near = held.snapshot.find(span_of(ordered), sub_pool=sub_pool)
+    if rule.kind == "aggregate":
+        left = [r for r, covers in reaching.items() if not any(t.covers_all(r, state.schema) for t in covers)]
+        _check_neighbours(near, left)
+    samples = [_sample(r, branch.store, pool=pool.id) for r in ordered] if outputs > 1 else []
     # the first and the last piece are open, since clips bound the records anyway
     pieces = split_range(samples, EVERYTHING, pieces=outputs) if samples else [EVERYTHING]
     return PendingCompaction(
         pool=pool,
-        branch=branch,
-        read_version=read_version,
-        origin=origin,
+        branch=branch.name,
+        read_version=loaded.version,
+        origin=Origin(
+            branch.context.lake_id,
+            pool.id,
+            branch.context.ids.new(),
+            branch.context.author,
+            inputs=tuple(sorted({r.object for r in ordered})),
+        ),
         inputs=ordered,
         pieces=tuple(pieces),
         schema=with_markers(schema, rule, fields_of(tombstones.values())),
-        keeps_markers=_hides_older(held.snapshot.find(sub_pool=sub_pool), ordered),
+        keeps_markers=_hides_older(near, ordered),
         message=message,
         tombstones=tuple(tombstones.values()),
         schemas={r.schema: state.schema(r.schema) for r in ordered},
-        limits=limits,
+        limits=branch.limits,
     )
+
+
+def _check_neighbours(near: Sequence[Reference], inputs: Sequence[Reference]) -> None:
+    """Raises Conflict if another reference lies between the inputs in age, on a key of two of them.
+
+    `inputs` are those that keep records.  The planner takes such references in (`agents.compact.between` says
+    why); but another compaction may have made one since.
+    """
+    if len(inputs) > 1 and (found := Ages(near).between(inputs, most=len(inputs))):
+        raise Conflict(
+            f"object {found[0].object} lies between the inputs of this compaction in age, and shares keys with two "
+            "of them: an aggregate pool must combine it with them; plan the compaction again, or take it in"
+        )
 
 
 def _schemas(state: PoolState, branch: str, inputs: Sequence[Reference]) -> Iterator[str]:
@@ -206,6 +237,41 @@ def draft(work: PendingCompaction, written: Sequence[WrittenObject], *, author: 
         schemas=tuple({w.action.schema: w.schema for w in written}.values()),
         message=work.message,
     )
+
+
+def commit_compaction(
+    branch: Branch, work: PendingCompaction, written: Sequence[WrittenObject]
+) -> CompactResult:
+    """Put the outputs in the inputs' place; raises Conflict where another compaction took an input."""
+    committed = branch.history.commit(draft(work, written, author=branch.context.author))
+    branch.log_commit(
+        committed,
+        read_version=work.read_version,
+        did=f"merges {counted(len(work.inputs), 'object')} into {counted(len(written), 'object')}",
+    )
+    return CompactResult(
+        committed.version,
+        committed.transaction_id,
+        inputs=len(work.inputs),
+        objects=len(written),
+        records=sum(w.action.records for w in written),
+        size_in=work.size,
+        size_out=sum(w.action.size for w in written),
+    )
+
+
+def compact(
+    branch: Branch, inputs: Sequence[Reference], *, outputs: int = 1, message: str = ""
+) -> CompactResult:
+    """Rewrite references as one sorted run of about `outputs` objects, here, one after another.
+
+    Raises what `begin_compaction` raises, and OutcomeUnknown.
+    """
+    work = begin_compaction(branch, inputs, outputs=outputs, message=message)
+    written = [
+        rewrite(work, piece, branch.store, new_id=branch.context.ids.new) for piece in range(len(work.pieces))
+    ]
+    return commit_compaction(branch, work, [w for w in written if w is not None])
 
 
 def pieces_for(outputs: int, *, size: int, parallelism: int) -> int:

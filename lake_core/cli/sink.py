@@ -1,0 +1,174 @@
+"""Where results go: standard output, a file, a device or a pipe; and what is said if it takes no more.
+
+A file gets its name when it is whole; until then what had the name keeps it.  A device or a pipe is written to
+directly.  All text is UTF-8, whatever the locale says, since programs read it.
+
+An output that cannot be opened is InvalidInput: the words name it wrongly.  One that takes no more (a full disk) is
+`OutputFailed`.  A reader that leaves early is neither: BrokenPipeError ends the command quietly (`main`).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, Any, BinaryIO, cast
+
+from lake_core.errors import InvalidInput, OutputFailed
+
+STDOUT = "standard output"
+_NOT_WHOLE = "the result is not whole; what the command changed stands"
+
+
+class _Told:
+    """A file whose failures are OutputFailed, also where Arrow writes to it.  Closing it leaves the file open."""
+
+    closed = False
+
+    def __init__(self, file: IO[bytes], name: str, lost: str) -> None:
+        self._file, self._name, self._lost = file, name, lost
+
+    def writable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.flush()
+
+    def write(self, data: Any) -> int:
+        with failing_as_output(self._name, self._lost):
+            self._file.write(data)
+        return memoryview(data).nbytes
+
+    def flush(self) -> None:
+        with failing_as_output(self._name, self._lost):
+            self._file.flush()
+
+
+@contextmanager
+def failing_as_output(name: str, lost: str) -> Iterator[None]:
+    """Within the block an error of the system is OutputFailed; a reader that left is passed on."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputFailed(f"{name}: {error.strerror or error}; {lost}") from error
+
+
+def print_text(text: str) -> None:
+    """Text to standard output; raises OutputFailed."""
+    with failing_as_output(STDOUT, _NOT_WHOLE):
+        if hasattr(sys.stdout, "buffer"):
+            sys.stdout.buffer.write(text.encode(errors="surrogateescape"))
+        else:  # a program that calls `main` gave a stream of text
+            sys.stdout.write(text)
+
+
+@contextmanager
+def standard_output() -> Iterator[BinaryIO]:
+    """Standard output for bytes; raises OutputFailed when it takes no more."""
+    flush()
+    told = cast(BinaryIO, _Told(sys.stdout.buffer, STDOUT, _NOT_WHOLE))
+    yield told
+    told.flush()
+
+
+@contextmanager
+def sink(path: str | None) -> Iterator[BinaryIO]:
+    """Where `-o` says; None is standard output.  Raises InvalidInput and OutputFailed."""
+    if path is None:
+        with standard_output() as told:
+            yield told
+        return
+    with _opening(path):
+        if os.path.isdir(path) or path.endswith(os.sep):
+            raise IsADirectoryError(0, "Is a directory")
+        special = _is_special(path)
+        file = open(path, "wb") if special else _beside(path)  # noqa: SIM115 - closed below
+    lost = "what was written before stands" if special else "nothing was written under that name"
+    try:
+        told = cast(BinaryIO, _Told(file, f"-o {path}", lost))
+        yield told
+        told.flush()
+        with failing_as_output(f"-o {path}", lost):
+            file.close()
+            if not special:
+                os.replace(file.name, os.path.realpath(path))
+    except BaseException:
+        with suppress(OSError):
+            file.close()
+        if not special:
+            with suppress(OSError):
+                os.unlink(file.name)
+        raise
+
+
+@contextmanager
+def _opening(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInput(f"-o {path}: {error.strerror or error}") from error
+
+
+def _is_special(path: str) -> bool:
+    """Whether the path is to be opened as it is: a device, a pipe, or a name of a file that is open already."""
+    if os.path.abspath(path).startswith(("/dev/fd/", "/dev/std", "/proc/")):
+        return True
+    return os.path.exists(path) and not os.path.isfile(path)
+
+
+def _beside(path: str) -> IO[bytes]:
+    """A new file in the folder of `path`, which may be a link; with the rights of the file that it will replace."""
+    target = os.path.realpath(path)
+    try:
+        mode = stat.S_IMODE(os.stat(target).st_mode)
+        with open(target, "ab"):  # what may not be written is not replaced either
+            pass
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        mode = 0o666 & ~mask
+    handle, name = tempfile.mkstemp(prefix=".lake-", suffix=".tmp", dir=os.path.dirname(target))
+    with suppress(OSError):  # some file systems have no rights
+        os.fchmod(handle, mode)
+    os.close(handle)
+    return open(name, "wb")
+
+
+def open_missing() -> None:
+    """Open the standard streams that the caller closed, so that no file of the lake gets their numbers.
+
+    Standard output then takes nothing, which is said where a command prints a result.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is not None:
+            continue
+        handle = os.open(os.devnull, os.O_RDWR if number == 2 else os.O_RDONLY)
+        if handle != number:
+            os.dup2(handle, number)
+            os.close(handle)
+        setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - as long as the program
+
+
+def flush() -> None:
+    """Give standard output what is still held back; raises OutputFailed."""
+    with failing_as_output(STDOUT, _NOT_WHOLE):
+        sys.stdout.flush()
+
+
+def abandon() -> None:
+    """Let what standard output holds and cannot give go nowhere: Python would try again when it ends, and fail."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def complain(message: str) -> None:
+    """The line of a command that failed; if nobody can hear it, its exit status still says so."""
+    with suppress(OSError):
+        sys.stderr.write(f"lake: {message}\n")

@@ -1,0 +1,57 @@
+"""What a comparison says of values of one class: the one place that decides it; pure.
+
+A record's own class decides how a condition is read.  A value of that class is compared as it is.  Numbers and
+decimals compare by what is shown of a double (`values.numbers`).  What can be read as a value of the class is
+compared as that reading (`Compare.readings`).  Other classes do not compare: null.
+
+Called by `check`, for the class of a field; by `evaluate`, for that of a column; by `mixed`, for that of each value
+in JSON; by `prune`, for that of an object's bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+from lake_core.keys.encoding import class_of, decode_value, encode_value
+from lake_core.records.conditions import Compare, In, Op
+from lake_core.values.numbers import as_class
+
+NULL_VALUE = encode_value(None)
+LEAST = encode_value(-math.inf)
+
+
+@lru_cache(maxsize=256)
+def among(leaf: Compare | In, kind: str) -> Compare | In | bool | None:
+    """The comparison with values of the class only; or the answer for all of them, null excepted.
+
+    None: null for all, since nothing in the comparison is of the class.  The answer is kept, since a scan asks for
+    it a batch at a time.
+    """
+    own = [data for data in leaf.readings if class_of(decode_value(data)) == kind]
+    if isinstance(leaf, Compare):
+        found = (leaf.op, own[0]) if own else _compared(leaf.op, leaf.value, kind)
+        return Compare(leaf.field, *found) if isinstance(found, tuple) else found
+    equal = [_compared("=", data, kind) for data in leaf.values if data != NULL_VALUE]
+    with_null = leaf.values[0] == NULL_VALUE
+    values = {*own, *(found[1] for found in equal if isinstance(found, tuple))}
+    if values:
+        return In(leaf.field, tuple(sorted(values | {NULL_VALUE} if with_null else values)))
+    return None if with_null or all(found is None for found in equal) else False
+
+
+def among_numbers(leaf: Compare | In) -> Compare | In:
+    """The comparison for a field of numbers, with numbers only.
+
+    What no number equals, or every number fulfils, is said by a comparison with the least.
+    """
+    found = among(leaf, "number")
+    if found is None:  # beside null there may be decimals that no number equals
+        return leaf if isinstance(leaf, Compare) else In(leaf.field, (NULL_VALUE,))
+    return Compare(leaf.field, ">=" if found else "<", LEAST) if isinstance(found, bool) else found
+
+
+def _compared(op: Op, data: bytes, kind: str) -> tuple[Op, bytes] | bool | None:
+    value = decode_value(data)
+    found = None if value is None else as_class(op, value, kind)
+    return (found[0], encode_value(found[1])) if isinstance(found, tuple) else found

@@ -1,0 +1,31 @@
+"""A package that only an extra installs: its absence is one line that names the extra."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from lake_core.errors import InvalidInput
+from lake_core.extras import need
+from lake_core.loading.opening import remote
+from lake_core.store import open_store
+
+
+@pytest.mark.parametrize(
+    ("scheme", "package", "extra"),
+    [("s3", "s3fs", "s3"), ("s3a", "s3fs", "s3"), ("gs", "gcsfs", "gcs"), ("gcs", "gcsfs", "gcs")],
+)
+def test_a_bucket_of_a_lake_or_of_a_file_names_the_extra_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, package: str, extra: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    for opened in (open_store, remote):
+        with pytest.raises(
+            InvalidInput, match=rf"^{scheme}://b/x needs .*; run: pip install 'log-lake\[{extra}\]'$"
+        ):
+            opened(f"{scheme}://b/x")
+
+
+def test_what_is_installed_is_not_complained_of() -> None:
+    need("spark", "a Spark application")

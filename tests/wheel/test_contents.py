@@ -1,0 +1,125 @@
+"""What is in the wheel and in the source distribution, and what they say of themselves."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests.wheel.built import ROOT, Built, build, contents
+
+pytestmark = pytest.mark.slow
+
+PACKAGES = ("airflow_lake", "lake_core", "pyspark_lake", "spark_apps")
+CORE = {
+    "argcomplete", "datafusion", "duckdb", "fastavro", "fsspec", "msgspec", "numpy", "pyarrow", "rich", "rpds-py",
+    "svix-ksuid",
+}  # fmt: skip
+EXTRAS = {
+    "s3": {"s3fs"},
+    "gcs": {"gcsfs"},
+    "locks": {"psycopg"},
+    "spark": {"pyspark", "pandas"},
+    "airflow": {"apache-airflow", "apache-airflow-providers-standard", "pyspark", "pandas"},
+}
+LOAD = """
+import json, sys
+from airflow.dag_processing.dagbag import DagBag
+bag = DagBag(dag_folder=sys.argv[1])
+import airflow_lake
+print("LOADED " + json.dumps([bag.import_errors, sorted(bag.dags), airflow_lake.__file__]))
+"""
+
+
+def of_the_project(*folders: str) -> set[str]:
+    """The files of folders of the project, but for those that Python leaves behind."""
+    return {
+        str(path.relative_to(ROOT))
+        for folder in folders
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and path.parent.name != "__pycache__"
+    }
+
+
+def test_the_wheel_holds_the_four_packages_and_nothing_else(built: Built) -> None:
+    info = f"log_lake-{built.metadata['Version']}.dist-info"
+    files = set(contents(built.wheel))
+    assert {name.partition("/")[0] for name in files} == {*PACKAGES, info}
+    dags = {f"airflow_lake/{name}" for name in of_the_project("dags")}
+    assert {name for name in files if not name.startswith(info)} == of_the_project(*PACKAGES) | dags
+
+
+def test_the_wheel_built_from_the_source_distribution_is_the_same(built: Built, tmp_path: Path) -> None:
+    with tarfile.open(built.sdist) as files:
+        files.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.iterdir()
+    assert {path.name for path in source.iterdir()} >= {"LICENSE", "README.md", "pyproject.toml", "lake_core"}
+    assert not {path.name for path in source.iterdir()} & {"local", "tests", "docs", "plugins"}
+    assert contents(build(source, tmp_path / "again").wheel) == contents(built.wheel)
+
+
+def test_the_metadata_says_what_the_project_says(built: Built) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    said = built.metadata
+    assert (said["Name"], said["Version"]) == ("log-lake", project["version"])
+    assert (said["License-Expression"], said["License-File"]) == ("Apache-2.0", "LICENSE")
+    assert said["Requires-Python"] == ">=3.11"
+    assert str(said.get_payload()).startswith("# log-lake")
+
+
+def test_the_wheel_carries_its_licence_and_its_types(built: Built) -> None:
+    files = contents(built.wheel)
+    licence = files[f"log_lake-{built.metadata['Version']}.dist-info/licenses/LICENSE"]
+    assert licence == (ROOT / "LICENSE").read_bytes()
+    assert b"Apache License" in licence
+    assert "lake_core/py.typed" in files
+
+
+def test_without_extras_nothing_is_asked_for_that_local_files_do_not_need(built: Built) -> None:
+    asked = [Requirement(text) for text in built.metadata.get_all("Requires-Dist") or []]
+    assert {one.name for one in asked if one.marker is None} == CORE
+    found = {
+        extra: {one.name for one in asked if one.marker is not None and one.marker.evaluate({"extra": extra})}
+        for extra in built.metadata.get_all("Provides-Extra") or []
+    }
+    assert found == {**EXTRAS, "all": set().union(*EXTRAS.values())}
+
+
+@pytest.mark.airflow
+def test_an_airflow_finds_the_agents_by_the_one_line_of_the_package(built: Built, tmp_path: Path) -> None:
+    with zipfile.ZipFile(built.wheel) as files:
+        files.extractall(tmp_path / "packages")
+    import airflow_lake
+
+    (line,) = [text.strip() for text in (airflow_lake.__doc__ or "").splitlines() if "import" in text][:1]
+    (tmp_path / "dags").mkdir()
+    (tmp_path / "dags" / "lake.py").write_text(line + "\n")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "LAKE"))}
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, str(tmp_path / "dags")],
+        env={
+            **clean,
+            "PYTHONPATH": str(tmp_path / "packages"),
+            "AIRFLOW_HOME": str(tmp_path / "home"),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        },
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    lines = [text for text in done.stdout.splitlines() if text.startswith("LOADED ")]
+    assert lines, done.stderr
+    errors, dags, package = json.loads(lines[-1].removeprefix("LOADED "))
+    assert errors == {}
+    assert dags == ["lake_checkpoint", "lake_compact", "lake_ingest", "lake_intervals", "lake_tombstones"]
+    assert Path(package).is_relative_to(tmp_path), "the package must be the wheel's, not the repository's"
