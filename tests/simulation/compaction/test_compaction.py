@@ -18,7 +18,7 @@ from tests.simulation.compaction.world import KEY, World
 
 DAYS, SEED = 14, 7
 BOUNDED = [(load, strategy) for load in LOADS for strategy in fitting(load) if strategy != "full"]
-ROOMY = replace(DEFAULTS, max_inputs=1_000_000, most_bytes=1 << 60)
+ROOMY = replace(DEFAULTS, max_inputs=1_000_000, max_bytes=1 << 60)
 """The depth is promised where no job is too large; what is cut overlaps at the cuts."""
 
 
