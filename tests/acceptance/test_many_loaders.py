@@ -26,7 +26,7 @@ print("ready", flush=True)
 sys.stdin.readline()  # so that all begin at once
 for file in files:
     result = branch.load([file])
-    print(json.dumps([file, result.transaction, result.records]), flush=True)
+    print(json.dumps([file, result.version, result.records]), flush=True)
 """
 
 

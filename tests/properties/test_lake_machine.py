@@ -416,13 +416,13 @@ class LakeMachine(RuleBasedStateMachine):
         if erasure is None:
             model.land(commit(), one.records, started)
             return
-        if any(e.replaces and e.n > job.read_version and e.span.overlaps(erasure.span) for e in model.erased):
+        if any(e.replaces and e.n > job.read_version and e.span.overlaps(erasure.key_range) for e in model.erased):
             with pytest.raises(Conflict, match="overlapping range"):
                 commit()
             return
         n = commit()
         model.loads[n] = one.records
-        model.erased.append(Erased(n, erasure.span, CONDITIONS[one.where], True, started))
+        model.erased.append(Erased(n, erasure.key_range, CONDITIONS[one.where], True, started))
 
     @precondition(lambda self: len(self.waiting) < 3)
     @rule(kind=st.sampled_from(KINDS), records=LOADS, bounds=st.none() | BOUNDS, data=st.data())
