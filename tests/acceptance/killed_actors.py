@@ -178,7 +178,7 @@ def check(lake: Lake, acknowledged: set[tuple[str, str]]) -> dict[str, int]:
         for n, transaction in sorted(_log(lake.pool(name)), key=lambda one: one[0]):
             replay.land(n, transaction)
             ids.append(transaction.id)
-            counted["loads overtaken"] += any(getattr(a, "own", False) for a in transaction.actions)
+            counted["loads overtaken"] += any(getattr(a, "self_only", False) for a in transaction.actions)
         assert len(set(ids)) == len(ids), "a transaction landed twice"
         lost = {id for pool, id in acknowledged if pool == name} - set(ids)
         assert not lost, f"acknowledged and lost: {sorted(lost)[:3]}"

@@ -90,7 +90,7 @@ class World:
             patch.object(recent, "GENERATION", self.generation),
             patch.object(write, "GROUP_ROWS", 3),
             patch.object(read, "_KEPT_GROUPS", 0),
-            patch.object(attempt, "PATIENCE", 1),
+            patch.object(attempt, "LOST_RACES_BEFORE_REQUEST", 1),
         ):
             for number in range(self.chance.choice((2, 3, 4, 5, 9))):
                 self._start(f"writer {number}", writer)
