@@ -416,7 +416,9 @@ class LakeMachine(RuleBasedStateMachine):
         if erasure is None:
             model.land(commit(), one.records, started)
             return
-        if any(e.replaces and e.n > job.read_version and e.span.overlaps(erasure.key_range) for e in model.erased):
+        if any(
+            e.replaces and e.n > job.read_version and e.span.overlaps(erasure.key_range) for e in model.erased
+        ):
             with pytest.raises(Conflict, match="overlapping range"):
                 commit()
             return
