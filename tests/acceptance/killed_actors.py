@@ -185,7 +185,7 @@ def check(lake: Lake, acknowledged: set[tuple[str, str]]) -> dict[str, int]:
         view = lake.pool(name).at()
         found = sorted((r["k"], r["v"]) for r in view.to_table(columns=["k", "v"]).to_pylist())
         assert found == replay.expected(kind), f"{name} differs from the replay of its journal"
-        counted["versions"] += len(ids)
+        counted["transactions"] += len(ids)
         counted["records"] += len(found)
         counted["tombstones left"] += len(view.tombstones)
     return counted
