@@ -71,7 +71,7 @@ def test_every_acknowledged_record_is_there_once_and_no_load_fails(lake: Command
     assert sorted(file for file, _, _ in acknowledged) == sorted(file for mine in files for file in mine)
     assert {records for _, _, records in acknowledged} == {RECORDS}
     history = lake.history("p")
-    assert sorted(n for _, n, _ in acknowledged) == sorted(entry["n"] for entry in history)
+    assert sorted(n for _, n, _ in acknowledged) == sorted(entry["version"] for entry in history)
     assert len(history) == LOADERS * LOADS
     scanned = lake.scan("p")
     assert [r["k"] for r in scanned] == sorted(r["k"] for r in scanned)

@@ -26,14 +26,15 @@ LARGEST = MAX_VALUE_BYTES
 
 READER = """
 import re, sys
-from lake_core.lake.lake import Lake
+from lake_core.agents.compact.rewrite import compact
+from lake_core.lake import Lake
 from lake_core.store.local import LocalStore
 
 pool = Lake.open_on(LocalStore(sys.argv[1])).pool("p")
 if sys.argv[2] == "scan":
     records = sum(table.num_rows for table in pool.at().scan())
 else:
-    records = pool.branch().compact(pool.at().references).records
+    records = compact(pool.branch(), pool.at().references).records
 with open("/proc/self/status") as status:
     print(records, int(re.search(r"VmHWM:\\s+(\\d+)", status.read())[1]) << 10)
 """
