@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 import msgspec
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from lake_core.cli.alignment import aligned, printable
 from lake_core.cli.csvtext import csv_header, csv_lines
-from lake_core.cli.sink import print_text, sink
+from lake_core.cli.sink import flush, print_message, print_text, sink
 from lake_core.errors import InvalidInput
 from lake_core.phrases import counted
 from lake_core.values.typed_json import json_lines, shown
@@ -76,9 +76,9 @@ def _cell(value: Any) -> str:
 
 
 def say(message: str) -> None:
-    """A message to whoever watches, not a result; if nobody can hear it, nothing is lost."""
-    with suppress(OSError):
-        sys.stderr.write(printable(message) + "\n")
+    """A message to people, behind what was printed so far; if nobody can hear it, nothing is lost."""
+    flush()
+    print_message(printable(message) + "\n")
 
 
 def format_of_output(path: str) -> str:

@@ -170,5 +170,17 @@ def abandon() -> None:
 
 def complain(message: str) -> None:
     """The line of a command that failed; if nobody can hear it, its exit status still says so."""
-    with suppress(OSError):
-        sys.stderr.write(f"lake: {message}\n")
+    print_message(f"lake: {message}\n")
+
+
+def print_message(text: str) -> None:
+    """Text to standard error; if that takes no more, it goes nowhere.
+
+    Nothing may stay in the stream's buffer: some releases of Python would try to write it when they end, fail, and
+    exit with 120.
+    """
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
