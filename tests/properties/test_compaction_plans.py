@@ -60,12 +60,12 @@ TIGHT = st.builds(
     strategy=STRATEGIES,
     target_size=st.just(TARGET),
     max_inputs=st.integers(2, 8),
-    most_bytes=st.integers(1, 1500),
+    max_bytes=st.integers(1, 1500),
     depth=st.integers(1, 5),
     ratio=st.sampled_from([1.5, 2.0, 4.0]),
     window=st.just(WINDOW),
 )
-ROOMY = TIGHT.map(lambda policy: replace(policy, max_inputs=10_000, most_bytes=1 << 60))
+ROOMY = TIGHT.map(lambda policy: replace(policy, max_inputs=10_000, max_bytes=1 << 60))
 
 
 def plan(references: list[Reference], policy: CompactionPolicy, kind: str = "append") -> CompactionPlan:
