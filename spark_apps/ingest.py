@@ -57,7 +57,7 @@ class IngestWork:
     """All that a task needs; plain values, so that it can be shipped to any worker."""
 
     store: str
-    pool: PoolConfig
+    config: PoolConfig
     job: PendingLoad
     format: str
     readings: dict[str, Reading]
@@ -88,7 +88,7 @@ def ingest(
     target = lake.pool(pool).branch(branch)
     job = target.job(token=token, message=message, options=options)
     if isinstance(job, LoadResult):
-        log.warning(repeated_line(job, pool=pool, token=token))
+        log.warning(repeated_line(job, pool_name=pool, token=token))
         return job
     readings = target.readings([f.uri for f in files], options=options)
     units = _units(files, readings, format, parallelism or 2 * spreading.parallelism(spark))
@@ -107,7 +107,7 @@ def ingest(
         sources=[f.source for f in files] if consume else None,
     )
     if result.repeated:
-        log.warning(repeated_line(result, pool=pool, token=token))
+        log.warning(repeated_line(result, pool_name=pool, token=token))
     return result
 
 
@@ -115,7 +115,7 @@ def _replaced(
     branch: Branch, written: list[WrittenObject], interval: tuple[dt.datetime, dt.datetime]
 ) -> DeleteSpec | None:
     """The keys of the interval; None where neither the pool nor what is new tells what its key is."""
-    key = branch.pool.key
+    key = branch.config.key
     known = branch.key_class() or next(
         (key_class(w.schema.field(key.names[0]).type) for w in written if not w.action.sub_pool), None
     )
@@ -163,7 +163,7 @@ def work_of(
     names = dict.fromkeys(part.file for unit in units for part in unit.parts)
     return IngestWork(
         store=lake.store.uri,
-        pool=branch.pool,
+        config=branch.config,
         job=job,
         format=format,
         readings=branch.readings(list(names)) if readings is None else readings,
@@ -176,12 +176,12 @@ def build_unit(work: IngestWork, number: int) -> list[WrittenObject]:
     unit = work.units[number]
     builder = ObjectBuilder(
         open_store(work.store),
-        work.pool.key,
+        work.config.key,
         work.job.origin,
         work.job.memory,
         IdSource().new,
         unit.number * ORDINALS_PER_UNIT,
-        rule_of(work.pool.kind, work.pool.aggregates),
+        rule_of(work.config.kind, work.config.aggregates),
     )
     for part in unit.parts:
         reading = work.readings[part.file]

@@ -34,14 +34,14 @@ class Catalog:
         """The newest list."""
         return self.journal.load()
 
-    def create(self, pool: PoolConfig) -> int:
+    def create(self, config: PoolConfig) -> int:
         """Add the pool; returns the entry's number.  Raises AlreadyExists, InvalidInput (settings)."""
-        check_settings(pool.settings, kind=pool.kind, key=pool.key, aggregates=pool.aggregates)
+        check_settings(config.settings, kind=config.kind, key=config.key, aggregates=config.aggregates)
 
         def propose(state: PoolsState) -> PoolAction:
-            if pool.name in state.names:
-                raise AlreadyExists(f"pool {pool.name!r} exists already")
-            return CreatePool(pool)
+            if config.name in state.names:
+                raise AlreadyExists(f"pool {config.name!r} exists already")
+            return CreatePool(config)
 
         return self._append(propose)
 

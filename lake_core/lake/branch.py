@@ -64,7 +64,7 @@ class Branch:
     """
 
     context: Context
-    pool: PoolConfig
+    config: PoolConfig
     name: str
     history: History
     limits: Limits = LIMITS
@@ -73,7 +73,7 @@ class Branch:
     @property
     def key(self) -> PoolKey:
         """The order of the records; the sub-pools keep the order of arrival."""
-        return ARRIVAL if self.sub_pool else self.pool.key
+        return ARRIVAL if self.sub_pool else self.config.key
 
     @property
     def store(self) -> Store:
@@ -83,12 +83,12 @@ class Branch:
     @property
     def settings(self) -> Settings:
         """The pool's policies."""
-        return Settings(self.pool.settings)
+        return Settings(self.config.settings)
 
     @property
     def rule(self) -> Rule:
         """What becomes of equal keys; the sub-pools keep all."""
-        return APPEND if self.sub_pool else rule_of(self.pool.kind, self.pool.aggregates)
+        return APPEND if self.sub_pool else rule_of(self.config.kind, self.config.aggregates)
 
     def load(
         self,
@@ -130,13 +130,13 @@ class Branch:
         Raises InvalidInput for a file that would fail the load as a whole, NotFound, Unavailable.
         """
         chosen = dict(options or {})
-        policy = Settings({**self.pool.settings, **chosen})["bad_records"]
+        policy = Settings({**self.config.settings, **chosen})["bad_records"]
         chosen["bad_records"] = QUARANTINE
         job = self.job(options=chosen)
         assert isinstance(job, PendingLoad)  # only a token is repeated
         nowhere = cast(Store, Nowhere(self.store))
         builder = PreviewBuilder(
-            nowhere, self.pool.key, job.origin, job.memory, self.context.ids.new, rule=self.rule
+            nowhere, self.config.key, job.origin, job.memory, self.context.ids.new, rule=self.rule
         )
         with self.reading_files(files, options=chosen, progress=progress) as source:
             for block in source.blocks(format):
@@ -150,7 +150,7 @@ class Branch:
             return replace(found, fails=True, why=fault)
         draft = self._draft(job, tuple(objects), [w.schema for w in written])
         now = int(self.context.now() * 1_000_000)
-        rebase(self.history.load().state, draft, key=self.pool.key, rule=self.rule, time=now)
+        rebase(self.history.load().state, draft, key=self.config.key, rule=self.rule, time=now)
         return found
 
     def append(self, records: pa.Table, *, token: str = "", message: str = "") -> LoadResult:
@@ -200,13 +200,13 @@ class Branch:
         """Whether there may be a visible record to delete; False only where that is sure."""
         state = self.history.load().state
         key, rule = self.key, self.rule
-        return may_delete(state, spec, self.store, pool=self.pool.id, branch=self.name, key=key, rule=rule)
+        return may_delete(state, spec, self.store, pool=self.config.id, branch=self.name, key=key, rule=rule)
 
     def key_class(self) -> str | None:
         """The class of the leading key field's values; None where no record has told, and nothing is declared."""
-        name = self.pool.key.names[0]
+        name = self.config.key.names[0]
         declared = self.settings.declared.get(name)
-        known = key_classes(self.history.load().state, self.pool.key).get(name)
+        known = key_classes(self.history.load().state, self.config.key).get(name)
         return known or (key_class(declared.type) if declared is not None else None)
 
     def _covers(self, name: str) -> int:
@@ -279,7 +279,7 @@ class Branch:
         spec = check_delete(
             self.history.load().state,
             branch=self.name,
-            key=self.pool.key,
+            key=self.config.key,
             rule=self.rule,
             key_range=key_range,
             where=where,
@@ -310,7 +310,7 @@ class Branch:
                 check_fulfils(block.table, spec.condition)
             builder.add(block)
         written = builder.finish()
-        check_inside([w.action for w in written], spec.key_range, self.pool.key)
+        check_inside([w.action for w in written], spec.key_range, self.config.key)
         return self.commit(
             job,
             objects=[w.action for w in written],
@@ -320,11 +320,11 @@ class Branch:
 
     def readings(self, files: list[str], *, options: Mapping[str, str] | None = None) -> dict[str, Reading]:
         """How the pool wants files read, by file; `options` go before its settings.  Raises InvalidInput."""
-        pool = self.pool
+        pool = self.config
         check_settings(
             options or {}, kind=pool.kind, key=pool.key, aggregates=pool.aggregates, stored=pool.settings
         )
-        settings = Settings({**self.pool.settings, **(options or {})})
+        settings = Settings({**self.config.settings, **(options or {})})
         declared = settings.declared
         if self.rule.kind == "upsert":
             declared.setdefault(DELETED, pa.field(DELETED, pa.bool_()))
@@ -333,7 +333,7 @@ class Branch:
             file: Reading(
                 file,
                 declared=declared,
-                key=self.pool.key.names,
+                key=self.config.key.names,
                 rule=self.rule,
                 bad_records=settings["bad_records"],
                 keyless=settings["nokey"],
@@ -367,19 +367,19 @@ class Branch:
         if token and (done := loaded.state.tokens.get(token)) is not None:
             return repeated_load(done)
         return PendingLoad(
-            origin=Origin(self.context.lake_id, self.pool.id, self.context.ids.new(), self.context.author),
+            origin=Origin(self.context.lake_id, self.config.id, self.context.ids.new(), self.context.author),
             branch=self.name,
             read_version=loaded.version,
             memory=self.settings["load.memory"],
             token=token,
             message=message,
-            max_rejected=Settings({**self.pool.settings, **(options or {})})["bad_records.max"],
+            max_rejected=Settings({**self.config.settings, **(options or {})})["bad_records.max"],
         )
 
     def builder(self, job: PendingLoad, *, first_place: int = 0) -> ObjectBuilder:
         """Builds objects for the job, here."""
         return ObjectBuilder(
-            self.store, self.pool.key, job.origin, job.memory, self.context.ids.new, first_place, self.rule
+            self.store, self.config.key, job.origin, job.memory, self.context.ids.new, first_place, self.rule
         )
 
     def commit(
@@ -431,12 +431,14 @@ class Branch:
     def log_commit(self, committed: Committed, *, read_version: int, did: str) -> None:
         """What was committed, and what others committed since it began."""
         if committed.repeated:
-            log.info("%s: nothing was written: version %d used the token", self.pool.name, committed.version)
+            log.info(
+                "%s: nothing was written: version %d used the token", self.config.name, committed.version
+            )
             return
         others = counted(max(0, committed.version - read_version - 1), "entry", "entries")
         log.info(
             "%s: version %d %s; others wrote %s since it began",
-            self.pool.name,
+            self.config.name,
             committed.version,
             did,
             others,

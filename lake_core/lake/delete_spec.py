@@ -121,7 +121,7 @@ def may_delete(
         part = replace(
             plan, references=references, limits=replace(plan.limits, max_batch_rows=MAX_RECORDS_READ // 8)
         )
-        for table in scan(part, store, pool=pool):
+        for table in scan(part, store, pool_id=pool):
             if condition is None or pc.any(holds(condition, table)).as_py():
                 return True
             looked_at += table.num_rows

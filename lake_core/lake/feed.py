@@ -74,12 +74,12 @@ def brought(entry: Entry, *, branch: str, sub_pool: str) -> list[AddObject]:
 
 
 def read_object(
-    store: Store, *, pool: str, object_id: str, key: PoolKey, columns: list[str]
+    store: Store, *, pool_id: str, object_id: str, key: PoolKey, columns: list[str]
 ) -> Iterator[pa.Table]:
     """The records of one object in key order, a table at a time, those of the columns that it has.
 
     `pool` is the pool's id.  Raises ObjectMissing, Corrupt, Unavailable.
     """
-    with DataObject(store, pool=pool, object_id=object_id) as data:
+    with DataObject(store, pool_id=pool_id, object_id=object_id) as data:
         for batch in data.batches(EVERYTHING, key=key, columns=columns, batch_rows=BATCH_ROWS):
             yield pa.Table.from_batches([batch])

@@ -104,9 +104,9 @@ def check_same(first: LoadResult, *, token: str, records: int, exact: bool) -> N
     )
 
 
-def repeated_line(first: LoadResult, *, pool: str, token: str) -> str:
+def repeated_line(first: LoadResult, *, pool_name: str, token: str) -> str:
     """What to log of a load that was done before under its token."""
-    return f"pool {pool}: token {token!r} stands for version {first.version}; nothing was written now"
+    return f"pool {pool_name}: token {token!r} stands for version {first.version}; nothing was written now"
 
 
 def committed_load(committed: Committed, objects: list[AddObject]) -> LoadResult:

@@ -44,7 +44,7 @@ class View:
     """
 
     store: Store
-    pool: PoolConfig
+    config: PoolConfig
     version: int
     branch: str
     state: PoolState
@@ -55,12 +55,12 @@ class View:
     @property
     def key(self) -> PoolKey:
         """The order of the records; the sub-pools keep the order of arrival."""
-        return ARRIVAL if self.sub_pool else self.pool.key
+        return ARRIVAL if self.sub_pool else self.config.key
 
     @property
     def rule(self) -> Rule:
         """What becomes of records with equal keys; the sub-pools keep all."""
-        return APPEND if self.sub_pool else rule_of(self.pool.kind, self.pool.aggregates)
+        return APPEND if self.sub_pool else rule_of(self.config.kind, self.config.aggregates)
 
     @property
     def references(self) -> list[Reference]:
@@ -69,7 +69,7 @@ class View:
 
     @property
     def _aged_off(self) -> tuple[Tombstone, ...]:
-        policy = Settings(self.pool.settings)["age_off"]
+        policy = Settings(self.config.settings)["age_off"]
         return age_off(policy, self.schema, now=self.now) if policy and not self.sub_pool else ()
 
     @property
@@ -115,7 +115,7 @@ class View:
         )
         log.info(
             "%s at version %d: reads %d of %d objects, at most %d of them at one key; %d deletes to apply",
-            self.pool.name,
+            self.config.name,
             self.version,
             len(plan.references),
             len(self.state.branches[self.branch].snapshot),
@@ -141,7 +141,7 @@ class View:
     def run(self, plan: ScanPlan, *, limit: int | None = None) -> Iterator[pa.Table]:
         """The records of a plan of this view."""
         left = limit
-        for table in scan(plan, self.store, pool=self.pool.id):
+        for table in scan(plan, self.store, pool_id=self.config.id):
             if left is None:
                 yield table
                 continue
@@ -175,7 +175,7 @@ class View:
             self.state.branches[self.branch].snapshot.find(key_range, sub_pool=self.sub_pool),
             [t for t in (*self.tombstones, *self._aged_off) if t.key_range.overlaps(key_range)],
             self.store,
-            pool=self.pool.id,
+            pool_id=self.config.id,
             key_range=key_range,
             key=self.key,
             rule=self.rule,
@@ -202,10 +202,10 @@ class View:
     @property
     def _key_classes(self) -> dict[str, str]:
         """The classes of the key's fields: as declared, otherwise as in the records."""
-        declared = Settings(self.pool.settings).declared
+        declared = Settings(self.config.settings).declared
         known = {name: key_class(declared[name].type) for name in self.key.names if name in declared}
         return known | key_classes(self.state, self.key)
 
     def object_name(self, reference: Reference) -> str:
         """Where the reference's data object is."""
-        return naming.data_object(self.pool.id, reference.object)
+        return naming.data_object(self.config.id, reference.object)

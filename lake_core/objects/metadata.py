@@ -23,7 +23,7 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     """Who writes an object, and for what; given by the caller of `objects.write`."""
 
     lake: str
-    pool: str
+    pool_id: str = msgspec.field(name="pool")
     transaction_id: str = msgspec.field(name="transaction")
     writer: str
     job: str = ""

@@ -140,8 +140,8 @@ def _footer(parquet: pq.ParquetFile, name: str, object_id: str) -> Footer:
 class DataObject:
     """An open data object; close it, or use it as a context."""
 
-    def __init__(self, store: Store, *, pool: str, object_id: str) -> None:
-        self.name = naming.data_object(pool, object_id)
+    def __init__(self, store: Store, *, pool_id: str, object_id: str) -> None:
+        self.name = naming.data_object(pool_id, object_id)
         try:
             self._file = store.open_input(self.name)
         except FileNotFoundError as error:

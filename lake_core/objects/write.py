@@ -91,7 +91,7 @@ def write_object(
     """
     for name in key.names:
         key_class(table.schema.field(name).type)
-    with writing(f"{store.uri}/{naming.data_object(origin.pool, object_id)}"):
+    with writing(f"{store.uri}/{naming.data_object(origin.pool_id, object_id)}"):
         order = sort_order(table, key)
         if order is not None:
             table = table.take(pa.array(order))
@@ -137,7 +137,7 @@ class ObjectWriter:
     @property
     def name(self) -> str:
         """Of the object, in the store."""
-        return naming.data_object(self.origin.pool, self.object_id)
+        return naming.data_object(self.origin.pool_id, self.object_id)
 
     @property
     def written(self) -> WrittenObject:

@@ -63,7 +63,7 @@ def explain(
     tombstones: Sequence[Tombstone],
     store: Store,
     *,
-    pool: str,
+    pool_id: str,
     key_range: KeyRange,
     key: PoolKey,
     rule: Rule,
@@ -73,10 +73,10 @@ def explain(
 
     Raises ObjectMissing, Corrupt, Unavailable.
     """
-    reading = Reading(store, pool, key, key_range, schema)
+    reading = Reading(store, pool_id, key, key_range, schema)
     found: list[StoredRecord] = []
     for reference in references:
-        for table in read_reference(reference, reading, ordered=True):
+        for table in read_reference(reference, reading, has_sequence=True):
             for row in range(min(table.num_rows, MAX_STORED_RECORDS - len(found))):
                 found.append(_version(table.slice(row, 1), reference, tombstones, key=key))
     ordered = sorted(found, key=lambda v: v.age)
@@ -99,7 +99,7 @@ def _version(
         DELETED in row.schema.names and row[DELETED][0].as_py() is True,
     )
     for tombstone in tombstones:
-        if not any(t.num_rows for t in apply_tombstones([row], [tombstone], key=key, marks=False)):
+        if not any(t.num_rows for t in apply_tombstones([row], [tombstone], key=key, has_markers=False)):
             return replace(version, fate="deleted", by=tombstone.id)
     return version
 

@@ -21,7 +21,7 @@ _AT_ONCE = 16
 
 
 def split(
-    references: Sequence[Reference], store: Store, *, pool: str, key_range: KeyRange, pieces: int
+    references: Sequence[Reference], store: Store, *, pool_id: str, key_range: KeyRange, pieces: int
 ) -> list[KeyRange]:
     """`span` as at most `pieces` ranges that follow each other and hold about equal bytes of the references.
 
@@ -31,15 +31,15 @@ def split(
     unclear = blunt(samples, key_range, pieces=pieces)[:MAX_FOOTERS]
     if unclear:
         with ThreadPoolExecutor(min(len(unclear), _AT_ONCE)) as threads:
-            read = threads.map(lambda number: _sample(references[number], store, pool), unclear)
+            read = threads.map(lambda number: _sample(references[number], store, pool_id), unclear)
             for number, sample in zip(unclear, read, strict=True):
                 samples[number] = sample
     return split_range(samples, key_range, pieces=pieces)
 
 
-def _sample(reference: Reference, store: Store, pool: str) -> WeightedSample:
+def _sample(reference: Reference, store: Store, pool_id: str) -> WeightedSample:
     """What the object's footer says of the reference's range."""
-    with DataObject(store, pool=pool, object_id=reference.object) as data:
+    with DataObject(store, pool_id=pool_id, object_id=reference.object) as data:
         footer = data.metadata
     return WeightedSample.of_ranks(
         footer.sample, high=footer.high, records=footer.records, weight=reference.size

@@ -36,7 +36,7 @@ def check_apart(schema: T.StructType, options: opts.Options, *, what: str) -> No
             )
 
 
-def check_known(names: Iterable[str], known: Sequence[str], options: opts.Options, *, pool: str) -> None:
+def check_known(names: Iterable[str], known: Sequence[str], options: opts.Options, *, pool_name: str) -> None:
     """Raise InvalidInput for a name that the pool has in another case only."""
     if _is_case_sensitive(options):
         return
@@ -45,7 +45,7 @@ def check_known(names: Iterable[str], known: Sequence[str], options: opts.Option
         other = by_folded.get(name.lower())
         if other is not None and name not in known:
             raise InvalidInput(
-                f"column {name!r}: pool {pool!r} has it as {other!r}, and the lake tells upper and lower case "
+                f"column {name!r}: pool {pool_name!r} has it as {other!r}, and the lake tells upper and lower case "
                 f"apart; name the column {other!r}, or say that you mean another one (option caseSensitive=true)"
             )
 

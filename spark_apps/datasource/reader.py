@@ -48,7 +48,7 @@ class LakeReader(DataSourceReader):
         opts.check_names(options, opts.READ, what="a read")
         self._schema = schema
         view = opts.open_view(options)
-        check_columns(schema, view.schema, options, pool=view.pool.name)
+        check_columns(schema, view.schema, options, pool_name=view.config.name)
         self._where = check(options["where"], view.schema) if "where" in options else None
         low, high = options.get("from"), options.get("to")
         self._span = KeyRange(
@@ -88,10 +88,10 @@ class LakeReader(DataSourceReader):
             yield from read_range(self._view(), partition.key_range, self._schema, self._where)
 
 
-def check_columns(schema: StructType, known: pa.Schema, options: opts.Options, *, pool: str) -> None:
+def check_columns(schema: StructType, known: pa.Schema, options: opts.Options, *, pool_name: str) -> None:
     """Raise InvalidInput if a read cannot give the columns of `schema`, the pool's or a user's own."""
-    check_apart(schema, options, what=f"pool {pool!r}")
-    check_known(schema.names, known.names, options, pool=pool)
+    check_apart(schema, options, what=f"pool {pool_name!r}")
+    check_known(schema.names, known.names, options, pool_name=pool_name)
     check_readable(known, arrow_schema(schema))
 
 
@@ -100,7 +100,7 @@ def split_tasks(view: View, key_range: KeyRange, *, tasks: int | None = None) ->
     references = view.state.branches[view.branch].snapshot.find(key_range, sub_pool=view.sub_pool)
     worth = -(-sum(r.size for r in references) // TASK_SIZE)
     pieces = tasks or max(1, min(MAX_TASKS, worth))
-    return split(references, view.store, pool=view.pool.id, key_range=key_range, pieces=pieces)
+    return split(references, view.store, pool_id=view.config.id, key_range=key_range, pieces=pieces)
 
 
 def read_range(

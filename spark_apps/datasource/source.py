@@ -42,7 +42,7 @@ class LakeDataSource(DataSource):
         opts.check_names(self.options, (*opts.READ, *opts.READ_STREAM), what="a read")
         view = opts.open_view(self.options)
         schema = spark_schema(result_schema(view.plan(columns=opts.columns(self.options))))
-        check_apart(schema, self.options, what=f"pool {view.pool.name!r}")
+        check_apart(schema, self.options, what=f"pool {view.config.name!r}")
         return schema
 
     def reader(self, schema: StructType) -> DataSourceReader:

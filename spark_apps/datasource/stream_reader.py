@@ -82,7 +82,7 @@ class ObjectsPartition(InputPartition):
     """
 
     store: str
-    pool: str
+    pool_id: str
     key: PoolKey
     schema: pa.Schema
     refuses_markers: bool
@@ -233,7 +233,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         united = unite_schemas(schemas)
         names = opts.columns(self._options)
         if not self._is_inferred:
-            check_known(self._schema.names, united.names, self._options, pool=self._pool.name)
+            check_known(self._schema.names, united.names, self._options, pool_name=self._pool.name)
             check_readable(united, arrow_schema(self._schema))
         if names is None and self._is_inferred:
             names = [name for name in united.names if not (name == DELETED and view.rule.kind == "upsert")]
@@ -271,7 +271,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         columns = [*schema.names, *([DELETED] if partition.refuses_markers else [])]
         for object_id in partition.objects:
             for table in read_object(
-                store, pool=partition.pool, object_id=object_id, key=partition.key, columns=columns
+                store, pool_id=partition.pool_id, object_id=object_id, key=partition.key, columns=columns
             ):
                 if partition.refuses_markers and without_markers(table).num_rows < table.num_rows:
                     raise InvalidInput(

@@ -61,7 +61,7 @@ class WriteWork:
     """All that a task needs; plain values, so that it can be shipped to any worker."""
 
     store: str
-    pool: PoolConfig
+    config: PoolConfig
     job: PendingLoad
 
 
@@ -84,7 +84,7 @@ class WrittenPartition(WriterCommitMessage):
 def begin(branch: Branch, options: opts.Options) -> WriteWork | LoadResult:
     """The work that tasks share, or the outcome of the write that used the token first."""
     job = branch.job(token=options.get("token", ""), message=options.get("message", ""))
-    return job if isinstance(job, LoadResult) else WriteWork(branch.store.uri, branch.pool, job)
+    return job if isinstance(job, LoadResult) else WriteWork(branch.store.uri, branch.config, job)
 
 
 def build(work: WriteWork, batches: Iterator[pa.RecordBatch]) -> WrittenPartition:
@@ -94,13 +94,13 @@ def build(work: WriteWork, batches: Iterator[pa.RecordBatch]) -> WrittenPartitio
     done = WrittenPartition(context.partitionId(), work.job, query=context.getLocalProperty(QUERY_ID) or "")
     builder = ObjectBuilder(
         open_store(work.store),
-        work.pool.key,
+        work.config.key,
         work.job.origin,
         work.job.memory,
         IdSource().new,
-        rule=rule_of(work.pool.kind, work.pool.aggregates),
+        rule=rule_of(work.config.kind, work.config.aggregates),
     )
-    declared = Settings(work.pool.settings).declared
+    declared = Settings(work.config.settings).declared
     try:
         for batch in batches:
             builder.add(Block(declared_columns(from_spark(batch), declared)))
@@ -126,16 +126,16 @@ def commit_tasks(branch: Branch, tasks: list[WrittenPartition], *, token: str | 
     job = next((task.job for task in tasks if task.job is not None), None)
     if job is None:
         return LoadResult(None)
-    if job.origin.pool != branch.pool.id:
-        raise Conflict(f"pool {branch.pool.name!r} was dropped and made anew meanwhile; write again")
+    if job.origin.pool_id != branch.config.id:
+        raise Conflict(f"pool {branch.config.name!r} was dropped and made anew meanwhile; write again")
     objects = [action for task in tasks for action in task.objects]
     result = branch.commit(
         job if token is None else replace(job, token=token),
-        objects=[msgspec.structs.replace(action, place=place) for place, action in enumerate(objects)],
+        objects=[msgspec.structs.replace(action, ordinal=ordinal) for ordinal, action in enumerate(objects)],
         schemas=[schema for task in tasks for schema in task.schemas],
     )
     if result.repeated:
-        log.warning(repeated_line(result, pool=branch.pool.name, token=token or job.token))
+        log.warning(repeated_line(result, pool_name=branch.config.name, token=token or job.token))
         if token is None and branch.rule.kind == "append":
             check_same(result, token=job.token, records=sum(o.records for o in objects), exact=True)
     return result
@@ -183,7 +183,7 @@ class _Writes:
         check(options, schema, self._known, overwrite=overwrite)
         self._options = options
         branch = self._branch
-        check_known(schema.names, _fields(options), options, pool=branch.pool.name)
+        check_known(schema.names, _fields(options), options, pool_name=branch.config.name)
         self._work = begin(branch, options)
 
     @cached_property
@@ -213,7 +213,7 @@ class LakeWriter(_Writes, DataSourceArrowWriter):
             return
         token, records = self._options["token"], sum(task.counted for task in tasks)
         check_same(self._work, token=token, records=records, exact=self._branch.rule.kind == "append")
-        log.warning(repeated_line(self._work, pool=self._branch.pool.name, token=token))
+        log.warning(repeated_line(self._work, pool_name=self._branch.config.name, token=token))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """What was written stays, for the vacuum."""

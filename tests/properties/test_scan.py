@@ -110,7 +110,7 @@ def check(case: Case, store: Store, limits: Limits, *, compacted: int = 0) -> No
         plan = replace(
             view.plan(key_range=span, columns=columns), limits=replace(limits, max_batch_rows=case.batch_rows)
         )
-        tables = list(scan(plan, view.store, pool=view.pool.id))
+        tables = list(scan(plan, view.store, pool_id=view.config.id))
         found = [row for table in tables for row in table.to_pylist()]
         assert found == [{name: r[name] for name in columns} for r in expected]
         assert all(table.num_rows for table in tables)

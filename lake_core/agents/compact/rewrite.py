@@ -60,7 +60,7 @@ class PendingCompaction:
     `keeps_markers`: somewhere below lies an older run that delete markers must still hide.
     """
 
-    pool: PoolConfig
+    config: PoolConfig
     branch: str
     read_version: int
     origin: Origin
@@ -81,12 +81,12 @@ class PendingCompaction:
     @property
     def key(self) -> PoolKey:
         """The order of the records."""
-        return ARRIVAL if self.sub_pool else self.pool.key
+        return ARRIVAL if self.sub_pool else self.config.key
 
     @property
     def rule(self) -> Rule:
         """What becomes of equal keys."""
-        return APPEND if self.sub_pool else rule_of(self.pool.kind, self.pool.aggregates)
+        return APPEND if self.sub_pool else rule_of(self.config.kind, self.config.aggregates)
 
     @property
     def size(self) -> int:
@@ -105,7 +105,7 @@ def begin_compaction(
     """
     branch.check_writable()
     loaded = branch.history.load_open()
-    state, pool = loaded.state, branch.pool
+    state, pool = loaded.state, branch.config
     ordered = tuple(sorted(inputs, key=lambda r: r.order))
     held = state.branches[branch.name]
     for reference in ordered:
@@ -121,11 +121,11 @@ def begin_compaction(
     if rule.kind == "aggregate":
         left = [r for r, covers in reaching.items() if not any(t.covers_all(r, state.schema) for t in covers)]
         _check_neighbours(near, left)
-    samples = [_sample(r, branch.store, pool=pool.id) for r in ordered] if outputs > 1 else []
+    samples = [_sample(r, branch.store, pool_id=pool.id) for r in ordered] if outputs > 1 else []
     # the first and the last piece are open, since clips bound the records anyway
     pieces = split_range(samples, EVERYTHING, pieces=outputs) if samples else [EVERYTHING]
     return PendingCompaction(
-        pool=pool,
+        config=pool,
         branch=branch.name,
         read_version=loaded.version,
         origin=Origin(
@@ -165,8 +165,8 @@ def _schemas(state: PoolState, branch: str, inputs: Sequence[Reference]) -> Iter
     return (id for id in state.branches[branch].snapshot.schemas(inputs[0].sub_pool) if id in used)
 
 
-def _sample(reference: Reference, store: Store, *, pool: str) -> WeightedSample:
-    with DataObject(store, pool=pool, object_id=reference.object) as data:
+def _sample(reference: Reference, store: Store, *, pool_id: str) -> WeightedSample:
+    with DataObject(store, pool_id=pool_id, object_id=reference.object) as data:
         known = data.metadata
     whole = WeightedSample.of_ranks(
         known.sample, high=known.high, records=known.records, weight=float(reference.size)
@@ -202,7 +202,7 @@ def _records(work: PendingCompaction, key_range: KeyRange, store: Store) -> Iter
     inside = [r for r in work.inputs if r.key_range.overlaps(key_range)]
     reading = Reading(
         store,
-        work.pool.id,
+        work.config.id,
         work.key,
         key_range,
         work.schema,
@@ -215,7 +215,7 @@ def _records(work: PendingCompaction, key_range: KeyRange, store: Store) -> Iter
             reading,
             rule=work.rule,
             schemas=work.schemas,
-            ordered=True,
+            has_sequence=True,
         )
         if work.rule.kind == "upsert" and not work.keeps_markers:
             tables = (without_markers(table) for table in tables)

@@ -126,10 +126,10 @@ def run_jobs(
                 work = begin_compaction(branch, inputs, outputs=wanted, message=f"compaction: {why}")
                 result = commit_compaction(branch, work, rewriter(work))
             except Conflict:
-                done = JobResult(branch.pool.name, why, None, len(inputs), 0, 0, size, 0)
+                done = JobResult(branch.config.name, why, None, len(inputs), 0, 0, size, 0)
             else:
                 done = JobResult(
-                    branch.pool.name,
+                    branch.config.name,
                     why,
                     result.version,
                     result.inputs,

@@ -99,7 +99,7 @@ class Search:
     `schema`: the fields of the key and of the conditions.
     """
 
-    pool: str
+    pool_id: str
     key: PoolKey
     reference: Reference
     tombstones: tuple[Tombstone, ...]
@@ -107,7 +107,7 @@ class Search:
 
 
 def searches(
-    state: PoolState, references: tuple[Reference, ...], *, branch: str, pool: str, key: PoolKey
+    state: PoolState, references: tuple[Reference, ...], *, branch: str, pool_id: str, key: PoolKey
 ) -> Iterator[Search]:
     """What to look for in each reference; `key` is the pool's."""
     known = {
@@ -119,7 +119,7 @@ def searches(
         found = covering(state.branches[branch].tombstones.values(), reference, state.schema)
         names = dict.fromkeys([*order.names, *fields_of(found)])
         schema = pa.schema([fields.field(name) for name in names if name in fields.names])
-        yield Search(pool, order, reference, found, schema)
+        yield Search(pool_id, order, reference, found, schema)
 
 
 def holds_covered(search: Search, store: Store) -> bool:
@@ -128,10 +128,10 @@ def holds_covered(search: Search, store: Store) -> bool:
     Raises ObjectMissing, Corrupt, Unavailable.
     """
     key_range = search.reference.key_range
-    reading = Reading(store, search.pool, search.key, key_range, search.schema)
+    reading = Reading(store, search.pool_id, search.key, key_range, search.schema)
     ordered = needs_sequences(search.tombstones, [search.reference])
-    for table in read_reference(search.reference, reading, ordered=ordered):
-        left = apply_tombstones([table], search.tombstones, key=search.key, marks=False)
+    for table in read_reference(search.reference, reading, has_sequence=ordered):
+        left = apply_tombstones([table], search.tombstones, key=search.key, has_markers=False)
         if sum(t.num_rows for t in left) < table.num_rows:
             return True
     return False

@@ -108,7 +108,9 @@ def apply(
     policy = policy_of(branch, now=now, at_once=at_once)
     work = _plan(branch, loaded.state, policy, now=now)
     wanted = list(
-        searches(loaded.state, work.suspects, branch=branch.name, pool=branch.pool.id, key=branch.pool.key)
+        searches(
+            loaded.state, work.suspects, branch=branch.name, pool_id=branch.config.id, key=branch.config.key
+        )
     )
     found = (search or search_here(branch))(wanted)
     dirty = [s.reference for s, holds in zip(wanted, found, strict=True) if holds]
@@ -133,7 +135,7 @@ def apply(
     held = state.branches[branch.name]
     left = held.tombstones.values()
     return ApplyResult(
-        pool=branch.pool.name,
+        pool=branch.config.name,
         searched=len(wanted),
         marked=len(clean) if marked else 0,
         rewritten=sum(d.inputs for d in done),

@@ -2,7 +2,7 @@
 
 A bound is bytes (`keys.encoding`), DataFusion compares columns.  `comparison` gives a bound as values of the first
 key fields, where the fields' own types hold them exactly; `at_or_above` and `below` are the two sides of it.  Null
-comes before everything, and a descending field turns its comparison around.  Called by `native`.
+comes before everything, and a descending field turns its comparison around.  Called by `datafusion`.
 """
 
 from __future__ import annotations

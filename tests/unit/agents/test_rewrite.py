@@ -137,7 +137,7 @@ def test_the_object_says_what_it_was_made_of(lake: Lake) -> None:
     pool = filled(lake, *LOADS)
     inputs = sorted(r.object for r in pool.at().references)
     done = compact(pool.branch(), pool.at().references)
-    with DataObject(lake.store, pool=pool.config.id, object_id=pool.at().references[0].object) as data:
+    with DataObject(lake.store, pool_id=pool.config.id, object_id=pool.at().references[0].object) as data:
         assert data.metadata.origin.inputs == tuple(inputs)
         assert data.metadata.origin.transaction_id == done.transaction_id
         assert (data.metadata.first_seq, data.metadata.last_seq) == (sequence(1), sequence(3))

@@ -87,7 +87,11 @@ def test_an_object_is_read_whole_in_the_columns_that_it_has(pool: Pool) -> None:
 
     def rows(object_id: str) -> list[dict[str, object]]:
         tables = read_object(
-            pool.store, pool=pool.config.id, object_id=object_id, key=pool.config.key, columns=["k", "x", "z"]
+            pool.store,
+            pool_id=pool.config.id,
+            object_id=object_id,
+            key=pool.config.key,
+            columns=["k", "x", "z"],
         )
         return [row for table in tables for row in table.to_pylist()]
 

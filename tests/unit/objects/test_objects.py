@@ -45,7 +45,7 @@ def written(store: Store, table: pa.Table, key: PoolKey = KEY, **fields: Any) ->
 
 
 def opened(store: Store) -> DataObject:
-    return DataObject(store, pool="pool", object_id=an_id(1))
+    return DataObject(store, pool_id="pool", object_id=an_id(1))
 
 
 def rows(

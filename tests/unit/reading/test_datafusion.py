@@ -32,16 +32,18 @@ def a_pool(folder: Path, tables: list[pa.Table], key: str = "k") -> Pool:
     return pool
 
 
-def merge_of(pool: Pool, span: KeyRange = EVERYTHING, *, ordered: bool = True) -> DataFusionMerge | None:
+def merge_of(pool: Pool, span: KeyRange = EVERYTHING, *, has_sequence: bool = True) -> DataFusionMerge | None:
     view = pool.at()
-    inputs = inputs_of(view.references, view.store, pool=view.pool.id, key_range=span, schema=view.schema)
+    inputs = inputs_of(
+        view.references, view.store, pool_id=view.config.id, key_range=span, schema=view.schema
+    )
     if inputs is None or not can_merge(inputs, key=view.key, schema=view.schema):
         return None
-    return DataFusionMerge(inputs, key=view.key, schema=view.schema, ordered=ordered)
+    return DataFusionMerge(inputs, key=view.key, schema=view.schema, has_sequence=has_sequence)
 
 
 def records(merge: DataFusionMerge | None) -> list[dict[str, Any]]:
-    """Without the columns that an ordered merge ends with."""
+    """Without the columns that a merge with `has_sequence` ends with."""
     assert merge is not None
     found = [row for table in merge.tables() for row in table.to_pylist()]
     return [{name: value for name, value in row.items() if name not in ORDER.names} for row in found]
@@ -60,8 +62,8 @@ def test_the_plan_is_a_sorted_merge_and_no_sort(tmp_path: Path, key: str) -> Non
     compact(pool.branch(), pool.at().references[:2])
     bound = encode_key([1] if key.startswith("k") else ["a"], pool.config.key)
     for span in (EVERYTHING, KeyRange(bound, bound + AFTER), KeyRange(bound + AFTER, None)):
-        for ordered in (True, False):
-            merge = merge_of(pool, span, ordered=ordered)
+        for has_sequence in (True, False):
+            merge = merge_of(pool, span, has_sequence=has_sequence)
             assert merge is not None
             assert "SortPreservingMergeExec" in merge.plan
             assert "SortExec" not in merge.plan
@@ -83,18 +85,18 @@ def test_records_come_by_key_then_by_age_with_fields_united(tmp_path: Path) -> N
     assert [r['odd "name'] for r in found] == [None, 2, None, 1, None, None, None]
 
 
-@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("has_sequence", [True, False])
 @pytest.mark.parametrize("compacted", [slice(0), slice(0, 2), slice(0, 3, 2)], ids=["none", "1, 2", "1, 3"])
 def test_records_of_one_key_come_by_age_whether_references_or_records_tell_it(
-    tmp_path: Path, compacted: slice, ordered: bool
+    tmp_path: Path, compacted: slice, has_sequence: bool
 ) -> None:
     pool = a_pool(tmp_path, [pa.table({"k": [1, 2], "_rank": [n, n]}) for n in range(3)])
     by_age = sorted(pool.at().references, key=lambda r: r.seq)
     if chosen := by_age[compacted]:
         compact(pool.branch(), chosen)
-    merge = merge_of(pool, ordered=ordered)
+    merge = merge_of(pool, has_sequence=has_sequence)
     assert merge is not None
-    assert [table.schema.names[2:] for table in merge.tables()] == [ORDER.names if ordered else []]
+    assert [table.schema.names[2:] for table in merge.tables()] == [ORDER.names if has_sequence else []]
     assert [(r["k"], r["_rank"]) for r in records(merge)] == [(k, n) for k in (1, 2) for n in range(3)]
 
 

@@ -30,12 +30,12 @@ def lake_of(*loads: list[int]) -> tuple[ScriptedStore, View]:
 
 def weights(view: View, pieces: int, span: KeyRange = EVERYTHING) -> list[int]:
     """Records in each of the ranges."""
-    found = split(view.references, view.store, pool=view.pool.id, key_range=span, pieces=pieces)
+    found = split(view.references, view.store, pool_id=view.config.id, key_range=span, pieces=pieces)
     return [view.to_table(key_range=piece).num_rows for piece in found]
 
 
 def footers(store: ScriptedStore, view: View, pieces: int) -> int:
-    split(view.references, view.store, pool=view.pool.id, key_range=EVERYTHING, pieces=pieces)
+    split(view.references, view.store, pool_id=view.config.id, key_range=EVERYTHING, pieces=pieces)
     return store.asked("open_input")
 
 
