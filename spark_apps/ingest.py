@@ -24,16 +24,15 @@ from lake_core import errors
 from lake_core.agents.ingest.units import Part, Unit, plan_units, split_row_groups
 from lake_core.agents.intervals.policy import interval_range
 from lake_core.cli.parser import Parser
-from lake_core.combine.rule import rule_of
 from lake_core.errors import Conflict, InvalidInput
 from lake_core.keys.encoding import key_class
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.lake.delete_spec import DeleteSpec
+from lake_core.lake.loads import builder
 from lake_core.lake.replace_checks import check_inside
 from lake_core.lake.results import LoadResult, PendingLoad, repeated_line
 from lake_core.loading.block import Reading
-from lake_core.loading.builder import ObjectBuilder
 from lake_core.loading.detect import format_of, read_blocks, read_row_groups
 from lake_core.loading.formats.parquet import row_group_sizes
 from lake_core.loading.opening import is_stream
@@ -86,7 +85,7 @@ def ingest(
     `Branch.commit` raises, InvalidInput for bad records, and Conflict for a file that was changed meanwhile.
     """
     target = lake.pool(pool).branch(branch)
-    job = target.job(token=token, message=message, options=options)
+    job = target.begin_load(token=token, message=message, options=options)
     if isinstance(job, LoadResult):
         log.warning(repeated_line(job, pool_name=pool, token=token))
         return job
@@ -116,7 +115,7 @@ def _replaced(
 ) -> DeleteSpec | None:
     """The keys of the interval; None where neither the pool nor what is new tells what its key is."""
     key = branch.config.key
-    known = branch.key_class() or next(
+    known = branch.revision().key_classes.get(key.names[0]) or next(
         (key_class(w.schema.field(key.names[0]).type) for w in written if not w.action.sub_pool), None
     )
     if known is None:
@@ -174,14 +173,9 @@ def work_of(
 def build_unit(work: IngestWork, number: int) -> list[WrittenObject]:
     """In a worker: read, sort, write."""
     unit = work.units[number]
-    builder = ObjectBuilder(
-        open_store(work.store),
-        work.config.key,
-        work.job.origin,
-        work.job.memory,
-        IdSource().new,
-        unit.number * ORDINALS_PER_UNIT,
-        rule_of(work.config.kind, work.config.aggregates),
+    first_ordinal = unit.number * ORDINALS_PER_UNIT
+    building = builder(
+        open_store(work.store), work.config, work.job, IdSource().new, first_ordinal=first_ordinal
     )
     for part in unit.parts:
         reading = work.readings[part.file]
@@ -190,8 +184,8 @@ def build_unit(work: IngestWork, number: int) -> list[WrittenObject]:
         else:
             blocks = read_row_groups(reading, list(range(*part.row_groups)))
         for block in blocks:
-            builder.add(block)
-    return builder.finish()
+            building.add(block)
+    return building.finish()
 
 
 def ingest_interval(work: dict[str, Any]) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def ingest_batch(batch: dict[str, Any]) -> dict[str, Any]:
     pool = lake.pool(batch["pool"])
     branch = batch["branch"]
     files = msgspec.convert(batch["files"], list[SourceFile])
-    first = pool.branch(branch).job(token=batch["token"])
+    first = pool.branch(branch).begin_load(token=batch["token"])
     if isinstance(first, LoadResult):  # committed before: Spark is not worth starting
         taken = BatchResult(first)
     else:
@@ -152,7 +152,7 @@ def _commit(
     """The objects of all files as one transaction."""
     target = lake.pool(pool).branch(branch)
     token = Batch(tuple(files)).token(branch)
-    first = target.job(token=token)
+    first = target.begin_load(token=token)
     if isinstance(first, LoadResult):  # a try before this one committed them, and died
         return first
     check_unchanged(files)
@@ -178,7 +178,7 @@ def _build_apart(
 ) -> tuple[PendingLoad, dict[str, list[WrittenObject]], list[Refused]]:
     """The objects of each file that can be loaded, by its name; and the other files."""
     target = lake.pool(pool).branch(branch)
-    job = target.job()
+    job = target.begin_load()
     assert not isinstance(job, LoadResult)  # without a token there is no first outcome
     units = [Unit(number, (Part(file.uri, file.size),)) for number, file in enumerate(files)]
     work = work_of(lake, target, job, units, target.settings["ingest.format"])

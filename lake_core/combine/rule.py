@@ -17,6 +17,7 @@ from lake_core.combine.hidden import DELETED
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
 from lake_core.phrases import choices
+from lake_core.records.pools import PoolConfig
 from lake_core.values.types import SUM_MARK, WIDE_MARK, is_json, show_type
 
 KINDS = ("append", "upsert", "aggregate")
@@ -48,9 +49,9 @@ class Rule(msgspec.Struct, frozen=True):
 APPEND = Rule()
 
 
-def rule_of(kind: str, aggregates: Mapping[str, str]) -> Rule:
-    """The rule of a pool as it is declared."""
-    return Rule(kind, tuple(sorted(aggregates.items())))
+def rule_of(config: PoolConfig, sub_pool: str = "") -> Rule:
+    """The rule of a pool as it is declared; the sub-pools keep all records, "" is the pool itself."""
+    return APPEND if sub_pool else Rule(config.kind, tuple(sorted(config.aggregates.items())))
 
 
 def parse_aggregates(text: str) -> dict[str, str]:

@@ -181,7 +181,7 @@ class Lake:
                 self.store,
                 pool_id=config.id,
                 key=config.key,
-                rule=rule_of(config.kind, config.aggregates),
+                rule=rule_of(config),
                 clock=self.context.clock,
             )
             self._histories[config.id] = history

@@ -68,14 +68,14 @@ class Pool:
         """The pool at a transaction number or id, a branch, or BRANCH@TIME; raises NotFound, InvalidInput."""
         loaded, branch = self.history.resolve(revision)
         return View(
-            self.store,
-            self.config,
-            loaded.version,
-            branch,
-            loaded.state,
-            self.sub_pool,
+            config=self.config,
+            version=loaded.version,
+            branch=branch,
+            state=loaded.state,
             now=self.context.now(),
+            sub_pool=self.sub_pool,
             limits=self.limits,
+            store=self.store,
         )
 
     def feed(self, branch: str = MAIN) -> Feed:

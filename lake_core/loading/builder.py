@@ -2,7 +2,7 @@
 
 An `ObjectBuilder` takes blocks in their order of arrival and writes an object whenever the budget is full;
 records without the key go to the sub-pool `$nokey`, rejected ones to `$rejected`.  What it returns is all
-that a transaction needs.  One builder serves one load, or one task of a distributed load: `first_place` keeps
+that a transaction needs.  One builder serves one load, or one task of a distributed load: `first_ordinal` keeps
 the order of arrival between tasks.
 """
 
@@ -40,7 +40,7 @@ class ObjectBuilder:
     origin: Origin
     memory: int
     new_id: Callable[[], str]
-    first_place: int = 0
+    first_ordinal: int = 0
     rule: Rule = APPEND
     written: list[WrittenObject] = field(default_factory=list)
     _pending: dict[str, list[pa.Table]] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class ObjectBuilder:
                 key=key,
                 object_id=self.new_id(),
                 origin=self.origin,
-                ordinal=self.first_place + len(self.written),
+                ordinal=self.first_ordinal + len(self.written),
                 sub_pool=sub_pool,
                 rule=rule,
             )

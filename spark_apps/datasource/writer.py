@@ -35,12 +35,11 @@ from pyspark.sql.types import StructType
 
 from lake_core.catalog import Settings
 from lake_core.combine.hidden import DELETED
-from lake_core.combine.rule import rule_of
 from lake_core.errors import Conflict, InvalidInput, LakeError, Unavailable, from_wire, to_wire
 from lake_core.lake.branch import Branch
+from lake_core.lake.loads import builder
 from lake_core.lake.results import LoadResult, PendingLoad, check_same, repeated_line
 from lake_core.loading.block import Block
-from lake_core.loading.builder import ObjectBuilder
 from lake_core.loading.declared import DoesNotFit, declared_columns
 from lake_core.naming import IdSource
 from lake_core.records import AddObject
@@ -83,7 +82,7 @@ class WrittenPartition(WriterCommitMessage):
 
 def begin(branch: Branch, options: opts.Options) -> WriteWork | LoadResult:
     """The work that tasks share, or the outcome of the write that used the token first."""
-    job = branch.job(token=options.get("token", ""), message=options.get("message", ""))
+    job = branch.begin_load(token=options.get("token", ""), message=options.get("message", ""))
     return job if isinstance(job, LoadResult) else WriteWork(branch.store.uri, branch.config, job)
 
 
@@ -92,19 +91,12 @@ def build(work: WriteWork, batches: Iterator[pa.RecordBatch]) -> WrittenPartitio
     context = TaskContext.get()
     assert context is not None  # only tasks build
     done = WrittenPartition(context.partitionId(), work.job, query=context.getLocalProperty(QUERY_ID) or "")
-    builder = ObjectBuilder(
-        open_store(work.store),
-        work.config.key,
-        work.job.origin,
-        work.job.memory,
-        IdSource().new,
-        rule=rule_of(work.config.kind, work.config.aggregates),
-    )
+    building = builder(open_store(work.store), work.config, work.job, IdSource().new)
     declared = Settings(work.config.settings).declared
     try:
         for batch in batches:
-            builder.add(Block(declared_columns(from_spark(batch), declared)))
-        written = builder.finish()
+            building.add(Block(declared_columns(from_spark(batch), declared)))
+        written = building.finish()
     except DoesNotFit as error:
         return replace(done, failed=to_wire(InvalidInput(f"the data frame: {error}")))
     except Unavailable:

@@ -12,7 +12,7 @@ from lake_core.records import RemoveReference
 def rewrite(pool: Pool) -> None:
     """One transaction that removes all references and adds one."""
     view, branch = pool.at(), pool.branch()
-    job = branch.job()
+    job = branch.begin_load()
     assert isinstance(job, PendingLoad)
     builder = branch.builder(job)
     builder.add(Block(view.to_table()))

@@ -374,7 +374,7 @@ class LakeMachine(RuleBasedStateMachine):
         """A load under way, or with bounds a replace; None where the range is empty."""
         branch, model = self.pool(kind).branch(), self.models[kind]
         if bounds is None:
-            job = branch.job()
+            job = branch.begin_load()
             assert isinstance(job, PendingLoad)
             return Begun(kind, job, records)
         span = self.range_of(kind, bounds)

@@ -42,7 +42,7 @@ def five(landing: Landing) -> Landing:
 def commit(landing: Landing, keys: list[int], **columns: Any) -> None:
     """One transaction; in the pool of `five` an object for each record."""
     branch = landing.lake.pool("p").branch()
-    job = branch.job()
+    job = branch.begin_load()
     assert isinstance(job, PendingLoad)
     builder = branch.builder(job)
     table = pa.table({"k": keys} | columns)

@@ -19,17 +19,15 @@ import pyarrow as pa
 
 from lake_core.agents.compact.between import Ages
 from lake_core.agents.compact.layout import span_of
-from lake_core.catalog import Settings
-from lake_core.combine import APPEND, Rule
+from lake_core.combine import Rule
 from lake_core.combine.newest import without_markers
 from lake_core.combine.rule import rule_of
 from lake_core.errors import Conflict
-from lake_core.history import Draft, PoolState, Reference
+from lake_core.history import Draft, Reference
 from lake_core.history.rebase import check_held
 from lake_core.history.tombstone import Tombstone, covering
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.keys.spec import ARRIVAL
 from lake_core.lake.branch import Branch
 from lake_core.lake.results import CompactResult
 from lake_core.objects.metadata import Origin
@@ -37,13 +35,13 @@ from lake_core.objects.read import DataObject
 from lake_core.objects.schema import unite_schemas
 from lake_core.objects.write import ObjectWriter, WrittenObject
 from lake_core.phrases import counted
-from lake_core.reading.age_off import age_off
 from lake_core.reading.deleted import fields_of
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.reading.merge.clusters import clusters
 from lake_core.reading.merge.streams import Reading
 from lake_core.reading.plan import overlap_depth
 from lake_core.reading.ranges import WeightedSample, split_range
+from lake_core.reading.revision import Revision
 from lake_core.reading.scan import live_records, with_markers
 from lake_core.records import Action, RemoveReference
 from lake_core.records.pools import PoolConfig
@@ -81,12 +79,12 @@ class PendingCompaction:
     @property
     def key(self) -> PoolKey:
         """The order of the records."""
-        return ARRIVAL if self.sub_pool else self.config.key
+        return self.config.key_of(self.sub_pool)
 
     @property
     def rule(self) -> Rule:
         """What becomes of equal keys."""
-        return APPEND if self.sub_pool else rule_of(self.config.kind, self.config.aggregates)
+        return rule_of(self.config, self.sub_pool)
 
     @property
     def size(self) -> int:
@@ -104,20 +102,16 @@ def begin_compaction(
     Corrupt, Unavailable.
     """
     branch.check_writable()
-    loaded = branch.history.load_open()
-    state, pool = loaded.state, branch.config
     ordered = tuple(sorted(inputs, key=lambda r: r.order))
-    held = state.branches[branch.name]
+    revision = branch.revision().of_sub_pool(ordered[0].sub_pool)
+    state, rule, pool = revision.state, revision.rule, revision.config
     for reference in ordered:
-        check_held(held, reference.object, reference.low)
-    sub_pool = ordered[0].sub_pool
-    rule = APPEND if sub_pool else rule_of(pool.kind, pool.aggregates)
-    schema = unite_schemas(state.schema(id) for id in _schemas(state, branch.name, ordered))
-    aged = () if sub_pool else age_off(Settings(pool.settings)["age_off"], schema, now=branch.context.now())
-    known = [*held.tombstones.values(), *aged]
+        check_held(revision.held, reference.object, reference.low)
+    schema = unite_schemas(state.schema(id) for id in _schemas(revision, ordered))
+    known = [*revision.tombstones, *revision.aged_off]
     reaching = {r: covering(known, r, state.schema) for r in ordered}
     tombstones = {t.id: t for covers in reaching.values() for t in covers}
-    near = held.snapshot.find(span_of(ordered), sub_pool=sub_pool)
+    near = revision.references_in(span_of(ordered))
     if rule.kind == "aggregate":
         left = [r for r, covers in reaching.items() if not any(t.covers_all(r, state.schema) for t in covers)]
         _check_neighbours(near, left)
@@ -127,7 +121,7 @@ def begin_compaction(
     return PendingCompaction(
         config=pool,
         branch=branch.name,
-        read_version=loaded.version,
+        read_version=revision.version,
         origin=Origin(
             branch.context.lake_id,
             pool.id,
@@ -142,7 +136,7 @@ def begin_compaction(
         message=message,
         tombstones=tuple(tombstones.values()),
         schemas={r.schema: state.schema(r.schema) for r in ordered},
-        limits=branch.limits,
+        limits=revision.limits,
     )
 
 
@@ -159,10 +153,10 @@ def _check_neighbours(near: Sequence[Reference], inputs: Sequence[Reference]) ->
         )
 
 
-def _schemas(state: PoolState, branch: str, inputs: Sequence[Reference]) -> Iterator[str]:
+def _schemas(revision: Revision, inputs: Sequence[Reference]) -> Iterator[str]:
     """The inputs' schemas in the order in which the branch learned of them, so that fields keep their order."""
     used = {r.schema for r in inputs}
-    return (id for id in state.branches[branch].snapshot.schemas(inputs[0].sub_pool) if id in used)
+    return (id for id in revision.snapshot.schemas(revision.sub_pool) if id in used)
 
 
 def _sample(reference: Reference, store: Store, *, pool_id: str) -> WeightedSample:
@@ -243,11 +237,9 @@ def commit_compaction(
     branch: Branch, work: PendingCompaction, written: Sequence[WrittenObject]
 ) -> CompactResult:
     """Put the outputs in the inputs' place; raises Conflict where another compaction took an input."""
-    committed = branch.history.commit(draft(work, written, author=branch.context.author))
-    branch.log_commit(
-        committed,
-        read_version=work.read_version,
-        did=f"merges {counted(len(work.inputs), 'object')} into {counted(len(written), 'object')}",
+    committed = branch.commit_draft(
+        draft(work, written, author=branch.context.author),
+        does=f"merges {counted(len(work.inputs), 'object')} into {counted(len(written), 'object')}",
     )
     return CompactResult(
         committed.version,

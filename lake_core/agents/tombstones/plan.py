@@ -1,4 +1,4 @@
-"""Applying tombstones: which references have to be searched or rewritten, which tombstones are done; pure.
+"""Applying tombstones: which references have to be searched or rewritten, which tombstones are done; deterministic.
 
 A tombstone is due when it is older than the policy says, or when there are more than readers should bear.  What it
 may cover, by range, age and statistics, is searched; objects that hold covered records are rewritten, the others
@@ -8,20 +8,17 @@ replace is kept for a while longer, since loads that began before the replace st
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lake_core.combine import Rule
-from lake_core.history import PoolState, Reference
-from lake_core.history.rebase import still_covered
+from lake_core.history import Reference
 from lake_core.history.tombstone import Tombstone, covering
 from lake_core.keys import PoolKey
-from lake_core.keys.spec import ARRIVAL
 from lake_core.reading.deleted import apply_tombstones, fields_of, needs_sequences
 from lake_core.reading.merge.streams import Reading, read_reference
-from lake_core.reading.plan import united_schema
+from lake_core.reading.revision import Revision
 from lake_core.store import Store
 
 MAX_TOMBSTONES = 64
@@ -56,14 +53,12 @@ class ApplyPlan:
         return not (self.covered or self.suspects or self.retirable)
 
 
-def plan_apply(
-    state: PoolState, policy: Policy, *, branch: str, rule: Rule, aged: Sequence[Tombstone] = ()
-) -> ApplyPlan:
-    """The work on a branch's tombstones.  Of what is `aged` off, references go that hold nothing else."""
-    held = state.branches[branch]
-    ordered = sorted(held.tombstones.values(), key=lambda t: t.seq)
+def plan_apply(revision: Revision, policy: Policy) -> ApplyPlan:
+    """The work on a branch's tombstones.  References whose records have all aged off are removed too."""
+    state, rule = revision.state, revision.rule
+    ordered = sorted(revision.held.tombstones.values(), key=lambda t: t.seq)
     too_many = max(0, len(ordered) - MAX_TOMBSTONES)
-    reached = {t.id: still_covered(state, held, t) for t in ordered}
+    reached = {t.id: revision.may_hide(t) for t in ordered}
     due = [
         t
         for i, t in enumerate(ordered)
@@ -76,8 +71,8 @@ def plan_apply(
         for reference in reached[tombstone.id]:
             sure = whole and tombstone.covers_all(reference, state.schema)
             (covered if sure else suspects)[reference.object, reference.low] = reference
-    for tombstone in aged if rule.kind != "upsert" else ():
-        for reference in still_covered(state, held, tombstone):
+    for tombstone in revision.aged_off if rule.kind != "upsert" else ():
+        for reference in revision.may_hide(tombstone):
             if tombstone.covers_all(reference, state.schema):
                 covered[reference.object, reference.low] = reference
     done = [t for t in ordered if not reached[t.id] and not (t.replaces and t.time > policy.forget)]
@@ -106,20 +101,15 @@ class Search:
     schema: pa.Schema
 
 
-def searches(
-    state: PoolState, references: tuple[Reference, ...], *, branch: str, pool_id: str, key: PoolKey
-) -> Iterator[Search]:
-    """What to look for in each reference; `key` is the pool's."""
-    known = {
-        sub_pool: united_schema(state, branch=branch, sub_pool=sub_pool)
-        for sub_pool in {r.sub_pool for r in references}
-    }
+def searches(revision: Revision, references: tuple[Reference, ...]) -> Iterator[Search]:
+    """The tombstones to look for in each reference, which may be of sub-pools too."""
+    of_sub_pools = {name: revision.of_sub_pool(name) for name in {r.sub_pool for r in references}}
     for reference in references:
-        fields, order = known[reference.sub_pool], ARRIVAL if reference.sub_pool else key
-        found = covering(state.branches[branch].tombstones.values(), reference, state.schema)
-        names = dict.fromkeys([*order.names, *fields_of(found)])
-        schema = pa.schema([fields.field(name) for name in names if name in fields.names])
-        yield Search(pool_id, order, reference, found, schema)
+        of = of_sub_pools[reference.sub_pool]
+        tombstones = covering(of.tombstones, reference, of.state.schema)
+        names = dict.fromkeys([*of.key.names, *fields_of(tombstones)])
+        schema = pa.schema([of.schema.field(name) for name in names if name in of.schema.names])
+        yield Search(of.config.id, of.key, reference, tombstones, schema)
 
 
 def holds_covered(search: Search, store: Store) -> bool:
@@ -129,8 +119,8 @@ def holds_covered(search: Search, store: Store) -> bool:
     """
     key_range = search.reference.key_range
     reading = Reading(store, search.pool_id, search.key, key_range, search.schema)
-    ordered = needs_sequences(search.tombstones, [search.reference])
-    for table in read_reference(search.reference, reading, has_sequence=ordered):
+    has_sequence = needs_sequences(search.tombstones, [search.reference])
+    for table in read_reference(search.reference, reading, has_sequence=has_sequence):
         left = apply_tombstones([table], search.tombstones, key=search.key, has_markers=False)
         if sum(t.num_rows for t in left) < table.num_rows:
             return True

@@ -28,13 +28,10 @@ from lake_core.agents.tombstones.plan import (
     searches,
 )
 from lake_core.errors import Conflict
-from lake_core.history import Draft, PoolState, Reference
-from lake_core.history.rebase import still_covered
+from lake_core.history import Draft, Reference
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.phrases import counted, human_size
-from lake_core.reading.age_off import age_off
-from lake_core.reading.plan import united_schema
 from lake_core.records import Action, MarkApplied, RemoveTombstone
 
 log = logging.getLogger(__name__)
@@ -76,13 +73,7 @@ def policy_of(branch: Branch, *, now: float, at_once: bool = False) -> Policy:
 
 def plan(branch: Branch, *, now: float, at_once: bool = False) -> ApplyPlan:
     """The work that is due.  Raises Unavailable, Corrupt."""
-    return _plan(branch, branch.history.load().state, policy_of(branch, now=now, at_once=at_once), now=now)
-
-
-def _plan(branch: Branch, state: PoolState, policy: Policy, *, now: float) -> ApplyPlan:
-    schema = united_schema(state, branch=branch.name, sub_pool="")
-    aged = age_off(branch.settings["age_off"], schema, now=now)
-    return plan_apply(state, policy, branch=branch.name, rule=branch.rule, aged=aged)
+    return plan_apply(branch.revision(now=now), policy_of(branch, now=now, at_once=at_once))
 
 
 def search_here(branch: Branch) -> Searcher:
@@ -104,21 +95,16 @@ def apply(
     run: Runner | None = None,
 ) -> ApplyResult:
     """Do what is due.  Raises ObjectMissing, Corrupt, OutcomeUnknown, Unavailable."""
-    loaded = branch.history.load()
-    policy = policy_of(branch, now=now, at_once=at_once)
-    work = _plan(branch, loaded.state, policy, now=now)
-    wanted = list(
-        searches(
-            loaded.state, work.suspects, branch=branch.name, pool_id=branch.config.id, key=branch.config.key
-        )
-    )
+    revision = branch.revision(now=now)
+    work = plan_apply(revision, policy_of(branch, now=now, at_once=at_once))
+    wanted = list(searches(revision, work.suspects))
     found = (search or search_here(branch))(wanted)
     dirty = [s.reference for s, holds in zip(wanted, found, strict=True) if holds]
     clean = [s.reference for s, holds in zip(wanted, found, strict=True) if not holds]
     marked = _commit(
         branch,
-        loaded.version,
-        [MarkApplied(r.object, r.low, loaded.version) for r in clean],
+        revision.version,
+        [MarkApplied(r.object, r.low, revision.version) for r in clean],
         "searched for deleted records",
     )
     target = branch.settings["compact.target_size"]
@@ -131,9 +117,8 @@ def apply(
     jobs += [((r,), max(1, round(r.size / target)), WHY) for r in dirty]
     done = [d for d in (run or run_here(branch))(jobs) if d.version is not None]
     retired = retire(branch, now=now)
-    state = branch.history.load().state
-    held = state.branches[branch.name]
-    left = held.tombstones.values()
+    after = branch.revision(now=now)
+    left = after.held.tombstones.values()
     return ApplyResult(
         pool=branch.config.name,
         searched=len(wanted),
@@ -143,16 +128,16 @@ def apply(
         size_out=sum(d.size_out for d in done),
         retired=retired,
         left=len(left),
-        covered=len({(r.object, r.low) for t in left for r in still_covered(state, held, t)}),
+        covered=len({(r.object, r.low) for t in left for r in after.may_hide(t)}),
     )
 
 
 def retire(branch: Branch, *, now: float) -> int:
     """Forget the tombstones that can cover nothing any more; how many."""
-    loaded = branch.history.load()
-    work = plan_apply(loaded.state, policy_of(branch, now=now), branch=branch.name, rule=branch.rule)
+    revision = branch.revision(now=now)
+    work = plan_apply(revision, policy_of(branch, now=now))
     actions = [RemoveTombstone(name) for name in work.retirable]
-    return len(actions) if _commit(branch, loaded.version, actions, "drop finished deletes") else 0
+    return len(actions) if _commit(branch, revision.version, actions, "drop finished deletes") else 0
 
 
 def _commit(branch: Branch, read_version: int, actions: Sequence[Action], message: str) -> bool:

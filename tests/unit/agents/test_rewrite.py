@@ -189,7 +189,7 @@ def test_a_delete_that_lands_meanwhile_covers_what_is_written_and_an_earlier_one
 def test_a_delete_marker_stays_as_long_as_another_object_of_its_load_holds_the_key(lake: Lake) -> None:
     pool = lake.create_pool("p", key="k", kind="upsert", settings={"load.memory": "1"})
     branch = pool.branch()
-    job = branch.job()
+    job = branch.begin_load()
     assert isinstance(job, PendingLoad)
     builder = branch.builder(job)
     builder.add(Block(pa.table({"k": [1], "_deleted": [False]})))

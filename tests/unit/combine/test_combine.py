@@ -15,7 +15,7 @@ from lake_core.combine.combine import combine, combine_stream
 from lake_core.combine.groups import ends_key
 from lake_core.combine.hidden import check_names
 from lake_core.combine.newest import without_markers
-from lake_core.combine.rule import check_rule, parse_aggregates, prepared, rule_of
+from lake_core.combine.rule import check_rule, parse_aggregates, prepared
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
 
@@ -25,7 +25,7 @@ NAN = float("nan")
 
 
 def aggregating(**functions: str) -> Rule:
-    return rule_of("aggregate", functions)
+    return Rule("aggregate", tuple(sorted(functions.items())))
 
 
 def combined(rule: Rule, **columns: Any) -> dict[str, list[Any]]:

@@ -46,7 +46,7 @@ def table(records: Records) -> pa.Table:
 
 def load(records: Records) -> Work:
     def begin(pool: Pool, branch: Branch) -> Finish:
-        job = branch.job()
+        job = branch.begin_load()
         assert isinstance(job, PendingLoad)
 
         def finish() -> object:

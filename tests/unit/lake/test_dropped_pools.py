@@ -69,7 +69,7 @@ def stored(store: ScriptedStore, pool: Pool) -> set[str]:
 
 
 def finish_load(branch: Branch) -> Work:
-    job = branch.job()
+    job = branch.begin_load()
     assert isinstance(job, PendingLoad)
     builder = branch.builder(job)
     builder.add(Block(records(9)))
@@ -96,7 +96,7 @@ WRITES: dict[str, Work] = {
     "delete what is not there": lambda branch: branch.delete(where="k = 77"),
     "delete under a token that was used": lambda branch: branch.delete(where="k = 77", token="used"),
     "replace": lambda branch: branch.replace_with(records(2)),
-    "begin a load": lambda branch: branch.job(),
+    "begin a load": lambda branch: branch.begin_load(),
     "begin a replace": lambda branch: branch.begin_replace(),
     "compact": lambda branch: compact(branch, branch.history.load().state.branches["main"].snapshot.find()),
 }
