@@ -49,7 +49,7 @@ class View(Revision):
         """What a scan would open; raises InvalidInput (unknown column, empty range, bad condition)."""
         plan = plan_scan(self, key_range=key_range, columns=columns, where=where)
         log.info(
-            "%s at version %d: reads %d of %d objects, at most %d of them at one key; %d deletes to apply",
+            "%s at version %d: reads %d of %d objects, overlap at most %d; %d deletes to apply",
             self.config.name,
             self.version,
             len(plan.references),

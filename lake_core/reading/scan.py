@@ -10,6 +10,7 @@ DataFusion merge many records in local files (`datafusion_merge`), or merges in 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -25,6 +26,7 @@ from lake_core.combine.newest import without_markers
 from lake_core.conditions import holds, may_hold, top_level
 from lake_core.history import Reference
 from lake_core.history.tombstone import Tombstone, covering
+from lake_core.phrases import counted
 from lake_core.reading.deleted import apply_tombstones, fields_of, needs_sequences
 from lake_core.reading.merge.clusters import clusters, decided_by_age
 from lake_core.reading.merge.datafusion import datafusion_merge
@@ -35,6 +37,8 @@ from lake_core.reading.merge.spool import Spool
 from lake_core.reading.merge.streams import Reading, read_reference
 from lake_core.reading.plan import ScanPlan
 from lake_core.store import Store
+
+log = logging.getLogger(__name__)
 
 UPSERT = Rule("upsert")
 
@@ -120,6 +124,8 @@ def merged(
     """
     if parts := split_bulk_and_delta(cluster, min_bulk_ratio=reading.limits.min_bulk_ratio):
         bulk, delta = parts
+        few, many = (sum(r.records for r in part) for part in (delta, bulk))
+        _log_merge(cluster, "by inserting the newest %d into the other %d", few, many)
         return insert_delta(
             chain.from_iterable(_sorted([r], reading, has_sequence=has_sequence) for r in bulk),
             merged(delta, reading, newest=newest, has_sequence=has_sequence),
@@ -132,23 +138,35 @@ def merged(
 
 
 def _alone(reference: Reference, reading: Reading, *, has_sequence: bool, ahead: bool) -> Iterator[pa.Table]:
-    """One reference, decoded on all cores; where all of it is wanted `ahead` of what else there is to do."""
+    """One reference; `ahead` decodes it on all cores while the caller works, if all of it is wanted."""
     if ahead and reading.key_range.intersect(reference.key_range) == reference.key_range:
         return _in_windows([reference], reading, has_sequence=has_sequence)
     return read_reference(reference, reading, has_sequence=has_sequence)
 
 
 def _sorted(cluster: Sequence[Reference], reading: Reading, *, has_sequence: bool) -> Iterator[pa.Table]:
-    merge_of_files = datafusion_merge(cluster, reading, has_sequence=has_sequence)
-    if merge_of_files is None:
+    chosen = datafusion_merge(cluster, reading, has_sequence=has_sequence)
+    if isinstance(chosen, str):
+        _log_merge(cluster, "in windows: %s", chosen)
         return _in_windows(cluster, reading, has_sequence=has_sequence)
-    return merge_of_files.tables()
+    _log_merge(cluster, "by DataFusion")
+    return chosen.tables()
+
+
+def _log_merge(cluster: Sequence[Reference], how: str, *figures: object) -> None:
+    if len(cluster) > 1:
+        records = sum(r.records for r in cluster)
+        log.info("merges %d objects of %d records " + how, len(cluster), records, *figures)
 
 
 def _in_windows(cluster: Sequence[Reference], reading: Reading, *, has_sequence: bool) -> Iterator[pa.Table]:
     needs_sequence = not decided_by_age(cluster)
     parts = groups(cluster, reading.limits)
     together = replace(reading, streams=min(reading.streams, len(parts)))
+    if len(parts) < len(cluster):
+        log.info(
+            "merges %d objects in two passes: at first into %s", len(cluster), counted(len(parts), "run")
+        )
     with Spool() as spool:
         streams = [
             _alone_in(

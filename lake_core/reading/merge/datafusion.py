@@ -32,6 +32,7 @@ from lake_core.objects.checksums import Sums
 from lake_core.objects.failures import reading as reading_as_errors
 from lake_core.objects.read import DataObject
 from lake_core.objects.weight import Weight, least_width
+from lake_core.phrases import human_size
 from lake_core.reading.limits import Limits
 from lake_core.reading.merge.bounds import at_or_above, below, column, comparison, literal
 from lake_core.reading.merge.clusters import decided_by_age
@@ -82,26 +83,28 @@ class Input:
 
 def datafusion_merge(
     references: Sequence[Reference], reading: Reading, *, has_sequence: bool
-) -> DataFusionMerge | None:
-    """The merge; None if merging in windows is necessary or better.  Raises ObjectMissing, Corrupt."""
+) -> DataFusionMerge | str:
+    """The merge; or why merging in windows is necessary or better.  Raises ObjectMissing, Corrupt."""
     key, schema, limits = reading.key, reading.schema, reading.limits
     if len(references) > limits.max_datafusion_inputs:
-        return None
+        return f"DataFusion opens at most {limits.max_datafusion_inputs:,} files at once"
     inputs = inputs_of(
         references, reading.store, pool_id=reading.pool_id, key_range=reading.key_range, schema=schema
     )
-    if not inputs or sum(i.rows for i in inputs) < limits.min_datafusion_rows * len(inputs):
-        return None
+    if inputs is None:
+        return "not all objects are files on this machine"
+    if sum(i.rows for i in inputs) < limits.min_datafusion_rows * len(inputs):
+        return f"fewer than {limits.min_datafusion_rows:,} records an object"
     if not can_merge(inputs, key=key, schema=schema):
-        return None
+        return "DataFusion cannot order or convert a field exactly"
     batch_rows = batch_rows_of(inputs, schema, limits)
     if not batch_rows:
-        return None
+        return f"row groups and batches take more than {human_size(limits.datafusion_bytes)}"
     with reading_objects([i.path for i in inputs]):
         merge = DataFusionMerge(
             inputs, key=key, schema=schema, has_sequence=has_sequence, batch_rows=batch_rows
         )
-        return None if merge.sorts else merge
+        return "DataFusion would sort the files again" if merge.sorts else merge
 
 
 def reading_objects(paths: Sequence[str]) -> AbstractContextManager[None]:

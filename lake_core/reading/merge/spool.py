@@ -11,6 +11,7 @@ open row groups.  Several threads may use a spool at the same time.
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 import threading
@@ -21,6 +22,9 @@ from types import TracebackType
 import pyarrow as pa
 
 from lake_core.errors import Unavailable
+from lake_core.phrases import human_size
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class Spool:
     def __init__(self) -> None:
         self._file: int | None = None
         self._end = 0
+        self._written = 0
         self._free: dict[int, list[int]] = defaultdict(list)
         self._lock = threading.Lock()
         self.turn = threading.Lock()
@@ -52,6 +57,11 @@ class Spool:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+            log.info(
+                "the merge wrote %s to disk, at most %s at a time",
+                human_size(self._written),
+                human_size(self._end),
+            )
 
     @property
     def used(self) -> bool:
@@ -99,6 +109,7 @@ class Spool:
         step = max(4096, (1 << size.bit_length()) >> 4)
         room = -(-size // step) * step
         with self._lock:
+            self._written += size
             if self._free[room]:
                 return Piece(self._free[room].pop(), size, room)
             at, self._end = self._end, self._end + room
