@@ -26,14 +26,14 @@ DEFAULT = "last"
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """`aggregates` names a function for fields of an aggregate pool; see the package for what the kinds mean."""
+    """A pool's kind (see the package), and the functions of an aggregate pool's fields."""
 
     kind: str = "append"
     aggregates: tuple[tuple[str, str], ...] = ()
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """Fields whose values must be of one class in all records, since they are compared or added."""
+        """Fields whose values are compared or added, and so must be of one class in all records."""
         return tuple(name for name, function in self.aggregates if function in ("sum", "min", "max"))
 
     @property
@@ -103,7 +103,7 @@ SUM_DIGITS = 38
 def prepared(table: pa.Table, rule: Rule, key: PoolKey) -> pa.Table:
     """Records of a load as the pool stores them: counted fields begin with 1, sums get room to grow.
 
-    Raises InvalidInput where a field's type does not go with its function, a value leaves no room for sums, or a
+    Raises InvalidInput if a field's type does not go with its function, a value leaves no room for sums, or a
     delete marker is no boolean.
     """
     if rule.kind == "upsert":

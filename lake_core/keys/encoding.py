@@ -5,7 +5,7 @@ of its parts, a prefix of fields is a prefix of bytes, and every encoding can be
 
     00            null (first in either direction)
     02 b          boolean
-    03 d8 r2      number: the double at or below it (order-preserving bits), then what is left, 2 bytes;
+    03 d8 r2      number: the double at or below it (order-preserving bits), then the difference, 2 bytes;
                   so all integers of 64 bits and all doubles compare with each other exactly; NaN is last
     04 u48        decimal: value * 10^38 as an offset integer of 48 bytes
     05 x.. 00 00  bytes, 00 escaped as 00 ff
@@ -16,8 +16,8 @@ of its parts, a prefix of fields is a prefix of bytes, and every encoding can be
     0a s8 n4      time of day, and durations (0b)
 
 Descending fields have their payload inverted, not the tag.  The escape of strings follows FoundationDB's
-tuple layer.  Called by `objects` (bounds, statistics), `scan` (clipping, the merge frontier) and by
-whoever spells a key given by a user.
+tuple layer.  Called by `objects` (bounds, statistics), `reading` (clipping, merging) and
+`values.keytext` (keys that a user writes).
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def from_scalar(scalar: pa.Scalar) -> Value:
 
 
 def from_array(array: pa.Array | pa.ChunkedArray) -> list[Value]:
-    """The same of all values of a column: 64 integers take 2 µs instead of 46, 64 timestamps 30 instead of 59."""
+    """`from_scalar` of a whole column: 64 integers take 2 µs instead of 46, 64 timestamps 30 instead of 59."""
     kind = array.type
     if not _is_time(kind):
         return list(array.to_pylist())
@@ -152,9 +152,9 @@ def _instant(ticks: int, kind: pa.DataType) -> Instant:
 
 
 def key_class(kind: pa.DataType) -> str:
-    """Which values compare with each other: the class that all objects of a pool must share per key field.
+    """The class of a type: values of one class compare, and all objects of a pool share it for each key field.
 
-    Raises InvalidInput where the type cannot be ordered (records, lists, maps).
+    Raises InvalidInput if the type cannot be ordered (records, lists, maps).
     """
     if pa.types.is_boolean(kind):
         return "boolean"
@@ -195,7 +195,7 @@ _CLASS_OF_TAG = {
 
 
 def class_of(value: Value) -> str:
-    """The class of a key value, as `key_class` names it; raises InvalidInput where it cannot be one."""
+    """The class of a key value, as `key_class` names it; raises InvalidInput if it cannot be one."""
     return _CLASS_OF_TAG[_tag_and_payload(value)[0]]
 
 
@@ -212,7 +212,7 @@ def decode_key(data: bytes, key: PoolKey) -> tuple[Value, ...]:
 
 
 def decode_value(data: bytes) -> Value:
-    """The value that exactly these bytes encode, ascending; raises InvalidInput where they encode none."""
+    """The value that exactly these bytes encode, ascending; raises InvalidInput if they encode none."""
     if data[:1] and data[0] in _CLASS_OF_TAG:
         try:
             value, _ = _decode_value(data, 0, descending=False)

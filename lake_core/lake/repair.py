@@ -1,10 +1,9 @@
-"""Taking a bad transaction or a damaged object out of a pool, so that the rest can be read again.
+"""Removing a bad transaction or a damaged object from a pool, so that the rest can be read again.
 
-An object that cannot be read, or a delete that cannot be evaluated, stops every scan and compaction that meets
-it.
-`plan_repair` finds in the state alone what has to go, without reading any data object; `repair` removes it in one
-transaction.  Records are lost by that, and deleted ones may come back: the plan says how many.  The objects stay on
-the store, and older revisions still refer to them.
+An object that cannot be read, or a delete that cannot be evaluated, stops every scan and compaction that meets it.
+`plan_repair` finds the references and tombstones to remove in the state alone, without reading any data object.
+`repair` removes them in one transaction.  Records are lost by that, and deleted ones may come back; the plan says
+how many.  The objects stay on the store, and older revisions still refer to them.
 
 Called by `lake repair`.
 """
@@ -22,9 +21,9 @@ from lake_core.records import Action, AddObject, AddTombstone, RemoveReference, 
 
 @dataclass(frozen=True)
 class RepairPlan:
-    """What a repair takes out: references to objects, and tombstones.
+    """What a repair removes: references to objects, and tombstones.
 
-    `merged` are objects of the transactions that a compaction has merged into others: their records stay.
+    `merged`: objects of the transactions that a compaction has merged into others; their records stay.
     """
 
     read_version: int
@@ -40,7 +39,7 @@ class RepairPlan:
 
 @dataclass(frozen=True)
 class RepairResult:
-    """What a repair took out; `transaction` is None if there was nothing."""
+    """What a repair removed; `version` and `transaction_id` are None if there was nothing."""
 
     version: int | None
     transaction_id: str | None
@@ -50,7 +49,7 @@ class RepairResult:
 
 
 def plan_repair(branch: Branch, *, objects: Sequence[str], transactions: Sequence[str]) -> RepairPlan:
-    """What has to go, by ids of objects and by numbers or ids of transactions.
+    """The references and tombstones of objects (by id) and transactions (by version or id).
 
     Raises NotFound if the pool never had one of them, or its history does not reach back to it.
     """
@@ -91,7 +90,7 @@ def _added(transaction: Transaction) -> list[str]:
 
 
 def repair(branch: Branch, plan: RepairPlan, *, reason: str = "") -> RepairResult:
-    """Take out what the plan names, in one transaction; raises Conflict if some of it is gone meanwhile."""
+    """Remove what the plan names, in one transaction; raises Conflict if some of it is gone meanwhile."""
     if not plan.references and not plan.tombstones:
         return RepairResult(None, None, 0, 0, 0)
     actions: tuple[Action, ...] = (

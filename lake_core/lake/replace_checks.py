@@ -1,4 +1,4 @@
-"""New records of a replace must be among those that it replaces, else doing it again would double them."""
+"""The new records of a replace must lie within what it replaces; otherwise a second replace would double them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lake_core.values.keytext import show_key
 
 
 def check_fulfils(records: pa.Table, condition: Condition) -> None:
-    """Raises InvalidInput where one does not fulfil the condition of the replace."""
+    """Raises InvalidInput if a record does not fulfil the condition of the replace."""
     misses = records.num_rows - pc.sum(holds(condition, records)).as_py()
     if misses:
         raise InvalidInput(
@@ -27,7 +27,7 @@ def check_fulfils(records: pa.Table, condition: Condition) -> None:
 
 
 def check_inside(objects: Sequence[AddObject], key_range: KeyRange, key: PoolKey) -> None:
-    """Raises InvalidInput where one does not lie in the range of the replace."""
+    """Raises InvalidInput if an object has records outside of the range of the replace."""
     for added in objects:
         if added.sub_pool == NOKEY:
             raise InvalidInput(

@@ -46,7 +46,7 @@ class View(Revision):
         columns: list[str] | None = None,
         where: str | Condition | None = None,
     ) -> ScanPlan:
-        """What a scan would open; raises InvalidInput (unknown column, empty range, bad condition)."""
+        """What a scan opens; raises InvalidInput (unknown column, empty range, bad condition)."""
         plan = plan_scan(self, key_range=key_range, columns=columns, where=where)
         log.info(
             "%s at version %d: reads %d of %d objects, overlap at most %d; %d deletes to apply",
@@ -122,7 +122,7 @@ class View(Revision):
         return encoded(parts, self.key, self.key_classes)
 
     def bound_of_text(self, text: str) -> bytes:
-        """A key as people write it (`values.keytext`), as an encoded bound; raises InvalidInput."""
+        """A key as a user writes it (`values.keytext`), as an encoded bound; raises InvalidInput."""
         return encoded(parts_of(text, self.key), self.key, self.key_classes)
 
     def object_name(self, reference: Reference) -> str:

@@ -320,7 +320,8 @@ def _row_groups(table: pa.Table, sizes: Sizes) -> list[int]:
 
 
 _FEW = 256
-"""Records that are looked at of an object of less than a row group: to look at all takes as long as it saves."""
+"""Sample size for objects smaller than a row group.  Sampling all records would take as long as the dictionaries
+save."""
 
 
 _LARGEST_DICTIONARY = 1 << 20

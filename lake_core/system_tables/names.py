@@ -1,6 +1,6 @@
 """The lake's own tables by name: `lake:pools`, `POOL:log`, `POOL@REVISION:references`.
 
-What SQL and the Spark data source have in common; the tables are made by `meta`.
+Used by SQL and the Spark data source; `tables` makes the tables.
 """
 
 from __future__ import annotations

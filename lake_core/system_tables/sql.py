@@ -1,16 +1,16 @@
 """SQL over pools, by DuckDB.
 
-Tables are named as a user writes a revision: `"flights"`, `"flights@12"`, `"flights@main"`, and the lake's
-own tables `"flights:objects"`, `"lake:pools"`.  A pool is offered as an Arrow data set whose scan is the
-pool's scan in key order; DuckDB hands down the columns and the conditions it wants applied, so only those
-columns are read.  SQL sees a field of JSON as JSON, with times, dates and bytes as strings.
+Tables are named as a user writes a revision: `"flights"`, `"flights@12"`, `"flights@main"`, and the lake's own
+tables `"flights:objects"`, `"lake:pools"`.  A pool is offered as an Arrow data set whose scan is the pool's scan in
+key order; DuckDB asks for columns and a filter, so only those columns are read.  SQL sees a field of JSON as JSON,
+with times, dates and bytes as strings.
 
-SQL does not tell large letters from small ones and has no empty names: DuckDB calls a second such field `A_1`,
-one without a name `v4`, by its place.  In an answer a second column `a` is called `a_1`, as DuckDB calls it in a
+SQL does not distinguish upper from lower case and has no empty names: DuckDB calls a second such field `A_1`,
+one without a name `v4`, by its position.  In an answer a second column `a` is called `a_1`, as DuckDB calls it in a
 subquery.  A pool that never had a record has the fields of its key, and no rows.
 
-An answer that is not read to its end keeps DuckDB's threads and objects alive; what is still open when the
-program ends is closed then, while Python can still do it in order.
+An answer that is not read to its end keeps DuckDB's threads and objects alive.  Answers that are still open when
+the program ends are closed then, before Python takes its modules down.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class _Question:
         return self._raised[0] if self._raised else InvalidInput(f"query: {_told(error)}")
 
     def close(self) -> None:
-        """Stop, and give everything back; any number of times."""
+        """Stop, and free everything; may be called again."""
         connection, self._connection = self._connection, None  # whoever holds the answer holds no connection
         if connection is None:
             return

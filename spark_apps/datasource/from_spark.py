@@ -1,7 +1,7 @@
-"""Records as Spark writes them, made the lake's; and which types of columns a data frame may have.
+"""Converting records from Spark to the lake; and which types of columns a data frame may have.
 
-`check_storable` is asked when a write is planned, so that no task begins what cannot end.  What only values tell (a
-date beyond the calendar) is told by the task that meets it.
+`check_storable` is called when a write is planned, so that no task begins work that cannot be finished.  Only
+values tell the rest (a date beyond the calendar): the task that meets one raises.
 """
 
 from __future__ import annotations

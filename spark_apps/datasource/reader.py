@@ -5,8 +5,8 @@ range of keys and merges; the ranges weigh about the same and follow each other,
 are in key order.
 
 Spark keeps one reader for a `load`, however many queries use it.  So the reader does not take Spark's filters
-(`pushFilters`): a filter of one query would narrow what all others read.  What should be read less says so in
-options of the load itself: `from`, `to`, `where`, `columns`.
+(`pushFilters`): a filter of one query would narrow what all others read.  Options of
+the load itself read less: `from`, `to`, `where`, `columns`.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class LakeReader(DataSourceReader):
             raise InvalidInput("the key range is empty: `to` does not come after `from`")
         if self._where is not None:
             self._span = self._span.intersect(key_range_of(self._where, view.key))
-        if not view.version:  # no transaction to pin: what is committed from here on is not of this read
+        if not view.version:  # no transaction to pin: this read does not see what is committed from here on
             self._span = _NOTHING
         self._tasks = opts.count(options, "tasks")
-        # from here on the read is of this transaction, whatever the branch does and wherever it is read
+        # from here on every task reads this transaction, whatever is committed to the branch
         self._pinned = {
             "lake": view.store.uri,
             "path": opts.table_name(options).partition("@")[0],

@@ -1,27 +1,27 @@
 """A stream: `spark.readStream.format("lake").load("flights")` gives new transactions, each once and in order.
 
-An offset is the number of the last entry that was delivered.  Within a batch records come by transaction, within
+An offset is the version of the last entry that was delivered.  Within a batch records come by transaction, within
 a transaction by object, in the order of arrival, and within an object by key; tasks take runs of objects.  Rewrites
 (compactions) deliver nothing.
 
-    startingTransaction       earliest (the default): everything, and then what is new.  Where transactions were
+    startingTransaction       earliest (the default): everything, and then what is new.  If transactions were
                               purged, the state at the oldest entry that can be resolved comes first, in key order,
-                              and stands for them
+                              in their place
                               latest: what is committed after the stream's start
                               N: transaction N and what follows
     maxTransactionsPerBatch   how many entries one batch takes (1,000): Spark's admission control
 
-Two things make it exact.  Spark asks a stream that it starts again before its first batch is done for its first
-offset anew, and `latest` would then be another one: so every offset says where the stream began, and the end of a
-planned batch decides.  And a batch is planned from the entries themselves: one that was purged meanwhile, or an
-object that is gone, is an error, never a gap.
+Two rules make it exact.  If Spark restarts a stream before its first batch is done, it asks for the first offset
+again, and `latest` would then be another one.  So every offset tells where the stream began, and the end of a
+planned batch decides.  And a batch is planned from the entries themselves: an entry that was purged meanwhile, or a
+missing object, is an error, never a gap.
 
 Of an upsert pool a stream gives every version of a record, of an aggregate pool what each transaction adds.  A
-delete marker is a record with the column `_deleted`, which a stream has where it was chosen (`.schema`, `columns`);
-without it a stream that meets one stops: to pass it by would keep what was deleted.
+delete marker is a record with the column `_deleted`, which a stream has if it was chosen (`.schema`, `columns`).
+Without the column a stream stops at a delete marker; skipping it would keep deleted records.
 
-The columns are those of the pool when the stream is started, or those that the user chose.  In the first case a
-transaction that changes them stops the stream, rather than losing fields; started again it has the new ones.
+The columns are those of the pool when the stream starts, or those that the user chose.  In the first case a
+transaction that changes the columns stops the stream with an error; restart it to pick the new columns up.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from spark_apps.datasource.types import arrow_schema, spark_schema
 
 MAX_TRANSACTIONS = 1_000
 OPENING = 1 << 20
-"""To open an object costs a task as much as to read so many bytes."""
+"""Opening an object costs a task as much as reading this many bytes."""
 
 Offset = dict[str, Any]
 """`transaction`: the last entry delivered; `since`: the one after which the stream began; `pool`: the pool's id."""
@@ -63,7 +63,7 @@ Offset = dict[str, Any]
 
 @dataclass
 class StatePartition(InputPartition):
-    """A key range of the state at entry `n`, which stands for what was purged.
+    """A key range of the state at `version`, which replaces purged transactions.
 
     `now` is the time from which ages count, in seconds since 1970: one for all tasks of a batch.
     """
@@ -110,7 +110,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # --- offsets
 
     def initialOffset(self) -> Offset:
-        """Where a stream begins that has no checkpoint; the same whenever it is asked."""
+        """The first offset of a stream without a checkpoint; the same at every call."""
         return self._initial
 
     @cached_property
@@ -137,7 +137,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxFiles(self._most)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """What is committed from here on is not of this run."""
+        """This run does not deliver what is committed from here on."""
         self._last = self._feed.newest()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
@@ -199,7 +199,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [*state, *self._objects(brought)]
 
     def _state(self, version: int) -> list[StatePartition]:
-        """The state at entry `n`, which stands for all before; none for the beginning."""
+        """The state at `version`, in place of all transactions before it; empty for the beginning."""
         if not version:
             return []
         view = replace(self._pool.at(str(version)), branch=self._feed.branch)

@@ -1,4 +1,4 @@
-"""Lake records as Spark takes them: in the Arrow form of a schema, the pool's own or one that the user gave.
+"""Converting records from the lake to Spark: to the Arrow form of a schema, the pool's own or a user's.
 
 A user's schema may choose columns, leave fields of records out, and ask for another type if that type holds
 every value: a wider or narrower integer, a number as decimal, an integer, date or boolean as text.  Two casts
@@ -25,7 +25,7 @@ from spark_apps.datasource.variants import variant_of
 
 
 class _Refused(ValueError):
-    """The values are not of the type that was asked for."""
+    """The values do not fit the type that the user's schema asks for."""
 
 
 def to_batches(table: pa.Table, target: pa.Schema) -> list[pa.RecordBatch]:
@@ -97,7 +97,7 @@ def _convert(array: pa.Array, source: pa.Field, target: pa.DataType) -> pa.Array
 
 
 def _numbers(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Numbers of another type; raises for one that the type does not hold."""
+    """Numbers in another type; raises for a number that the type does not hold."""
     kind = array.type
     if pa.types.is_string(target) and pa.types.is_integer(kind):
         return array.cast(target)

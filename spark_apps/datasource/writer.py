@@ -1,18 +1,18 @@
 """Records in: `df.write.format("lake").mode("append").save("flights")`, and `df.writeStream` to the same.
 
-A task builds finished objects, as a task of ingest does, and sends back what describes them; the driver's `commit`
-lands one transaction.  Only objects named in the messages that Spark hands to `commit` count.  What an attempt
-wrote that failed, or that lost a race with another of the same task, has names that nobody knows, and is the
-vacuum's.  So is what an aborted write leaves; nothing here deletes.
+A task builds finished objects, as a task of ingest does, and sends back their descriptions; the driver's `commit`
+commits one transaction.  Only objects named in the messages that Spark hands to `commit` count.  Nothing refers to
+objects of an attempt that failed or lost a race with another attempt, nor to those of an aborted write: the vacuum
+removes them.  Nothing here deletes.
 
-A batch is written once under its option `token`: written again, however often, it changes nothing, and the log
-says so.  The tasks then only count their records: other data under a token that was used is refused, as far as
-numbers tell.  A micro-batch of a stream has a token of its own, made of the query's id, which Spark keeps in
-the query's checkpoint and tells tasks, and of the batch's number.  So a batch that is committed here, and then
-again because Spark died before it had noted that, changes nothing either.
+A batch is written once under its option `token`: writing it again changes nothing, and a log line tells.  The tasks
+then only count their records: other data under a used token is refused, as far as counts tell.  A micro-batch of a
+stream has a token of its own, made of the query's id, which Spark keeps in the query's checkpoint and tells tasks,
+and of the batch's number.  So a batch that is committed here, and then again because Spark died before it had noted
+that, changes nothing either.
 
-Bad records are an ordinary answer of a task, not a failure that Spark would repeat.  Records count as arrived in
-the order of the partitions.
+A task returns bad records as a result, not as a failure, which Spark would repeat.  Records count as arrived in the
+order of the partitions.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ QUERY_ID = "sql.streaming.queryId"
 
 @dataclass(frozen=True)
 class WriteWork:
-    """All that a task needs; plain values, so that it can be shipped to any worker."""
+    """All that a task needs, as plain values that Spark can send to any worker."""
 
     store: str
     config: PoolConfig
@@ -81,7 +81,7 @@ class WrittenPartition(WriterCommitMessage):
 
 
 def begin(branch: Branch, options: opts.Options) -> WriteWork | LoadResult:
-    """The work that tasks share, or the outcome of the write that used the token first."""
+    """The work that tasks share, or the result of the write that used the token first."""
     job = branch.begin_load(token=options.get("token", ""), message=options.get("message", ""))
     return job if isinstance(job, LoadResult) else WriteWork(branch.store.uri, branch.config, job)
 
@@ -107,9 +107,9 @@ def build(work: WriteWork, batches: Iterator[pa.RecordBatch]) -> WrittenPartitio
 
 
 def commit_tasks(branch: Branch, tasks: list[WrittenPartition], *, token: str | None = None) -> LoadResult:
-    """On the driver: one transaction of what the tasks did, under `token` where it is not the job's own.
+    """On the driver: commit the objects of the tasks, under `token` unless it is None.
 
-    Raises what a task has failed with, and what `Branch.commit` raises.
+    Raises the error of a failed task, and what `Branch.commit` raises.
     """
     tasks = sorted(tasks, key=lambda task: task.partition)
     for task in tasks:
@@ -134,7 +134,7 @@ def commit_tasks(branch: Branch, tasks: list[WrittenPartition], *, token: str | 
 
 
 def check(options: opts.Options, schema: StructType, known: tuple[str, ...], *, overwrite: bool) -> None:
-    """Raise InvalidInput for what cannot be written, before anything is."""
+    """Raise InvalidInput for a write that cannot be done, before anything is written."""
     opts.check_names(options, known, what="a write")
     if overwrite:
         raise InvalidInput(
@@ -163,7 +163,7 @@ def _fields(options: opts.Options) -> list[str]:
 
 
 class _Writes:
-    """What writers of batches and of streams have in common.
+    """The common part of writers of batches and of streams.
 
     Spark makes a writer on the driver and sends copies of it to the tasks; the one that commits is a copy too, or
     of its own, in another process.

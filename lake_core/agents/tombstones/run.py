@@ -219,7 +219,7 @@ def pool_line(did: ApplyResult, *, remember: str = "delete.remember") -> str:
         left = "none left"
     elif did.covered:
         left = f"{did.left:,} left, which may still cover records of {counted(did.covered, 'object')}"
-    else:  # as `plan_application` has it
+    else:  # `plan_apply` keeps tombstones of replaces that late loads must learn of
         kept = counted(did.left, "replace is", "replaces are")
         left = f"{kept} remembered for {remember}, for loads that had already begun"
     return f"{did.pool}: {_work_line(asdict(did))}; {left}"

@@ -47,7 +47,7 @@ class Comparison:
 
 
 def comparison(bound: bytes, key: PoolKey, schema: pa.Schema) -> Comparison | None:
-    """The bound in the fields' own types; None where they do not hold it exactly."""
+    """The bound in the fields' own types; None if they do not hold it exactly."""
     try:
         values = decode_key(bound, key)
         prefix = encode_key(list(values), key)
