@@ -8,8 +8,8 @@ each.  So a backfill loads months, or loads them again after a mistake:
     airflow backfill create --dag-id lake_intervals --from-date 2026-01-01 --to-date 2026-01-31 \\
         --reprocess-behavior completed --max-active-runs 8
 
-A pool takes part when its setting `interval.source` says where the files of an interval land, as in
-`s3://landing/flights/%Y-%m-%d/*.csv`, and its key begins with a time.  Schedule: LAKE_INTERVAL_SCHEDULE, a cron
+A pool takes part when its setting `intervals.source` says where the files of an interval land, as in
+`s3://landing/flights/%Y-%m-%d/*.csv`, and its key begins with a time.  Schedule: LAKE_INTERVALS_SCHEDULE, a cron
 line or a preset that cuts time into intervals (default daily, UTC).  A run that is triggered by hand has no
 interval: it appends the files that it is given:
 
@@ -33,7 +33,7 @@ FILES = Param(
     title="Files",
     description="Only for manual runs: files to append, one a line",
 )
-SCHEDULE = os.environ.get("LAKE_INTERVAL_SCHEDULE", "@daily")
+SCHEDULE = os.environ.get("LAKE_INTERVALS_SCHEDULE", "@daily")
 
 
 @dag(

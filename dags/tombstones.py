@@ -2,7 +2,7 @@
 
     find (no Spark) -> apply (mapped: searches and rewrites on Spark for each pool) -> report
 
-Policy is the pool's: `delete.*` (see `lake show`).  Reading never waits for this: a delete holds from its own
+Policy is the pool's: `tombstones.*` (see `lake show`).  Reading never waits for this: a delete holds from its own
 transaction on.  A run may be stopped and repeated at any point, and conflicts with no load.  One pool that fails
 does not hold back the others; the report names it.  Runs by schedule (LAKE_TOMBSTONES_SCHEDULE, default hourly at a
 quarter to), from the trigger form and from the command line:

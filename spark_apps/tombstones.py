@@ -1,6 +1,6 @@
 """What deletes covered goes out of the objects, searched and rewritten in Spark tasks: the tombstones agent's work.
 
-    spark-submit spark_apps/apply_tombstones.py --lake URI --pool POOL
+    spark-submit spark_apps/tombstones.py --lake URI --pool POOL
 
 The driver plans; a task searches one reference for deleted records, reading only the fields that decide; those that
 hold some are rewritten as compaction jobs, each committed on its own.  Killed at any point and run again, it plans
@@ -73,7 +73,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--pool", required=True)
     parser.add_argument("--branch", default="main")
     parser.add_argument(
-        "--at-once", action="store_true", help="apply all deletes now, ignoring the pool's delete.apply age"
+        "--at-once",
+        action="store_true",
+        help="apply all deletes now, ignoring the pool's tombstones.apply age",
     )
     parser.add_argument("--remote", default=None, metavar="sc://HOST:PORT", help="a Spark Connect server")
     args = parser.parse_args(argv)
@@ -85,7 +87,7 @@ def main(argv: list[str] | None = None) -> int:
             did = apply_tombstones(spark, branch, now=branch.context.now(), at_once=args.at_once)
         print(json.dumps(vars(did)))
     except errors.LakeError as error:
-        sys.stderr.write(f"apply_tombstones: {error}\n")
+        sys.stderr.write(f"tombstones: {error}\n")
         return error.exit_status
     return 0
 

@@ -265,25 +265,25 @@ KNOWN: dict[str, Setting] = {
     "compact.max_inputs": Setting(_count(2), "64", "maximum number of objects in one compaction job"),
     "compact.max_bytes": Setting(_size, "4GiB", "maximum size of one compaction job"),
     "age_off": Setting(_age_off, "", "FIELD:SPAN: hide and later remove records older than this"),
-    "delete.apply": Setting(duration, "1d", "rewrite objects to remove deleted records after this time"),
-    "delete.remember": Setting(
+    "tombstones.apply": Setting(duration, "1d", "rewrite objects to remove deleted records after this time"),
+    "tombstones.remember": Setting(
         duration, "1d", "remember a replace at least this long, for loads that began before it"
     ),
     "ingest.source": Setting(
         str, "", "where files land: a folder or a glob; empty: the ingest agent skips this pool"
     ),
     "ingest.format": Setting(_one_of(*FORMATS), "auto", "format of the landed files; auto: by their names"),
-    "interval.source": Setting(
-        interval_place,
-        "",
-        "where an interval's files land, as in /landing/%Y-%m-%d/*.csv; empty: the interval agent skips this pool",
-    ),
     "ingest.batch_files": Setting(_count(1), "1000", "maximum number of files in one batch"),
     "ingest.batch_bytes": Setting(
         _size, "1GiB", "maximum size of one batch (a larger file is a batch alone)"
     ),
     "ingest.batch_age": Setting(
         duration, "0s", "let a batch that is not full wait until its oldest file is this old"
+    ),
+    "intervals.source": Setting(
+        interval_place,
+        "",
+        "where an interval's files land, as in /landing/%Y-%m-%d/*.csv; empty: the intervals agent skips this pool",
     ),
 }
 

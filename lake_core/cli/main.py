@@ -242,14 +242,16 @@ def build_parser() -> Parser:
     sub_pool.add_argument("--message", default="", metavar="M")
 
     sub_pool = command(
-        "apply-tombstones",
-        "deletion.apply_tombstones",
+        "tombstones",
+        "upkeep.tombstones",
         "remove deleted records from the objects; drop deletes that are no longer needed",
     )
     sub_pool.add_argument("pool", metavar="POOL")
     sub_pool.add_argument("--branch", default="main", metavar="B")
     sub_pool.add_argument(
-        "--at-once", action="store_true", help="apply all deletes now, ignoring the pool's delete.apply age"
+        "--at-once",
+        action="store_true",
+        help="apply all deletes now, ignoring the pool's tombstones.apply age",
     )
     sub_pool.add_argument("--dry-run", action="store_true", help="print what is due; change nothing")
 

@@ -1,10 +1,11 @@
-"""Commands that keep a lake in order: checkpoint, purge."""
+"""Commands that keep a lake in order: checkpoint, purge, tombstones."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
 from lake_core.agents.checkpoint.run import find_due, plan_purge, purge_pool, write_checkpoint
+from lake_core.agents.tombstones import run as agent
 from lake_core.cli.output import print_json, say
 from lake_core.lake import Lake
 from lake_core.phrases import counted
@@ -56,3 +57,33 @@ def purge(args: Namespace) -> None:
         )
     else:
         say(f"{args.pool}: nothing to purge")
+
+
+def tombstones(args: Namespace) -> None:
+    """Remove deleted records from the objects; drop deletes that are no longer needed."""
+    branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)
+    if args.dry_run:
+        work = agent.plan(branch, now=branch.context.now(), at_once=args.at_once)
+        if args.json:
+            print_json(
+                {
+                    "pool": args.pool,
+                    "due": work.due,
+                    "covered": [r.object for r in work.covered],
+                    "suspects": [r.object for r in work.suspects],
+                    "retirable": list(work.retirable),
+                    "left": work.left,
+                }
+            )
+        else:
+            say(agent.describe(args.pool, work))
+        return
+    result = agent.apply(branch, now=branch.context.now(), at_once=args.at_once)
+    if args.json:
+        print_json(vars(result))
+    else:
+        say(
+            agent.pool_line(
+                result, remember=f"tombstones.remember ({branch.settings.text('tombstones.remember')})"
+            )
+        )

@@ -38,7 +38,7 @@ ROLES = {"load": 2, "upsert": 2, "delete": 2, "replace": 1, "compact": 2, "apply
 KEYS = 200
 RECORDS = 20
 DEPTH = 32
-SETTINGS = {"compact.depth": str(DEPTH), "delete.apply": "2s"}
+SETTINGS = {"compact.depth": str(DEPTH), "tombstones.apply": "2s"}
 
 
 def records(chance: random.Random, low: int = 0, high: int = KEYS) -> list[tuple[int, int]]:

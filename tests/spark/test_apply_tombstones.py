@@ -44,7 +44,7 @@ def test_what_was_deleted_goes_and_the_deletes_are_forgotten(spark: Any, landing
 
 
 def test_the_agent_applies_what_is_due(spark: Any, landing: Landing) -> None:
-    pool = filled(landing.lake, delete_apply="0s")
+    pool = filled(landing.lake, tombstones_apply="0s")
     pool.branch().delete(where="v = 3")
     assert find({"lake": landing.uri, "dry_run": True}) == []
     (work,) = find({"lake": landing.uri})

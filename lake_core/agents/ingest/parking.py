@@ -30,7 +30,7 @@ LONGEST_REASON = 4_000
 """Letters of a reason that are kept."""
 
 NOT_FOR_READING = (
-    *("checkpoint.", "compact.", "delete.", "history.", "interval.", "token."),
+    *("checkpoint.", "compact.", "history.", "intervals.", "token.", "tombstones."),
     *("age_off", "description", "ingest.batch_", "ingest.source", "load.memory"),
 )
 """How the names of settings begin that change nothing about how a file is read.  A change of any other setting is

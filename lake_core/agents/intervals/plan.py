@@ -3,7 +3,7 @@
 A run for an interval replaces exactly that interval of a pool with what has landed for it, in one transaction; so
 it may be run twice, in any order and beside others, and ends in the same state.  Where nothing has landed, the
 interval becomes empty.  A run without an interval appends the files that it is given, once.  A pool takes part when
-its setting `interval.source` says where the files of an interval land.
+its setting `intervals.source` says where the files of an interval land.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ log = logging.getLogger(__name__)
 def pools_with_intervals(lake: Lake, only: list[str] | None = None) -> list[str]:
     """Names of the pools that take intervals; of `only`, if any are named.  Raises NotFound, InvalidInput."""
     if not only:
-        return [p.name for p in lake.pools() if Settings(p.settings)["interval.source"]]
+        return [p.name for p in lake.pools() if Settings(p.settings)["intervals.source"]]
     for name in only:
-        if not lake.pool(name).settings["interval.source"]:
+        if not lake.pool(name).settings["intervals.source"]:
             raise InvalidInput(
-                f"pool {name!r}: interval.source is empty; set it with: lake set {name} interval.source=PATTERN"
+                f"pool {name!r}: intervals.source is empty; set it with: lake set {name} intervals.source=PATTERN"
             )
     return sorted(set(only))
 
@@ -70,7 +70,7 @@ def find(
             files = find_files(given)
         else:
             settings = lake.pool(name).settings
-            files = find_source_files(path_of(settings["interval.source"], begin), settings)
+            files = find_source_files(path_of(settings["intervals.source"], begin), settings)
         when = f"{begin.isoformat()} to {end.isoformat()}" if begin and end else "appended"
         size = human_size(sum(f.size for f in files))
         log.info("%s: %s: %s, %s", name, when, counted(len(files), "file"), size)

@@ -64,5 +64,5 @@ def path_of(pattern: str, begin: dt.datetime) -> str:
     try:
         interval_place(pattern)
     except ValueError as error:
-        raise InvalidInput(f"interval.source={pattern}: {error}") from error
+        raise InvalidInput(f"intervals.source={pattern}: {error}") from error
     return begin.astimezone(dt.UTC).strftime(pattern)

@@ -5,7 +5,7 @@
 Every step is a transaction of its own and may be repeated: killed at any point and run again, the agent plans anew.
 Loads, deletes and compactions go on meanwhile; where a compaction takes a reference first, it has applied the
 tombstones itself.  `apply` is given how references are searched and jobs are rewritten: here one after another, in
-`spark_apps.tombstones` as Spark tasks.  Callers: the DAG, the Spark application, `lake apply-tombstones`.
+`spark_apps.tombstones` as Spark tasks.  Callers: the DAG, the Spark application, `lake tombstones`.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class ApplyResult:
 def policy_of(branch: Branch, *, now: float, at_once: bool = False) -> Policy:
     """The pool's policy at a time; `at_once`: everything is due, whatever its age."""
     return Policy(
-        due=None if at_once else int((now - branch.settings["delete.apply"]) * 1_000_000),
-        forget=int((now - branch.settings["delete.remember"]) * 1_000_000),
+        due=None if at_once else int((now - branch.settings["tombstones.apply"]) * 1_000_000),
+        forget=int((now - branch.settings["tombstones.remember"]) * 1_000_000),
     )
 
 
@@ -224,7 +224,7 @@ def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[st
     return totals
 
 
-def pool_line(did: ApplyResult, *, remember: str = "delete.remember") -> str:
+def pool_line(did: ApplyResult, *, remember: str = "tombstones.remember") -> str:
     """What was done in a pool, in a line; `remember` is how long a replace is remembered."""
     if not (did.searched or did.rewritten or did.retired or did.left):
         return f"{did.pool}: no deletes to apply"

@@ -83,7 +83,7 @@ def test_a_pool_that_cannot_be_read_does_not_hold_back_the_others(
     caplog.set_level(logging.INFO)
     lake = Lake.create(str(tmp_path), author="test")
     for name in ("bad", "good", "idle"):
-        pool = lake.create_pool(name, key="k", settings={"delete.apply": "0s"})
+        pool = lake.create_pool(name, key="k", settings={"tombstones.apply": "0s"})
         pool.branch().append(pa.table({"k": [1, 2], "n": [1, 2]}))
         if name != "idle":
             pool.branch().delete(where="n = 1")
