@@ -1,6 +1,6 @@
 """The checkpoint agent: journals that have grown get a checkpoint, and what is older than policy says is purged.
 
-    find (no Spark) -> keep (one Spark job for all journals that need it) -> report
+    find (no Spark) -> run (one Spark job for all journals that need it) -> report
 
 Policy is the pool's: `checkpoint.entries`, `checkpoint.age`, `history.keep`.  A run may be stopped and repeated at
 any point.  One journal that fails does not hold back the others; the report names it.  Runs by schedule
@@ -31,10 +31,10 @@ def lake_checkpoint() -> None:
         return bool(pools)
 
     @task(**WORK)
-    def keep(pools: list[str], params: dict[str, Any]) -> list[dict[str, Any]]:
-        from spark_apps.checkpoint import checkpoint_named
+    def run(pools: list[str], params: dict[str, Any]) -> list[dict[str, Any]]:
+        from spark_apps import checkpoint
 
-        return checkpoint_named(params, pools)
+        return checkpoint.run(params, pools)
 
     @task(**REPORT)
     def report(found: list[str] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
@@ -43,9 +43,9 @@ def lake_checkpoint() -> None:
         return checkpoint.report(found, list(results or []))
 
     pools = find()
-    kept = keep(pools)
-    has_work(pools) >> kept
-    report(pools, kept)
+    done = run(pools)
+    has_work(pools) >> done
+    report(pools, done)
 
 
 lake_checkpoint()

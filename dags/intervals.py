@@ -1,6 +1,6 @@
-"""The interval agent: a run for an interval of time replaces exactly that interval of a pool, in one transaction.
+"""The intervals agent: a run for an interval of time replaces exactly that interval of a pool, in one transaction.
 
-    find (no Spark) -> replace (mapped: a Spark job and a commit for each pool) -> report
+    find (no Spark) -> run (mapped: a Spark job and a commit for each pool) -> report
 
 Runs may be repeated, in any order, in parallel, killed and tried again: the pool ends as after one clean run of
 each.  So a backfill loads months, or loads them again after a mistake:
@@ -60,10 +60,10 @@ def lake_intervals() -> None:
         )
 
     @task(map_index_template="{{ work['title'] }}", **WORK)
-    def replace(work: dict[str, Any]) -> dict[str, Any]:
-        from spark_apps.ingest import ingest_interval
+    def run(work: dict[str, Any]) -> dict[str, Any]:
+        from spark_apps import intervals
 
-        return ingest_interval(work)
+        return intervals.run(work)
 
     @task(**REPORT)
     def report(found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
@@ -72,7 +72,7 @@ def lake_intervals() -> None:
         return ingest.report_intervals(found, list(results or []))
 
     found = find()
-    report(found, replace.expand(work=found))
+    report(found, run.expand(work=found))
 
 
 lake_intervals()

@@ -156,7 +156,7 @@ def demonstrate_alone(run_dir: Path, *, data: str | None, key: str | None) -> in
             for number, land in enumerate(dataset.parts, 1):
                 with steps.step(f"run {number}", "landing files") as tell:
                     landed = land()
-                    take_in(services, pool.name, tell, landed)
+                    ingest(services, pool.name, tell, landed)
             with steps.step("query", "asking") as tell:
                 reader = query(lake, dataset.question)
                 answer = [pa.Table.from_batches([batch]) for batch in reader]
@@ -207,12 +207,12 @@ def own_files(data: str, key: str) -> Dataset:
     return Dataset("demo", key, {"ingest.source": source}, [lambda: data], question, None)
 
 
-def take_in(services: Services, pool: str, tell: Callable[[str], None], landed: str) -> None:
+def ingest(services: Services, pool: str, tell: Callable[[str], None], landed: str) -> None:
     """One run of the ingest agent, waited for; raises LocalError where it fails."""
     api = services.api
 
     def tell_how_far(run_id: str) -> None:
-        batches = [task for task in api.tasks(DAG, run_id) if task["task_id"] == "take_in"]
+        batches = [task for task in api.tasks(DAG, run_id) if task["task_id"] == "run"]
         done = sum(task["state"] == "success" for task in batches)
         waiting = f"{done} of {len(batches)} batches committed" if done else "waiting for the ingest agent"
         tell(f"{landed}; {waiting}")

@@ -42,7 +42,7 @@ def _failed(pool: str, wire: str) -> dict[str, Any]:
 
 
 def _task(uri: str, pools: list[str]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def answers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         lake = Lake.open(uri)
         for batch in batches:
             for number in batch.column(0).to_pylist():
@@ -50,7 +50,7 @@ def _task(uri: str, pools: list[str]) -> Callable[[Iterable[pa.RecordBatch]], It
                     pools[number], lambda pool: checkpoint_and_purge(lake, pool, now=lake.context.now())
                 )
 
-    return run
+    return answers
 
 
 def _row(pool: str, work: Callable[[str], Any]) -> pa.RecordBatch:
@@ -63,8 +63,8 @@ def _row(pool: str, work: Callable[[str], Any]) -> pa.RecordBatch:
     return pa.record_batch(columns, names=["pool", "done", "error"])
 
 
-def checkpoint_named(params: dict[str, Any], pools: list[str]) -> list[dict[str, Any]]:
-    """The agent's task: all pools that want it, in one session.
+def run(params: dict[str, Any], pools: list[str]) -> list[dict[str, Any]]:
+    """The agent's task: all journals that `find` gave, in one session.
 
     Raises Unavailable if the store did not answer for some: trying again may help, and does nothing twice.
     """

@@ -59,7 +59,7 @@ def _rewrite(store: str, work: PendingCompaction, piece: int) -> list[WrittenObj
     return [] if written is None else [written]
 
 
-def compact_found(work: dict[str, Any]) -> dict[str, Any]:
+def run(work: dict[str, Any]) -> dict[str, Any]:
     """The agent's mapped task: the jobs of one pool as `agents.compact.run.find` gave them."""
     lake = Lake.open(work["lake"])
     pool = lake.pool(work["pool"])

@@ -1,4 +1,4 @@
-"""What deletes covered goes out of the objects, searched and rewritten in Spark tasks: the tombstones agent's work.
+"""Deleted records removed from the objects, searched and rewritten in Spark tasks: the tombstones agent's work.
 
     spark-submit spark_apps/tombstones.py --lake URI --pool POOL
 
@@ -56,7 +56,7 @@ def _search(store: str, parts: Sequence[Sequence[Search]], part: int) -> list[Pa
     return [(b"1" if holds_covered(search, opened) else b"0", b"") for search in parts[part]]
 
 
-def apply_found(work: dict[str, Any]) -> dict[str, Any]:
+def run(work: dict[str, Any]) -> dict[str, Any]:
     """The agent's mapped task: one pool as `agents.tombstones.run.find` gave it."""
     branch = Lake.open(work["lake"]).pool(work["pool"]).branch(work["branch"])
     plan = tombstones.plan(branch, now=branch.context.now())

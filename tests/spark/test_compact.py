@@ -11,7 +11,7 @@ from lake_core.agents.compact.run import find, plan_pool
 from lake_core.errors import Corrupt
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
-from spark_apps.compact import compact, compact_found
+from spark_apps.compact import compact, run
 from tests.spark.conftest import Landing
 
 pytestmark = pytest.mark.spark
@@ -72,8 +72,8 @@ def test_the_agent_compacts_what_it_found_once(spark: Any, landing: Landing) -> 
     assert find({"lake": landing.uri, "dry_run": True}) == []
     (work,) = find({"lake": landing.uri})
     assert (work["pool"], work["depth"]) == ("deep", 12)
-    done = compact_found(work)
+    done = run(work)
     assert (done["jobs"], done["inputs"], done["depth_before"], done["depth_after"]) == (1, 12, 12, 1)
-    again = compact_found(work)  # the task is run again after it has died
+    again = run(work)  # the task is run again after it has died
     assert (again["jobs"], again["depth_after"]) == (0, 1)
     assert find({"lake": landing.uri}) == []

@@ -180,7 +180,7 @@ def report(found: Sequence[str] | None, results: Sequence[Mapping[str, Any]]) ->
         if done
         else "nothing was written",
         failed=[f"{r['pool']}: {r['failed']}" for r in results if r.get("failed")]
-        + [f"{name}: the task `keep` failed; its log says why" for name in found or () if name not in tried],
+        + [f"{name}: the task `run` failed; its log says why" for name in found or () if name not in tried],
         to_do="What was written stays; the next run tries the others again",
     )
     return totals

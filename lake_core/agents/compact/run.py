@@ -272,7 +272,7 @@ def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[st
     totals = {"pools": len(results)} | {name: sum(int(r[name]) for r in results) for name in summed}
     conclude(
         f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}" if results else "nothing was compacted",
-        failed=missing(check_found(found), results, by="pool", task="compact"),
+        failed=missing(check_found(found), results, by="pool", task="run"),
         to_do="Jobs that were committed stay; the next run plans the others again",
     )
     return totals

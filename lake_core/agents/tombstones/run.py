@@ -218,7 +218,7 @@ def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[st
         f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}; {totals['left']:,} left"
         if results
         else "no deletes were applied",
-        failed=missing(check_found(found), results, by="pool", task="apply"),
+        failed=missing(check_found(found), results, by="pool", task="run"),
         to_do="What was rewritten stays; the next run plans the rest again",
     )
     return totals

@@ -313,7 +313,7 @@ def test_a_report_names_the_journals_that_failed(caplog: pytest.LogCaptureFixtur
     with pytest.raises(Incomplete, match=r"^1 failure: q: damaged\. What was written stays"):
         report(["p", "q"], [one, {"pool": "q", "failed": "damaged", "kind": "Corrupt"}])
     assert caplog.messages[0] == "p: wrote the checkpoint of version 1; nothing to purge"
-    with pytest.raises(Incomplete, match="q: the task `keep` failed"):
+    with pytest.raises(Incomplete, match="q: the task `run` failed"):
         report(["q"], [])
     with pytest.raises(Incomplete, match="the task `find` failed"):
         report(None, [])

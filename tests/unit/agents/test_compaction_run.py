@@ -49,7 +49,7 @@ def test_a_report_without_work_says_so(caplog: pytest.LogCaptureFixture) -> None
 def test_a_report_says_what_was_done_also_where_a_pool_failed(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     made = [summary("p", [LANDED], depth_before=10, depth_after=1)]
-    with pytest.raises(Incomplete, match=r"^1 failure: q: compact\[1\] failed; its log says why\.") as said:
+    with pytest.raises(Incomplete, match=r"^1 failure: q: run\[1\] failed; its log says why\.") as said:
         report(FOUND, made)
     assert caplog.messages[0].startswith("p: 1 job merged")
     assert "next run" in str(said.value)

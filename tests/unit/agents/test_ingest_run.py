@@ -253,9 +253,7 @@ def test_a_report_says_what_was_done_also_where_a_batch_failed(
     lake: Lake, pool: Pool, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    with pytest.raises(
-        Incomplete, match=r"^2 failures: p: take_in\[1\] failed; its log says why; p: take_in\[2\]"
-    ):
+    with pytest.raises(Incomplete, match=r"^2 failures: p: run\[1\] failed; its log says why; p: run\[2\]"):
         report({"lake": lake.store.uri}, FOUND, [DONE])
     assert caplog.messages[0].startswith("p: version 3, 1,000 records")
     with pytest.raises(Incomplete, match="the task `find` failed"):
@@ -283,7 +281,7 @@ def test_an_interval_without_files_changes_nothing_and_says_so(caplog: pytest.Lo
     empty = DONE | {"version": None, "records": 0, "objects": 0, "nokey": 0, "begin": "2026-11-21"}
     report_intervals([{"pool": "p"}], [empty])
     assert caplog.messages[0] == "p: no files for 2026-11-21: nothing changed"
-    with pytest.raises(Incomplete, match=r"q: replace\[1\] failed.*What failed changed nothing"):
+    with pytest.raises(Incomplete, match=r"q: run\[1\] failed.*What failed changed nothing"):
         report_intervals([{"pool": "p"}, {"pool": "q"}], [empty])
 
 

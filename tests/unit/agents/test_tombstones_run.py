@@ -48,7 +48,7 @@ def test_a_report_says_what_was_done_also_where_a_pool_failed(caplog: pytest.Log
         "2 pools: searched 6 objects, rewrote 4 (20.0 kB -> 16.0 kB); 2 deletes finished; 0 left"
     )
     caplog.clear()
-    with pytest.raises(Incomplete, match=r"^1 failure: q: apply\[1\] failed; its log says why"):
+    with pytest.raises(Incomplete, match=r"^1 failure: q: run\[1\] failed; its log says why"):
         report(FOUND, [DONE])
     assert caplog.messages[0].startswith("p: searched 3 objects")
     with pytest.raises(Incomplete, match="the task `find` failed"):
