@@ -7,6 +7,7 @@ the defaults of a newer program.  `type.FIELD=TYPE` declares a field's type.
 from __future__ import annotations
 
 import codecs
+import importlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -33,6 +34,15 @@ def _one_of(*words: str) -> Callable[[str], str]:
         return text
 
     return parse
+
+
+def _strategy(text: str) -> str:
+    """The name of a compaction strategy.
+
+    The compaction agent lists them, in a room above this one; so its list is looked up when somebody gives a name.
+    """
+    names = importlib.import_module("lake_core.agents.compact.strategies").names()
+    return _one_of(*names)(text)
 
 
 def _count(least: int) -> Callable[[str], int]:
@@ -249,11 +259,7 @@ KNOWN: dict[str, Setting] = {
         duration, "30d", "purge transactions older than this; younger states can be read"
     ),
     "token.keep": Setting(duration, "30d", "remember a token at least this long"),
-    "compact.strategy": Setting(
-        _one_of("size_ratio", "depth", "time_window", "full"),
-        "size_ratio",
-        "how compaction chooses what to merge",
-    ),
+    "compact.strategy": Setting(_strategy, "size_ratio", "how compaction chooses what to merge"),
     "compact.target_size": Setting(
         _object_size, "128MiB", "size of the objects that compaction writes, about"
     ),

@@ -15,7 +15,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from lake_core.agents.compact.policy import STRATEGIES
+from lake_core.agents.compact import strategies
 from lake_core.catalog.settings import duration
 from lake_core.cli.alignment import printable
 from lake_core.cli.completion import SHELLS
@@ -279,7 +279,7 @@ def build_parser() -> Parser:
     sub_pool.add_argument("--branch", default="main", metavar="B")
     sub_pool.add_argument(
         "--strategy",
-        choices=STRATEGIES,
+        choices=strategies.names(),
         help="use this instead of the pool's compact.strategy; full: merge all overlapping objects",
     )
     sub_pool.add_argument("--dry-run", action="store_true", help="print the plan; change nothing")

@@ -1,10 +1,9 @@
 """What compaction should rewrite: a snapshot's references, a policy and a time give a plan; pure.
 
 The measure is the depth: how many references overlap at a key, which is what a reader of that key must merge.  A
-strategy is a small function that claims references for jobs (`size_ratio`, `depth`, `time_window`, `full`);
-`neighbours` joins small objects that overlap nothing; `plan` puts them together and bounds them.  Jobs of a plan
-share no input, and planning what its own jobs leave comes to an end, since every job leaves fewer references, or
-less overlap, than it takes.
+strategy (`strategies`) claims references for jobs; `planner` makes jobs of them and bounds them; `neighbours` joins
+small objects that overlap nothing.  Jobs of a plan share no input, and planning what its own jobs leave comes to an
+end, since every job leaves fewer references, or less overlap, than it takes.
 
 The theory, and what the simulator measured, is in docs/compaction.md.
 """

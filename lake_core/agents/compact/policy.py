@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lake_core.agents.compact.strategies import check_name
 from lake_core.catalog import Settings
 from lake_core.errors import InvalidInput
-from lake_core.phrases import choices
-
-STRATEGIES = ("size_ratio", "depth", "time_window", "full")
 
 
 @dataclass(frozen=True)
@@ -31,8 +29,7 @@ class CompactionPolicy:
     window: float
 
     def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            raise InvalidInput(f"unknown compact.strategy {self.strategy!r}: use {choices(STRATEGIES)}")
+        check_name(self.strategy)
         for name, least in (("target_size", 1), ("max_inputs", 2), ("max_bytes", 1), ("depth", 1)):
             if getattr(self, name) < least:
                 raise InvalidInput(f"compact.{name} must be at least {least} (got {getattr(self, name)})")

@@ -1,6 +1,6 @@
 """Which landed files are taken in together: pure.
 
-A batch is full at `most_files` files or `most_bytes` bytes; a file larger than that is a batch alone.  A
+A batch is full at `most_files` files or `max_bytes` bytes; a file larger than that is a batch alone.  A
 batch that is not full waits until its oldest file is `age` seconds old, so that small files are gathered; a
 run that somebody asked for waits for nothing (`age` 0).  Files keep the order of their names.  The same
 files, policy and time give the same batches with the same tokens: a token is the hash of what the batch

@@ -13,6 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lake_core.agents.compact.layout import depth_of
+from lake_core.agents.compact.planner import Planner
+from lake_core.agents.compact.strategies.depth import depth
+from lake_core.agents.compact.strategies.size_ratio import merge_alike
 from lake_core.errors import InvalidInput
 from lake_core.history import Reference
 from lake_core.keys import PoolKey
@@ -20,6 +23,19 @@ from lake_core.keys.encoding import Instant, Value, class_of, decode_key
 from lake_core.naming import id_time
 
 _DAY = 86_400.0
+
+
+def time_window(planner: Planner) -> None:
+    """Bring each closed window into one run, once; in the open ones merge as `size_ratio`.
+
+    Raises InvalidInput if the leading key field is no time.
+    """
+    windowed = by_window(planner.references, key=planner.key, seconds=planner.policy.window, now=planner.now)
+    for window in windowed.closed:
+        if window.due(depth=planner.policy.depth):
+            planner.settle(window.references, "its window has ended")
+    merge_alike(planner, windowed.open)
+    depth(planner)
 
 
 @dataclass(frozen=True)
