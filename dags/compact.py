@@ -35,7 +35,7 @@ def lake_compact() -> None:
 
     @task(**REPORT)
     def report(found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
-        from lake_core.agents.compact import run as compact
+        from lake_core.agents.compact import report as compact
 
         return compact.report(found, list(results or []))
 

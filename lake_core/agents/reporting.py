@@ -26,11 +26,11 @@ def check_found(found: Found | None) -> Found:
     return found
 
 
-def missing(found: Found, results: Found, *, by: str, task: str) -> list[str]:
+def missing(found: Found, results: Found, *, by: str) -> list[str]:
     """What failed, in words: the work in `found` whose value `by` no result carries."""
     finished = {result[by] for result in results}
     return [
-        f"{work['pool']}: {task}[{number}] failed; its log says why"
+        f"{work['pool']}: run[{number}] failed; its log says why"
         for number, work in enumerate(found)
         if work[by] not in finished
     ]

@@ -68,6 +68,19 @@ class Request:
             files=tuple(given.get("files", ())),
         )
 
+    def work(self, pool: str, what: str, **values: Any) -> dict[str, Any]:
+        """What `find` hands out to one task `run`: the pool, and `values` of the agent's own, all plain.
+
+        Airflow shows the title, which says `what` is to be done.
+        """
+        return {
+            "lake": self.lake,
+            "pool": pool,
+            "branch": self.branch,
+            "title": f"{pool}: {what}",
+            **values,
+        }
+
 
 def _is(value: Any, kind: str) -> bool:
     if kind == _TEXTS:

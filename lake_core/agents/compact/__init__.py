@@ -13,11 +13,18 @@ from typing import TYPE_CHECKING
 from lake_core.faces import on_demand
 
 if TYPE_CHECKING:
-    from lake_core.agents.compact.jobs import CompactionJob, CompactionPlan
+    from lake_core.agents.compact.jobs import CompactionJob, CompactionPlan, CompactionResult
     from lake_core.agents.compact.plan import plan_compaction
     from lake_core.agents.compact.policy import CompactionPolicy, policy_of
 
-__all__ = ["CompactionJob", "CompactionPlan", "CompactionPolicy", "plan_compaction", "policy_of"]
+__all__ = [
+    "CompactionJob",
+    "CompactionPlan",
+    "CompactionPolicy",
+    "CompactionResult",
+    "plan_compaction",
+    "policy_of",
+]
 
 __getattr__ = on_demand(
     __name__,
@@ -25,6 +32,7 @@ __getattr__ = on_demand(
         "CompactionJob": "jobs",
         "CompactionPlan": "jobs",
         "CompactionPolicy": "policy",
+        "CompactionResult": "jobs",
         "plan_compaction": "plan",
         "policy_of": "policy",
     },

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from lake_core.agents.compact.between import Ages
 from lake_core.agents.compact.jobs import CompactionJob, CompactionPlan
-from lake_core.agents.compact.layout import Run, depth_of, islands, regions, runs, span_of
+from lake_core.agents.compact.layout import Run, depth_of, islands, regions, runs
 from lake_core.agents.compact.neighbours import joinable
 from lake_core.agents.compact.policy import CompactionPolicy
 from lake_core.history import Reference
@@ -88,6 +88,8 @@ class Planner:
             size=sum(r.size for r in self.references),
             depth=depth_of(r.key_range for r in self.references),
             depth_after=depth_of([*left, *(job.key_range for job in self.jobs)]),
+            strategy=self.policy.strategy,
+            allowed=self.policy.depth,
         )
 
     def _free(self, references: Sequence[Reference]) -> list[Reference]:
@@ -145,18 +147,8 @@ class Planner:
             return False
         if len(self._free(inputs)) == len(inputs):
             self.claimed |= {_name(r): len(self.jobs) for r in inputs}
-            size = sum(r.size for r in inputs)
-            self.jobs.append(
-                CompactionJob(
-                    inputs=tuple(sorted(inputs, key=lambda r: r.order)),
-                    why=why,
-                    key_range=span_of(inputs),
-                    size=size,
-                    records=sum(r.records for r in inputs),
-                    depth=depth_of(r.key_range for r in inputs),
-                    outputs=max(1, round(size / self.policy.target_size)),
-                )
-            )
+            outputs = max(1, round(sum(r.size for r in inputs) / self.policy.target_size))
+            self.jobs.append(CompactionJob(tuple(sorted(inputs, key=lambda r: r.order)), outputs, why))
         return True
 
     def _with_between(self, references: Sequence[Reference], ages: Ages) -> list[Reference]:

@@ -185,7 +185,7 @@ def report(
     """
     for result in results:
         log.info("%s", batch_line(result))
-    failed = missing(check_found(found), results, by="token", task="run")
+    failed = missing(check_found(found), results, by="token")
     failed += [f"{r['pool']}: parked {file}: {why}" for r in results for file, why in r["parked"]]
     asked = Request.read(params, also=("wait",))
     lake = Lake.open(asked.lake)
@@ -217,7 +217,7 @@ def report_intervals(found: Found | None, results: Sequence[Mapping[str, Any]]) 
     totals = totals_of(results)
     conclude(
         totals_line(totals) if results else "nothing to do",
-        failed=missing(check_found(found), results, by="pool", task="run"),
+        failed=missing(check_found(found), results, by="pool"),
         to_do="What failed changed nothing. Mend what its log names, then run the interval again",
     )
     return totals

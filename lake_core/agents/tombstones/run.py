@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lake_core.agents.compact.run import JobResult, rewrite_here, run_jobs
+from lake_core.agents.compact.jobs import CompactionJob, CompactionResult
+from lake_core.agents.compact.run import rewrite_here, run_jobs
 from lake_core.agents.finding import handed_out, look_at_each
 from lake_core.agents.reporting import Found, check_found, conclude, missing
 from lake_core.agents.request import Request, named_pools
@@ -28,7 +29,7 @@ from lake_core.agents.tombstones.plan import (
     searches,
 )
 from lake_core.errors import Conflict
-from lake_core.history import Draft, PoolState, Reference
+from lake_core.history import Draft, PoolState
 from lake_core.history.rebase import still_covered
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
@@ -39,9 +40,8 @@ from lake_core.records import Action, MarkApplied, RemoveTombstone
 
 log = logging.getLogger(__name__)
 
-Job = tuple[Sequence[Reference], int, str]
 Searcher = Callable[[Sequence[Search]], Sequence[bool]]
-Runner = Callable[[Sequence[Job]], list[JobResult]]
+Runner = Callable[[Sequence[CompactionJob]], list[CompactionResult]]
 
 WHY = "remove deleted records"
 GOES_WHOLE = 1_000
@@ -125,8 +125,8 @@ def apply(
         for sub_pool in sorted({r.sub_pool for r in work.covered})
     ]
     whole = [tuple(part[i : i + GOES_WHOLE]) for part in of_sub for i in range(0, len(part), GOES_WHOLE)]
-    jobs: list[Job] = [(part, 1, WHY) for part in whole]
-    jobs += [((r,), max(1, round(r.size / target)), WHY) for r in dirty]
+    jobs = [CompactionJob(part, 1, WHY) for part in whole]
+    jobs += [CompactionJob((r,), max(1, round(r.size / target)), WHY) for r in dirty]
     done = [d for d in (run or run_here(branch))(jobs) if d.version is not None]
     retired = retire(branch, now=now)
     state = branch.history.load().state
@@ -218,7 +218,7 @@ def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[st
         f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}; {totals['left']:,} left"
         if results
         else "no deletes were applied",
-        failed=missing(check_found(found), results, by="pool", task="run"),
+        failed=missing(check_found(found), results, by="pool"),
         to_do="What was rewritten stays; the next run plans the rest again",
     )
     return totals

@@ -53,11 +53,11 @@ def test_a_strategy_of_a_program_is_registered_chosen_and_carried_out() -> None:
     lake = Lake.create_on(MemoryStore(), author="test")
     pool = deep(lake)
     lake.catalog.configure("p", {"compact.strategy": "newest_two"})
-    work = plan_pool(lake, "p", now=lake.context.now())
-    (job,) = work.plan.jobs
+    plan = plan_pool(lake, "p", now=lake.context.now())
+    (job,) = plan.jobs
     assert (job.why, len(job.inputs)) == ("the two newest", 2)
     assert {r.seq for r in job.inputs} == set(sorted(r.seq for r in pool.at().references)[2:])
-    compact_pool(lake, work)
+    compact_pool(lake, "p", plan)
     assert (pool.at().depth, pool.at().records) == (3, 8)
 
 
@@ -95,9 +95,9 @@ def test_the_strategy_of_the_documentation_works_as_a_file_of_the_folder(
     lake = Lake.create_on(MemoryStore(), author="test")
     deep(lake)
     lake.catalog.configure("p", {"compact.strategy": "oldest"})
-    work = plan_pool(lake, "p", now=lake.context.now())
-    assert [(job.why, len(job.inputs)) for job in work.plan.jobs] == [("the oldest runs", 3)]
-    assert work.plan.depth_after == 2
+    plan = plan_pool(lake, "p", now=lake.context.now())
+    assert [(job.why, len(job.inputs)) for job in plan.jobs] == [("the oldest runs", 3)]
+    assert plan.depth_after == 2
 
 
 def test_the_names_are_known_without_the_engine() -> None:
