@@ -35,7 +35,7 @@ def lake_tombstones() -> None:
 
     @task(**REPORT)
     def report(found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
-        from lake_core.agents.tombstones import run as tombstones
+        from lake_core.agents.tombstones import report as tombstones
 
         return tombstones.report(found, list(results or []))
 

@@ -18,8 +18,9 @@ from typing import Any
 
 from lake_core import errors
 from lake_core.agents.tombstones import run as tombstones
-from lake_core.agents.tombstones.plan import Search, holds_covered
-from lake_core.agents.tombstones.run import ApplyResult
+from lake_core.agents.tombstones.plan import Search
+from lake_core.agents.tombstones.report import ApplyResult
+from lake_core.agents.tombstones.run import holds_covered
 from lake_core.cli.parser import Parser
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch

@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 
 from lake_core.agents.checkpoint.run import find_due, plan_purge, purge_pool, write_checkpoint
-from lake_core.agents.tombstones import run as agent
+from lake_core.agents.tombstones.report import plan_line, pool_line
+from lake_core.agents.tombstones.run import apply, plan
 from lake_core.cli.output import print_json, say
 from lake_core.lake import Lake
 from lake_core.phrases import counted
@@ -63,7 +64,7 @@ def tombstones(args: Namespace) -> None:
     """Remove deleted records from the objects; drop deletes that are no longer needed."""
     branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)
     if args.dry_run:
-        work = agent.plan(branch, now=branch.context.now(), at_once=args.at_once)
+        work = plan(branch, now=branch.context.now(), at_once=args.at_once)
         if args.json:
             print_json(
                 {
@@ -76,14 +77,12 @@ def tombstones(args: Namespace) -> None:
                 }
             )
         else:
-            say(agent.describe(args.pool, work))
+            say(plan_line(args.pool, work))
         return
-    result = agent.apply(branch, now=branch.context.now(), at_once=args.at_once)
+    result = apply(branch, now=branch.context.now(), at_once=args.at_once)
     if args.json:
         print_json(vars(result))
     else:
         say(
-            agent.pool_line(
-                result, remember=f"tombstones.remember ({branch.settings.text('tombstones.remember')})"
-            )
+            pool_line(result, remember=f"tombstones.remember ({branch.settings.text('tombstones.remember')})")
         )

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from lake_core.agents.tombstones.plan import Search
-from lake_core.agents.tombstones.run import ApplyResult, apply, find, pool_line, report, search_here
+from lake_core.agents.tombstones.report import ApplyResult, pool_line, report
+from lake_core.agents.tombstones.run import apply, find, search_here
 from lake_core.errors import Incomplete, InvalidInput
 from lake_core.lake import Lake
 from lake_core.store.memory import MemoryStore
