@@ -21,31 +21,31 @@ from airflow_lake.defaults import REPORT, WORK, agent
 @agent("checkpoint", usually="@hourly", doc=__doc__)
 def lake_checkpoint() -> None:
     @task
-    def find(params: dict[str, Any]) -> list[str]:
+    def find(params: dict[str, Any]) -> list[dict[str, Any]]:
         from lake_core.agents.checkpoint import run as checkpoint
 
         return checkpoint.find(params)
 
     @task.short_circuit
-    def has_work(pools: list[str]) -> bool:
-        return bool(pools)
+    def has_work(found: list[dict[str, Any]]) -> bool:
+        return bool(found)
 
     @task(**WORK)
-    def run(pools: list[str], params: dict[str, Any]) -> list[dict[str, Any]]:
+    def run(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
         from spark_apps import checkpoint
 
-        return checkpoint.run(params, pools)
+        return checkpoint.run(found)
 
     @task(**REPORT)
-    def report(found: list[str] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
-        from lake_core.agents.checkpoint import run as checkpoint
+    def report(found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
+        from lake_core.agents.checkpoint import report as checkpoint
 
         return checkpoint.report(found, list(results or []))
 
-    pools = find()
-    done = run(pools)
-    has_work(pools) >> done
-    report(pools, done)
+    found = find()
+    done = run(found)
+    has_work(found) >> done
+    report(found, done)
 
 
 lake_checkpoint()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from lake_core.agents.checkpoint.run import find_due, plan_purge, purge_pool, write_checkpoint
+from lake_core.agents.checkpoint.run import look, plan_purge, purge_pool, write_checkpoint
 from lake_core.agents.tombstones.report import plan_line, pool_line
 from lake_core.agents.tombstones.run import apply, plan
 from lake_core.cli.output import print_json, say
@@ -17,8 +17,7 @@ def checkpoint(args: Namespace) -> None:
     lake = Lake.open(args.lake)
     now = lake.context.now()
     if args.dry_run:
-        due = find_due(lake, pools=[args.pool], now=now)
-        why = due[0].why if due else None
+        why = look(lake, args.pool, now=now)
         if args.json:
             print_json({"pool": args.pool, "due": why})
         else:
