@@ -50,7 +50,7 @@ def lake_ingest() -> None:
     def report(
         found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None, params: dict[str, Any]
     ) -> dict[str, int]:
-        from lake_core.agents.ingest import run as ingest
+        from lake_core.agents.ingest import report as ingest
 
         return ingest.report(params, found, list(results or []))
 

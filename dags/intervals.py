@@ -8,7 +8,7 @@ each.  So a backfill loads months, or loads them again after a mistake:
     airflow backfill create --dag-id lake_intervals --from-date 2026-01-01 --to-date 2026-01-31 \\
         --reprocess-behavior completed --max-active-runs 8
 
-A pool takes part when its setting `intervals.source` says where the files of an interval land, as in
+A pool takes part when its setting `intervals.source` says where the files of an interval are, as in
 `s3://landing/flights/%Y-%m-%d/*.csv`, and its key begins with a time.  Schedule: LAKE_INTERVALS_SCHEDULE, a cron
 line or a preset that cuts time into intervals (default daily, UTC).  A run that is triggered by hand has no
 interval: it appends the files that it is given:
@@ -49,7 +49,7 @@ SCHEDULE = os.environ.get("LAKE_INTERVALS_SCHEDULE", "@daily")
 def lake_intervals() -> None:
     @task
     def find(params: dict[str, Any], dag_run: Any = None) -> list[dict[str, Any]]:
-        from lake_core.agents.intervals import plan as intervals
+        from lake_core.agents.intervals import run as intervals
 
         by_hand = dag_run.run_type == "manual"  # Airflow gives such runs the last interval before them
         return intervals.find(
@@ -67,9 +67,9 @@ def lake_intervals() -> None:
 
     @task(**REPORT)
     def report(found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
-        from lake_core.agents.ingest import run as ingest
+        from lake_core.agents.intervals import report as intervals
 
-        return ingest.report_intervals(found, list(results or []))
+        return intervals.report(found, list(results or []))
 
     found = find()
     report(found, run.expand(work=found))

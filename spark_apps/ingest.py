@@ -25,8 +25,7 @@ import pyarrow as pa
 
 from lake_core import errors
 from lake_core.agents.ingest import parking
-from lake_core.agents.ingest.batches import Batch
-from lake_core.agents.ingest.units import Part, Unit
+from lake_core.agents.ingest.plan import Batch, Part, Unit
 from lake_core.cli.parser import Parser
 from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.lake import Lake

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from lake_core.agents.ingest.units import Part, Unit, plan_units, split_row_groups
-from lake_core.agents.intervals.policy import interval_range
+from lake_core.agents.ingest.plan import Part, Unit, plan_units, split_row_groups
+from lake_core.agents.intervals.plan import interval_range
 from lake_core.combine.rule import rule_of
 from lake_core.errors import Conflict, InvalidInput
 from lake_core.keys.encoding import key_class

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from lake_core.agents.ingest import parking
-from lake_core.agents.ingest.run import find, waiting_files
+from lake_core.agents.ingest.run import find
+from lake_core.agents.ingest.sources import look
 from spark_apps import ingest
 from tests.spark.conftest import Landing
 
@@ -90,7 +91,7 @@ def test_a_file_that_changes_while_it_is_read_waits_and_the_others_are_ingested(
     os.unlink(gone)
     done = ingest.run(batch)
     assert (done["records"], done["parked"], landing.keys("p")) == (1, [], [1])
-    assert [file.uri for file in waiting_files(landing.lake, "p")] == [grows]
+    assert [file.uri for file in look(landing.lake.pool("p")).waiting] == [grows]
     assert [one["records"] for one in run()] == [2]
 
 

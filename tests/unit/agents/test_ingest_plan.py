@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from lake_core.agents.ingest.batches import Batch, BatchPolicy, plan_batches
-from lake_core.agents.ingest.units import Part, plan_units, split_row_groups
+from lake_core.agents.ingest.plan import Batch, Part, plan_batches, plan_units, split_row_groups
+from lake_core.agents.ingest.policy import BatchPolicy
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
 from lake_core.reading.ranges import WeightedSample, blunt, even_cuts, split_range
