@@ -72,11 +72,13 @@ def run(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     lake = Lake.open(found[0]["lake"])
     with spark_session("lake checkpoint") as spark:
         results = checkpoint_pools(spark, lake, [work["pool"] for work in found])
+    for one in results:
+        if one.get("failed"):
+            log.error("%s: %s", one["pool"], one["failed"])
+        else:
+            log.info("%s", journal_line(one))
     passing = [one for one in results if one.get("kind") == errors.Unavailable.__name__]
     if passing:
-        for one in results:
-            if not one.get("failed"):
-                log.info("%s", journal_line(one))
         raise errors.Unavailable("; ".join(f"{one['pool']}: {one['failed']}" for one in passing))
     return results
 

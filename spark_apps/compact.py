@@ -19,7 +19,7 @@ from typing import Any
 
 from lake_core import errors
 from lake_core.agents.compact.jobs import CompactionJob, CompactionResult, jobs_still_there
-from lake_core.agents.compact.report import job_line, summary
+from lake_core.agents.compact.report import job_line, pool_line, start_line, summary
 from lake_core.agents.compact.rewrite import PendingCompaction, rewrite
 from lake_core.agents.compact.run import plan_pool, run_jobs
 from lake_core.cli.parser import Parser
@@ -63,12 +63,15 @@ def run(work: dict[str, Any]) -> dict[str, Any]:
     lake = Lake.open(work["lake"])
     pool = lake.pool(work["pool"])
     jobs = jobs_still_there(pool.at(work["branch"]).references, work["jobs"])
+    log.info("%s", start_line(work["pool"], work["jobs"], jobs))
     results: list[CompactionResult] = []
     if jobs:  # otherwise an earlier try has done them, and Spark need not start
         with spark_session(f"lake compact {work['pool']}") as spark:
             results = compact(spark, pool.branch(work["branch"]), jobs)
     depth = pool.at(work["branch"]).depth
-    return summary(work["pool"], results, depth_before=work["depth"], depth_after=depth)
+    done = summary(work["pool"], results, depth_before=work["depth"], depth_after=depth)
+    log.info("%s", pool_line(done))
+    return done
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -26,6 +26,7 @@ import pyarrow as pa
 from lake_core import errors
 from lake_core.agents.ingest import parking
 from lake_core.agents.ingest.plan import Batch, Part, Unit
+from lake_core.agents.ingest.report import batch_line
 from lake_core.cli.parser import Parser
 from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.lake import Lake
@@ -33,7 +34,7 @@ from lake_core.lake.pool import Pool
 from lake_core.lake.results import LoadResult, PendingLoad
 from lake_core.loading.sources import find_files
 from lake_core.objects.write import WrittenObject
-from lake_core.phrases import counted
+from lake_core.phrases import counted, human_size
 from lake_core.records import AddObject
 from lake_core.records.source_files import SourceFile
 from spark_apps.load import LoadWork, build_unit, check_unchanged, load_files, work_of
@@ -64,6 +65,13 @@ def run(batch: dict[str, Any]) -> dict[str, Any]:
     pool = lake.pool(batch["pool"])
     branch = batch["branch"]
     files = msgspec.convert(batch["files"], list[SourceFile])
+    log.info(
+        "%s: batch of %s, %s, token %s",
+        pool.name,
+        counted(len(files), "file"),
+        human_size(sum(file.size for file in files)),
+        batch["token"],
+    )
     first = pool.branch(branch).job(token=batch["token"])
     if isinstance(first, LoadResult):  # committed before: Spark is not worth starting
         done = BatchResult(first)
@@ -73,7 +81,9 @@ def run(batch: dict[str, Any]) -> dict[str, Any]:
     for file, why in done.refused:
         parking.park(pool, file, why=why, now=pool.context.now(), branch=branch)
     values = {"pool": pool.name, "token": batch["token"]} | vars(done.result)
-    return values | {"parked": [[file.uri, why] for file, why in done.refused]}
+    values["parked"] = [[file.uri, why] for file, why in done.refused]
+    log.info("%s", batch_line(values))
+    return values
 
 
 def ingest_waiting(

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
 from typing import Any
 
 import msgspec
 
+from lake_core.agents.intervals.report import interval_line
 from lake_core.lake import Lake
 from lake_core.records.source_files import SourceFile
 from spark_apps.load import load_files
 from spark_apps.session import spark_session
+
+log = logging.getLogger(__name__)
 
 
 def run(work: dict[str, Any]) -> dict[str, Any]:
@@ -38,4 +42,6 @@ def run(work: dict[str, Any]) -> dict[str, Any]:
             consume=False,
             interval=interval,
         )
-    return {"pool": work["pool"], "begin": work["begin"]} | vars(result)
+    values = {"pool": work["pool"], "begin": work["begin"]} | vars(result)
+    log.info("%s", interval_line(values))
+    return values

@@ -33,6 +33,7 @@ from lake_core.loading.opening import is_stream
 from lake_core.loading.sources import find_files
 from lake_core.naming import IdSource
 from lake_core.objects.write import WrittenObject
+from lake_core.phrases import counted, human_size
 from lake_core.records.pools import PoolConfig
 from lake_core.records.source_files import SourceFile
 from lake_core.store import open_store
@@ -87,6 +88,13 @@ def load_files(
         return job
     readings = target.readings([f.uri for f in files], options=options)
     units = _units(files, readings, format, parallelism or 2 * spreading.parallelism(spark))
+    log.info(
+        "%s: %s, %s, in %s",
+        pool,
+        counted(len(files), "file"),
+        human_size(sum(f.size for f in files)),
+        counted(len(units), "task"),
+    )
     work = work_of(lake, target, job, units, format, readings)
     written = spreading.spread(spark, partial(build_unit, work), len(units))
     if consume or interval:

@@ -21,6 +21,7 @@ from lake_core.journal import Journal, Purged, purge, write_state
 from lake_core.journal.marks import Marks
 from lake_core.journal.purge import choose, is_sound
 from lake_core.lake import Lake
+from lake_core.phrases import counted
 
 log = logging.getLogger(__name__)
 
@@ -141,5 +142,8 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
             log.info("%s: a checkpoint is due: %s", name, why)
             found.append(asked.work(name, why))
     return handed_out(
-        found, dry_run=asked.dry_run, nothing="no checkpoint is due", not_done="nothing is written"
+        found,
+        dry_run=asked.dry_run,
+        nothing=f"no checkpoint is due in {counted(len(names), 'journal')}",
+        not_done="nothing is written",
     )

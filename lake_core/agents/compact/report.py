@@ -35,6 +35,14 @@ def overlap(depth: int) -> str:
     return f"at most {depth:,} objects overlap" if depth > 1 else "no objects overlap"
 
 
+def start_line(pool: str, planned: Sequence[Mapping[str, Any]], jobs: Sequence[CompactionJob]) -> str:
+    """What a task is about to do: the jobs that were planned, and those whose inputs are still there."""
+    size = human_size(sum(job.size for job in jobs))
+    gone = len(planned) - len(jobs)
+    others = f"; {gone:,} planned before and done since" if gone else ""
+    return f"{pool}: {counted(len(jobs), 'job')}, {size} to rewrite{others}"
+
+
 def job_line(job: CompactionJob, result: CompactionResult) -> str:
     """What became of a job."""
     if result.version is None:

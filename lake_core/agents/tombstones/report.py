@@ -9,6 +9,7 @@ from typing import Any
 
 from lake_core.agents.reporting import Found, check_found, conclude, missing
 from lake_core.agents.tombstones.plan import ApplyPlan
+from lake_core.history import Reference
 from lake_core.phrases import counted, human_size
 
 log = logging.getLogger(__name__)
@@ -45,6 +46,13 @@ def plan_line(pool: str, work: ApplyPlan) -> str:
         f"{pool}: {counted(work.due, 'delete is', 'deletes are')} due: "
         f"{', '.join(step for step in steps if step)}; {work.left:,} left"
     )
+
+
+def search_line(pool: str, *, dirty: Sequence[Reference], clean: Sequence[Reference]) -> str:
+    """What a search found, in a line: `dirty` references hold deleted records."""
+    size = human_size(sum(r.size for r in dirty))
+    rewrite = f"{counted(len(dirty), 'object')}, {size}, to rewrite" if dirty else "none to rewrite"
+    return f"{pool}: {rewrite}; {counted(len(clean), 'object')} without deleted records"
 
 
 def pool_line(result: ApplyResult, *, remember: str = "tombstones.remember") -> str:

@@ -20,7 +20,7 @@ from lake_core.agents.finding import handed_out, look_at_each
 from lake_core.agents.request import Request, named_pools
 from lake_core.agents.tombstones.plan import ApplyPlan, Search, plan_apply, plan_jobs, searches
 from lake_core.agents.tombstones.policy import TombstonesPolicy, policy_of
-from lake_core.agents.tombstones.report import ApplyResult, plan_line
+from lake_core.agents.tombstones.report import ApplyResult, plan_line, pool_line, search_line
 from lake_core.errors import Conflict
 from lake_core.history import Draft, PoolState
 from lake_core.history.rebase import still_covered
@@ -70,7 +70,7 @@ def holds_covered(search: Search, store: Store) -> bool:
 
 def search_here(branch: Branch) -> Searcher:
     """A searcher of one reference after another."""
-    return lambda wanted: [holds_covered(search, branch.store) for search in wanted]
+    return lambda suspects: [holds_covered(search, branch.store) for search in suspects]
 
 
 def run_here(branch: Branch) -> Runner:
@@ -90,12 +90,15 @@ def apply(
     loaded = branch.history.load()
     policy = policy_of(branch.settings, now=now, at_once=at_once)
     work = _plan(branch, loaded.state, policy, now=now)
-    wanted = list(
+    log.info("%s", plan_line(branch.pool.name, work))
+    suspects = list(
         searches(loaded.state, work.suspects, branch=branch.name, pool=branch.pool.id, key=branch.pool.key)
     )
-    found = (search or search_here(branch))(wanted)
-    dirty = [s.reference for s, holds in zip(wanted, found, strict=True) if holds]
-    clean = [s.reference for s, holds in zip(wanted, found, strict=True) if not holds]
+    found = (search or search_here(branch))(suspects)
+    dirty = [s.reference for s, holds in zip(suspects, found, strict=True) if holds]
+    clean = [s.reference for s, holds in zip(suspects, found, strict=True) if not holds]
+    if suspects:
+        log.info("%s", search_line(branch.pool.name, dirty=dirty, clean=clean))
     marked = _commit(
         branch,
         loaded.version,
@@ -108,9 +111,9 @@ def apply(
     state = branch.history.load().state
     held = state.branches[branch.name]
     left = held.tombstones.values()
-    return ApplyResult(
+    result = ApplyResult(
         pool=branch.pool.name,
-        searched=len(wanted),
+        searched=len(suspects),
         marked=len(clean) if marked else 0,
         rewritten=sum(one.inputs for one in done),
         size_in=sum(one.size_in for one in done),
@@ -119,6 +122,8 @@ def apply(
         left=len(left),
         covered=len({(r.object, r.low) for t in left for r in still_covered(state, held, t)}),
     )
+    log.info("%s", pool_line(result))
+    return result
 
 
 def retire(branch: Branch, *, now: float) -> int:

@@ -282,7 +282,7 @@ def test_a_dry_run_logs_what_is_due_and_hands_over_nothing(
     lake.create_pool("p", key="k", settings={"checkpoint.entries": "1"})
     params: dict[str, Any] = {"lake": lake.store.uri, "pools": []}
     assert find(params) == []
-    assert caplog.messages == ["no checkpoint is due"]
+    assert caplog.messages == ["no checkpoint is due in 2 journals"]
     commit(lake, 1)
     assert [work["pool"] for work in find(params)] == ["p"]
     caplog.clear()

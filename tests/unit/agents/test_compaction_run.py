@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core.agents.compact import CompactionJob, CompactionResult
-from lake_core.agents.compact.report import job_line, report, summary
+from lake_core.agents.compact.report import job_line, report, start_line, summary
 from lake_core.agents.compact.run import find
 from lake_core.errors import Incomplete, InvalidInput, NotFound
 from lake_core.lake import Lake
@@ -25,6 +25,12 @@ def test_a_job_is_told_by_its_transaction_or_as_dropped() -> None:
         == "  version 1,200: merged 10 objects (11.6 kB) into 1 object (4.0 kB): too deep"
     )
     assert job_line(JOB, DROPPED) == "  dropped: another compaction was faster (too deep)"
+
+
+def test_a_task_says_which_jobs_are_left_to_do() -> None:
+    planned = [JOB.values, JOB.values, JOB.values]
+    assert start_line("p", planned, [JOB, JOB, JOB]) == "p: 3 jobs, 0 B to rewrite"
+    assert start_line("p", planned, []) == "p: 0 jobs, 0 B to rewrite; 3 planned before and done since"
 
 
 FOUND = [{"pool": "p"}, {"pool": "q"}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,21 @@ def test_a_delete_that_lands_during_the_search_counts_as_not_applied() -> None:
     assert pool.at().to_table()["k"].to_pylist() == [1]
     assert apply(pool.branch(), now=2e9, at_once=True).rewritten == 1
     assert pool.at().to_table()["k"].to_pylist() == [1]
+
+
+def test_the_log_says_what_was_searched_rewritten_and_left(caplog: pytest.LogCaptureFixture) -> None:
+    branch = Lake.create_on(MemoryStore()).create_pool("p", key="k").branch()
+    branch.append(pa.table({"k": [1, 5], "n": [1, 2]}))
+    branch.append(pa.table({"k": [2, 6], "n": [1, 3]}))
+    branch.delete(where="n = 2")
+    caplog.set_level(logging.INFO, "lake_core.agents.tombstones")
+    apply(branch, now=2e9, at_once=True)
+    planned, searched, done = caplog.messages
+    assert planned == "p: 1 delete is due: search 2 objects; 1 left"
+    assert re.fullmatch(r"p: 1 object, [0-9.]+ kB, to rewrite; 1 object without deleted records", searched)
+    assert re.fullmatch(
+        r"p: searched 2 objects, rewrote 1 \([0-9.]+ kB -> [0-9.]+ kB\); 1 delete finished; none left", done
+    )
 
 
 def test_a_pool_that_cannot_be_read_does_not_hold_back_the_others(
