@@ -1,4 +1,4 @@
-"""The checkpoint agent: journals that have grown get a checkpoint, and what is older than policy says is purged.
+"""The checkpoint agent: writes checkpoints of journals that have grown, and purges old entries.
 
     find (no Spark) -> run (one Spark job for all journals that need it) -> report
 

@@ -1,4 +1,4 @@
-"""The compaction agent: merges pools in which many loads overlap, while loads go on.
+"""The compact agent: merges pools in which many loads overlap, while loads go on.
 
     find (no Spark) -> run (mapped: a Spark job and its commits for each pool) -> report
 

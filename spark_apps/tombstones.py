@@ -30,14 +30,14 @@ from spark_apps.session import spark_session
 from spark_apps.spread import Pair, gather
 
 SEARCHES = 64
-"""References that one task searches at most."""
+"""References that one task searches, at most."""
 
 
 def apply_tombstones(spark: Any, branch: Branch, *, now: float, at_once: bool = False) -> ApplyResult:
     """Do what is due.  Raises ObjectMissing, Corrupt, OutcomeUnknown, Unavailable."""
 
-    def search(wanted: Sequence[Search]) -> list[bool]:
-        parts = [tuple(wanted[i : i + SEARCHES]) for i in range(0, len(wanted), SEARCHES)]
+    def search(suspects: Sequence[Search]) -> list[bool]:
+        parts = [tuple(suspects[i : i + SEARCHES]) for i in range(0, len(suspects), SEARCHES)]
         return [
             held == b"1" for held, _ in gather(spark, partial(_search, branch.store.uri, parts), len(parts))
         ]
@@ -85,8 +85,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)
         with spark_session("lake tombstones", remote=args.remote) as spark:
-            did = apply_tombstones(spark, branch, now=branch.context.now(), at_once=args.at_once)
-        print(json.dumps(vars(did)))
+            result = apply_tombstones(spark, branch, now=branch.context.now(), at_once=args.at_once)
+        print(json.dumps(vars(result)))
     except errors.LakeError as error:
         sys.stderr.write(f"tombstones: {error}\n")
         return error.exit_status

@@ -276,9 +276,9 @@ KNOWN: dict[str, Setting] = {
         duration, "1d", "remember a replace at least this long, for loads that began before it"
     ),
     "ingest.source": Setting(
-        str, "", "where files land: a folder or a glob; empty: the ingest agent skips this pool"
+        str, "", "where source files are: a folder or a glob; if empty, the ingest agent skips this pool"
     ),
-    "ingest.format": Setting(_one_of(*FORMATS), "auto", "format of the landed files; auto: by their names"),
+    "ingest.format": Setting(_one_of(*FORMATS), "auto", "format of the source files; auto: by their names"),
     "ingest.batch_files": Setting(_count(1), "1000", "maximum number of files in one batch"),
     "ingest.batch_bytes": Setting(
         _size, "1GiB", "maximum size of one batch (a larger file is a batch alone)"
@@ -289,7 +289,7 @@ KNOWN: dict[str, Setting] = {
     "intervals.source": Setting(
         interval_place,
         "",
-        "where an interval's files land, as in /landing/%Y-%m-%d/*.csv; empty: the intervals agent skips this pool",
+        "path of an interval's files, as in /landing/%Y-%m-%d/*.csv; if empty, the intervals agent skips this pool",
     ),
 }
 

@@ -1,4 +1,7 @@
-"""What compaction should rewrite: a snapshot's references, a policy and a time give a plan; pure.
+"""The compact agent: merges objects that overlap, so that reading stays fast.
+
+`policy` reads a pool's settings, `plan` decides which references to merge (both pure); `run` does it and `report`
+puts it into words.  `jobs` has the shapes that go between them, `rewrite` carries out one job.
 
 The measure is the depth: how many references overlap at a key, which is what a reader of that key must merge.  A
 strategy (`strategies`) claims references for jobs; `planner` makes jobs of them and bounds them; `neighbours` joins

@@ -47,7 +47,7 @@ class Planner:
     claimed: dict[tuple[str, bytes], int] = field(default_factory=dict)
 
     def claim(self, references: Sequence[Reference], *, least: int, choose: Choose) -> None:
-        """Jobs for the regions on which lie at least so many of the free references and of what jobs will make."""
+        """Make jobs where at least `least` of the free references and of other jobs' outputs overlap."""
         made = [job.key_range for job in self.jobs]
         for region in regions(self._free(references), taken=made, least=least):
             jobs = {n for r in region.references if (n := self.claimed.get(_name(r))) is not None}
@@ -59,7 +59,7 @@ class Planner:
                     self._merge(island, why)
 
     def settle(self, references: Sequence[Reference], why: str) -> None:
-        """One run of objects of about the target size, of references that are free."""
+        """Bring the free references into one run of objects of about the target size."""
         groups = islands(references)
         target = self.policy.target_size
         for stretch in joinable(groups, target=target, least=2, fits=self.policy.fits):
@@ -68,7 +68,7 @@ class Planner:
             self._merge(self._free(island), why)
 
     def join(self) -> None:
-        """Small objects side by side that nothing overlaps."""
+        """Join small objects side by side that nothing overlaps."""
         target = self.policy.target_size
         stretch: list[Sequence[Reference]] = []
         for island in [*islands(self.references), self.references]:
@@ -80,7 +80,7 @@ class Planner:
             stretch = []
 
     def plan(self) -> CompactionPlan:
-        """What has been claimed."""
+        """The plan of all that was claimed."""
         left = [r.key_range for r in self._free(self.references)]
         return CompactionPlan(
             jobs=tuple(sorted(self.jobs, key=lambda job: job.inputs[0].order)),
@@ -99,7 +99,7 @@ class Planner:
         return self.policy.fits(len(inputs), sum(r.size for r in inputs))
 
     def _merge(self, island: Sequence[Reference], why: str) -> None:
-        """A job for references that overlap; several where they are too much for one."""
+        """Make a job for references that overlap; several if they are too much for one."""
         if len(island) < 2 or self._add(island, why):
             return
         rest = runs(island)
@@ -109,7 +109,7 @@ class Planner:
         self._cut([r for run in rest for r in run.references], why)
 
     def _fitting(self, found: Sequence[Run]) -> int:
-        """How many of the newest runs fit a job."""
+        """How many of the newest runs fit one job."""
         inputs = size = 0
         for count, run in enumerate(reversed(found)):
             inputs += len(run.references)
@@ -119,7 +119,7 @@ class Planner:
         return len(found)
 
     def _cut(self, references: Sequence[Reference], why: str) -> None:
-        """Jobs for one stretch of keys after the other."""
+        """Make jobs for one stretch of keys after the other."""
         part: list[Reference] = []
         size = 0
         for reference in sorted(references, key=lambda r: r.order):
@@ -131,7 +131,7 @@ class Planner:
         self._part(part, why)
 
     def _part(self, references: Sequence[Reference], why: str) -> None:
-        """Jobs for what fits; for halves of it where what must be taken with it (`between`) does not fit."""
+        """Make a job of references that fit; of halves if what must be taken with them (`between`) does not fit."""
         for island in islands(self._free(references)):
             if len(island) > 1 and not self._add(island, why) and len(island) > 2:
                 half = len(island) // 2
@@ -139,9 +139,10 @@ class Planner:
                 self._part(self._free(island[half:]), why)
 
     def _add(self, references: Sequence[Reference], why: str) -> bool:
-        """A job, unless another one holds what must be taken with it; False where it does not fit.
+        """Make a job, unless another one holds a reference that it needs; False if it does not fit.
 
-        Something is always gained: what is given overlaps, or is small and becomes fewer objects."""
+        Something is always gained: the references overlap, or are small and become fewer objects.
+        """
         inputs = list(references) if self.ages is None else self._with_between(references, self.ages)
         if not self._fits(inputs):
             return False
@@ -152,10 +153,10 @@ class Planner:
         return True
 
     def _with_between(self, references: Sequence[Reference], ages: Ages) -> list[Reference]:
-        """And all that must be taken with them, or some of it where that is taken, or does not fit."""
+        """The references and those that must be taken with them; incomplete if these are claimed or do not fit."""
         inputs = list(references)
         most = max(2, self.policy.max_inputs)
-        while more := ages.between(inputs, most=most):  # it only grows, to what fits at most
+        while more := ages.between(inputs, most=most):  # bounded: it only grows, to `most`
             inputs += more
             if len(inputs) > most or len(self._free(more)) < len(more):
                 break
@@ -163,5 +164,5 @@ class Planner:
 
 
 def _name(reference: Reference) -> tuple[str, bytes]:
-    """What tells references apart."""
+    """The identity of a reference."""
     return reference.object, reference.low

@@ -1,4 +1,4 @@
-"""What a pool wants of its compaction: one policy, read from its settings."""
+"""What a pool wants of its compaction: its settings `compact.*` as one value."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from lake_core.errors import InvalidInput
 
 @dataclass(frozen=True)
 class CompactionPolicy:
-    """`strategy` chooses what is merged; the rest bounds it.
+    """`strategy` chooses what is merged; the other fields bound it.
 
     target_size: bytes of an output.  max_inputs, max_bytes: what one job may take; two references are always
-    allowed, else what is larger than a job could never be merged.  depth: the most references that may stay on
-    one key.  ratio: references are alike, and worth merging before the depth asks for it, when together they
-    hold at least so many times what the largest of them holds.  window: seconds of the key's time.
-    Raises InvalidInput.
+    allowed, otherwise objects larger than a job could never be merged.  depth: the most references that may overlap
+    at a key.  ratio: runs are alike, and merged before the depth asks for it, if together they hold at least this
+    many times what the largest of them holds.  window: seconds of the key's time.  Raises InvalidInput.
     """
 
     strategy: str
