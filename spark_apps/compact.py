@@ -1,4 +1,4 @@
-"""Compaction, the pieces of its jobs spread over Spark tasks: the compaction agent's application.
+"""Compaction, the pieces of its jobs spread over Spark tasks: the compact agent's application.
 
     spark-submit spark_apps/compact.py --lake URI --pool POOL
 
@@ -59,7 +59,7 @@ def _rewrite(store: str, work: PendingCompaction, piece: int) -> list[WrittenObj
 
 
 def run(work: dict[str, Any]) -> dict[str, Any]:
-    """The agent's mapped task: the jobs of one pool as `agents.compact.run.find` gave them."""
+    """The agent's task `run`: the jobs of one pool as `agents.compact.run.find` gave them."""
     lake = Lake.open(work["lake"])
     pool = lake.pool(work["pool"])
     jobs = jobs_still_there(pool.at(work["branch"]).references, work["jobs"])

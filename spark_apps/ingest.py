@@ -56,7 +56,7 @@ class BatchResult:
 
 
 def run(batch: dict[str, Any]) -> dict[str, Any]:
-    """The agent's mapped task: one batch as `agents.ingest.run.find` gave it, committed exactly once.
+    """The agent's task `run`: one batch as `agents.ingest.run.find` gave it, committed exactly once.
 
     Files that are refused are parked.  Files that changed, vanished or were ingested by somebody else meanwhile
     wait for the next run; the others are ingested all the same.

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 def run(work: dict[str, Any]) -> dict[str, Any]:
-    """The agent's mapped task: one pool as `agents.intervals.run.find` gave it.
+    """The agent's task `run`: one pool as `agents.intervals.run.find` gave it.
 
     With an interval the task replaces it; without one it appends the files, once for each run.  An interval is
     replaced as a whole or not at all, so a file that is refused fails the task.

@@ -58,7 +58,7 @@ def _search(store: str, parts: Sequence[Sequence[Search]], part: int) -> list[Pa
 
 
 def run(work: dict[str, Any]) -> dict[str, Any]:
-    """The agent's mapped task: one pool as `agents.tombstones.run.find` gave it."""
+    """The agent's task `run`: one pool as `agents.tombstones.run.find` gave it."""
     branch = Lake.open(work["lake"]).pool(work["pool"]).branch(work["branch"])
     plan = tombstones.plan(branch, now=branch.context.now())
     if not (plan.covered or plan.suspects):  # Spark is not worth starting

@@ -1,4 +1,4 @@
-"""lake compact: the compaction agent's work on one pool, without Spark."""
+"""lake compact: the compact agent's work on one pool, without Spark."""
 
 from __future__ import annotations
 

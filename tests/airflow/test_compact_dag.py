@@ -1,4 +1,4 @@
-"""The compaction agent on a real Airflow and a real Spark: deep pools become shallow, others cost no Spark."""
+"""The compact agent on a real Airflow and a real Spark: deep pools become shallow, others cost no Spark."""
 
 from __future__ import annotations
 

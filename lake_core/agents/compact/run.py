@@ -1,4 +1,4 @@
-"""The compaction agent without Spark: which pools have work, and the jobs themselves.
+"""The compact agent without Spark: which pools have work, and the jobs themselves.
 
 To look at a pool costs a look at its journal, and a plan, which is pure.  A job is rewritten piece by piece and
 committed as soon as it is finished; a job that fails leaves the others standing, and a job whose input another
