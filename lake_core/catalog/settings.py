@@ -60,7 +60,7 @@ def _ratio(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 1 < value < 1000:
-        raise ValueError("use a number above 1, such as 1.5")
+        raise ValueError("use a number greater than 1 and less than 1000, such as 1.5")
     return value
 
 
@@ -87,31 +87,31 @@ LEAST_OBJECT = 1 << 20
 """Bytes: the smallest size of objects that compaction can be asked for."""
 
 LONGEST_SPAN = 1000 * 366 * 86_400
-"""Seconds: a span that begins now ends in the years that a date can have."""
+"""Seconds: a duration that begins now ends in the years that a date can have."""
 
 
 def duration(text: str) -> float:
     """Seconds; raises ValueError."""
     match = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)\s*([smhd])", text.strip().lower())
     if not match:
-        raise ValueError("use a span of time such as 30s, 10m, 6h, 7d")
+        raise ValueError("use a duration such as 30s, 10m, 6h, 7d")
     seconds = float(match[1]) * _DURATIONS[match[2]]
     if seconds > LONGEST_SPAN:
-        raise ValueError(f"use a span of time of at most {LONGEST_SPAN // 86_400:,}d")
+        raise ValueError(f"use a duration of at most {LONGEST_SPAN // 86_400:,}d")
     return seconds
 
 
 def _window(text: str) -> float:
     seconds = duration(text)
     if seconds < 1:
-        raise ValueError("use a span of time of at least 1s")
+        raise ValueError("use a duration of at least 1s")
     return seconds
 
 
 def _age_off(text: str) -> tuple[str, float] | None:
     field, colon, age = text.rpartition(":")
     if text and not (colon and field):
-        raise ValueError("use FIELD:SPAN, such as ts:30d")
+        raise ValueError("use FIELD:DURATION, such as ts:30d")
     return (field, duration(age)) if text else None
 
 
@@ -206,17 +206,19 @@ READ_OPTIONS: dict[str, Setting] = {
     "nokey": Setting(
         _one_of("fail", "accept"),
         "fail",
-        "a file in which no record has the key fails the load, or its records go to the sub-pool $nokey",
+        "fail: a file in which no record has the key fails the load; accept: load it into the sub-pool $nokey",
     ),
     "include": Setting(_patterns, "", "load only files whose names match one of these globs"),
-    "exclude": Setting(_patterns, "", "pass by files whose names match one of these globs"),
+    "exclude": Setting(_patterns, "", "skip files whose names match one of these globs"),
     "partitions": Setting(
         _one_of("ignore", "hive"),
         "ignore",
-        "hive: folders named key=value give fields to their files' records",
+        "hive: add a field to the records for each folder named key=value",
     ),
     "csv.delimiter": Setting(
-        _delimiter, "auto", "character between values, or tab; auto: a comma, else ; tab or | where one fits"
+        _delimiter,
+        "auto",
+        "character between values, or tab; auto: a comma; without one ; tab or |, if one fits",
     ),
     "csv.quote": Setting(_character, '"', "character around values that hold delimiters; none: no quoting"),
     "csv.escape": Setting(
@@ -226,16 +228,18 @@ READ_OPTIONS: dict[str, Setting] = {
         _encoding, "auto", "encoding of the text, such as latin-1; auto: UTF-8 or by its mark"
     ),
     "csv.header": Setting(
-        _one_of("first", "none"), "first", "the first line names the fields; none: the first line is a record"
+        _one_of("first", "none"), "first", "first: the first line names the fields; none: it is a record"
     ),
-    "csv.names": Setting(_words, "", "names of the fields (a,b,c), in the place of those in the header"),
+    "csv.names": Setting(_words, "", "names of the fields (a,b,c), instead of those in the header"),
     "csv.bad_names": Setting(
-        _one_of("fail", "number"), "fail", "empty or equal names in a header fail the load, or get numbers"
+        _one_of("fail", "number"),
+        "fail",
+        "fail: empty or equal names in a header fail the load; number: number them",
     ),
-    "csv.comment": Setting(_character, "none", "a line that begins with this character is passed by"),
+    "csv.comment": Setting(_character, "none", "skip lines that begin with this character"),
     "csv.null": Setting(_words, "", "words that stand for null (NA,NULL), besides the empty field"),
-    "csv.true": Setting(_words, "", "words that stand for true (yes,Y), beside true, True and TRUE"),
-    "csv.false": Setting(_words, "", "words that stand for false (no,N), beside false, False and FALSE"),
+    "csv.true": Setting(_words, "", "words that stand for true (yes,Y), besides true, True and TRUE"),
+    "csv.false": Setting(_words, "", "words that stand for false (no,N), besides false, False and FALSE"),
     "csv.decimal": Setting(_one_of(".", ","), ".", "character before the fraction of a number"),
     "csv.date_format": Setting(date_format, "", "how dates are written, such as %d.%m.%Y; empty: ISO 8601"),
     "csv.time_format": Setting(
@@ -255,30 +259,32 @@ KNOWN: dict[str, Setting] = {
     "checkpoint.age": Setting(
         duration, "1d", "also write a checkpoint when the oldest transaction after the last one is this old"
     ),
-    "history.keep": Setting(
-        duration, "30d", "purge transactions older than this; younger states can be read"
-    ),
+    "history.keep": Setting(duration, "30d", "keep this much history: purge transactions that are older"),
     "token.keep": Setting(duration, "30d", "remember a token at least this long"),
     "compact.strategy": Setting(_strategy, "size_ratio", "how compaction chooses what to merge"),
     "compact.target_size": Setting(
-        _object_size, "128MiB", "size of the objects that compaction writes, about"
+        _object_size, "128MiB", "approximate size of the objects that compaction writes"
     ),
-    "compact.depth": Setting(_count(1), "8", "merge when more objects than this overlap at a key"),
+    "compact.depth": Setting(_count(1), "8", "merge objects if more than this many overlap at a key"),
     "compact.ratio": Setting(
-        _ratio, "2", "merge objects when their total size is at least this many times the largest"
+        _ratio,
+        "2",
+        "merge neighbouring runs whose total size is at least this many times the largest of them",
     ),
     "compact.window": Setting(_window, "1d", "for time_window: length of one window"),
     "compact.max_inputs": Setting(_count(2), "64", "maximum number of objects in one compaction job"),
     "compact.max_bytes": Setting(_size, "4GiB", "maximum size of one compaction job"),
-    "age_off": Setting(_age_off, "", "FIELD:SPAN: hide and later remove records older than this"),
+    "age_off": Setting(_age_off, "", "FIELD:DURATION: hide and later remove records older than this"),
     "tombstones.apply": Setting(duration, "1d", "rewrite objects to remove deleted records after this time"),
     "tombstones.remember": Setting(
         duration, "1d", "remember a replace at least this long, for loads that began before it"
     ),
     "ingest.source": Setting(
-        str, "", "where source files are: a folder or a glob; if empty, the ingest agent skips this pool"
+        str, "", "folder or glob of the files to load; if empty, the ingest agent skips this pool"
     ),
-    "ingest.format": Setting(_one_of(*FORMATS), "auto", "format of the source files; auto: by their names"),
+    "ingest.format": Setting(
+        _one_of(*FORMATS), "auto", "format of these files; auto: by their names and first bytes"
+    ),
     "ingest.batch_files": Setting(_count(1), "1000", "maximum number of files in one batch"),
     "ingest.batch_bytes": Setting(
         _size, "1GiB", "maximum size of one batch (a larger file is a batch alone)"
@@ -289,7 +295,7 @@ KNOWN: dict[str, Setting] = {
     "intervals.source": Setting(
         interval_place,
         "",
-        "path of an interval's files, as in /landing/%Y-%m-%d/*.csv; if empty, the intervals agent skips this pool",
+        "path pattern of an interval's files (/in/%Y-%m-%d/*.csv); if empty, the intervals agent skips this pool",
     ),
 }
 

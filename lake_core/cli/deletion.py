@@ -42,7 +42,7 @@ def delete(args: Namespace) -> None:
 
 
 def replace(args: Namespace) -> None:
-    """Put the records of files in the place of those in a range, in one transaction."""
+    """Replace the records of a range by those of files, in one transaction."""
     if args.from_ is None and args.to is None and args.where is None and not args.all:
         raise InvalidInput("lake replace: say which records: --from, --to, --where, or --all")
     pool = Lake.open(args.lake).pool(args.pool)

@@ -176,7 +176,7 @@ def open_text(reading: Reading, *, encoding: str = "", count: float = 1.0) -> It
 
 
 class _Rest:
-    """A stream of which a few bytes were read already."""
+    """A stream with the few bytes that were read from it before."""
 
     def __init__(self, begin: bytes, file: BinaryIO) -> None:
         self._begin, self._file = begin, file
@@ -234,7 +234,7 @@ class _Recoded(io.RawIOBase):
 def open_seekable(reading: Reading) -> Iterator[BinaryIO]:
     """What the file holds, to be read in any order; a compressed file is unpacked to a temporary one.
 
-    Raises NotFound, Unavailable, and InvalidInput where a compressed file is truncated or damaged.
+    Raises NotFound, Unavailable, and InvalidInput if a compressed file is truncated or damaged.
     """
     with open_bytes(reading) as file:
         compression = compression_of(_peek(file))
@@ -268,7 +268,7 @@ def is_stream(path: str) -> bool:
 def kept_streams(files: list[str]) -> Iterator[dict[str, str]]:
     """Paths of copies of those files that can be read only once; the copies go when the block ends.
 
-    Raises Unavailable where a stream cannot be read or copied.
+    Raises Unavailable if a stream cannot be read or copied.
     """
     with tempfile.TemporaryDirectory(prefix="lake-") as folder:
         copies: dict[str, str] = {}

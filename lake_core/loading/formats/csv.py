@@ -5,8 +5,8 @@ all of its values (`csv_types`), so a column has one type a file; declared field
 second gives the records in those types.  A small file is kept between the two, a large one is read twice.
 
 The options `csv.*` say how the file is written (`catalog.csv_options`); `csv_dialect` detects the delimiter.  An
-empty value is null, and so are the words of `csv.null`; a quoted one is text.  Empty lines and comments are passed
-by.
+empty value is null, and so are the words of `csv.null`; a quoted one is text.  Empty lines and comments are
+skipped.
 
 A line with too few or too many values, text behind a closing quote, what is not UTF-8 and what is not of the
 declared type make a bad record.  A quote that is never closed leaves nothing to trust: the file is refused under
@@ -216,7 +216,7 @@ def _parsed(
     dialect: Dialect,
     skip: Callable[[pcsv.InvalidRow], str],
 ) -> pa.Table:
-    """The records by Arrow's reader, every value as bytes; `skip` hears of records of another width."""
+    """The records by Arrow's reader, every value as bytes; `skip` is called with records of another width."""
 
     def read(piece: int) -> pa.Table:
         return pcsv.read_csv(

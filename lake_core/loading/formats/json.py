@@ -103,7 +103,7 @@ def _has_null_record(block: bytes) -> bool:
 def _fast(
     block: bytes, records: int, reading: Reading, learned: dict[str, pa.Field], kinds: dict[str, type]
 ) -> pa.Table | None:
-    """The block by Arrow's reader, None where it cannot be trusted with it."""
+    """The block by Arrow's reader, None if that reader might change a value."""
     if _has_null_record(block):
         return None
     if not learned:
@@ -280,7 +280,7 @@ _AFTER_NUMBER = (b",", b"}", b"]", b" ", b"\t", b"\r", b"\n", b"")
 
 
 def _apply_declared(table: pa.Table, reading: Reading) -> pa.Table | None:
-    """Columns in their declared types, None where a value needs a closer look."""
+    """Columns in their declared types, None if a value needs a closer look."""
     for name, field in reading.declared.items():
         index = table.schema.get_field_index(name)
         if index < 0:
@@ -440,6 +440,6 @@ _DECODER = json.JSONDecoder(
 
 
 def _near(text: str, position: int) -> str:
-    """The field in which the reader stopped, where one can be told."""
+    """Names the field before a position of a JSON text, for messages; "" if there is none."""
     names = re.findall(r'"((?:[^"\\]|\\.)*)"\s*:', text[: position + 1])
     return f" in field {names[-1]!r}" if names else ""
