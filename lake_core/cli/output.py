@@ -159,10 +159,10 @@ def _holding(table: pa.Table, format: str) -> Iterator[None]:
             except pa.ArrowException as reason:
                 raise InvalidInput(
                     f"--format {format} cannot hold column {field.name!r} of type {show_type(field)}: {reason}; "
-                    "take --format json"
+                    "use --format json"
                 ) from error
         raise InvalidInput(
-            f"--format {format} cannot hold the records: {error}; take --format json"
+            f"--format {format} cannot hold the records: {error}; use --format json"
         ) from error
 
 
