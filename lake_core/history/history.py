@@ -13,7 +13,6 @@ from lake_core.combine import APPEND, Rule
 from lake_core.errors import (
     Conflict,
     InvalidInput,
-    LakeError,
     NotFound,
     OutcomeUnknown,
     Unavailable,
@@ -21,6 +20,7 @@ from lake_core.errors import (
 from lake_core.history.checkpoint import PoolStateFormat
 from lake_core.history.group_commit.attempt import Attempt
 from lake_core.history.group_commit.requests import Requests
+from lake_core.history.group_commit.states import State
 from lake_core.history.rebase import Committed, Draft, check_open
 from lake_core.history.state import PoolState, fold_entry
 from lake_core.journal import Journal, LoadedState, Retry
@@ -96,42 +96,37 @@ class History:
             possible_since=self._unknown.get(draft.id),
         )
         try:
-            appended = self.journal.append(attempt.propose, id=draft.id, lost=attempt.lost)
-        except (Conflict, Unavailable) as error:
-            # a refusal counts when it is what is raised: it may have rested on a state that was not the newest
-            if attempt.possible_since is None or error is attempt.refusal:
-                self._resolved(attempt)
-                raise
-            self._unknown[draft.id] = attempt.possible_since
-            raise OutcomeUnknown(
-                f"{error}; the transaction {draft.id} may still be committed",
-                entry_id=draft.id,
-                version=attempt.possible_since,
-            ) from error
-        except OutcomeUnknown as error:
-            self._unknown[draft.id] = error.version - 1  # those before were folded, and do not hold it
+            appended = self.journal.append(attempt.propose, id=draft.id, lost=attempt.lose_race)
+        except BaseException as error:
+            attempt.fail(error)
+            self._note(attempt)
+            if attempt.state is State.UNKNOWN and isinstance(error, Conflict | Unavailable):
+                raise self._outcome_unknown(attempt, error) from error
             raise
-        except LakeError:
-            self._resolved(attempt)
-            raise
-        except BaseException:  # an interruption: the entry may be written, or others may commit the request
-            if attempt.begun is not None:
-                self._unknown[draft.id] = (
-                    attempt.begun if attempt.possible_since is None else attempt.possible_since
-                )
-            raise
-        self._resolved(attempt)
+        committed = attempt.succeed(appended)
+        self._note(attempt)
         if appended is not None:
-            self._contended = CONTENDED_COMMITS if attempt.met_others else max(0, self._contended - 1)
-            return Committed(appended.version, draft.id)
-        assert attempt.outcome is not None  # propose returns None only after setting it
-        return attempt.outcome
+            self._contended = CONTENDED_COMMITS if attempt.others else max(0, self._contended - 1)
+        return committed
 
-    def _resolved(self, attempt: Attempt) -> None:
-        """The outcome is known: nobody need commit it any more, or look for it."""
+    def _note(self, attempt: Attempt) -> None:
+        """Withdraw the request if the outcome is known; otherwise remember from which version to look for it."""
+        if attempt.state is not State.DONE:
+            assert attempt.possible_since is not None  # so it is in every other state that ends an attempt
+            self._unknown[attempt.draft.id] = attempt.possible_since
+            return
         self._unknown.pop(attempt.draft.id, None)
         if attempt.possible_since is not None:
             self._requests.withdraw(attempt.draft.id)
+
+    @staticmethod
+    def _outcome_unknown(attempt: Attempt, error: Exception) -> OutcomeUnknown:
+        assert attempt.possible_since is not None  # others may commit the draft, or have
+        return OutcomeUnknown(
+            f"{error}; the transaction {attempt.draft.id} may still be committed",
+            entry_id=attempt.draft.id,
+            version=attempt.possible_since,
+        )
 
     def forget_tokens_after(self, seconds: float) -> None:
         """The next checkpoint remembers tokens at least this long."""
