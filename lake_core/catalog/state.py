@@ -52,9 +52,9 @@ def _fold_action(state: PoolsState, action: PoolAction) -> PoolsState:
             state.pools.insert(action.pool.id, action.pool),
             state.names.insert(action.pool.name, action.pool.id),
         )
-    pool = state.pools.get(action.pool)
+    pool = state.pools.get(action.pool_id)
     if pool is None:
-        raise LookupError(f"pool {action.pool} does not exist")
+        raise LookupError(f"pool {action.pool_id} does not exist")
     if isinstance(action, DropPool):
         return PoolsState(state.pools.remove(pool.id), state.names.remove(pool.name))
     if isinstance(action, RenamePool):

@@ -128,30 +128,30 @@ class History:
             version=attempt.possible_since,
         )
 
-    def forget_tokens_after(self, seconds: float) -> None:
+    def keep_tokens(self, seconds: float) -> None:
         """The next checkpoint remembers tokens at least this long."""
         self.journal.format = PoolStateFormat(seconds)
 
-    def remembered(self, token: str) -> Committed | None:
+    def find_commit(self, token: str) -> Committed | None:
         """The transaction that the token stands for, if any."""
         found = self.load().state.tokens.get(token)
         return Committed(found.version, found.transaction_id, repeated=found) if found else None
 
-    def at(self, version: int) -> LoadedState[PoolState]:
+    def load_version(self, version: int) -> LoadedState[PoolState]:
         """The state after entry `n`; raises NotFound."""
-        loaded = self.journal.at(version) if version > 0 else None
+        loaded = self.journal.load_version(version) if version > 0 else None
         if loaded is None:
             raise NotFound(f"version {version} does not exist; the newest is {self.load().version}")
         return loaded
 
-    def transactions(self, *, branch: str | None = None) -> Iterator[tuple[int, Transaction]]:
+    def read_transactions(self, *, branch: str | None = None) -> Iterator[tuple[int, Transaction]]:
         """The history newest first, of one branch or of all, back to where it is purged."""
         for version, entry in self.journal.backwards():
             for transaction in reversed(entry.transactions):
                 if branch is None or transaction.branch == branch:
                     yield version, transaction
 
-    def resolve(self, at: str) -> tuple[LoadedState[PoolState], str]:
+    def resolve_revision(self, at: str) -> tuple[LoadedState[PoolState], str]:
         """The state and the branch that a revision names.
 
         `at`: a transaction number, a transaction id, a branch, or BRANCH@TIME (ISO 8601; without zone UTC).
@@ -161,21 +161,21 @@ class History:
         if at in newest.state.branches:
             return newest, at
         if at.isascii() and at.isdigit():
-            loaded = self.at(int(at))
+            loaded = self.load_version(int(at))
             return loaded, next(name for name, b in loaded.state.branches.items() if b.tip == loaded.version)
         branch, sign, time = at.rpartition("@")
         if sign and branch in newest.state.branches:
             moment = _microseconds(time)
             found = next(
-                (version for version, t in self.transactions(branch=branch) if t.time <= moment), None
+                (version for version, t in self.read_transactions(branch=branch) if t.time <= moment), None
             )
             if found is None:
                 raise NotFound(f"branch {branch!r} has no transaction at or before {time}{self._begins()}")
-            return self.at(found), branch
+            return self.load_version(found), branch
         if naming.is_id(at):
-            match = next(((version, t) for version, t in self.transactions() if t.id == at), None)
+            match = next(((version, t) for version, t in self.read_transactions() if t.id == at), None)
             if match is not None:
-                return self.at(match[0]), match[1].branch
+                return self.load_version(match[0]), match[1].branch
         branches = ", ".join(sorted(newest.state.branches))
         raise NotFound(
             f"revision {at!r} does not exist{self._begins()}; name a transaction, a branch ({branches}) or "

@@ -113,7 +113,7 @@ class JournalReader(Generic[E, S]):
         """The state in memory if it was the newest at most `FRESH` seconds ago, otherwise None."""
         return self._sound() if self.retry.clock() - self._newest_at <= FRESH else None
 
-    def at(self, version: int) -> LoadedState[S] | None:
+    def load_version(self, version: int) -> LoadedState[S] | None:
         """The state at a version, None if the journal is shorter.  Raises NotFound if the version is purged."""
         loaded = self._sound()
         if loaded is not None and loaded.version == version:
@@ -201,7 +201,7 @@ class JournalReader(Generic[E, S]):
 
     def _parts_at(self, version: int) -> Iterable[Part]:
         """The state at a version as rows, without using damaged checkpoints.  Raises as `at`."""
-        loaded = self.at(version)
+        loaded = self.load_version(version)
         if loaded is None or self.format is None:
             raise Corrupt(f"{self.name}: the journal does not reach version {version} any more")
         return self.format.parts(loaded.state, now=0.0)

@@ -31,21 +31,21 @@ class CreatePool(msgspec.Struct, frozen=True, tag="create_pool"):
 class ConfigurePool(msgspec.Struct, frozen=True, tag="configure_pool"):
     """Settings to change; an empty value takes a setting back to its default."""
 
-    pool: str
+    pool_id: str = msgspec.field(name="pool")
     settings: dict[str, str]
 
 
 class RenamePool(msgspec.Struct, frozen=True, tag="rename_pool"):
     """Another name for the pool with this id."""
 
-    pool: str
+    pool_id: str = msgspec.field(name="pool")
     name: str
 
 
 class DropPool(msgspec.Struct, frozen=True, tag="drop_pool"):
     """The pool is no longer listed; its objects stay until the vacuum."""
 
-    pool: str
+    pool_id: str = msgspec.field(name="pool")
 
 
 PoolAction = CreatePool | ConfigurePool | RenamePool | DropPool

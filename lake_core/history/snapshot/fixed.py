@@ -47,12 +47,12 @@ class FixedReferences(Protocol):
 class TableReferences:
     """In memory: one table of rows for each (sub-)pool."""
 
-    by_sub: dict[str, pa.Table]
+    by_sub_pool: dict[str, pa.Table]
     newest: str = ""
 
     def rows(self, sub_pool: str) -> pa.Table:
         """The (sub-)pool's references."""
-        return self.by_sub[sub_pool] if sub_pool in self.by_sub else to_rows([])
+        return self.by_sub_pool[sub_pool] if sub_pool in self.by_sub_pool else to_rows([])
 
     def changed(
         self,
@@ -68,8 +68,8 @@ class TableReferences:
             new.setdefault(reference.sub_pool, []).append(reference)
             newest = max(newest, reference.object)
         changed = {}
-        for sub_pool in {*self.by_sub, *new} if only is None else {only}:
-            parts = [without(self.by_sub[sub_pool], gone)] if sub_pool in self.by_sub else []
+        for sub_pool in {*self.by_sub_pool, *new} if only is None else {only}:
+            parts = [without(self.by_sub_pool[sub_pool], gone)] if sub_pool in self.by_sub_pool else []
             table = pa.concat_tables([*parts, to_rows(new.get(sub_pool, []))])
             changed[sub_pool] = by_key(table)
         return TableReferences(changed, newest)
@@ -79,10 +79,10 @@ class TableReferences:
 
     @cached_property
     def _count(self) -> int:  # asked for with every reference that is added
-        return sum(t.num_rows for t in self.by_sub.values())
+        return sum(t.num_rows for t in self.by_sub_pool.values())
 
     def get(self, object_id: str, low: bytes) -> Reference | None:
-        for sub_pool, table in self.by_sub.items():
+        for sub_pool, table in self.by_sub_pool.items():
             keys = Column(table, "key")
             begin = bisect_left(keys, low)
             equal = table.slice(begin, bisect_right(keys, low, lo=begin) - begin)
@@ -92,7 +92,7 @@ class TableReferences:
         return None
 
     def overlapping(self, key_range: KeyRange, *, sub_pool: str) -> Iterable[Reference]:
-        table = self.by_sub.get(sub_pool)
+        table = self.by_sub_pool.get(sub_pool)
         if table is None:
             return []
         hit = pc.greater(table["high"], pa.scalar(key_range.low, pa.binary()))
@@ -101,8 +101,8 @@ class TableReferences:
         return from_rows(table.filter(hit), sub_pool=sub_pool)
 
     def tables(self, *, sub_pool: str) -> Iterator[pa.Table]:
-        if sub_pool in self.by_sub:
-            yield self.by_sub[sub_pool]
+        if sub_pool in self.by_sub_pool:
+            yield self.by_sub_pool[sub_pool]
 
 
 def by_key(table: pa.Table) -> pa.Table:
@@ -131,16 +131,17 @@ class CheckpointReferences:
     branch: str
     newest: str
 
-    def _subs(self) -> list[str]:
+    def _sub_pools(self) -> list[str]:
         return [sub_pool for branch, sub_pool in self.file.branches(REFERENCE) if branch == self.branch]
 
     def __len__(self) -> int:
         return sum(
-            self.file.count(REFERENCE, branch=self.branch, sub_pool=sub_pool) for sub_pool in self._subs()
+            self.file.count(REFERENCE, branch=self.branch, sub_pool=sub_pool)
+            for sub_pool in self._sub_pools()
         )
 
     def get(self, object_id: str, low: bytes) -> Reference | None:
-        for sub_pool in self._subs():
+        for sub_pool in self._sub_pools():
             for reference in from_rows(
                 self.file.at_key(REFERENCE, low, branch=self.branch, sub_pool=sub_pool), sub_pool=sub_pool
             ):
