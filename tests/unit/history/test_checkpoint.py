@@ -120,7 +120,7 @@ def test_what_a_checkpoint_knows_decides_what_lands(store: ScriptedStore) -> Non
     assert later.commit(draft(2, add(2), token="t")).repeated is not None
     with pytest.raises(Conflict, match=FILE.uri):
         later.commit(draft(3, add(3), Consume((FILE,))))
-    with pytest.raises(Corrupt, match="added although it is there"):
+    with pytest.raises(Corrupt, match="added, but the branch has it already"):
         later.commit(draft(4, add(1)))
     with pytest.raises(Conflict, match="taken by another compaction"):
         later.commit(draft(5, RemoveReference(an_id(9), encode_value(0))))
