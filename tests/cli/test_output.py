@@ -261,7 +261,7 @@ def test_a_file_in_the_place_of_a_folder_is_not_found(pool: Command) -> None:
 
 @pytest.mark.parametrize("text", ["٣d", "9" * 30 + "d", "1e3d", "-1d", "infd", "nand", ""])
 def test_a_span_is_written_in_digits_and_is_finite(pool: Command, text: str) -> None:
-    assert "span of time" in pool.fails(USAGE, "purge", "p", f"--keep={text}")
+    assert "use a duration" in pool.fails(USAGE, "purge", "p", f"--keep={text}")
     assert "history.keep" in pool.fails(INVALID_INPUT, "set", "p", f"history.keep={text or 'x'}")
 
 

@@ -97,7 +97,7 @@ def test_a_dropped_name_is_free_again(store: ScriptedStore) -> None:
     assert names(store) == {}
     ours.create(pool(2, "a"))
     assert names(store) == {"a": an_id(2)}
-    with pytest.raises(NotFound, match="dropped by somebody else meanwhile"):
+    with pytest.raises(NotFound, match="dropped meanwhile by another command"):
         ours.drop(an_id(1))
     assert names(store) == {"a": an_id(2)}
 
@@ -276,7 +276,7 @@ def test_a_type_that_no_load_could_fulfil_cannot_be_declared(
 
 
 def test_a_stored_text_that_is_not_accepted_any_more_is_named() -> None:
-    with pytest.raises(InvalidInput, match=r"setting compact\.window=0s: use a span of time of at least 1s"):
+    with pytest.raises(InvalidInput, match=r"setting compact\.window=0s: use a duration of at least 1s"):
         Settings({"compact.window": "0s"})["compact.window"]
 
 
