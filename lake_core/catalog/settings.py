@@ -1,7 +1,7 @@
-"""What can be set on a pool: every policy of every agent, by name, with its default and its meaning.
+"""The settings of a pool: every policy of every agent, by name, with its default and its meaning.
 
-Settings are stored as the text that the user gave and read as typed values here, so that an old lake gets
-the defaults of a newer program.  `type.FIELD=TYPE` declares a field's type.
+The lake stores a setting as the text that the user gave; this module parses it.  So an old lake gets the defaults
+of a newer program.  `type.FIELD=TYPE` declares a field's type.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _size(text: str) -> int:
 
 
 def _object_size(text: str) -> int:
-    """Bytes; a job is cut into as many pieces as there are objects of this size in it."""
+    """Bytes of an object that a compaction writes; a job is cut into as many pieces as it has such objects."""
     size = _size(text)
     if size < LEAST_OBJECT:
         raise ValueError(f"use a size of at least {LEAST_OBJECT >> 20}MiB")
@@ -84,14 +84,14 @@ def _object_size(text: str) -> int:
 
 
 LEAST_OBJECT = 1 << 20
-"""Bytes: the smallest size of objects that compaction can be asked for."""
+"""Bytes: the minimum of compact.target_size."""
 
 LONGEST_SPAN = 1000 * 366 * 86_400
 """Seconds: a duration that begins now ends in the years that a date can have."""
 
 
 def duration(text: str) -> float:
-    """Seconds; raises ValueError."""
+    """Seconds of a text such as 30s or 7d.  Raises ValueError."""
     match = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)\s*([smhd])", text.strip().lower())
     if not match:
         raise ValueError("use a duration such as 30s, 10m, 6h, 7d")
@@ -133,7 +133,7 @@ def _patterns(text: str) -> tuple[str, ...]:
 
 
 def _character(text: str) -> str:
-    """One ASCII character, or "" for `none`."""
+    """The character, "" for `none`.  Raises ValueError."""
     if text == "none":
         return ""
     if len(text) != 1 or not text.isascii() or text in "\r\n":
@@ -142,7 +142,7 @@ def _character(text: str) -> str:
 
 
 def _delimiter(text: str) -> str:
-    """One ASCII character, or "" for `auto`."""
+    """The character, "" for `auto`.  Raises ValueError."""
     if text == "auto":
         return ""
     text = {"tab": "\t", "\\t": "\t"}.get(text, text)
@@ -152,22 +152,22 @@ def _delimiter(text: str) -> str:
 
 
 def _encoding(text: str) -> str:
-    """A codec's name, or "" for `auto`."""
+    """The name of the codec, "" for `auto`.  Raises ValueError."""
     if text == "auto":
         return ""
     try:
-        known = codecs.lookup(text)
+        codec = codecs.lookup(text)
         "".encode(text)
         codecs.getincrementaldecoder(text)
-        if known.name.endswith(_NOT_OF_FILES):
+        if codec.name.endswith(_NOT_OF_FILES):
             raise LookupError(text)
     except (LookupError, ValueError) as error:
         raise ValueError("use an encoding such as utf-8, utf-16, latin-1, cp1252, or auto") from error
-    return known.name
+    return codec.name
 
 
 _NOT_OF_FILES = ("idna", "punycode", "escape")
-"""Codecs for the names of hosts and for program text."""
+"""Endings of codecs for host names and for program text, which no file has."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class Limit:
     share: float = 1.0
 
     def allows(self, part: int, whole: int) -> bool:
-        """Whether `part` of `whole` records are not too many."""
+        """Whether `part` of `whole` records stays within the limit."""
         return part <= self.count if self.count is not None else part <= self.share * whole
 
     def __str__(self) -> str:
@@ -187,7 +187,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: how its text is read, the text it has by default, what it does."""
+    """One setting: the parser of its text, its default text, its meaning for users."""
 
     parse: Callable[[str], Any]
     default: str
@@ -246,7 +246,7 @@ READ_OPTIONS: dict[str, Setting] = {
         time_format, "", "how times are written, such as %d.%m.%Y %H:%M; empty: ISO 8601"
     ),
 }
-"""How files are read.  Each is a setting of a pool and an option of `lake load`, `lake replace` and the Spark
+"""Options of reading files.  Each is a setting of a pool and an option of `lake load`, `lake replace` and the Spark
 application: `csv.null` is `--csv-null`."""
 
 KNOWN: dict[str, Setting] = {
@@ -310,16 +310,16 @@ class Settings:
         setting, text = KNOWN[name], self.text(name)
         try:
             return setting.parse(text)
-        except ValueError as error:  # an older program took it
+        except ValueError as error:  # an older program accepted it
             raise InvalidInput(f"setting {name}={text}: {error}") from error
 
     def text(self, name: str) -> str:
-        """As it was given, or the default."""
+        """The text as the user gave it, or the default."""
         return self._texts.get(name, KNOWN[name].default)
 
     @property
     def declared(self) -> dict[str, pa.Field]:
-        """Fields whose type the pool declares, by name."""
+        """The fields whose type the pool declares, by name."""
         from lake_core.values.types import declared_field
 
         return {
@@ -337,13 +337,13 @@ def check_settings(
     aggregates: Mapping[str, str] | None = None,
     stored: Mapping[str, str] | None = None,
 ) -> None:
-    """Raises InvalidInput for a setting that no load or agent could use in a pool of the kind and key.
+    """Raises InvalidInput if a load or an agent could not use a changed setting in a pool of the kind and key.
 
-    `stored` are the pool's settings so far: some go together, others do not.
+    `stored` are the pool's settings before the change, because some settings exclude each other.
     """
     for name, text in changes.items():
         if not _is_text(name) or not _is_text(text):
-            raise InvalidInput(f"setting {name!r}={text!r} is not UTF-8")
+            raise InvalidInput(f"setting {name!r}={text!r} is not UTF-8; write it in UTF-8")
         if text == "":
             continue
         if name.startswith(TYPE_PREFIX):
@@ -373,7 +373,7 @@ def _is_text(text: str) -> bool:
 
 
 def _check_type(name: str, text: str, *, kind: str, key: PoolKey, aggregates: Mapping[str, str]) -> None:
-    """Raises InvalidInput for a type that the field's part in the pool excludes: every load would fail."""
+    """Raises InvalidInput if the field cannot have the type in this pool, so that every load would fail."""
     from lake_core.combine.hidden import check_names
     from lake_core.combine.rule import check_type
     from lake_core.objects.limits import name_fault
