@@ -58,6 +58,7 @@ COLUMNS = [
     ("a plus", ["5", "+5"], pa.string(), ["5", "+5"]),
     ("a plus among doubles", ["5.5", "+5"], pa.string(), ["5.5", "+5"]),
     ("hexadecimal", ["5", "0x10"], pa.string(), ["5", "0x10"]),
+    ("hexadecimal, as long as its value", ["5", "0x174876E800"], pa.string(), ["5", "0x174876E800"]),
     ("spaces", ["5", " 6"], pa.string(), ["5", " 6"]),
     ("booleans", ["true", "FALSE", ""], pa.bool_(), [True, False, None]),
     ("0 and 1 are numbers", ["0", "1"], pa.int64(), [0, 1]),
