@@ -71,7 +71,7 @@ class Narrowing:
             self._largest = max(self._largest, abs(bounds["min"]), abs(bounds["max"]))
             self._negative = self._negative or bounds["min"] < 0
         if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-            scale = common_scale(column)
+            scale = 0 if pa.types.is_integer(kind) else common_scale(column)
             self._scale = scale if self._scale in (None, scale) else -1
         self.kind = self._joined(kind)
 
