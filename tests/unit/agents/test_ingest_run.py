@@ -112,7 +112,7 @@ def test_batches_follow_the_policy_of_the_pool(lake: Lake, pool: Pool, landing: 
 def test_a_run_hands_over_plain_values_and_a_dry_run_nothing(
     lake: Lake, pool: Pool, landing: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "lake_core.agents")
     a = land(landing, "a.ndjson", age=60)
     params: dict[str, Any] = {"lake": lake.store.uri, "pools": ["p"], "wait": False}
     (found,) = find(params)
@@ -216,7 +216,7 @@ def test_the_note_of_a_file_that_is_gone_or_has_changed_is_forgotten_by_a_run(
 def test_a_pool_whose_landing_place_is_gone_does_not_hold_back_the_others(
     lake: Lake, pool: Pool, landing: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "lake_core.agents")
     lake.create_pool("gone", key="k", settings={"ingest.source": str(landing / "nowhere")})
     land(landing, "a.ndjson", age=60)
     found = find({"lake": lake.store.uri, "wait": False})
@@ -244,7 +244,7 @@ FOUND = [{"pool": "p", "token": token} for token in ("t", "u", "v")]
 
 
 def test_a_report_sums_the_batches(lake: Lake, pool: Pool, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "lake_core.agents")
     params = {"lake": lake.store.uri, "wait": True}
     nothing = {"token": "v", "version": None, "records": 0, "objects": 0, "nokey": 0}
     totals = report(params, FOUND, [DONE, DONE | {"token": "u", "repeated": True}, DONE | nothing])
@@ -265,7 +265,7 @@ def test_a_report_sums_the_batches(lake: Lake, pool: Pool, caplog: pytest.LogCap
 def test_a_report_says_what_was_done_also_where_a_batch_failed(
     lake: Lake, pool: Pool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "lake_core.agents")
     with pytest.raises(Incomplete, match=r"^2 failures: p: run\[1\] failed; its log says why; p: run\[2\]"):
         report({"lake": lake.store.uri}, FOUND, [DONE])
     assert caplog.messages[0].startswith("p: version 3, 1,000 records")
@@ -290,7 +290,7 @@ def test_the_run_that_parks_a_file_fails_and_later_runs_mention_it(
 
 
 def test_an_interval_without_files_changes_nothing_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "lake_core.agents")
     empty = DONE | {"version": None, "records": 0, "objects": 0, "nokey": 0, "begin": "2026-11-21"}
     report_intervals([{"pool": "p"}], [empty])
     assert caplog.messages[0] == "p: no files for 2026-11-21: nothing changed"

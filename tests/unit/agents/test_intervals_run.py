@@ -20,7 +20,7 @@ END = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
 @pytest.fixture
 def params(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> dict[str, Any]:
     """A run on a lake with a pool whose files of 2026-01-01 are there."""
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "lake_core.agents")
     lake = Lake.create(str(tmp_path / "lake"), author="test")
     place = tmp_path / "%Y-%m-%d.ndjson"
     lake.create_pool("p", key="t", settings={"intervals.source": str(place)})
