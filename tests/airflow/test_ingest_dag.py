@@ -89,7 +89,7 @@ def test_a_dry_run_from_the_command_line_says_what_it_would_do_and_does_nothing(
     agent.services.airflow(["dags", "trigger", DAG, "--run-id", "by-hand", "--conf", conf])
     assert agent.wait("by-hand") == "success"
     said = agent.services.api.log(DAG, "by-hand", "find")
-    assert "dry: 1 file, " in said
+    assert "dry: 1 new file, " in said
     assert "dry run: nothing is ingested" in said
     assert [task["state"] for task in agent.tasks("by-hand", "run")] == ["skipped"]
     assert (place.log, place.data) == ([], [])
