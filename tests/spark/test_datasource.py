@@ -322,7 +322,7 @@ def test_the_option_where_reads_only_the_objects_that_can_fulfil_it(
 
 def pool_keys(landing: Landing, reference: Any) -> list[int]:
     view = landing.lake.pool("p").at()
-    return view.to_table(key_range=reference.span)["k"].to_pylist()
+    return view.to_table(key_range=reference.key_range)["k"].to_pylist()
 
 
 def test_an_object_that_is_missing_is_an_error_never_a_shorter_answer(spark: Any, numbers: Landing) -> None:
@@ -384,7 +384,7 @@ def test_a_large_table_of_the_lake_is_handed_over_in_parts(
     monkeypatch.setattr(own_tables, "ROWS", 3)
     source = LakeDataSource({"lake": numbers.uri, "path": "p:log"})
     reader = source.reader(source.schema())
-    parts = [batch.column("n").to_pylist() for p in reader.partitions() for batch in reader.read(p)]
+    parts = [batch.column("version").to_pylist() for p in reader.partitions() for batch in reader.read(p)]
     assert parts == [[4, 3, 2], [1]]
 
 
