@@ -50,19 +50,6 @@ class PendingLoad:
 
 
 @dataclass(frozen=True)
-class CompactResult:
-    """What a compaction did: `inputs` references of `size_in` bytes became `objects` of `size_out` bytes."""
-
-    version: int
-    transaction_id: str
-    inputs: int
-    objects: int
-    records: int
-    size_in: int
-    size_out: int
-
-
-@dataclass(frozen=True)
 class DeleteResult:
     """What a delete did; `version` and `transaction_id` are None if there was nothing to delete.
 

@@ -47,7 +47,7 @@ class ObjectBuilder:
     _bytes: dict[str, int] = field(default_factory=dict)
 
     def add(self, block: Block) -> None:
-        """Take a block; raises InvalidInput where the key cannot be ordered, or a limit is exceeded."""
+        """Take a block; raises InvalidInput if the key cannot be ordered, or a limit is exceeded."""
         if not block.checked:
             check_table(block.table, tuple(self.key.names), self.rule)
         if block.rejected:

@@ -178,7 +178,8 @@ def test_a_block_with_times_is_parsed_once(lake: Command, monkeypatch: pytest.Mo
         ndjson, "_parse", lambda block, *rest: parsed.append(len(block)) or parse(block, *rest)
     )
     records = [
-        {"k": i, "t": "2020-01-01T10:00:00Z", "d": None if i % 2 else "2020-01-01"} for i in range(8000)
+        {"k": i, "t": "2020-01-01T10:00:00Z", "d": None if i % 2 else "2020-01-01", "l": [i, i]}
+        for i in range(8000)
     ]
     (block,) = blocks(lake.file("a.ndjson", records), size=1 << 20)
     assert block.table.to_pylist() == records

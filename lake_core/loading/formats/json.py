@@ -1,10 +1,11 @@
 """JSON: one object a record; `jsonframes` makes lines of arrays and documents.
 
-Fast path: Arrow's reader, a block of lines at a time.  It turns strings that look like times into times; a
-lake gives back what it was given, so such fields are read again as strings, and remembered.  Whatever the
-fast path cannot vouch for (a malformed line, a field of several kinds, integers that a double cannot hold,
-declared types that are not met, a key of another kind than before) is read line by line, exactly, and bad
-lines are named.  Before either reads a line, its nesting is looked at, since both recurse.
+Lines that are all of one shape are split at their commas (`json_flat`).  Others go to Arrow's reader, a block of
+lines at a time.  It turns strings that look like times into times; a lake gives back what it was given, so such
+fields are read again as strings, and remembered.  Whatever neither can vouch for (a malformed line, a field of
+several kinds, integers that a double cannot hold, declared types that are not met, a key of another kind than
+before) is read line by line, exactly, and bad lines are named.  Before a reader that recurses takes a line, its
+nesting is looked at.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import decimal
 import json
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -24,13 +26,14 @@ import pyarrow.json as pj
 
 from lake_core.loading.block import Block, Reading, Rejected
 from lake_core.loading.declared import DoesNotFit, convert
+from lake_core.loading.formats.json_flat import FlatLines, lose_digits
 from lake_core.loading.formats.json_frames import Frame, frames, positions, structure
 from lake_core.loading.formats.python_values import table_from_records
 from lake_core.loading.opening import open_text
 from lake_core.objects.limits import MAX_NESTING, names_fault, schema_fault
 from lake_core.objects.schema import EXACT_IN_DOUBLE
-from lake_core.values.text import NotReadable, exact_number
-from lake_core.values.typed_json import PLAIN, shown
+from lake_core.values.text import exact_number
+from lake_core.values.typed_json import PLAIN
 from lake_core.values.types import is_json
 
 _SPACE = np.frombuffer(b" \t\r\n", np.uint8)
@@ -40,10 +43,15 @@ def read_ndjson(reading: Reading, *, only_lines: bool = False) -> Iterator[Block
     """The file's records, in blocks; with `only_lines` each line is one.  Raises InvalidInput."""
     learned: dict[str, pa.Field] = {}
     kinds: dict[str, type] = {}
+    flat = FlatLines()
     with open_text(reading) as file:
         for frame in frames(file, reading, only_lines=only_lines):
             places = _Places(frame)
-            table = None if places.deep else _fast(frame.lines, places.records, reading, learned, kinds)
+            table = flat.read(frame.lines)
+            if table is None and not places.deep:
+                table = _fast(frame.lines, places.records, learned)
+            if table is not None:
+                table = _fitting(table, reading, kinds)
             yield (
                 Block(table, locate=places.locate)
                 if table is not None
@@ -52,20 +60,32 @@ def read_ndjson(reading: Reading, *, only_lines: bool = False) -> Iterator[Block
 
 
 class _Places:
-    """Where the records of a frame are: `records` of them, those nested too deep are `deep` (lines, from 0)."""
+    """Where the records of a frame are; lines are counted from 0.  Found out only for a reader that asks."""
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
-        lines = frame.lines
-        data = np.frombuffer(lines, np.uint8)
-        ends = positions(data, b"\n")
-        self.records = _count(lines, data, ends)
-        # a line that is nested deep has many opening brackets; most have few, and are not looked at closer
-        opening = positions(data, b"{")
-        first = np.searchsorted(ends, opening)
+
+    @cached_property
+    def _data(self) -> npt.NDArray[np.uint8]:
+        return np.frombuffer(self.frame.lines, np.uint8)
+
+    @cached_property
+    def _ends(self) -> npt.NDArray[np.int64]:
+        return positions(self._data, b"\n")
+
+    @cached_property
+    def records(self) -> int:
+        """How many there are."""
+        return _count(self.frame.lines, self._data, self._ends)
+
+    @cached_property
+    def deep(self) -> frozenset[int]:
+        """The lines that are nested too deep."""
+        # such a line has many opening brackets; most have few, and are not looked at closer
+        first = np.searchsorted(self._ends, positions(self._data, b"{"))
         most = MAX_NESTING + 1  # the record itself is none of its fields
         crowded = np.unique(first[:-most][first[:-most] == first[most:]])
-        self.deep: frozenset[int] = frozenset(n for n in map(int, crowded) if self._is_deep(ends, n))
+        return frozenset(n for n in map(int, crowded) if self._is_deep(self._ends, n))
 
     def _is_deep(self, ends: npt.NDArray[np.int64], number: int) -> bool:
         begin = int(ends[number - 1]) + 1 if number else 0
@@ -100,10 +120,8 @@ def _has_null_record(block: bytes) -> bool:
     return bool(_NULL.search(block)) and any(null.search(block) for null in _NULL_RECORDS)
 
 
-def _fast(
-    block: bytes, records: int, reading: Reading, learned: dict[str, pa.Field], kinds: dict[str, type]
-) -> pa.Table | None:
-    """The block by Arrow's reader, None where it cannot be trusted with it."""
+def _fast(block: bytes, records: int, learned: dict[str, pa.Field]) -> pa.Table | None:
+    """The block by Arrow's reader, None if that reader might change a value."""
     if _has_null_record(block):
         return None
     if not learned:
@@ -114,14 +132,15 @@ def _fast(
         table = _parse(block, learned)
     if table is None or not table.num_columns or table.num_rows != records:
         return None
-    if schema_fault(table.schema):
-        return None
     if any(_has_empty_record(f.type) or _has_times(f.type) for f in table.schema):
         return None
-    leaves = list(_leaves(table))
-    if any(_may_have_lost_digits(c) for c in leaves) or (
-        any(pa.types.is_floating(c.type) for c in leaves) and _loses_digits(block)
-    ):
+    floating = any(pa.types.is_floating(leaf.type) for leaf in _leaves(table))
+    return None if floating and _loses_digits(block) else table
+
+
+def _fitting(table: pa.Table, reading: Reading, kinds: dict[str, type]) -> pa.Table | None:
+    """The records as the pool has them, None where some need a closer look."""
+    if schema_fault(table.schema) or any(map(_may_have_lost_digits, _leaves(table))):
         return None
     table = _apply_declared(table, reading)
     return table if table is not None and _keys_are_alike(table, reading, kinds) else None
@@ -228,7 +247,6 @@ _STEP = 4
 """So many digits in a row are digits at every fourth place, too; that is seen in a quarter of the time."""
 _TINY = re.compile(rb"e-[0-9]{3}"), re.compile(rb"E-[0-9]{3}")
 _EXPONENT = re.compile(rb"[eE][+-]?[0-9]+")
-_DOUBLE = pa.field("", pa.float64())
 
 
 def _loses_digits(block: bytes) -> bool:
@@ -246,13 +264,7 @@ def _loses_digits(block: bytes) -> bool:
     texts = pa.array(
         [_number_at(block, at, to) for at, to in zip(begins[long].tolist(), ends[long].tolist(), strict=True)]
     )
-    texts = texts.cast(pa.string()).drop_null()
-    own = shown(pa.chunked_array([texts.cast(pa.float64())], pa.float64()), _DOUBLE)
-    others = texts.filter(pc.not_equal(own.combine_chunks(), texts))
-    try:
-        return any(isinstance(exact_number(text), decimal.Decimal) for text in others.to_pylist())
-    except NotReadable:
-        return True
+    return lose_digits(pa.chunked_array([texts.cast(pa.string()).drop_null()]), most=len(texts))
 
 
 def _is_number(block: bytes, exponent: int) -> bool:
@@ -280,7 +292,7 @@ _AFTER_NUMBER = (b",", b"}", b"]", b" ", b"\t", b"\r", b"\n", b"")
 
 
 def _apply_declared(table: pa.Table, reading: Reading) -> pa.Table | None:
-    """Columns in their declared types, None where a value needs a closer look."""
+    """Columns in their declared types, None if a value needs a closer look."""
     for name, field in reading.declared.items():
         index = table.schema.get_field_index(name)
         if index < 0:
@@ -440,6 +452,6 @@ _DECODER = json.JSONDecoder(
 
 
 def _near(text: str, position: int) -> str:
-    """The field in which the reader stopped, where one can be told."""
+    """Names the field before a position of a JSON text, for messages; "" if there is none."""
     names = re.findall(r'"((?:[^"\\]|\\.)*)"\s*:', text[: position + 1])
     return f" in field {names[-1]!r}" if names else ""

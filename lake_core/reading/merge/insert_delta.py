@@ -5,7 +5,7 @@ all others are newer and few (the delta).  Then the bulk stays as it is decoded:
 delta record's key, and the delta record goes behind them.  A table of the bulk without delta records is passed
 through untouched.  In upsert pools the same copy leaves out the superseded records.
 
-`split_bulk_and_delta` decides by the references alone; `insert_delta` does it.  Caller: `scan.merged`.
+`split_bulk_and_delta` decides by the references alone; `insert_delta` does it.  Caller: `reading.scan.merged`.
 """
 
 from __future__ import annotations
