@@ -76,7 +76,7 @@ test-s3: env
 	@LAKE_TEST_CEPH=1 $(PY) -m pytest tests/contract -q -rs -k ceph
 
 bench: env
-	@$(with_java) $(PY) -m tests.benchmarks $(BENCH)
+	@$(with_java) $(PY) -m benchmarks $(BENCH)
 
 sim: env
 	@$(PY) -m tests.simulation $(or $(SEEDS),1000) $(if $(FROM),--first $(FROM))

@@ -62,7 +62,7 @@ def test_the_wheel_built_from_the_source_distribution_is_the_same(built: Built, 
         files.extractall(tmp_path, filter="data")
     (source,) = tmp_path.iterdir()
     assert {path.name for path in source.iterdir()} >= {"LICENSE", "README.md", "pyproject.toml", "lake_core"}
-    assert not {path.name for path in source.iterdir()} & {"local", "tests", "docs", "plugins"}
+    assert not {path.name for path in source.iterdir()} & {"local", "tests", "benchmarks", "docs", "plugins"}
     assert contents(build(source, tmp_path / "again").wheel) == contents(built.wheel)
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import data
-from tests.benchmarks.measure import Measure, run
+from benchmarks import data
+from benchmarks.measure import Measure, run
 
 FORMATS = ("ndjson", "csv", "parquet")
 RECORD_BYTES = 154
@@ -80,5 +80,5 @@ def measures() -> Iterator[Measure]:
     """DuckDB and the lake by turns, since ratios are to the first line: each format is to be read as a pair."""
     made = files()
     for format in FORMATS:
-        yield run(f"duckdb, {format}", "tests.benchmarks.files:duckdb_load", made[format], times=3)
-        yield run(f"lake, {format}", "tests.benchmarks.files:lake_load", made[format], times=3)
+        yield run(f"duckdb, {format}", "benchmarks.files:duckdb_load", made[format], times=3)
+        yield run(f"lake, {format}", "benchmarks.files:lake_load", made[format], times=3)

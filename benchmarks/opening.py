@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.benchmarks import data
-from tests.benchmarks.measure import Measure, run, timed
+from benchmarks import data
+from benchmarks.measure import Measure, run, timed
 
 SIZES = (10_000, 100_000, 1_000_000)
 BATCH = 10_000
@@ -63,7 +63,7 @@ def open_and_plan(path: str, references: str) -> dict[str, Any]:
     from lake_core.lake import Lake
 
     low = int(references) // 2 * 1000
-    with timed(answer := {}):
+    with timed() as answer:
         view = Lake.open(path).pool("p").at()
         plan = view.plan(key_range=view.key_range(low=low, high=low + 10_000))
     assert len(plan.references) == 10
@@ -71,7 +71,7 @@ def open_and_plan(path: str, references: str) -> dict[str, Any]:
     view.plan(key_range=view.key_range(low=low // 2, high=low // 2 + 10_000))
     warm = time.perf_counter() - begun
     file = view.state.branches["main"].snapshot.checkpoint.file  # type: ignore[attr-defined]
-    read = f"read {file.groups_read} of {len(file.head.groups)} groups"
+    read = f"read {file.groups_read} of {len(file.footer.groups)} groups"
     return answer | {"records": int(references), "note": f"{read}, warm {warm * 1000:.1f} ms"}
 
 
@@ -82,7 +82,7 @@ def write_next(path: str, references: str) -> dict[str, Any]:
 
     lake = Lake.open(path)
     lake.pool("p").branch().append(pa.table({"k": [1], "v": [0.5], "s": ["a"]}))
-    with timed(answer := {}):
+    with timed() as answer:
         written, _ = write_checkpoint(lake, "p", now=time.time())
     assert written
     return answer | {"records": int(references)}
@@ -90,7 +90,7 @@ def write_next(path: str, references: str) -> dict[str, Any]:
 
 def measures() -> Iterator[Measure]:
     """`records` are references here."""
-    here = "tests.benchmarks.opening"
+    here = "benchmarks.opening"
     for size in SIZES:
         path = data.fresh(f"references-{size}")
         run("build", f"{here}:build", path, str(size))

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import data
-from tests.benchmarks.measure import Measure, run, timed
+from benchmarks import data
+from benchmarks.measure import Measure, run, timed
 
 
 def spark_ingest(*files: str) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def spark_ingest(*files: str) -> dict[str, Any]:
     lake.create_pool("lineitem", key=data.KEY)
     with spark_session("benchmark") as spark:
         _warm(spark)
-        with timed(answer := {}):
+        with timed() as answer:
             result = load_files(spark, lake, pool="lineitem", files=find_files(list(files)))
     return answer | {"records": result.records, "note": f"{result.objects} objects"}
 
@@ -38,7 +38,7 @@ def spark_sort(*files: str) -> dict[str, Any]:
     with spark_session("benchmark") as spark:
         _warm(spark)
         spark.conf.set("spark.sql.parquet.compression.codec", "zstd")
-        with timed(answer := {}):
+        with timed() as answer:
             frame = spark.read.parquet(*files)
             frame.sortWithinPartitions(*data.KEY.split(",")).write.parquet(target)
         records = spark.read.parquet(target).count()
@@ -51,7 +51,7 @@ def duckdb_copy(*files: str) -> dict[str, Any]:
 
     target = data.fresh("copy.parquet")
     connection = duckdb.connect(config={"threads": 2})
-    with timed(answer := {}):
+    with timed() as answer:
         connection.read_parquet(list(files)).write_parquet(target, compression="zstd")
     records = connection.read_parquet(target).count("*").fetchall()[0][0]
     connection.close()
@@ -66,6 +66,6 @@ def _warm(spark: Any) -> None:
 def measures() -> Iterator[Measure]:
     """12 million records each."""
     files = data.lineitem()
-    yield run("lake, ingest on Spark", "tests.benchmarks.ingest:spark_ingest", *files)
-    yield run("Spark, sort within partitions", "tests.benchmarks.ingest:spark_sort", *files)
-    yield run("floor: duckdb copy, no order", "tests.benchmarks.ingest:duckdb_copy", *files)
+    yield run("lake, ingest on Spark", "benchmarks.ingest:spark_ingest", *files)
+    yield run("Spark, sort within partitions", "benchmarks.ingest:spark_sort", *files)
+    yield run("floor: duckdb copy, no order", "benchmarks.ingest:duckdb_copy", *files)

@@ -85,7 +85,7 @@ class Unsynced(Lake):
     def open(self, path: str) -> None:
         import os
 
-        os.fsync = lambda handle: None
+        os.fsync = lambda fd: None
         super().open(path)
 
 

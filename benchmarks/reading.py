@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import data
-from tests.benchmarks.compacted import delta_table, files, lance_table
-from tests.benchmarks.measure import Measure, run
-from tests.benchmarks.peers import FOLDER, install
+from benchmarks import data
+from benchmarks.compacted import delta_table, files, lance_table
+from benchmarks.measure import Measure, run
+from benchmarks.peers import FOLDER, install
 
 LOOKUPS = 60
 SHARES = {"52 records": 52 / 12e6, "0.01%": 0.0001, "0.1%": 0.001, "0.5%": 0.005}
@@ -77,7 +77,8 @@ def _duckdb(path: str) -> Look:
     query = f"select * from read_parquet([{names}]) where l_partkey >= ? and l_partkey < ?"
 
     def look(low: int, high: int) -> int:
-        return int(connection.execute(query, [low, high]).to_arrow_table().num_rows)
+        table: Any = connection.execute(query, [low, high]).to_arrow_table()
+        return int(table.num_rows)
 
     return look
 
@@ -150,7 +151,7 @@ def measures() -> Iterator[Measure]:
     """Every reader for every share."""
     install()
     path = data.fresh("reading")
-    run("make", "tests.benchmarks.compacted:make", path)
+    run("make", "benchmarks.compacted:make", path)
     for share, part in SHARES.items():
         for reader in READERS:
-            yield run(f"{reader}, {share}", "tests.benchmarks.reading:read", reader, path, str(part))
+            yield run(f"{reader}, {share}", "benchmarks.reading:read", reader, path, str(part))

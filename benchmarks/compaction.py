@@ -12,8 +12,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import data
-from tests.benchmarks.measure import Measure, run, timed
+from benchmarks import data
+from benchmarks.measure import Measure, run, timed
 
 RUNS = 8
 PARTS = 64
@@ -28,7 +28,7 @@ def load(scale: str, path: str, pieces: str) -> dict[str, Any]:
     pool = Lake.create(path).create_pool("lineitem", key=data.KEY, settings={"load.memory": "2GiB"})
     branch = pool.branch()
     records = 0
-    with timed(answer := {}):
+    with timed() as answer:
         if int(pieces) == RUNS:
             for file in data.lineitem(float(scale)):
                 records += branch.load([file]).records
@@ -42,17 +42,17 @@ def load(scale: str, path: str, pieces: str) -> dict[str, Any]:
 
 def lake_on_spark(source: str) -> dict[str, Any]:
     """The application's work, the session running and warm."""
+    from benchmarks.ingest import _warm
     from lake_core.agents.compact.run import plan_pool
     from lake_core.lake import Lake
     from spark_apps.compact import compact
     from spark_apps.session import spark_session
-    from tests.benchmarks.ingest import _warm
 
     path = _copy(source)
     lake = Lake.open(path)
     with spark_session("benchmark") as spark:
         _warm(spark)
-        with timed(answer := {}):
+        with timed() as answer:
             plan = plan_pool(lake, "lineitem", strategy="full", now=0.0)
             done = compact(spark, lake.pool("lineitem").branch(), plan.jobs)
     sizes = [r.size for r in lake.pool("lineitem").at().references]
@@ -70,22 +70,22 @@ def lake_here(source: str) -> dict[str, Any]:
 
     path = _copy(source)
     lake = Lake.open(path)
-    with timed(answer := {}):
+    with timed() as answer:
         done = compact_pool(lake, "lineitem", plan_pool(lake, "lineitem", strategy="full", now=0.0))
     return answer | {"records": sum(d.records for d in done), "note": f"{done[0].objects} objects"}
 
 
 def spark_sort(source: str) -> dict[str, Any]:
     """Spark's own: range partitions, sorted within."""
+    from benchmarks.ingest import _warm
     from spark_apps.session import spark_session
-    from tests.benchmarks.ingest import _warm
 
     target = data.fresh("spark-range")
     with spark_session("benchmark") as spark:
         _warm(spark)
         spark.conf.set("spark.sql.parquet.compression.codec", "zstd")
         key = data.KEY.split(",")
-        with timed(answer := {}):
+        with timed() as answer:
             frame = spark.read.parquet(*_files(source))
             frame.repartitionByRange(4, *key).sortWithinPartitions(*key).write.parquet(target)
         records = spark.read.parquet(target).count()
@@ -98,7 +98,7 @@ def pyarrow_copy(source: str) -> dict[str, Any]:
     Path(target).mkdir(parents=True)
     with ProcessPoolExecutor(2) as processes:
         list(processes.map(_nothing, range(2)))
-        with timed(answer := {}):
+        with timed() as answer:
             records = sum(processes.map(_copy_one, _files(source), [target] * RUNS))
     return answer | {"records": records, "note": "no order"}
 
@@ -109,7 +109,7 @@ def datafusion_copy(source: str) -> dict[str, Any]:
 
     context = datafusion.SessionContext(datafusion.SessionConfig().with_target_partitions(2))
     target = data.fresh("datafusion-copy")
-    with timed(answer := {}):
+    with timed() as answer:
         frame = context.read_parquet(str(Path(_files(source)[0]).parent))
         frame.write_parquet(target, compression="zstd", compression_level=1)
     return answer | {"records": context.read_parquet(target).count(), "note": "no order"}
@@ -117,7 +117,7 @@ def datafusion_copy(source: str) -> dict[str, Any]:
 
 def duckdb_copy(source: str) -> dict[str, Any]:
     """The cheapest copy there is."""
-    from tests.benchmarks.ingest import duckdb_copy as copy
+    from benchmarks.ingest import duckdb_copy as copy
 
     return copy(*_files(source)) | {"note": "no order"}
 
@@ -132,7 +132,7 @@ def lake_scan(path: str, compacted: str = "") -> dict[str, Any]:
         compact(pool.branch(), pool.at().references, outputs=int(compacted))
     view = pool.at()
     records = sum(table.num_rows for table in view.scan())  # warm, as whoever scans again
-    with timed(answer := {}):
+    with timed() as answer:
         records = sum(table.num_rows for table in view.scan())
     return answer | {"records": records, "note": f"{len(view.references)} objects, depth {view.depth}"}
 
@@ -147,7 +147,7 @@ def files_read(path: str) -> dict[str, Any]:
     names = [f"{path}/{view.object_name(r)}" for r in view.references]
     columns = view.schema.names
     records = 0
-    with timed(answer := {}):
+    with timed() as answer:
         for name in names:
             for batch in pq.ParquetFile(name).iter_batches(65_536, columns=columns):
                 records += batch.num_rows
@@ -193,10 +193,10 @@ def _copy_one(file: str, target: str) -> int:
 def measures() -> Iterator[Measure]:
     """Compactions first, then scans."""
     big, small, parts = (data.fresh(f"compaction-{name}") for name in ("12m", "1m", "64"))
-    run("load", "tests.benchmarks.compaction:load", "2", big, str(RUNS))
-    run("load", "tests.benchmarks.compaction:load", "0.2", small, str(RUNS))
-    run("load", "tests.benchmarks.compaction:load", "2", parts, str(PARTS))
-    module = "tests.benchmarks.compaction:"
+    run("load", "benchmarks.compaction:load", "2", big, str(RUNS))
+    run("load", "benchmarks.compaction:load", "0.2", small, str(RUNS))
+    run("load", "benchmarks.compaction:load", "2", parts, str(PARTS))
+    module = "benchmarks.compaction:"
     yield run("floor: DataFusion copy", module + "datafusion_copy", big)
     yield run("floor: duckdb copy", module + "duckdb_copy", big)
     yield run("floor: pyarrow copy, 2 processes", module + "pyarrow_copy", big)

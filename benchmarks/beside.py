@@ -19,10 +19,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.benchmarks import data
-from tests.benchmarks.commits import READY, TOGETHER, records
-from tests.benchmarks.measure import Measure, run
-from tests.benchmarks.peers import FOLDER, PEERS, install
+from benchmarks import data
+from benchmarks.commits import READY, TOGETHER, records
+from benchmarks.measure import Measure, run
+from benchmarks.peers import FOLDER, PEERS, install
 
 SECONDS = 60.0
 ROLES = ("append", "append", "delete", "compact")
@@ -98,4 +98,4 @@ def measures() -> Iterator[Measure]:
     """Ours, then the others."""
     install()
     for peer in TOGETHER:
-        yield run(peer, "tests.benchmarks.beside:beside", peer)
+        yield run(peer, "benchmarks.beside:beside", peer)

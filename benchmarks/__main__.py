@@ -6,9 +6,9 @@ import argparse
 import importlib
 import sys
 
+from benchmarks import data
+from benchmarks.measure import Measure
 from lake_core.phrases import human_size
-from tests.benchmarks import data
-from tests.benchmarks.measure import Measure
 
 NAMES = (
     "zeek",
@@ -31,7 +31,7 @@ def main() -> int:
     )
     parser.add_argument("names", nargs="*", choices=[*NAMES, []], metavar="NAME", help=", ".join(NAMES))
     for name in parser.parse_args().names or NAMES:
-        module = importlib.import_module(f"tests.benchmarks.{name}")
+        module = importlib.import_module(f"benchmarks.{name}")
         print(f"\n{name}: {str(module.__doc__).splitlines()[0]}")
         print(
             _LINE.format("what", "records", "seconds", "records/s", "to the first", "memory", ""), flush=True

@@ -1,6 +1,6 @@
 """One piece of work in a fresh process: how long, how many records, how much memory.
 
-`run(NAME, "tests.benchmarks.zeek:lake_load", FILE...)` calls the function there and gives a `Measure`.
+`run(NAME, "benchmarks.zeek:lake_load", FILE...)` calls the function there and gives a `Measure`.
 Imports and sessions are outside of the timing: the function times its own work with `timed`.  Memory is
 the peak of the process and, for Spark, of its children together, sampled.
 """
@@ -36,11 +36,12 @@ class Measure:
 
 
 @contextmanager
-def timed(into: dict[str, Any]) -> Iterator[None]:
-    """Puts the seconds of the block into `into`."""
+def timed() -> Iterator[dict[str, Any]]:
+    """Gives the answer of the work, which has the seconds of the block when it has ended."""
+    answer: dict[str, Any] = {}
     begun = time.perf_counter()
-    yield
-    into["seconds"] = time.perf_counter() - begun
+    yield answer
+    answer["seconds"] = time.perf_counter() - begun
 
 
 def run(name: str, target: str, *arguments: str, times: int = 1) -> Measure:
@@ -53,7 +54,7 @@ def run(name: str, target: str, *arguments: str, times: int = 1) -> Measure:
 
 
 def _once(target: str, arguments: tuple[str, ...]) -> dict[str, Any]:
-    command = [sys.executable, "-m", "tests.benchmarks.measure", target, *arguments]
+    command = [sys.executable, "-m", "benchmarks.measure", target, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     if done.returncode:
         raise RuntimeError(f"{target} failed:\n{done.stderr}")

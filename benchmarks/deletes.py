@@ -11,10 +11,10 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.benchmarks import data
-from tests.benchmarks.compacted import KEY, delta_table, lance_table, tables
-from tests.benchmarks.measure import Measure, run, timed
-from tests.benchmarks.peers import FOLDER, install
+from benchmarks import data
+from benchmarks.compacted import KEY, delta_table, lance_table, tables
+from benchmarks.measure import Measure, run, timed
+from benchmarks.peers import FOLDER, install
 
 RANGE = (100_000, 104_000)
 """Of 400,000 parts: 1% of the records."""
@@ -30,7 +30,7 @@ def delete(path: str, what: str) -> dict[str, Any]:
     pool = lake.pool("lineitem")
     view = pool.at()
     before = view.records
-    with timed(answer := {}):
+    with timed() as answer:
         if what == "range":
             done = pool.branch().delete(key_range=view.key_range(low=RANGE[0], high=RANGE[1]))
         else:
@@ -62,7 +62,7 @@ def scan(path: str, what: str) -> dict[str, Any]:
             branch.append(_upserts(path))
     view = pool.at()
     records = sum(t.num_rows for t in view.scan())  # warm, as the scan before was
-    with timed(answer := {}):
+    with timed() as answer:
         records = sum(t.num_rows for t in view.scan())
     return answer | {"records": records, "note": f"{len(view.tombstones)} tombstones"}
 
@@ -74,7 +74,7 @@ def upsert(path: str) -> dict[str, Any]:
     pool = Lake.open(_copy(path, "work")).pool("lineitem")
     table, before = _upserts(path), pool.at().records
     branch = pool.branch()
-    with timed(answer := {}):
+    with timed() as answer:
         done = branch.append(table)
     assert before
     return answer | {"records": done.records, "note": f"{done.size / 1e6:.1f} MB written"}
@@ -93,7 +93,7 @@ def apply(path: str, what: str) -> dict[str, Any]:
         branch.delete(key_range=view.key_range(low=RANGE[0], high=RANGE[1]))
     else:
         branch.delete(where=CONDITION)
-    with timed(answer := {}):
+    with timed() as answer:
         did = tombstones.apply(branch, now=time.time(), at_once=True)
     note = f"{did.searched} objects searched, {did.rewritten} rewritten ({did.size_out / 1e6:.0f} MB)"
     return answer | {"records": pool.at().records, "note": note}
@@ -105,7 +105,7 @@ def peer(name: str, path: str, what: str) -> dict[str, Any]:
     where = f"l_partkey >= {RANGE[0]} and l_partkey < {RANGE[1]}" if what == "range" else CONDITION
     table, count = _peer(name, path)
     before = count()
-    with timed(answer := {}):
+    with timed() as answer:
         table.delete(where)
     return answer | {"records": before - count(), "note": _milliseconds(answer)}
 
@@ -125,7 +125,7 @@ def peer_upsert(name: str, path: str) -> dict[str, Any]:
     table, _ = _peer(name, path)
     new, keys = _upserts(path), KEY.split(",")
     before = _read(_batches(name, table))
-    with timed(answer := {}):
+    with timed() as answer:
         if name == "lance":
             merge = table.merge_insert(keys).when_matched_update_all().when_not_matched_insert_all()
             merge.execute(new)
@@ -146,7 +146,7 @@ def _batches(name: str, table: Any) -> Any:
 
 
 def _read(batches: Any) -> float:
-    with timed(answer := {}):
+    with timed() as answer:
         assert sum(batch.num_rows for batch in batches)
     return float(answer["seconds"])
 
@@ -175,10 +175,10 @@ def _milliseconds(answer: dict[str, Any]) -> str:
 def measures() -> Iterator[Measure]:
     """Deletes beside peers, then scans (to the first of them), then upserts."""
     install()
-    module = "tests.benchmarks.deletes:"
+    module = "benchmarks.deletes:"
     append, upserts = data.fresh("deletes-append"), data.fresh("deletes-upsert")
-    run("make", "tests.benchmarks.compacted:make", append, "append")
-    run("make", "tests.benchmarks.compacted:make", upserts, "upsert")
+    run("make", "benchmarks.compacted:make", append, "append")
+    run("make", "benchmarks.compacted:make", upserts, "upsert")
     for what in ("range", "condition"):
         yield run(f"lake, delete 1% by {what}", module + "delete", append, what)
         for name in ("lance", "deltalake"):

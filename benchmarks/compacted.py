@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.benchmarks import data
+from benchmarks import data
 
 KEY = "l_partkey,l_orderkey,l_linenumber"
 

@@ -9,8 +9,8 @@ import gzip
 from collections.abc import Iterator
 from typing import Any
 
-from tests.benchmarks import data
-from tests.benchmarks.measure import Measure, run, timed
+from benchmarks import data
+from benchmarks.measure import Measure, run, timed
 
 
 def lake_load(*files: str) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def lake_load(*files: str) -> dict[str, Any]:
     from lake_core.lake import Lake
 
     pool = Lake.create(data.fresh("zeek")).create_pool("zeek", key="ts")
-    with timed(answer := {}):
+    with timed() as answer:
         result = pool.branch().load(list(files))
     return answer | {"records": result.records, "note": f"{result.objects} objects"}
 
@@ -29,7 +29,7 @@ def duckdb_sorted(*files: str) -> dict[str, Any]:
 
     target = data.fresh("zeek.parquet")
     connection = duckdb.connect(config={"threads": 2})
-    with timed(answer := {}):
+    with timed() as answer:
         connection.execute(
             "COPY (SELECT * FROM read_json(?, format='newline_delimited', records=true, union_by_name=true, "
             "sample_size=-1, map_inference_threshold=-1, field_appearance_threshold=0) "
@@ -44,7 +44,7 @@ def duckdb_sorted(*files: str) -> dict[str, Any]:
 def unpack(*files: str) -> dict[str, Any]:
     """The floor."""
     records = 0
-    with timed(answer := {}):
+    with timed() as answer:
         for file in files:
             with gzip.open(file, "rb") as lines:
                 while block := lines.read(1 << 20):
@@ -57,6 +57,6 @@ def measures() -> Iterator[Measure]:
     files = data.zeek()
     if not files:
         return
-    yield run("lake load", "tests.benchmarks.zeek:lake_load", *files, times=3)
-    yield run("duckdb, read and sort", "tests.benchmarks.zeek:duckdb_sorted", *files, times=3)
-    yield run("floor: gunzip", "tests.benchmarks.zeek:unpack", *files, times=3)
+    yield run("lake load", "benchmarks.zeek:lake_load", *files, times=3)
+    yield run("duckdb, read and sort", "benchmarks.zeek:duckdb_sorted", *files, times=3)
+    yield run("floor: gunzip", "benchmarks.zeek:unpack", *files, times=3)

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tests.benchmarks import data
-from tests.benchmarks.measure import Measure, run
-from tests.benchmarks.peers import FOLDER, PEERS, install
+from benchmarks import data
+from benchmarks.measure import Measure, run
+from benchmarks.peers import FOLDER, PEERS, install
 
 APPENDS = 500
 SECONDS = 20.0
@@ -126,7 +126,7 @@ def measures() -> Iterator[Measure]:
     from tests.stores.on_ceph import lake_on_ceph
 
     install()
-    here = "tests.benchmarks.commits"
+    here = "benchmarks.commits"
     for peer in ALONE:
         yield run(f"{peer}, one writer", f"{here}:alone", peer, str(APPENDS))
     yield run("lake, one writer, 10,000", f"{here}:alone", "lake", "10000")
