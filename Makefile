@@ -28,7 +28,7 @@ uv_export = .venv/bin/uv export --frozen --quiet --all-extras --no-emit-project 
 uv_lock = env -u UV_INDEX -u UV_EXTRA_INDEX_URL .venv/bin/uv lock --default-index https://pypi.org/simple
 
 # A line for each folder of tests, at its end.
-pytest = $(PY) -m pytest tests -q -p tests.parts -o console_output_style=classic
+pytest = $(PY) -m pytest tests -q -p tests.support.parts -o console_output_style=classic
 
 .DEFAULT_GOAL := help
 .PHONY: help env wheel lock demo test test-s3 up down status airflow check lint bench sim sim-compaction

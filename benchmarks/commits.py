@@ -123,7 +123,7 @@ def measures() -> Iterator[Measure]:
     """`records` are appends here."""
     import pytest  # these two here: each of the many processes imports this module
 
-    from tests.stores.on_ceph import lake_on_ceph
+    from tests.support.servers.on_ceph import lake_on_ceph
 
     install()
     here = "benchmarks.commits"

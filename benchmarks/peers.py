@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from local.services import ROOT
-from tests.acceptance.killed_writers import options
+from tests.support.servers.s3 import options_of_environment
 
 FOLDER = ROOT / ".venv" / "peers"
 
@@ -40,12 +40,12 @@ class Lake:
     def create(self, path: str, records: pa.Table) -> None:
         from lake_core.lake import Lake as Ours
 
-        Ours.create(path, options=options()).create_pool("p", key=records.schema.names[0])
+        Ours.create(path, options=options_of_environment()).create_pool("p", key=records.schema.names[0])
 
     def open(self, path: str) -> None:
         from lake_core.lake import Lake as Ours
 
-        self._lake = Ours.open(path, options=options())
+        self._lake = Ours.open(path, options=options_of_environment())
         self._pool = self._lake.pool("p")
         self._branch = self._pool.branch()
 

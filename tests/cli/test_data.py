@@ -16,7 +16,7 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.command import DONE, INVALID_INPUT, NOT_FOUND, Command
+from tests.support.command import DONE, INVALID_INPUT, NOT_FOUND, Command
 
 RECORDS: list[dict[str, Any]] = [
     {"k": 1, "m": "a", "r": {"x": [1, 2]}, "t": "2020-01-01T10:00:00.5Z"},

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.command import INVALID_INPUT, NOT_FOUND, USAGE, Command
+from tests.support.command import INVALID_INPUT, NOT_FOUND, USAGE, Command
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.command import INVALID_INPUT, NOT_FOUND, Command
+from tests.support.command import INVALID_INPUT, NOT_FOUND, Command
 
 WORDS = ["1.1", "1.10", "1e5", "true", "null", "[1]", "7"]
 

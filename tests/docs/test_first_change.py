@@ -6,7 +6,7 @@ import ast
 import re
 import textwrap
 
-from tests.docs.examples import ROOT
+from tests.support.repository import ROOT
 
 PAGE = (ROOT / "docs/first-change.md").read_text()
 NEW = {"lake_core/agents/compact/strategies/quiet.py"}

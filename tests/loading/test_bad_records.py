@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import io
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.command import INVALID_INPUT, NOT_FOUND, Command
+from tests.support.command import INVALID_INPUT, NOT_FOUND, Command
+from tests.support.files import parquet
 
 BAD_LINES = [
     ("a.ndjson", '{"k":1}\n{"k":2,"b":\n{"k":3}\n', 2, "field 'b'", '{"k":2,"b":'),
@@ -109,15 +108,9 @@ def test_many_bad_records_keep_their_order_and_their_files(lake: Command) -> Non
     assert len(lake.scan("p")) == 100
 
 
-def parquet(**columns: list[object]) -> bytes:
-    sink = io.BytesIO()
-    pq.write_table(pa.table(columns), sink)
-    return sink.getvalue()
-
-
 def test_a_parquet_column_of_another_type_than_declared_is_named(lake: Command) -> None:
     lake.pool("p", types={"n": "int"})
-    message = lake.refuses_records("p", parquet(k=[1], n=["x"]), "a.parquet")
+    message = lake.refuses_records("p", parquet(pa.table({"k": [1], "n": ["x"]})), "a.parquet")
     assert "field 'n': string is not a int" in message
 
 
@@ -135,8 +128,8 @@ GOOD_CSV = b"k,a\n" + b"".join(b"%d,some text\n" % i for i in range(5000))
         ("wrong-checksum.ndjson.gz", gzip.compress(GOOD_NDJSON, mtime=0)[:-8] + bytes(8)),
         ("behind-the-end.ndjson.gz", gzip.compress(GOOD_NDJSON, mtime=0) + b"garbage"),
         ("cut.csv.gz", gzip.compress(GOOD_CSV, mtime=0)[:-2000]),
-        ("cut.parquet.gz", gzip.compress(parquet(k=list(range(1000))), mtime=0)[:-30]),
-        ("cut.parquet", parquet(k=list(range(1000)))[:-100]),
+        ("cut.parquet.gz", gzip.compress(parquet(pa.table({"k": list(range(1000))})), mtime=0)[:-30]),
+        ("cut.parquet", parquet(pa.table({"k": list(range(1000))}))[:-100]),
         ("text.parquet", b"this is no Parquet at all"),
         ("nothing.parquet", b""),
     ],

@@ -13,7 +13,7 @@ from lake_core.loading.block import Block, Reading
 from lake_core.loading.formats import csv as csvfile
 from lake_core.loading.formats.csv import read_csv
 from lake_core.values.types import declared_field, show_type
-from tests.cli.command import Command
+from tests.support.command import Command
 
 COLUMNS = [
     ("integers", ["1", "-5", "0", ""], pa.int64(), [1, -5, 0, None]),

@@ -17,7 +17,7 @@ from lake_core.loading.block import Reading
 from lake_core.loading.formats.csv import _parsed, read_csv
 from lake_core.loading.formats.csv_dialect import values_of
 from lake_core.loading.formats.csv_lines import Dialect, records_of
-from tests.cli.command import INVALID_INPUT, USAGE, Command
+from tests.support.command import INVALID_INPUT, USAGE, Command
 
 GOOD: list[tuple[str, str | bytes, dict[str, str], list[dict[str, Any]]]] = [
     ("a semicolon", "k;a\n1;x,y\n2;z\n", {}, [{"k": 1, "a": "x,y"}, {"k": 2, "a": "z"}]),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lake_core.lake import Lake
-from tests.cli.command import INVALID_INPUT, Command
+from tests.support.command import INVALID_INPUT, Command
 
 
 def installed(package: str, path: str) -> Path:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from tests.cli.command import INVALID_INPUT, Command
+from tests.support.command import INVALID_INPUT, Command
 
 LINES = b"".join(b'{"k":%d,"a":"some text"}\n' % i for i in range(5000))
 

@@ -19,7 +19,7 @@ from lake_core.objects.limits import (
     MAX_NESTING,
     MAX_VALUE_BYTES,
 )
-from tests.cli.command import Command
+from tests.support.command import Command
 
 
 def nested(depth: int, shape: str) -> Any:

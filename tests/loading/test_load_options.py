@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from lake_core.lake import Lake
-from tests.cli.command import INVALID_INPUT, Command
-
-
-def parquet(table: pa.Table) -> bytes:
-    sink = io.BytesIO()
-    pq.write_table(table, sink)
-    return sink.getvalue()
+from tests.support.command import INVALID_INPUT, Command
+from tests.support.files import parquet
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from lake_core.errors import InvalidInput, NotFound, Unavailable
 from lake_core.loading.detect import format_by_name
 from lake_core.loading.sources import find_files
-from tests.cli.command import Command
+from tests.support.command import Command
 
 
 @pytest.fixture

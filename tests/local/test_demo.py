@@ -10,8 +10,7 @@ import pytest
 
 from local import demo
 from local.errors import LocalError
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.repository import ROOT
 
 
 @pytest.fixture

@@ -23,8 +23,9 @@ from lake_core.keys.encoding import encode_value
 from lake_core.naming import SUB_POOLS
 from lake_core.records import Action, Column, Consume, Entry, RemoveReference, SetSchema, Source
 from lake_core.store.memory import MemoryStore
-from tests.fakes.records import KNOWN, add, an_id, transaction
-from tests.fakes.stores import InPlaceStore
+from tests.support.histories import history
+from tests.support.records import KNOWN, add, an_id, transaction
+from tests.support.stores import InPlaceStore
 
 KEYS = st.integers(0, 6)
 SPANS = st.tuples(KEYS, KEYS).filter(lambda s: s[0] < s[1])
@@ -59,10 +60,6 @@ TOKENS = st.one_of(st.just(""), st.integers(1, 8).map(lambda n: f"t{n}"))
 STEPS = st.tuples(st.lists(ACTIONS, min_size=1, max_size=3), TOKENS, st.integers(0, 9))
 HISTORIES = st.lists(STEPS, max_size=20)
 CUTS = st.sets(st.integers(0, 12), max_size=4)
-
-
-def history(store: MemoryStore) -> History:
-    return History(store, pool_id="P", key=PoolKey.parse("k"), clock=lambda: 0.0)
 
 
 def grown(store: MemoryStore, steps: Iterable[Any], cuts: set[int]) -> tuple[list[int], int]:

@@ -17,7 +17,7 @@ from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
 from lake_core.records import Action, AddObject, Column, RemoveReference
 from lake_core.records.transactions import sequence
-from tests.fakes.records import KNOWN, add, entry, transaction
+from tests.support.records import KNOWN, add, entry, transaction
 
 KEYS = st.integers(0, 3)
 SPANS = st.tuples(KEYS, KEYS).filter(lambda s: s[0] < s[1])

@@ -21,11 +21,11 @@ from lake_core.keys import PoolKey
 from lake_core.records import Action, AddTombstone
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store, guarded
-from tests.fakes.records import add, an_id, draft
 from tests.simulation import actors
 from tests.simulation.faulty import Faults, FaultyStore
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.truth import ListTruth, PoolTruth, Truth, Violation, replaced
+from tests.support.records import add, an_id, draft
 
 POOL = "pool"
 KEY = PoolKey.parse("k")

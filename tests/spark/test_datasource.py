@@ -28,12 +28,11 @@ from spark_apps.datasource import LakeDataSource
 from spark_apps.datasource import options as opts
 from spark_apps.datasource import system_tables as own_tables
 from spark_apps.load import load_files
-from tests.spark.answers import assert_same, read
 from tests.spark.conftest import Landing
+from tests.support.repository import ZEEK
+from tests.support.spark.answers import assert_same, read
 
 pytestmark = pytest.mark.spark
-
-ZEEK = Path(__file__).resolve().parents[3] / "shared" / "data" / "zeek" / "ndjson"
 
 
 def load(spark: Any, landing: Landing, name: str = "p", **options: str) -> Any:

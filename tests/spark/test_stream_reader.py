@@ -24,8 +24,8 @@ from lake_core.lake.results import PendingLoad
 from lake_core.loading.block import Block
 from spark_apps.datasource import LakeDataSource, stream_reader
 from spark_apps.datasource.stream_reader import LakeStreamReader, ObjectsPartition, Offset, StatePartition
-from tests.fakes.rewrites import rewrite
 from tests.spark.conftest import Landing
+from tests.support.rewrites import rewrite
 
 pytestmark = pytest.mark.spark
 

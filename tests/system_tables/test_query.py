@@ -16,7 +16,7 @@ from lake_core.lake import Lake
 from lake_core.lake.view import View
 from lake_core.system_tables import query
 from lake_core.system_tables.sql import _Question
-from tests.cli.command import INVALID_INPUT, NOT_FOUND, Command
+from tests.support.command import INVALID_INPUT, NOT_FOUND, Command
 
 RECORDS = [
     {"k": 2, "id.orig_h": "10.0.0.2", "n": 1.5, "r": {"x": 1, "y": ["a"]}},

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from tests.wheel.built import ROOT, Built, build, contents
+from tests.support.repository import ROOT
+from tests.support.wheel import Built, build, contents
 
 pytestmark = pytest.mark.slow
 

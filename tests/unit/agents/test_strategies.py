@@ -21,8 +21,7 @@ from lake_core.keys import KeyRange
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.store.memory import MemoryStore
-
-ROOT = Path(__file__).parents[3]
+from tests.support.repository import ROOT
 
 
 def newest_two(planner: Planner) -> None:

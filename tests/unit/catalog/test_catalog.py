@@ -17,8 +17,8 @@ from lake_core.keys import PoolKey
 from lake_core.records import ConfigurePool, CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
-from tests.fakes.records import an_id, fixed_ids
-from tests.fakes.stores import ScriptedStore
+from tests.support.records import an_id, fixed_ids
+from tests.support.stores import ScriptedStore
 
 KEY = PoolKey.parse("k")
 FIRST = naming.entry("pools", 1)

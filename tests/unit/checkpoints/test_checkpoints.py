@@ -17,7 +17,7 @@ from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, Unavail
 from lake_core.keys import KeyRange
 from lake_core.store import Store
 from lake_core.store.memory import MemoryStore
-from tests.fakes.stores import ALWAYS, InPlaceStore, ScriptedStore, unavailable
+from tests.support.stores import ALWAYS, InPlaceStore, ScriptedStore, unavailable
 
 NAME = "j/marks/some.checkpoint"
 HEAD = CheckpointFooter(VERSION, "j", 7, "id")

@@ -5,7 +5,6 @@ That it is the same state as the folded one, whatever happened to the pool, is t
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from unittest.mock import patch
 
@@ -22,31 +21,22 @@ from lake_core.errors import (
 )
 from lake_core.history import History, PoolState, Snapshot
 from lake_core.history.snapshot.fixed import CheckpointReferences
-from lake_core.journal import Retry, purge, write_state
+from lake_core.journal import purge, write_state
 from lake_core.journal.marks import Mark
-from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
 from lake_core.naming import IdSource
 from lake_core.records import Consume, RemoveReference, Source
 from lake_core.store import Store
-from tests.fakes.damage import turn_a_bit
-from tests.fakes.records import add, an_id, draft
-from tests.fakes.stores import ALWAYS, InPlaceStore, ScriptedStore, unavailable
+from tests.support.clocks import DAY
+from tests.support.damage import turn_a_bit
+from tests.support.histories import history
+from tests.support.records import add, an_id, draft
+from tests.support.stores import ALWAYS, InPlaceStore, ScriptedStore, unavailable
 
-KEY = PoolKey.parse("k")
 FILE = Source("landing/a", 7, "etag")
-DAY = 86400.0
 
-
-def history(store: Store, *, clock: float = 0.0, token_keep: float = 30 * DAY) -> History:
-    return History(
-        store,
-        pool_id="P",
-        key=KEY,
-        clock=lambda: clock,
-        retry=Retry(repeats=4, sleep=lambda seconds: None),
-        token_keep=token_keep,
-    )
+pytestmark = pytest.mark.usefixtures("without_warnings")
 
 
 def checkpoint(store: Store, *, now: float = 0.0, token_keep: float = 30 * DAY, id: int = 1) -> Mark:
@@ -71,14 +61,6 @@ def snapshot(state: PoolState) -> Snapshot:
 @pytest.fixture
 def store() -> ScriptedStore:
     return ScriptedStore(InPlaceStore())
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Checkpoints that are passed over are expected here, and said."""
-    logging.disable(logging.WARNING)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture

@@ -27,31 +27,22 @@ from lake_core.history.group_commit.requests import (
     request_of,
 )
 from lake_core.history.history import CONTENDED_COMMITS
-from lake_core.journal import Retry, purge, recent, write_state
+from lake_core.journal import purge, recent, write_state
 from lake_core.journal.recent import GENERATION
-from lake_core.keys import PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.records import AddTombstone, Consume, Entry, RemoveReference, RemoveTombstone, Source
 from lake_core.records.codec import Codec
 from lake_core.store import Created, Store
 from lake_core.store.local import LocalStore
-from tests.fakes.records import SCHEMA, add, an_id, draft, transaction
-from tests.fakes.stores import ALWAYS, ScriptedStore, lost, opened, raising, unavailable
+from tests.support import histories
+from tests.support.histories import history, transaction_ids
+from tests.support.records import SCHEMA, add, an_id, draft, transaction
+from tests.support.stores import ALWAYS, ScriptedStore, lost, opened, raising, unavailable
 
 JOURNAL = "P/journal"
 FILE = Source("landing/a", 7, "etag")
-NOW = 1_000_000_000
+NOW = int(histories.NOW * 1e6)
 CODEC = Codec(Request)
-
-
-def history(store: Store, *, clock: float = NOW / 1e6, races: int = 50) -> History:
-    return History(
-        store,
-        pool_id="P",
-        key=PoolKey.parse("k"),
-        clock=lambda: clock,
-        retry=Retry(races=races, repeats=4, sleep=lambda seconds: None),
-    )
 
 
 def entry(n: int) -> str:
@@ -80,10 +71,6 @@ def in_entry(store: Store, n: int) -> list[str]:
     found = history(store).journal.read(n)
     assert found is not None
     return [t.id for t in found.transactions]
-
-
-def ids(store: Store) -> list[str]:
-    return [t.id for _, t in history(store).read_transactions()][::-1]
 
 
 def others_win(store: ScriptedStore, *numbers: int) -> None:
@@ -225,7 +212,7 @@ def test_the_winner_commits_the_request_and_its_writer_is_told_where_it_stands(s
     ours = history(store)
     assert ours.commit(draft(1, add(1), token="t")) == Committed(3, an_id(1))
     assert in_entry(store, 3) == [an_id(9), an_id(1)]
-    assert ids(store) == [an_id(101), an_id(102), an_id(9), an_id(1)]
+    assert transaction_ids(store) == [an_id(101), an_id(102), an_id(9), an_id(1)]
     assert waiting(store) == []
     snapshot = ours.load().state.branches["main"].snapshot
     assert snapshot.records == 4
@@ -356,7 +343,7 @@ def test_requests_that_another_user_owns_stop_nobody(shared: Path) -> None:
             status = 0 if landed == list(range(1, 20)) else 2
         os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert len(ids(LocalStore(lake))) == 19
+    assert len(transaction_ids(LocalStore(lake))) == 19
 
 
 # ---------------------------------------------------------------- exactly once
@@ -369,7 +356,7 @@ def test_a_request_that_was_committed_is_not_committed_again(store: ScriptedStor
     for n in range(9, 16):
         assert waiting(store) == [an_id(1)]
         crowded(store).commit(draft(n, add(n)))
-    assert ids(store) == [an_id(8), an_id(1), *map(an_id, range(9, 16))]
+    assert transaction_ids(store) == [an_id(8), an_id(1), *map(an_id, range(9, 16))]
     assert waiting(store) == [], "whoever writes an eighth entry takes away what is done"
 
 
@@ -384,7 +371,7 @@ def test_a_request_whose_writer_died_is_committed_once_though_its_combiner_dies_
     with pytest.raises(OutcomeUnknown):
         dead.commit(draft(8, add(8)))
     assert crowded(store.behind).commit(draft(9, add(9))).version == 2
-    assert ids(store.behind) == [an_id(8), an_id(1), an_id(9)]
+    assert transaction_ids(store.behind) == [an_id(8), an_id(1), an_id(9)]
 
 
 def test_one_id_in_two_requests_is_committed_once(store: ScriptedStore) -> None:
@@ -404,14 +391,14 @@ def test_a_request_that_arrives_after_its_writer_was_told_is_not_committed_again
     history(store).commit(draft(1, add(1)))
     post(store, 1, possible_since=1)
     crowded(store).commit(draft(9, add(9)))
-    assert ids(store) == [an_id(101), an_id(102), an_id(1), an_id(9)]
+    assert transaction_ids(store) == [an_id(101), an_id(102), an_id(1), an_id(9)]
 
 
 def test_requests_of_one_token_are_committed_once(store: ScriptedStore) -> None:
     post(store, 1, token="t")
     post(store, 2, token="t")
     crowded(store).commit(draft(9, add(9), token="t"))
-    assert ids(store) == [an_id(9)]
+    assert transaction_ids(store) == [an_id(9)]
 
 
 def test_a_request_may_be_committed_only_where_everybody_knows_whether_it_was(store: ScriptedStore) -> None:
@@ -428,7 +415,7 @@ def test_a_request_of_long_ago_is_a_dead_writers_and_is_taken_away(store: Script
     assert not one.may_be_committed_at(1, now=NOW + late * (MAX_WAIT_MICROSECONDS + 1))
     post(store, 1, time=NOW + late * (MAX_WAIT_MICROSECONDS + 1))
     crowded(store).commit(draft(9, add(9)))
-    assert ids(store) == [an_id(9)]
+    assert transaction_ids(store) == [an_id(9)]
     assert waiting(store) == []
 
 
@@ -468,7 +455,7 @@ def test_the_same_draft_again_finds_its_entry_whether_others_are_met_or_not(
         forgotten(store.behind, ours)
         ours._contended = company
         assert ours.commit(draft(1, add(1))) == Committed(1, an_id(1))
-    assert ids(store).count(an_id(1)) == 1
+    assert transaction_ids(store).count(an_id(1)) == 1
 
 
 def test_a_draft_whose_possible_entries_are_all_there_is_committed_though_what_came_before_is_purged(
@@ -678,7 +665,7 @@ def test_what_may_be_committed_yet_is_remembered_however_late_the_draft_is_tried
         for other in range(1000, 1020):
             history(store.behind).commit(draft(other, add(other)))
         assert ours.commit(draft(1, add(1))) == Committed(n, an_id(1))
-    assert ids(store).count(an_id(1)) == 1
+    assert transaction_ids(store).count(an_id(1)) == 1
 
 
 def forgotten(store: Store, ours: History) -> None:
@@ -707,7 +694,7 @@ def test_what_is_unknown_stays_so_when_the_next_try_is_interrupted_while(
         with pytest.raises(KeyboardInterrupt):
             ours.commit(draft(1, add(1)))
         assert ours.commit(draft(1, add(1))) == Committed(1, an_id(1))
-    assert ids(store).count(an_id(1)) == 1
+    assert transaction_ids(store).count(an_id(1)) == 1
 
 
 @pytest.mark.parametrize("request_", ["create", "get", "list"])
@@ -731,7 +718,7 @@ def test_the_outcome_of_a_try_that_is_interrupted_is_unknown_to_the_next_one(
             crowded(store.behind).commit(draft(9, add(9)))
         forgotten(store.behind, ours)
         assert ours.commit(draft(1, Consume((FILE,)))) == Committed(n, an_id(1))
-    assert ids(store).count(an_id(1)) == 1
+    assert transaction_ids(store).count(an_id(1)) == 1
 
 
 def test_a_state_that_cannot_be_read_now_refuses_nothing(store: ScriptedStore) -> None:
@@ -766,7 +753,7 @@ def test_a_store_that_fails_before_asking_is_unavailable(store: ScriptedStore) -
     store.on("create", entry(2), instead=unavailable)
     with pytest.raises(Unavailable):
         history(store).commit(draft(1, add(1)))
-    assert ids(store.behind) == [an_id(101)]
+    assert transaction_ids(store.behind) == [an_id(101)]
 
 
 def test_a_request_that_does_not_arrive_costs_nothing(store: ScriptedStore) -> None:

@@ -21,7 +21,7 @@ from lake_core.records import (
 )
 from lake_core.records.conditions import Compare
 from lake_core.records.transactions import sequence
-from tests.fakes.records import KNOWN, add, an_id, draft, entry, transaction
+from tests.support.records import KNOWN, add, an_id, draft, entry, transaction
 
 LOW, HIGH = encode_value(3), encode_value(6)
 ONE = Column("k", 0, encode_value(0), encode_value(9))

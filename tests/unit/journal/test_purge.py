@@ -6,27 +6,22 @@ The journal holds notes and folds them into the tuple of their texts; its checkp
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
 from unittest.mock import patch
 
-import msgspec
 import pytest
 
 from lake_core import naming
-from lake_core.checkpoints import CheckpointFile, Part
-from lake_core.checkpoints.layout import rows
 from lake_core.errors import Corrupt, InvalidInput, NotFound, OutcomeUnknown, Unavailable
 from lake_core.journal import (
-    Appended,
     Journal,
     LoadedState,
     Overtaken,
     Purged,
-    Retry,
     purge,
     recent,
     write_state,
@@ -34,50 +29,12 @@ from lake_core.journal import (
 from lake_core.journal.marks import Mark, Marks
 from lake_core.journal.reader import FRESH
 from lake_core.journal.recent import GENERATION
-from lake_core.records.codec import Codec
 from lake_core.store import Created, Store
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
-from tests.fakes.records import an_id
-from tests.fakes.stores import ALWAYS, InPlaceStore, ScriptedStore, lost, unavailable
-
-State = tuple[str, ...]
-
-
-class Note(msgspec.Struct, frozen=True):
-    id: str
-    text: str
-
-
-CODEC = Codec(Note)
-
-
-class NotesFormat:
-    def parts(self, state: State, *, now: float) -> Iterator[Part]:
-        keys = [f"{i:09d}".encode() for i in range(len(state))]
-        yield Part("note", "", "", [rows(key=keys, value=[t.encode() for t in state])] if state else [])
-
-    def restore(self, file: CheckpointFile) -> State:
-        return tuple(v.decode() for table in file.scan("note") for v in table["value"].to_pylist())
-
-
-def fold(state: State, n: int, note: Note) -> State:
-    assert n == len(state) + 1, "entries are folded in order, each once"
-    if note.text == "misfit":
-        raise Corrupt("a misfit")
-    return (*state, note.text)
-
-
-def journal(store: Store, *, format: NotesFormat | None = NotesFormat()) -> Journal[Note, State]:  # noqa: B008
-    retry = Retry(races=50, repeats=4, sleep=lambda seconds: None)
-    return Journal(store, "j", CODEC, (), fold, retry, format=format)
-
-
-def write(to: Journal[Note, State], text: str, id: str = "") -> Appended[State]:
-    note = Note(id or f"id of {text}", text)
-    appended = to.append(lambda head: note, id=note.id)
-    assert appended is not None
-    return appended
+from tests.support.notes import CODEC, Note, NotesFormat, State, fold, journal, write
+from tests.support.records import an_id
+from tests.support.stores import ALWAYS, InPlaceStore, ScriptedStore, lost, unavailable
 
 
 def checkpoint(store: Store, *, at: int | None = None, id: int = 1) -> Mark:

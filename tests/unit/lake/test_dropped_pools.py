@@ -23,7 +23,7 @@ from lake_core.lake.pool import Pool
 from lake_core.lake.results import PendingLoad
 from lake_core.loading.block import Block
 from lake_core.records import Close
-from tests.fakes.stores import ALWAYS, ScriptedStore, lost, unavailable
+from tests.support.stores import ALWAYS, ScriptedStore, lost, unavailable
 
 DROPPED = r"the pool was dropped by test at 20..-..-..T..:..:..Z \(version \d+\)"
 LIST = "pools/00000000000000000002.txn"

@@ -12,8 +12,8 @@ from lake_core.lake.feed import brought, read_object
 from lake_core.lake.pool import Pool
 from lake_core.records import RemoveReference
 from lake_core.store.memory import MemoryStore
-from tests.fakes.records import KNOWN, add, an_id, entry, transaction
-from tests.fakes.rewrites import rewrite
+from tests.support.records import KNOWN, add, an_id, entry, transaction
+from tests.support.rewrites import rewrite
 
 
 def names(*numbers: int) -> list[str]:

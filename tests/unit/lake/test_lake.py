@@ -9,7 +9,7 @@ import pytest
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, InvalidInput, NotFound, Unavailable
 from lake_core.lake import Lake
 from lake_core.store import Created
-from tests.fakes.stores import ALWAYS, ScriptedStore, lost
+from tests.support.stores import ALWAYS, ScriptedStore, lost
 
 HEAD = "lake.json"
 

@@ -25,8 +25,8 @@ from lake_core.objects.write import WrittenObject, write_object
 from lake_core.records import Column
 from lake_core.store import Store
 from lake_core.store.memory import MemoryStore
-from tests.fakes.records import ORIGIN, an_id
-from tests.fakes.stores import ScriptedStore
+from tests.support.records import ORIGIN, an_id
+from tests.support.stores import ScriptedStore
 
 STORED = (
     pa.null(), pa.bool_(), pa.int8(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(), pa.decimal128(9, 2),

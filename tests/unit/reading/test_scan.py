@@ -22,8 +22,8 @@ from lake_core.reading.merge.merge import Stream, merge
 from lake_core.reading.plan import overlap_depth, plan_scan
 from lake_core.reading.revision import Revision
 from lake_core.records.pools import PoolConfig
-from tests.fakes.records import KNOWN, add, an_id, entry, transaction
-from tests.fakes.stores import ScriptedStore
+from tests.support.records import KNOWN, add, an_id, entry, transaction
+from tests.support.stores import ScriptedStore
 
 KEY = PoolKey.parse("k")
 

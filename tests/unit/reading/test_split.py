@@ -13,7 +13,7 @@ from lake_core.lake import Lake
 from lake_core.lake.view import View
 from lake_core.reading import split as splits
 from lake_core.reading.split import split
-from tests.fakes.stores import ScriptedStore
+from tests.support.stores import ScriptedStore
 
 RANDOM = Random(7)
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.stores.daemons import START_SECONDS, accepts, daemon, free_port, programs, run
+from tests.support.servers.daemons import START_SECONDS, accepts, daemon, free_port, programs, run
 
 PACKAGES = ("radosgw", "ceph-mon", "ceph-osd", "ceph-common")
 _PROGRAMS = (

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from lake_core.cli.main import main
+from tests.support.files import as_bytes, pool_settings
 
 DONE, USAGE, NOT_FOUND, ALREADY_EXISTS, CONFLICT, CORRUPT, INVALID_INPUT = 0, 2, 3, 4, 5, 8, 9
 
@@ -81,9 +82,7 @@ class Command:
 
     def file(self, name: str, content: str | bytes | list[Any]) -> str:
         """A file below the folder: text or bytes as they are, a list as NDJSON; gzipped where named so."""
-        if isinstance(content, list):
-            content = "".join(json.dumps(record) + "\n" for record in content)
-        data = content.encode() if isinstance(content, str) else content
+        data = as_bytes(content)
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(gzip.compress(data, mtime=0) if name.endswith(".gz") else data)
@@ -94,7 +93,7 @@ class Command:
     ) -> str:
         """A new pool; `load_memory` stands for the setting `load.memory`."""
         declared = [word for field, kind in (types or {}).items() for word in ("--type", f"{field}={kind}")]
-        chosen = [f"{n if n == 'bad_records' else n.replace('_', '.', 1)}={v}" for n, v in settings.items()]
+        chosen = [f"{name}={value}" for name, value in pool_settings(settings).items()]
         self("create", name, "--key", key, *declared, *(["--set", *chosen] if chosen else []))
         return name
 

@@ -1,6 +1,6 @@
 """Writers, a purger and compactors, killed at random moments: what was acknowledged is there, exactly once.
 
-    python -m tests.acceptance.killed_writers URI SECONDS [--writers 8] [--compactors 2] [--moment 1]
+    python -m tests.support.kills.killed_writers URI SECONDS [--writers 8] [--compactors 2] [--moment 1]
 
 Each writer appends records that name it and count up, and writes down what was acknowledged.  A compactor plans by
 the pool's policy, and writes down how deep it found the pool.  Every moment one process is killed (SIGKILL) and
@@ -13,27 +13,21 @@ from __future__ import annotations
 import argparse
 import collections
 import json
-import os
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from lake_core.agents.compact.run import compact_pool, plan_pool
 from lake_core.lake import Lake
-from tests.acceptance.killing import kill_at_random
+from tests.support.kills.killing import kill_at_random
+from tests.support.servers.s3 import options_of_environment
 
 POOL = "killed"
 KEYS = 10
 MOMENT = 1.0
-
-
-def options() -> dict[str, Any]:
-    """How the object store is reached, from the environment."""
-    return dict(json.loads(os.environ.get("LAKE_S3", "{}")))
 
 
 def batch(writer: str, number: int) -> pa.Table:
@@ -43,7 +37,7 @@ def batch(writer: str, number: int) -> pa.Table:
 
 def write(uri: str, writer: str, acknowledged: str) -> None:
     """A writer: appends until it is killed."""
-    branch = Lake.open(uri, options=options()).pool(POOL).branch()
+    branch = Lake.open(uri, options=options_of_environment()).pool(POOL).branch()
     with open(acknowledged, "a") as file:
         for number in range(10**9):
             branch.append(batch(writer, number))
@@ -56,7 +50,7 @@ def tend(uri: str) -> None:
     from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
     from lake_core.errors import LakeError
 
-    lake = Lake.open(uri, options=options())
+    lake = Lake.open(uri, options=options_of_environment())
     while True:  # until it is killed
         try:
             write_checkpoint(lake, POOL, now=time.time())
@@ -68,7 +62,7 @@ def tend(uri: str) -> None:
 
 def compact(uri: str, notes: str) -> None:
     """A compactor: plans and rewrites until it is killed."""
-    lake = Lake.open(uri, options=options())
+    lake = Lake.open(uri, options=options_of_environment())
     with open(notes, "a") as file:
         while True:  # until it is killed
             plan = plan_pool(lake, POOL, now=time.time())
@@ -89,7 +83,7 @@ def stress(
     moment: float = MOMENT,
 ) -> dict[str, int]:
     """Runs it all and checks; what happened.  Raises AssertionError."""
-    lake = Lake.create(uri, options=options())
+    lake = Lake.create(uri, options=options_of_environment())
     lake.create_pool(POOL, key="k")
 
     def words(role: str, number: int) -> list[str]:
@@ -97,14 +91,14 @@ def stress(
         return {"tend": [uri], "compact": [uri, notes]}.get(role, [uri, f"w{number}", notes])
 
     killed = kill_at_random(
-        "tests.acceptance.killed_writers",
+        "tests.support.kills.killed_writers",
         [*["write"] * writers, "tend", *["compact"] * compactors],
         words,
         seconds=seconds,
         moment=moment,
     )
     before = time.monotonic()
-    fresh = Lake.open(uri, options=options())
+    fresh = Lake.open(uri, options=options_of_environment())
     result = fresh.pool(POOL).branch().append(batch("last", 0))
     assert result.version is not None
     took = time.monotonic() - before

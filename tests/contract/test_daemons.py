@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.daemons import daemon, programs
+from tests.support.servers.daemons import daemon, programs
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.stores.daemons import daemon, free_port, programs, run
+from tests.support.servers.daemons import daemon, free_port, programs, run
 
 
 @contextlib.contextmanager

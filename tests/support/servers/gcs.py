@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.stores.daemons import accepts, daemon, free_port
+from tests.support.servers.daemons import accepts, daemon, free_port
 
 # gcsfs reads it when it is imported; without it, it waits a minute for an answer that no emulator gives.
 os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")

@@ -55,7 +55,49 @@ class _Rule:
     times: int
 
 
-class ScriptedStore:
+class StoreInFront:
+    """A store in front of another; every request goes through `ask`, which may do something else."""
+
+    behind: Store
+
+    def ask(self, request: str, name: str, call: Callable[[], Any]) -> Any:
+        """The answer of a request: that of the store behind, unless a subclass decides otherwise."""
+        return call()
+
+    @property
+    def uri(self) -> str:
+        return self.behind.uri
+
+    @property
+    def lists_from_name(self) -> bool:
+        return self.behind.lists_from_name
+
+    def get(self, name: str) -> bytes | None:
+        return self.ask("get", name, lambda: self.behind.get(name))
+
+    def create(self, name: str, data: bytes) -> Created:
+        return self.ask("create", name, lambda: self.behind.create(name, data))
+
+    def put(self, name: str, data: bytes) -> None:
+        self.ask("put", name, lambda: self.behind.put(name, data))
+
+    def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
+        return self.ask("list", prefix, lambda: self.behind.list(prefix, after=after))
+
+    def delete(self, name: str) -> None:
+        self.ask("delete", name, lambda: self.behind.delete(name))
+
+    def local_path(self, name: str) -> str | None:
+        return None
+
+    def open_input(self, name: str) -> pa.NativeFile:
+        return self.ask("open_input", name, lambda: self.behind.open_input(name))
+
+    def open_output(self, name: str) -> AbstractContextManager[BinaryIO]:
+        return self.ask("open_output", name, lambda: self.behind.open_output(name))
+
+
+class ScriptedStore(StoreInFront):
     """A store in front of another that does what its rules say."""
 
     def __init__(self, behind: Store | None = None) -> None:
@@ -84,7 +126,7 @@ class ScriptedStore:
         """How often the request was made for names that end so."""
         return sum(1 for r, n in self.requests if r == request and n.endswith(name))
 
-    def _ask(self, request: str, name: str, call: Callable[[], Any]) -> Any:
+    def ask(self, request: str, name: str, call: Callable[[], Any]) -> Any:
         self.requests.append((request, name))
         for rule in self._rules:
             if rule.times and rule.request == request and name.endswith(rule.name):
@@ -94,38 +136,6 @@ class ScriptedStore:
                 result = call() if rule.instead is None else rule.instead()
                 return result if rule.answer is None else rule.answer(result)
         return call()
-
-    @property
-    def uri(self) -> str:
-        return self.behind.uri
-
-    @property
-    def lists_from_name(self) -> bool:
-        return self.behind.lists_from_name
-
-    def get(self, name: str) -> bytes | None:
-        return self._ask("get", name, lambda: self.behind.get(name))
-
-    def create(self, name: str, data: bytes) -> Created:
-        return self._ask("create", name, lambda: self.behind.create(name, data))
-
-    def put(self, name: str, data: bytes) -> None:
-        self._ask("put", name, lambda: self.behind.put(name, data))
-
-    def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
-        return self._ask("list", prefix, lambda: self.behind.list(prefix, after=after))
-
-    def delete(self, name: str) -> None:
-        self._ask("delete", name, lambda: self.behind.delete(name))
-
-    def local_path(self, name: str) -> str | None:
-        return None
-
-    def open_input(self, name: str) -> pa.NativeFile:
-        return self._ask("open_input", name, lambda: self.behind.open_input(name))
-
-    def open_output(self, name: str) -> AbstractContextManager[BinaryIO]:
-        return self._ask("open_output", name, lambda: self.behind.open_output(name))
 
 
 def opened(name: str, data: Callable[[], bytes | None]) -> pa.NativeFile:

@@ -1,6 +1,6 @@
 """Ingests files over Spark Connect, once it is told to go on; exits as the applications do.
 
-    python -m tests.spark.gone LAKE POOL FILE...
+    python -m tests.support.spark.gone LAKE POOL FILE...
 
 Run by test_masters, which takes the server away in between.
 """

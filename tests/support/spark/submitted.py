@@ -15,9 +15,9 @@ from typing import Any
 import psutil
 
 from local.spark_service import home
-from tests.spark.proc import await_true, end_all, in_session
+from tests.support.repository import ROOT
+from tests.support.spark.processes import await_true, end_all, in_session
 
-ROOT = Path(__file__).resolve().parents[2]
 LONGEST = 120.0
 QUIET = {
     "spark.ui.enabled": "false",

@@ -1,9 +1,9 @@
-"""Run a command with a lake's place on Ceph: `python -m tests.stores.on_ceph COMMAND... {uri} ...`.
+"""Run a command with a lake's place on Ceph: `python -m tests.support.servers.on_ceph COMMAND... {uri} ...`.
 
 `{uri}` is replaced by an empty place in a bucket of a gateway that lives as long as the command; LAKE_S3 tells the
 command how to reach it.  For what takes minutes and is done by hand:
 
-    python -m tests.stores.on_ceph python -m tests.acceptance.killed_writers {uri} 600
+    python -m tests.support.servers.on_ceph python -m tests.support.kills.killed_writers {uri} 600
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from tests.contract.conftest import BUCKET, make_bucket, s3_client
-from tests.stores.ceph import radosgw
+from tests.support.servers.ceph import radosgw
+from tests.support.servers.s3 import BUCKET, make_bucket, s3_client
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 """A streaming query from one pool to another, a transaction a batch, in a process that can be made to die.
 
-    python -m tests.spark.streamed LAKE FROM TO CHECKPOINT POINT BATCH
+    python -m tests.support.spark.streamed LAKE FROM TO CHECKPOINT POINT BATCH
 
 At that batch the whole of Spark is killed: `before` the lake's commit, or `after` it and before Spark has noted
 that the batch is done.  Run by test_stream_writer.

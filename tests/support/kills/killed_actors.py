@@ -1,7 +1,7 @@
 """Loaders, deleters, a replacer, compactors and the tombstones agent, killed at random moments: the state is the
 serial replay of what landed.
 
-    python -m tests.acceptance.killed_actors URI SECONDS [--moment 1] [--pause 0.5]
+    python -m tests.support.kills.killed_actors URI SECONDS [--moment 1] [--pause 0.5]
 
 On an append pool and an upsert pool.  Every transaction says in its message what it means, so the journal can be
 replayed on plain arrays; what was acknowledged must be in it, once.  No actor may see an error but the conflict of
@@ -31,7 +31,7 @@ from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.lake.pool import Pool
 from lake_core.records import Transaction
-from tests.acceptance.killing import kill_at_random
+from tests.support.kills.killing import kill_at_random
 
 POOLS = {"kept": "append", "newest": "upsert"}
 ROLES = {"load": 2, "upsert": 2, "delete": 2, "replace": 1, "compact": 2, "apply": 1}
@@ -205,7 +205,7 @@ def stress(uri: str, *, seconds: float, folder: Path, moment: float, pause: floa
     for name, kind in POOLS.items():
         lake.create_pool(name, key="k", kind=kind, settings=SETTINGS)
     killed = kill_at_random(
-        "tests.acceptance.killed_actors",
+        "tests.support.kills.killed_actors",
         [role for role, count in ROLES.items() for _ in range(count)],
         lambda role, number: [uri, str(folder / f"{role}{number}"), str(number), str(pause)],
         seconds=seconds,

@@ -1,6 +1,6 @@
 """Reads a pool, writes it to another and streams it to a third, on whatever Spark there is.
 
-    python -m tests.spark.roundtrip LAKE POOL COPY STREAMED CHECKPOINT ANSWER
+    python -m tests.support.spark.roundtrip LAKE POOL COPY STREAMED CHECKPOINT ANSWER
 
 What was read is left as an Arrow file.  The variable LAKE_SPARK_REMOTE names a Connect server; under spark-submit
 it is the submitted application.  Run by test_masters.
@@ -13,8 +13,8 @@ import sys
 import pyarrow as pa
 
 from spark_apps.session import spark_session
-from tests.spark.answers import read
-from tests.spark.streamed import start
+from tests.support.spark.answers import read
+from tests.support.spark.streamed import start
 
 
 def main(lake: str, pool: str, copy: str, streamed: str, checkpoint: str, answer: str) -> None:

@@ -3,7 +3,7 @@
 A query filters, projects, joins the table with itself, unites, groups and asks subqueries.  Only integers are
 summed, since sums of doubles depend on the order.
 
-    python -m tests.spark.queries LAKE POOL SEED COUNT
+    python -m tests.support.spark.queries LAKE POOL SEED COUNT
 
 asks the Spark that `spark_session` gives, and prints how many queries agreed.  Run by test_masters over Spark
 Connect.

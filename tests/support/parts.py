@@ -1,7 +1,7 @@
 """What `make check` and `make test` say while they run: a line for each folder of tests, ended by its time.
 
-A plugin of pytest (`-p tests.parts`), for runs that take minutes; without it pytest says what it always says.  A
-failure is named at once and shown whole at the end, as usual.
+A plugin of pytest (`-p tests.support.parts`), for runs that take minutes; without it pytest says what it always
+says.  A failure is named at once and shown whole at the end, as usual.
 """
 
 from __future__ import annotations
