@@ -9,7 +9,7 @@ One small structure (`records.conditions`), and pure functions of it:
     alternatives       fewer conditions instead of many alternatives
     may_hold,          what an object's statistics say: whether some of its records, or all of them, can fulfil
     must_hold          the condition
-    key_range          the keys outside of which it cannot hold
+    key_range          the range of all keys that can fulfil the condition
     top_level          the fields that it reads
 
 The logic is SQL's: a comparison with null is null, and only true counts.  Numbers compare exactly, whatever

@@ -13,7 +13,7 @@ from lake_core.records.conditions import Compare, Condition, In, Or, Path
 
 
 def alternatives(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """Fewer conditions, at least one of which is true of a record if and only if one of the given ones is."""
+    """Fewer conditions: one of them is true of a record if and only if one of the given ones is."""
     sets: dict[Path, tuple[set[bytes], set[bytes]]] = {}
     others: dict[Condition, None] = {}
     for condition in _spread(conditions):

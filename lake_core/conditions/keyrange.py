@@ -1,4 +1,4 @@
-"""The key range outside of which a condition cannot hold.
+"""The key range that holds every record for which a condition can be true.
 
 For each field of the key the condition gives an interval: `and` intersects, `or` spans, `not` is carried to the
 comparisons.  The least key that can fulfil it is made of the least values of the leading fields, as far as they

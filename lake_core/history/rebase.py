@@ -5,7 +5,7 @@ state and returns the transaction to write, or the one that the draft's token co
 
 - If the pool was dropped, every draft is refused: NotFound.
 - If the token was used, the first outcome counts and nothing is written.
-- Loads and deletes never conflict: they are rebased onto the tip unchanged.  If a replace started after a load but
+- Loads and deletes never conflict: they are rebased unchanged.  If a replace started after a load but
   committed before it, the load also carries a tombstone that hides its own records in the replaced range.
 - If another replace took the range of a replace meanwhile: Conflict.
 - If a source file was ingested meanwhile: Conflict; the batch must be planned again.

@@ -3,7 +3,7 @@ repeat.
 
 `fold_entry` is pure and total: an entry that does not fit the state is Corrupt.  The state holds
 
-- branches, by name: the version of the tip, the snapshot and the tombstones there,
+- branches, by name: the newest version, the snapshot and the tombstones there,
 - schemas, by id, and which of them objects of the pool itself have (the others belong to its sub-pools),
 - tokens: the transaction that each token committed, so that a repeated commit changes nothing.  `rebase` checks
   that; the fold keeps the newest use, because a writer whose state had forgotten the token may have used it

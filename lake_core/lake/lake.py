@@ -2,7 +2,7 @@
 
     lake = Lake.create("s3://bucket/lake")          or Lake.open(...)
     pool = lake.create_pool("flights", key="time_hour,carrier")
-    pool.branch().load(["landing/*.csv.gz"])
+    pool.branch().load(["incoming/*.csv.gz"])
     for table in pool.at("main").scan(): ...
 
 Called by the `lake` command, the Spark applications and the DAGs.  `Lake` sets the clock, the randomness and the

@@ -2,10 +2,10 @@
 
 Parquet checks its pages and not its footer, and DataFusion does not check pages.  So an object says in its metadata
 the CRC-32 of each block of its data, and in a pair of its own (`lake.crc32`) the one of its tail: page index and
-footer, with eight zeros in the place of that number.  A reader checks the tail when it opens the object, Arrow
-checks each page that it decodes, and the blocks are checked for a reader that checks no pages.
+footer, computed with eight zeros instead of that number.  A reader checks the tail when it opens the object.  Arrow
+checks each page that it decodes.  DataFusion checks no pages, so a thread checks the blocks (decision 32).
 
-Objects that were written before there were checksums have neither, and are read as they are.
+Objects from before there were checksums have neither; a reader reads them unchecked.
 """
 
 from __future__ import annotations

@@ -33,26 +33,27 @@ FOOTERS_KEPT = 64
 """Footers that a process keeps for a store."""
 
 FOOTER_BYTES = 32 << 20
-"""Bytes that they take together: one of a large object takes a few megabytes, of thousands of columns many more."""
+"""Bytes that all kept footers may take.  The footer of a large object takes a few megabytes, that of one with
+thousands of columns many more."""
 
 FOOTER_GROWTH = 3
-"""A decoded footer takes so many times the bytes of the stored one."""
+"""Decoded bytes for each stored byte of a footer, about."""
 
 SELECTIONS_KEPT = 16
-"""Selections of columns of which is kept what a record takes, for each footer."""
+"""Selections of columns, for each footer, whose bytes a record are remembered."""
 
 BATCH_ROWS, BATCH_BYTES = 65_536, 8 << 20
 """Records and decoded bytes of a batch if the caller names no others."""
 
 FIRST_ROWS = 256
-"""Records that are tried first: what they take says how many to decode at a time."""
+"""Records that a reader decodes first.  Their size says how many to decode at a time (decision 33)."""
 
 LARGE_RECORD = 512
-"""Bytes: larger records are mostly text, of which Arrow makes a second copy when it brings batches into order.  So
-a batch of them has half the bytes."""
+"""Bytes.  Larger records are mostly text, and Arrow copies text once more when it brings batches into order.  So a
+batch of them gets half the bytes."""
 
 FIRST_RECORD = 4 << 10
-"""Bytes: until then a record counts as at least so large, where a batch may have few bytes."""
+"""Bytes.  Until a record was decoded, it counts as at least this large if a batch may have few bytes."""
 
 BUFFERED_GROUP = 32 << 20
 """From this size of a row group on, columns are read a part at a time, since a reader otherwise holds all of it.
@@ -76,7 +77,7 @@ class Footer:
 
     @property
     def size(self) -> int:
-        """Bytes that it takes in memory, about."""
+        """Bytes of the decoded footer, about."""
         return FOOTER_GROWTH * int(self.parquet.serialized_size)
 
 

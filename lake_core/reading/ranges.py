@@ -124,7 +124,7 @@ class _Gap(NamedTuple):
 class _Steps:
     """All keys of the samples in a range, the range's low bound first, and the weight from each to the next.
 
-    `known`: of which runs more than the bounds is known.
+    `known`: for each run, whether it has samples beside its bounds.
     """
 
     keys: list[bytes]

@@ -111,7 +111,7 @@ class _Question:
 
     def close(self) -> None:
         """Stop, and free everything; may be called again."""
-        connection, self._connection = self._connection, None  # whoever holds the answer holds no connection
+        connection, self._connection = self._connection, None  # held by no caller from now on
         if connection is None:
             return
         self._open.discard(self)
@@ -218,7 +218,7 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
             return
         try:
             for table in self._view.scan(columns=needed):
-                texts = _for_sql(table, wrapped=False)  # of which the filter speaks
+                texts = _for_sql(table, wrapped=False)  # the filter compares with these texts
                 kept = texts if filter is None else texts.filter(filter)
                 fields = pa.schema([self._stored.field(name) for name in names])
                 yield from _for_sql(kept.select(names), fields, wrapped=True).to_batches()

@@ -141,7 +141,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last = self._feed.newest()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
-        """The end of the next batch; `start` where there is nothing new."""
+        """The end of the next batch; `start` if there is nothing new."""
         at = self._number(start)
         newest = self._feed.newest()
         if at > newest:

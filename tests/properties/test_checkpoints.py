@@ -123,12 +123,12 @@ def said(state: PoolState, spans: Iterable[tuple[int, int]]) -> Any:
 
 
 @contextmanager
-def small(rows: int, overlay: int) -> Iterator[None]:
-    """Small row groups, none kept in memory, and an overlay that is folded in early."""
+def small(rows: int, min_changes: int) -> Iterator[None]:
+    """Small row groups, none kept in memory, and an min_changes that is folded in early."""
     with (
         patch.object(write, "GROUP_ROWS", rows),
         patch.object(read, "_KEPT_GROUPS", 0),
-        patch.object(snapshot, "_SMALLEST_OVERLAY", overlay),
+        patch.object(snapshot, "_MIN_CHANGES", min_changes),
     ):
         yield
 
@@ -138,13 +138,13 @@ def alike(one: Any, other: Any) -> None:
         assert one[what] == other[what], what
 
 
-@pytest.mark.parametrize(("rows", "overlay"), [(1, 0), (3, 2)])
+@pytest.mark.parametrize(("rows", "min_changes"), [(1, 0), (3, 2)])
 @settings(max_examples=100)
 @given(HISTORIES, CUTS, st.lists(SPANS, max_size=3))
 def test_a_checkpoint_and_what_follows_fold_into_the_same_as_everything(
-    rows: int, overlay: int, steps: list[Any], cuts: set[int], spans: list[tuple[int, int]]
+    rows: int, min_changes: int, steps: list[Any], cuts: set[int], spans: list[tuple[int, int]]
 ) -> None:
-    with small(rows, overlay):
+    with small(rows, min_changes):
         store = InPlaceStore()
         made, n = grown(store, steps, cuts)
         bare = MemoryStore()

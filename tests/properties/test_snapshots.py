@@ -60,12 +60,12 @@ def apply(model: Model, done: list[Action], n: int) -> Model | None:
     return model
 
 
-@pytest.mark.parametrize("smallest_overlay", [0, 3, 1024])
+@pytest.mark.parametrize("min_changes", [0, 3, 1024])
 @given(HISTORIES, SPANS)
 def test_a_snapshot_is_what_a_dictionary_holds(
-    smallest_overlay: int, history: list[list[Action]], asked: tuple[int, int]
+    min_changes: int, history: list[list[Action]], asked: tuple[int, int]
 ) -> None:
-    with patch.object(snapshot, "_SMALLEST_OVERLAY", smallest_overlay):
+    with patch.object(snapshot, "_MIN_CHANGES", min_changes):
         state, n = fold_entry(PoolState(), 1, entry(transaction(KNOWN, *FIRST))), 1
         model = apply({}, FIRST, n)
         assert model is not None

@@ -239,7 +239,7 @@ class Attempt:
                 self.requests.overlook(naming.request(self.journal.name, request.id))
         if queue:
             log.info(
-                "%s: version %d takes in %d of %d requests",
+                "%s: version %d collects %d of %d requests",
                 self.journal.name,
                 version,
                 len(collected),

@@ -26,7 +26,7 @@ from lake_core.history.snapshot.reference import Reference, in_order
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 
-_SMALLEST_OVERLAY = 1024
+_MIN_CHANGES = 1024
 """References that `added` and `dropped` may hold, however few `folded` has."""
 _EMPTY = TableReferences({})
 
@@ -176,7 +176,7 @@ class Snapshot:
 
     def _settled(self) -> Snapshot:
         """The same content, with `added` and `dropped` merged into `folded` if they have grown too large."""
-        if len(self.added) + len(self.dropped) <= max(_SMALLEST_OVERLAY, len(self.folded) // 8):
+        if len(self.added) + len(self.dropped) <= max(_MIN_CHANGES, len(self.folded) // 8):
             return self
         folded = self.folded.changed(removed=self.dropped, added=self.added.values())
         return replace(self, folded=folded, added=HashTrieMap(), dropped=HashTrieSet())

@@ -107,7 +107,7 @@ class _Delta:
         """The records up to the bound, and None; if they exceed `most_bytes`, the first ones and their last key."""
         taken, size = [], 0
         limit = bound + AFTER_KEY if inclusive else bound
-        while (held := self._held) is not None:  # every turn uses up a table, but for the last
+        while (held := self._held) is not None:  # every turn except the last uses up a table
             below = rows_below(held, limit, self._key)
             rows = min(below, max(1, int((most_bytes - size) / self._sizes.record(held))))
             if rows:

@@ -29,7 +29,7 @@ from lake_core.store import Store
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read references: of which pool, which keys, in which columns, how much at a time.
+    """How to read references: the pool's store and key, the key range, the columns, and how much at a time.
 
     `streams`: how many are open at the same time; they share the bytes that the limits allow.
     """
