@@ -95,7 +95,7 @@ def _blocks(frame: Frame, reading: Reading, seen: _Seen, *, only_lines: bool) ->
         if not (known or places.are_few or places.records <= 1):
             if places.objects * seen.width > MAX_CELLS:
                 seen.forget()  # the fields of these records may be few
-            seen.size = max(1, len(piece.lines) // 4)
+            seen.size = max(1, min(seen.size, len(piece.lines)) // 4)
             continue
         table = None
         if not places.deep and (known or places.are_few):
