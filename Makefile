@@ -5,7 +5,7 @@
 #   make up / make status / make down    Airflow and Spark Connect on this machine, left running
 #   make airflow ARGS='dags list'        an airflow command in the Airflow that make up started
 #   make test-s3                         the stores' contract on a real S3 server (installs Ceph if missing: root)
-#   make check                           lint, types, layers and the fast tests
+#   make check                           lint, types, layers, vocabulary and the fast tests
 #   make bench [BENCH=name]              the benchmarks
 #   make sim [SEEDS=n] [FROM=m]          the journal under every fault
 #   make sim-compaction [ARGS=...]       months of loads against the planner of compaction (ARGS=--help)
@@ -61,6 +61,7 @@ lint: env
 	$(call part,style,{ $(PY) -m ruff check . && $(PY) -m ruff format --check .; })
 	$(call part,types,$(PY) -m mypy)
 	$(call part,layers,.venv/bin/lint-imports)
+	$(call part,words,$(PY) -m local.vocabulary)
 	$(call part,lock,{ $(uv_lock) --check --offline --no-cache && $(uv_export) | cmp - requirements.txt; })
 
 check: lint

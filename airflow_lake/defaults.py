@@ -1,7 +1,7 @@
 """What all agents have in common: retries, time limits, the trigger form, how a DAG is scheduled.
 
 A task is tried again for about five minutes in all: an API server or a Spark server on a busy machine takes that
-long to come up.  No task runs without a limit: one that looks at journals and landing places may take `LOOKING`,
+long to come up.  No task runs without a limit: one that looks at journals and source files may take `LOOKING`,
 one that works on Spark LAKE_TASK_HOURS (default 6).
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from airflow.sdk import ExceptionRetryPolicy, Param, RetryAction, RetryRule, dag
 
-# trying again cannot help: somebody must mend the input or the lake
+# a retry cannot help: somebody must mend the input or the lake
 FINAL = [f"lake_core.errors.{name}" for name in ("InvalidInput", "NotFound", "Corrupt", "Incomplete")]
 
 LOOKING = timedelta(minutes=30)
@@ -31,7 +31,7 @@ DEFAULT_ARGS: dict[str, Any] = {
 WORK: dict[str, Any] = {"execution_timeout": WORKING}
 """For tasks that work on Spark."""
 REPORT: dict[str, Any] = {"trigger_rule": "all_done"}
-"""For the last task: it says what was done and what was not, whatever became of the others."""
+"""For the last task: it runs whatever became of the others, and reports what was done and what was not."""
 
 PARAMS = {
     "lake": Param(

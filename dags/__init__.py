@@ -1,1 +1,4 @@
-"""The agents as Airflow DAGs: topology only.  What a task does is in lake_core.agents and spark_apps."""
+"""The agents as Airflow DAGs: topology only.
+
+The tasks are the same in each: find -> run -> report.  What a task does is in lake_core.agents and spark_apps.
+"""

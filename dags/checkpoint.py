@@ -1,6 +1,6 @@
-"""The checkpoint agent: journals that have grown get a checkpoint, and what is older than policy says is purged.
+"""The checkpoint agent: writes checkpoints of journals that have grown, and purges old entries.
 
-    find (no Spark) -> keep (one Spark job for all journals that need it) -> report
+    find (no Spark) -> run (one Spark job for all journals that need it) -> report
 
 Policy is the pool's: `checkpoint.entries`, `checkpoint.age`, `history.keep`.  A run may be stopped and repeated at
 any point.  One journal that fails does not hold back the others; the report names it.  Runs by schedule
@@ -21,31 +21,31 @@ from airflow_lake.defaults import REPORT, WORK, agent
 @agent("checkpoint", usually="@hourly", doc=__doc__)
 def lake_checkpoint() -> None:
     @task
-    def find(params: dict[str, Any]) -> list[str]:
+    def find(params: dict[str, Any]) -> list[dict[str, Any]]:
         from lake_core.agents.checkpoint import run as checkpoint
 
         return checkpoint.find(params)
 
     @task.short_circuit
-    def has_work(pools: list[str]) -> bool:
-        return bool(pools)
+    def has_work(found: list[dict[str, Any]]) -> bool:
+        return bool(found)
 
     @task(**WORK)
-    def keep(pools: list[str], params: dict[str, Any]) -> list[dict[str, Any]]:
-        from spark_apps.checkpoint import checkpoint_named
+    def run(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        from spark_apps import checkpoint
 
-        return checkpoint_named(params, pools)
+        return checkpoint.run(found)
 
     @task(**REPORT)
-    def report(found: list[str] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
-        from lake_core.agents.checkpoint import run as checkpoint
+    def report(found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
+        from lake_core.agents.checkpoint import report as checkpoint
 
         return checkpoint.report(found, list(results or []))
 
-    pools = find()
-    kept = keep(pools)
-    has_work(pools) >> kept
-    report(pools, kept)
+    found = find()
+    done = run(found)
+    has_work(found) >> done
+    report(found, done)
 
 
 lake_checkpoint()

@@ -1,6 +1,6 @@
-"""The compaction agent: merges pools in which many loads overlap, while loads go on.
+"""The compact agent: merges pools in which many loads overlap, while loads go on.
 
-    find (no Spark) -> compact (mapped: a Spark job and its commits for each pool) -> report
+    find (no Spark) -> run (mapped: a Spark job and its commits for each pool) -> report
 
 Policy is the pool's: `compact.*` (see `lake show`).  A pool with nothing to compact costs a look at its journal.  A
 run may be stopped and repeated at any point: every job is committed on its own, and never conflicts with a load.
@@ -28,19 +28,19 @@ def lake_compact() -> None:
         return compact.find(params)
 
     @task(map_index_template="{{ work['title'] }}", **WORK)
-    def compact(work: dict[str, Any]) -> dict[str, Any]:
-        from spark_apps.compact import compact_found
+    def run(work: dict[str, Any]) -> dict[str, Any]:
+        from spark_apps import compact
 
-        return compact_found(work)
+        return compact.run(work)
 
     @task(**REPORT)
     def report(found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
-        from lake_core.agents.compact import run as compact
+        from lake_core.agents.compact import report as compact
 
         return compact.report(found, list(results or []))
 
     found = find()
-    report(found, compact.expand(work=found))
+    report(found, run.expand(work=found))
 
 
 lake_compact()

@@ -1,10 +1,10 @@
-"""The ingest agent: loads landed files, each batch as one transaction, exactly once.
+"""The ingest agent: loads source files, each batch as one transaction, exactly once.
 
-    find (no Spark) -> take in (mapped: a Spark job and a commit for each batch) -> report
+    find (no Spark) -> run (mapped: a Spark job and a commit for each batch) -> report
 
 A pool takes part when its setting `ingest.source` names a place; how files are gathered into batches is the
 pool's policy too (`ingest.batch_*`).  A run may be stopped and repeated at any point: a batch is committed
-under a token made of what it holds.  Between tasks go the names of files, never their records.
+under a token made of its files.  Between tasks go the names of files, never their records.
 
 A file that cannot be loaded does not hold back the others of its batch.  The agent parks it: the run that parks a
 file fails at `report`, which names the file and the reason, and later runs pass it over until it changes.
@@ -41,21 +41,21 @@ def lake_ingest() -> None:
         return ingest.find(params)
 
     @task(map_index_template="{{ batch['title'] }}", **WORK)
-    def take_in(batch: dict[str, Any]) -> dict[str, Any]:
-        from spark_apps.ingest_batch import ingest_batch
+    def run(batch: dict[str, Any]) -> dict[str, Any]:
+        from spark_apps import ingest
 
-        return ingest_batch(batch)
+        return ingest.run(batch)
 
     @task(**REPORT)
     def report(
         found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None, params: dict[str, Any]
     ) -> dict[str, int]:
-        from lake_core.agents.ingest import run as ingest
+        from lake_core.agents.ingest import report as ingest
 
         return ingest.report(params, found, list(results or []))
 
     found = find()
-    report(found, take_in.expand(batch=found))
+    report(found, run.expand(batch=found))
 
 
 lake_ingest()

@@ -1,6 +1,6 @@
-"""The interval agent: a run for an interval of time replaces exactly that interval of a pool, in one transaction.
+"""The intervals agent: a run for an interval of time replaces exactly that interval of a pool, in one transaction.
 
-    find (no Spark) -> replace (mapped: a Spark job and a commit for each pool) -> report
+    find (no Spark) -> run (mapped: a Spark job and a commit for each pool) -> report
 
 Runs may be repeated, in any order, in parallel, killed and tried again: the pool ends as after one clean run of
 each.  So a backfill loads months, or loads them again after a mistake:
@@ -8,8 +8,8 @@ each.  So a backfill loads months, or loads them again after a mistake:
     airflow backfill create --dag-id lake_intervals --from-date 2026-01-01 --to-date 2026-01-31 \\
         --reprocess-behavior completed --max-active-runs 8
 
-A pool takes part when its setting `interval.source` says where the files of an interval land, as in
-`s3://landing/flights/%Y-%m-%d/*.csv`, and its key begins with a time.  Schedule: LAKE_INTERVAL_SCHEDULE, a cron
+A pool takes part when its setting `intervals.source` says where the files of an interval are, as in
+`s3://landing/flights/%Y-%m-%d/*.csv`, and its key begins with a time.  Schedule: LAKE_INTERVALS_SCHEDULE, a cron
 line or a preset that cuts time into intervals (default daily, UTC).  A run that is triggered by hand has no
 interval: it appends the files that it is given:
 
@@ -33,7 +33,7 @@ FILES = Param(
     title="Files",
     description="Only for manual runs: files to append, one a line",
 )
-SCHEDULE = os.environ.get("LAKE_INTERVAL_SCHEDULE", "@daily")
+SCHEDULE = os.environ.get("LAKE_INTERVALS_SCHEDULE", "@daily")
 
 
 @dag(
@@ -49,7 +49,7 @@ SCHEDULE = os.environ.get("LAKE_INTERVAL_SCHEDULE", "@daily")
 def lake_intervals() -> None:
     @task
     def find(params: dict[str, Any], dag_run: Any = None) -> list[dict[str, Any]]:
-        from lake_core.agents.intervals import plan as intervals
+        from lake_core.agents.intervals import run as intervals
 
         by_hand = dag_run.run_type == "manual"  # Airflow gives such runs the last interval before them
         return intervals.find(
@@ -60,19 +60,19 @@ def lake_intervals() -> None:
         )
 
     @task(map_index_template="{{ work['title'] }}", **WORK)
-    def replace(work: dict[str, Any]) -> dict[str, Any]:
-        from spark_apps.ingest import ingest_interval
+    def run(work: dict[str, Any]) -> dict[str, Any]:
+        from spark_apps import intervals
 
-        return ingest_interval(work)
+        return intervals.run(work)
 
     @task(**REPORT)
     def report(found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
-        from lake_core.agents.ingest import run as ingest
+        from lake_core.agents.intervals import report as intervals
 
-        return ingest.report_intervals(found, list(results or []))
+        return intervals.report(found, list(results or []))
 
     found = find()
-    report(found, replace.expand(work=found))
+    report(found, run.expand(work=found))
 
 
 lake_intervals()

@@ -1,8 +1,8 @@
 """The tombstones agent: removes deleted records from the objects in time, and drops finished deletes.
 
-    find (no Spark) -> apply (mapped: searches and rewrites on Spark for each pool) -> report
+    find (no Spark) -> run (mapped: searches and rewrites on Spark for each pool) -> report
 
-Policy is the pool's: `delete.*` (see `lake show`).  Reading never waits for this: a delete holds from its own
+Policy is the pool's: `tombstones.*` (see `lake show`).  Reading never waits for this: a delete holds from its own
 transaction on.  A run may be stopped and repeated at any point, and conflicts with no load.  One pool that fails
 does not hold back the others; the report names it.  Runs by schedule (LAKE_TOMBSTONES_SCHEDULE, default hourly at a
 quarter to), from the trigger form and from the command line:
@@ -28,19 +28,19 @@ def lake_tombstones() -> None:
         return tombstones.find(params)
 
     @task(map_index_template="{{ work['title'] }}", **WORK)
-    def apply(work: dict[str, Any]) -> dict[str, Any]:
-        from spark_apps.tombstones import apply_found
+    def run(work: dict[str, Any]) -> dict[str, Any]:
+        from spark_apps import tombstones
 
-        return apply_found(work)
+        return tombstones.run(work)
 
     @task(**REPORT)
     def report(found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
-        from lake_core.agents.tombstones import run as tombstones
+        from lake_core.agents.tombstones import report as tombstones
 
         return tombstones.report(found, list(results or []))
 
     found = find()
-    report(found, apply.expand(work=found))
+    report(found, run.expand(work=found))
 
 
 lake_tombstones()

@@ -1,7 +1,7 @@
 """The context of an open lake: its store, its id, and what comes in from the edge (clock, randomness, author).
 
-`Lake` makes one value; pools, branches, the catalog, the agents, the commands and the Spark applications are handed
-this one.  So all of them ask the same clock, and a test or a simulation replaces it in one place.
+`Lake` makes one value and passes it to pools, branches, the catalog, the agents, the commands and the Spark
+applications.  So all of them use the same clock, and a test or a simulation replaces it in one place.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lake_core.store import Store
 
 @dataclass(frozen=True)
 class Context:
-    """`ids` makes new ids and holds the clock; `author` is who signs transactions."""
+    """`ids` makes new ids and holds the clock; `author` is the name on transactions."""
 
     store: Store
     lake_id: str

@@ -1,28 +1,28 @@
-"""Every error of the lake, named by what the caller does next.
+"""Every error of the lake, named by the next step of the caller.
 
     LakeError                 all of them
-      InvalidInput            fix the input; the message says file, record, line or field
-        NoCreate              the store has no create-only put: take another store, or name a lock
+      InvalidInput            correct the input; the message names file, record, line or field
+        NoCreate              the store has no create-only put: use another store, or name a lock
       NotFound                name something that exists
-      AlreadyExists           take another name, or use what is there
+      AlreadyExists           use another name, or the thing that has it
       Conflict                load again, decide again, try again
         CheckpointGone        the state rests on a checkpoint that was purged meanwhile: load again
       OutcomeUnknown          the commit may have happened: resolve it by its id before anything else
-      Unavailable             back off and call again
-      Incomplete              part of the work was done; the message says which part was not, and what to do
-      Corrupt                 stop: an object of the lake is not what it must be; says which and what was read
-        ObjectMissing         a data object that a snapshot holds is not on the store
-        CheckpointDamaged     a part of a checkpoint is damaged: load again, the journal passes it over
-      ObjectVacuumed          the revision is older than what retention kept
-      OutputFailed            make room for the output, or choose another; what was changed stands
+      Unavailable             wait and call again
+      Incomplete              part of the work was done; the message names the rest, and the next step
+      Corrupt                 stop: an object of the lake is damaged; the message names it and the bytes that were
+        read ObjectMissing         a data object of a snapshot is not on the store CheckpointDamaged     part of a
+        checkpoint is damaged: load again, the journal passes it over ObjectVacuumed          the revision is
+        older than the retention time OutputFailed            make room for the output, or choose another; earlier
+        changes remain
 
-A lost race is not an error: the functions that race return what happened (`store.Created`,
-`journal.Appended`, `commits.Landing`).  An error carries one line: what, where, what to do; an error
-in SQL has more, which show the place.  `exit_status` is the status of the `lake` command.
+A lost race is not an error: the functions that race return the result (`store.Created`, `journal.Appended`,
+`history.Committed`).  An error carries one line: thing, value, next step; an error in SQL has more lines, which
+show the position.  `exit_status` is the status of the `lake` command.
 
-Spark sends errors from tasks to the driver, and processes pickle them.  `to_wire` and `from_wire` are the one form
-on the way; pickling and copying keep the class, the message and the attributes.  All classes stand here, so that
-every process knows all of them.
+Spark sends errors from tasks to the driver, and processes pickle them.  `to_wire` and `from_wire` convert them;
+pickling and copying keep the class, the message and the attributes.  This module has all classes, so that every
+process knows all of them.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class LakeError(Exception):
 
 
 class InvalidInput(LakeError):
-    """The caller's data or words are wrong; nothing was changed."""
+    """The caller's data or arguments are wrong; nothing was changed."""
 
     exit_status = 9
 
 
 class NoCreate(InvalidInput):
-    """The store has no create-only put, or only says so: a lake on it needs a lock (`store.locked`)."""
+    """The store has no create-only put, or only claims to: a lake on it needs a lock (`store.locked`)."""
 
     def __init__(self, message: str) -> None:
         super().__init__(
@@ -64,13 +64,13 @@ class NotFound(LakeError):
 
 
 class AlreadyExists(LakeError):
-    """The name is taken."""
+    """The name is in use."""
 
     exit_status = 4
 
 
 class Conflict(LakeError):
-    """Somebody else's change got in between; the same call may succeed on the new state."""
+    """Another change was committed in between; the same call may succeed on the new state."""
 
     exit_status = 5
 
@@ -80,31 +80,31 @@ class CheckpointGone(Conflict):
 
 
 class OutcomeUnknown(LakeError):
-    """The store never said whether entry `n` with id `id` was written.
+    """No answer tells whether the entry of a version with this id was written.
 
-    Nothing was lost: read the journal and look for the id, or repeat the call with the same token.  The message
-    ends with that advice.
+    Nothing was lost: look for the id in the journal, or repeat the call with the same token.  The message ends with
+    that advice.
     """
 
     exit_status = 6
 
     def __init__(self, message: str, *, entry_id: str, version: int) -> None:
         super().__init__(
-            f"{message}. Run it again under the same token (--token); without a token, first look in `lake log` "
-            f"whether {entry_id} is there"
+            f"{message}. Run the command again with the same --token; without a token, first look for {entry_id} "
+            "in `lake log`"
         )
         self.entry_id = entry_id
         self.version = version
 
 
 class Unavailable(LakeError):
-    """The store does not answer, or refuses for now."""
+    """The store does not answer, or refuses at the moment."""
 
     exit_status = 7
 
 
 class Incomplete(LakeError):
-    """An agent did part of its work; the message names what failed and what to do."""
+    """An agent did part of its work; the message names the failed part and the next step."""
 
     exit_status = 11
 
@@ -120,23 +120,23 @@ class ObjectMissing(Corrupt):
 
 
 class CheckpointDamaged(Corrupt):
-    """A row group of a checkpoint is not what was written."""
+    """A row group of a checkpoint is damaged."""
 
 
 class ObjectVacuumed(LakeError):
-    """The data object was removed by retention; says when and by which transaction."""
+    """The data object was removed by retention; the message names time and transaction."""
 
     exit_status = 10
 
 
 class OutputFailed(LakeError):
-    """A result could not be written where it should go; what the command changed before stands."""
+    """A result could not be written to its output; changes that the command made before remain."""
 
     exit_status = 12
 
 
 def _rebuilt(kind: type[LakeError], args: tuple[Any, ...], attributes: dict[str, Any]) -> LakeError:
-    """The error again, without its constructor: that may take other arguments, or add to the message."""
+    """The error without a call of its constructor, which may take other arguments or add to the message."""
     error = kind.__new__(kind, *args)
     vars(error).update(attributes)
     return error
@@ -149,10 +149,10 @@ def to_wire(error: LakeError) -> str:
 
 
 def from_wire(text: str) -> LakeError:
-    """The error that `to_wire` was given.  A class that this program does not know is a plain LakeError."""
+    """The error that `to_wire` converted.  If this program does not know its class, a plain LakeError."""
     wire = json.loads(text)
-    known = {kind.__name__: kind for kind in _kinds(LakeError)}
-    return _rebuilt(known.get(wire["kind"], LakeError), (wire["message"],), wire["attributes"])
+    kinds = {kind.__name__: kind for kind in _kinds(LakeError)}
+    return _rebuilt(kinds.get(wire["kind"], LakeError), (wire["message"],), wire["attributes"])
 
 
 def _kinds(kind: type[LakeError]) -> Iterator[type[LakeError]]:

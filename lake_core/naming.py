@@ -1,7 +1,7 @@
 """The names of all objects on the store, and the ids inside them.
 
 Only this module spells or parses a name (docs/format.md, "Names").  Ids are KSUIDs: 27 characters that
-sort by time of creation and need no coordination.  Journal numbers are spelled in 20 digits, so that
+sort by time of creation and need no coordination.  Versions are spelled in 20 digits, so that
 names sort as numbers do.  Pure: the clock and the randomness of a new id come in from the edge
 (`IdSource`), so that simulations are replayable.
 """
@@ -43,7 +43,7 @@ class IdSource:
     def new(self) -> str:
         """A fresh id; ids made in different seconds sort by time.
 
-        Raises InvalidInput if the clock is outside of the years that ids can say.
+        Raises InvalidInput if the clock is outside the years that ids can hold.
         """
         seconds = self.clock()
         if not EPOCH <= seconds < EPOCH + 2**32:
@@ -58,7 +58,7 @@ class IdSource:
 def _date(seconds: float) -> str:
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}"
-    except (ValueError, OverflowError, OSError):  # beyond the years that a date can have
+    except (ValueError, OverflowError, OSError):  # outside the years 1 to 9999
         return f"{seconds:g} s since 1970"
 
 
@@ -73,23 +73,23 @@ def is_id(text: str) -> bool:
 
 
 def entry(journal: str, version: int) -> str:
-    """The journal entry `n`: `<journal>/<20 digits>.txn`."""
+    """The name of an entry: `<journal>/<20 digits>.txn`."""
     return f"{journal}/{version:020d}.txn"
 
 
 def entry_version(name: str) -> int | None:
-    """The number of a journal entry's name, None where the name is not one."""
+    """The version of an entry's name, None if the name is none of an entry."""
     stem, dot, suffix = name.rpartition("/")[2].partition(".")
     return int(stem) if dot and suffix == "txn" and _is_number(stem) else None
 
 
 def head(journal: str) -> str:
-    """The hint that says where the journal ended when it was written."""
+    """The HEAD hint: where the journal ended when the hint was written."""
     return f"{journal}/HEAD"
 
 
 def tail(journal: str) -> str:
-    """The hint that says where the journal began when it was written."""
+    """The TAIL hint: where the journal began when the hint was written."""
     return f"{journal}/TAIL"
 
 
@@ -99,17 +99,17 @@ def marks(journal: str) -> str:
 
 
 def checkpoint(journal: str, version: int, id: str) -> str:
-    """A checkpoint of the state after entry `n`; `id` tells apart those who write the same one."""
+    """A checkpoint of a version; the end of the writer's `id` separates writers of the same version."""
     return f"{journal}/marks/{version:020d}.{id[-8:]}.checkpoint"
 
 
 def fence(journal: str, version: int) -> str:
-    """The fence below which entries are purged."""
+    """The fence up to which entries are purged."""
     return f"{journal}/marks/{version:020d}.fence"
 
 
 def request(journal: str, id: str) -> str:
-    """A transaction that asks to be committed by whoever writes the next entry."""
+    """The request of a draft, which the writer of the next entry may commit."""
     return f"{journal}/requests/{id}.txn"
 
 
@@ -130,14 +130,14 @@ def is_request(name: str) -> bool:
 
 
 def checkpoint_version(name: str) -> int | None:
-    """The entry of a checkpoint's name, None where the name is not one."""
+    """The version of a checkpoint's name, None if the name is none of a checkpoint."""
     stem, dot, suffix = name.rpartition("/")[2].partition(".")
     id8, _, kind = suffix.partition(".")
     return int(stem) if dot and kind == "checkpoint" and len(id8) == 8 and _is_number(stem) else None
 
 
 def fence_version(name: str) -> int | None:
-    """The entry of a fence's name, None where the name is not one."""
+    """The version of a fence's name, None if the name is none of a fence."""
     stem, dot, suffix = name.rpartition("/")[2].partition(".")
     return int(stem) if dot and suffix == "fence" and _is_number(stem) else None
 
@@ -162,7 +162,7 @@ def parked_folder(pool_id: str) -> str:
 
 
 def parked(pool_id: str, digest: str) -> str:
-    """The note that a landed file is parked; `digest` stands for the branch and the file's name."""
+    """The note of a parked file; `digest` stands for the branch and the file's name."""
     return f"{pool_id}/parked/{digest}.json"
 
 

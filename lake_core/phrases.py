@@ -1,4 +1,4 @@
-"""How numbers, choices and unknown names are said to people, by the command and by the agents alike."""
+"""How the command and the agents write numbers, choices and unknown names for people."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def did_you_mean(word: str, known: Iterable[str], *, none: str = "none") -> str:
 
 
 def counted(count: int, noun: str, nouns: str = "") -> str:
-    """`1 object`, `1,000 objects`; `nouns` where the plural is not made by an s."""
+    """`1 object`, `1,000 objects`; `nouns` if the plural is not made by an s."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {nouns or noun + 's'}"
 
 

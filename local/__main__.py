@@ -25,7 +25,9 @@ def main() -> int:
     up = commands.add_parser("up", help="start both, wait until they are healthy, and leave them running")
     up.add_argument("--only", choices=services.NAMES, help="start only this one")
     up.add_argument(
-        "--lake", default=os.environ.get("LAKE"), help="the lake (default: $LAKE, else RUN_DIR/lake)"
+        "--lake",
+        default=os.environ.get("LAKE"),
+        help="the lake (default: $LAKE, or RUN_DIR/lake if it is not set)",
     )
     commands.add_parser("status", help="what is up")
     commands.add_parser("down", help="stop all that is up")

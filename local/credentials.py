@@ -44,7 +44,7 @@ def load_or_make(folder: Path) -> Credentials:
 
 
 def _kept(path: Path, make: Callable[[], str]) -> str:
-    """The text of the file; made, whole or not at all, with mode 0600 where there is none."""
+    """The text of the file.  If there is none, it is made, whole or not at all, with mode 0600."""
     try:
         return path.read_text()
     except FileNotFoundError:

@@ -1,6 +1,6 @@
 """`make demo`: real records in through Airflow and Spark, sorted, committed, readable.
 
-Starts Airflow and Spark Connect, makes a lake and a pool, lands files, lets the ingest agent take them in over
+Starts Airflow and Spark Connect, makes a lake and a pool, writes files, lets the ingest agent load them in
 several runs, asks a question, and shows the pool's layout and what each step took; then stops what it
 started.  The data are the flights of `local.flights`, or one's own files (`--data`, `--key`).  Everything is
 kept below .run/demo, and made anew each time: the lake, and Airflow's database too, since Airflow would go on with
@@ -74,7 +74,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Dataset:
-    """What lands: the pool it is for, its settings, the parts in which it lands, the question asked of it."""
+    """The data: the pool for it, its settings, the parts in which its files arrive, the question asked of it."""
 
     pool: str
     key: str
@@ -106,7 +106,7 @@ def main() -> int:
 
 
 def demonstrate(run_dir: Path, *, data: str | None, key: str | None) -> int:
-    """The whole demo; 0, or 1 where records are missing."""
+    """The whole demo; 0, or 1 if records are missing."""
     with alone(run_dir):
         return demonstrate_alone(run_dir, data=data, key=key)
 
@@ -142,7 +142,7 @@ def demonstrate_alone(run_dir: Path, *, data: str | None, key: str | None) -> in
     kept = run_dir / KEPT
     kept.mkdir(parents=True)
     lake = Lake.create(str(kept / "lake"))
-    dataset = own_files(data, key) if data and key else year_of_flights(kept / "landing")
+    dataset = own_files(data, key) if data and key else year_of_flights(kept / "incoming")
     pool = lake.create_pool(dataset.pool, key=dataset.key, settings=dataset.settings)
     steps = Steps(display())
     services = Services(run_dir=run_dir, lake=str(kept / "lake"), env={"LAKE_INGEST_SCHEDULE": ""})
@@ -153,11 +153,11 @@ def demonstrate_alone(run_dir: Path, *, data: str | None, key: str | None) -> in
         services.api.set_paused(DAG, False)
         steps.taken.append(("start Airflow and Spark", time.monotonic() - begun))
         with steps.shown:
-            for number, land in enumerate(dataset.parts, 1):
-                with steps.step(f"run {number}", "landing files") as tell:
-                    landed = land()
-                    take_in(services, pool.name, tell, landed)
-            with steps.step("query", "asking") as tell:
+            for number, arrive in enumerate(dataset.parts, 1):
+                with steps.step(f"run {number}", "writing files") as tell:
+                    arrived = arrive()
+                    ingest(services, pool.name, tell, arrived)
+            with steps.step("query", "running the query") as tell:
                 reader = query(lake, dataset.question)
                 answer = [pa.Table.from_batches([batch]) for batch in reader]
                 tell("answered")
@@ -169,36 +169,36 @@ def demonstrate_alone(run_dir: Path, *, data: str | None, key: str | None) -> in
     show(lake.pool(pool.name), dataset, answer, schema, steps)
     records = lake.pool(pool.name).at().records
     if dataset.records is not None and records != dataset.records:
-        print(f"demo: {records:,} records are in the pool, {dataset.records:,} have landed", file=sys.stderr)
+        print(f"demo: {records:,} records are in the pool, not {dataset.records:,}", file=sys.stderr)
         return 1
     return 0
 
 
-def year_of_flights(landing: Path) -> Dataset:
+def year_of_flights(incoming: Path) -> Dataset:
     """A file a day, in four parts."""
-    landing.mkdir(parents=True)
+    incoming.mkdir(parents=True)
     days = flights.by_day(flights.read_flights())
 
-    def land(dates: list[str]) -> str:
+    def arrive(dates: list[str]) -> str:
         for date in dates:
-            path = landing / f"flights-{date}.csv"
+            path = incoming / f"flights-{date}.csv"
             path.with_suffix(".tmp").write_bytes(days[date])
             path.with_suffix(".tmp").rename(path)  # a file that is there is whole
-        return f"{len(dates)} days landed"
+        return f"{len(dates)} days written"
 
-    parts = flights.landings(list(days), parts=PARTS)
+    parts = flights.arrivals(list(days), parts=PARTS)
     return Dataset(
         pool="flights",
         key=flights.KEY,
-        settings={"ingest.source": str(landing), "csv.null": flights.NULL, "ingest.batch_files": "50"},
-        parts=[partial(land, dates) for dates in parts],
+        settings={"ingest.source": str(incoming), "csv.null": flights.NULL, "ingest.batch_files": "50"},
+        parts=[partial(arrive, dates) for dates in parts],
         question=FLIGHTS_QUESTION,
         records=flights.RECORDS,
     )
 
 
 def own_files(data: str, key: str) -> Dataset:
-    """The files where they are, taken in by one run."""
+    """The files where they are, loaded by one run."""
     source = data if "://" in data else os.path.abspath(data)
     if "://" not in data and not os.path.isdir(source) and not glob.glob(source, recursive=True):
         raise LocalError(f"no file {data}")
@@ -207,15 +207,15 @@ def own_files(data: str, key: str) -> Dataset:
     return Dataset("demo", key, {"ingest.source": source}, [lambda: data], question, None)
 
 
-def take_in(services: Services, pool: str, tell: Callable[[str], None], landed: str) -> None:
-    """One run of the ingest agent, waited for; raises LocalError where it fails."""
+def ingest(services: Services, pool: str, tell: Callable[[str], None], arrived: str) -> None:
+    """One run of the ingest agent, waited for; raises LocalError if it fails."""
     api = services.api
 
     def tell_how_far(run_id: str) -> None:
-        batches = [task for task in api.tasks(DAG, run_id) if task["task_id"] == "take_in"]
+        batches = [task for task in api.tasks(DAG, run_id) if task["task_id"] == "run"]
         done = sum(task["state"] == "success" for task in batches)
         waiting = f"{done} of {len(batches)} batches committed" if done else "waiting for the ingest agent"
-        tell(f"{landed}; {waiting}")
+        tell(f"{arrived}; {waiting}")
 
     with api.within(RUN_SECONDS):
         run_id = api.trigger(DAG, conf={"pools": [pool], "wait": False})
@@ -224,7 +224,7 @@ def take_in(services: Services, pool: str, tell: Callable[[str], None], landed: 
             raise LocalError(why_failed(api, run_id))
         totals = api.xcom(DAG, run_id, "report")
     tell(
-        f"{landed}; {totals['batches']} batches, {totals['records']:,} records in {totals['objects']} objects"
+        f"{arrived}; {totals['batches']} batches, {totals['records']:,} records in {totals['objects']} objects"
     )
 
 

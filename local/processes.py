@@ -3,7 +3,7 @@
 A process is known by its id, the tick of its start and the boot of the machine: an id alone is given again to
 others.  What is not known this way is never signalled.
 
-A keeper (local/keeper.py) ends its own service.  Only where a keeper was killed are its survivors looked
+A keeper (local/keeper.py) ends its own service.  Only if a keeper was killed are its survivors looked
 for: the processes of this user that carry the service's mark in their environment, or that are in the
 keeper's session and are younger than it."""
 
@@ -80,7 +80,7 @@ def launch(
 
 
 def find(mark: str) -> Identity | None:
-    """The keeper of this mark, where its record was lost."""
+    """The keeper of this mark, if its record was lost."""
     for process in psutil.process_iter():
         try:
             if process.environ().get(MARK) == mark and keeper.__name__ in process.cmdline():

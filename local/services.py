@@ -341,7 +341,7 @@ class Services:
                 time.sleep(POLL_SECONDS)
 
 
-# --- a run directory, whoever started what is in it
+# --- a run directory and the services in it, also those that another process started
 
 
 def record_path(run_dir: Path, name: str) -> Path:
@@ -376,7 +376,7 @@ def is_healthy(started: Started) -> bool:
 
 
 def stop_all(run_dir: Path, *, silent: bool = False) -> list[str]:
-    """Ends all services of the run directory, whoever started them; the names of those that were up."""
+    """Ends all services of the run directory, also those that another process started; returns their names."""
     run_dir = run_dir.resolve()
     ended = []
     with display(silent=silent) as shown:

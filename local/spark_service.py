@@ -2,7 +2,7 @@
 
 It runs `local[2,4]`: two cores, and a task is tried four times, as on a cluster (plain `local[2]` tries
 once).  It listens on loopback only and asks for a token.  The address names `localhost`: for any other
-name, 127.0.0.1 included, Spark's client insists on TLS where there is a token."""
+name, 127.0.0.1 included, Spark's client insists on TLS if there is a token."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """The data work on Spark: one small application an agent, and the Spark data source.
 
-`session` opens Spark (local, cluster or Connect), `ingest` takes landed files in, `checkpoint` looks after
-journals, `datasource` is `spark.read.format("lake")` and its like.  Python workers talk to the object store
-themselves; Spark needs no Hadoop connector.  What is done to records is lake_core's; Spark spreads it.
+An agent's module bears its name (`ingest`, `intervals`, `compact`, `checkpoint`, `tombstones`); the DAG calls its
+function `run` with what `find` gave it.  `ingest` and `intervals` share `load`; `session` opens Spark (local,
+cluster or Connect), `spread` gives units of work to tasks, and `datasource` is the format `lake` of `spark.read`.
+Python workers talk to the object store themselves; Spark needs no Hadoop connector.  lake_core decides what becomes
+of records; Spark spreads the work.
 """

@@ -2,9 +2,9 @@
 
     spark-submit spark_apps/checkpoint.py --lake URI [POOL...]
 
-A task takes one journal: it writes a checkpoint where there is something new, and purges by the pool's policy.
-Each is done on its own: one that fails leaves the others standing, and is said at the end.  Run again at any
-point, nothing is done twice.
+A task takes one journal: it writes a checkpoint if there is something new, and purges by the pool's policy.  A
+journal that fails leaves the others standing, and is named at the end.  The application may be stopped and run
+again at any point; nothing is done twice.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import Any
 import pyarrow as pa
 
 from lake_core import errors
-from lake_core.agents.checkpoint.run import checkpoint_and_purge, find_due, journal_line, journal_of
+from lake_core.agents.checkpoint.report import journal_line
+from lake_core.agents.checkpoint.run import all_journals, checkpoint_and_purge, journal_of, look
 from lake_core.cli.parser import Parser
 from lake_core.lake import Lake
 from spark_apps.session import spark_session
@@ -29,7 +30,7 @@ _ANSWER = "pool string, done string, error string"
 
 
 def checkpoint_pools(spark: Any, lake: Lake, pools: list[str]) -> list[dict[str, Any]]:
-    """What was done, a dictionary of `Kept` each; of a journal that failed: `pool`, `failed`, `kind` of error."""
+    """A `CheckpointResult` as values for each journal; for one that failed: `pool`, `failed`, `kind` of error."""
     names = spark.range(0, len(pools), 1, len(pools)) if pools else None
     rows = names.mapInArrow(_task(lake.store.uri, pools), _ANSWER).collect() if names is not None else []
     done = [_failed(row.pool, row.error) if row.error else json.loads(row.done) for row in rows]
@@ -42,7 +43,7 @@ def _failed(pool: str, wire: str) -> dict[str, Any]:
 
 
 def _task(uri: str, pools: list[str]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def answers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         lake = Lake.open(uri)
         for batch in batches:
             for number in batch.column(0).to_pylist():
@@ -50,7 +51,7 @@ def _task(uri: str, pools: list[str]) -> Callable[[Iterable[pa.RecordBatch]], It
                     pools[number], lambda pool: checkpoint_and_purge(lake, pool, now=lake.context.now())
                 )
 
-    return run
+    return answers
 
 
 def _row(pool: str, work: Callable[[str], Any]) -> pa.RecordBatch:
@@ -63,19 +64,21 @@ def _row(pool: str, work: Callable[[str], Any]) -> pa.RecordBatch:
     return pa.record_batch(columns, names=["pool", "done", "error"])
 
 
-def checkpoint_named(params: dict[str, Any], pools: list[str]) -> list[dict[str, Any]]:
-    """The agent's task: all pools that want it, in one session.
+def run(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The agent's task: all journals that `agents.checkpoint.run.find` gave, in one session.
 
     Raises Unavailable if the store did not answer for some: trying again may help, and does nothing twice.
     """
-    lake = Lake.open(params["lake"])
+    lake = Lake.open(found[0]["lake"])
     with spark_session("lake checkpoint") as spark:
-        results = checkpoint_pools(spark, lake, pools)
+        results = checkpoint_pools(spark, lake, [work["pool"] for work in found])
+    for one in results:
+        if one.get("failed"):
+            log.error("%s: %s", one["pool"], one["failed"])
+        else:
+            log.info("%s", journal_line(one))
     passing = [one for one in results if one.get("kind") == errors.Unavailable.__name__]
     if passing:
-        for one in results:
-            if not one.get("failed"):
-                log.info("%s", journal_line(one))
         raise errors.Unavailable("; ".join(f"{one['pool']}: {one['failed']}" for one in passing))
     return results
 
@@ -89,9 +92,9 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     try:
         lake = Lake.open(args.lake)
-        pools = args.pools or [due.pool for due in find_due(lake, now=lake.context.now())]
         for pool in args.pools:
-            journal_of(lake, pool)  # which raises where there is none
+            journal_of(lake, pool)  # raises NotFound
+        pools = args.pools or [n for n in all_journals(lake) if look(lake, n, now=lake.context.now())]
         if pools:
             with spark_session("lake checkpoint", remote=args.remote) as spark:
                 results = checkpoint_pools(spark, lake, pools)

@@ -1,4 +1,4 @@
-"""Compaction, the pieces of its jobs spread over Spark tasks: the compaction agent's application.
+"""Compaction, the pieces of its jobs spread over Spark tasks: the compact agent's application.
 
     spark-submit spark_apps/compact.py --lake URI --pool POOL
 
@@ -18,10 +18,11 @@ from functools import partial
 from typing import Any
 
 from lake_core import errors
+from lake_core.agents.compact.jobs import CompactionJob, CompactionResult, jobs_still_there
+from lake_core.agents.compact.report import job_line, pool_line, start_line, summary
 from lake_core.agents.compact.rewrite import PendingCompaction, rewrite
-from lake_core.agents.compact.run import JobResult, job_line, plan_pool, run_jobs, still_there, summary
+from lake_core.agents.compact.run import plan_pool, run_jobs
 from lake_core.cli.parser import Parser
-from lake_core.history import Reference
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.naming import IdSource
@@ -35,10 +36,8 @@ log = logging.getLogger(__name__)
 JOBS_AT_ONCE = 4
 
 
-def compact(
-    spark: Any, branch: Branch, jobs: Sequence[tuple[Sequence[Reference], int, str]]
-) -> list[JobResult]:
-    """Carry out jobs (inputs, outputs wanted, why); raises the first failure after all have been tried."""
+def compact(spark: Any, branch: Branch, jobs: Sequence[CompactionJob]) -> list[CompactionResult]:
+    """Carry out jobs; raises the first failure after all have been tried."""
 
     def on_spark(work: PendingCompaction) -> list[WrittenObject]:
         return spread(spark, partial(_rewrite, branch.store.uri, work), len(work.pieces))
@@ -49,7 +48,7 @@ def compact(
         on_spark,
         parallelism=parallelism(spark),
         at_once=JOBS_AT_ONCE,
-        progress=lambda done: log.info("%s", job_line(done)),
+        progress=lambda job, result: log.info("%s", job_line(job, result)),
     )
 
 
@@ -59,17 +58,20 @@ def _rewrite(store: str, work: PendingCompaction, piece: int) -> list[WrittenObj
     return [] if written is None else [written]
 
 
-def compact_found(work: dict[str, Any]) -> dict[str, Any]:
-    """The agent's mapped task: the jobs of one pool as `agents.compact.run.find` gave them."""
+def run(work: dict[str, Any]) -> dict[str, Any]:
+    """The agent's task `run`: the jobs of one pool as `agents.compact.run.find` gave them."""
     lake = Lake.open(work["lake"])
     pool = lake.pool(work["pool"])
-    jobs = still_there(pool.at(work["branch"]).references, work["jobs"])
-    done: list[JobResult] = []
-    if jobs:  # else a run before this one has done them: Spark is not worth starting
+    jobs = jobs_still_there(pool.at(work["branch"]).references, work["jobs"])
+    log.info("%s", start_line(work["pool"], work["jobs"], jobs))
+    results: list[CompactionResult] = []
+    if jobs:  # otherwise an earlier try has done them, and Spark need not start
         with spark_session(f"lake compact {work['pool']}") as spark:
-            done = compact(spark, pool.branch(work["branch"]), jobs)
+            results = compact(spark, pool.branch(work["branch"]), jobs)
     depth = pool.at(work["branch"]).depth
-    return summary(work["pool"], done, depth_before=work["depth"], depth_after=depth)
+    done = summary(work["pool"], results, depth_before=work["depth"], depth_after=depth)
+    log.info("%s", pool_line(done))
+    return done
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -85,14 +87,13 @@ def main(argv: list[str] | None = None) -> int:
     logging.getLogger("spark_apps").setLevel(logging.INFO)
     try:
         lake = Lake.open(args.lake)
-        work = plan_pool(lake, args.pool, branch=args.branch, strategy=args.strategy, now=lake.context.now())
-        jobs = [(job.inputs, job.outputs, job.why) for job in work.plan.jobs]
-        done: list[JobResult] = []
-        if jobs:
+        plan = plan_pool(lake, args.pool, branch=args.branch, strategy=args.strategy, now=lake.context.now())
+        results: list[CompactionResult] = []
+        if plan.jobs:
             with spark_session("lake compact", remote=args.remote) as spark:
-                done = compact(spark, lake.pool(args.pool).branch(args.branch), jobs)
+                results = compact(spark, lake.pool(args.pool).branch(args.branch), plan.jobs)
         depth = lake.pool(args.pool).at(args.branch).depth
-        print(json.dumps(summary(args.pool, done, depth_before=work.plan.depth, depth_after=depth)))
+        print(json.dumps(summary(args.pool, results, depth_before=plan.depth, depth_after=depth)))
     except errors.LakeError as error:
         sys.stderr.write(f"compact: {error}\n")
         return error.exit_status

@@ -1,225 +1,233 @@
-"""Taking landed files into a pool, spread over Spark tasks: the ingest agent's application.
+"""One batch of source files on Spark: the ingest agent's work, and `lake load` as a submitted application.
 
     spark-submit spark_apps/ingest.py --lake URI --pool POOL [--token T] FILE...
 
-The driver cuts the batch into units; each unit is one task, in which a Python worker reads its files, sorts
-them within bounded memory and writes finished objects straight to their final names.  What comes back to
-the driver are only descriptions of objects (`spread`).  The driver commits once, under a token: run again after a
-crash at any point, the batch is committed exactly once, and what a dead run had written is left to the vacuum.
+The agent commits the good files of a batch and parks the bad ones.  First it loads all files together
+(`load_files`).  If one is refused, it builds every file on its own: one more pass tells the bad files from the good
+ones, and the good ones are one transaction.  If even that is refused (two files disagree about the key), it commits
+the files one after another.
+
+Killed at any point and run again, the agent ingests every file once: a batch is committed under a token made of its
+files, and a transaction records the files that it ingested.  The submitted application refuses bad files, as `lake
+load` does.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import logging
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from lake_core import errors
-from lake_core.agents.ingest.units import Part, Unit, plan_units, split_row_groups
-from lake_core.agents.intervals.policy import interval_range
+from lake_core.agents.ingest import parking
+from lake_core.agents.ingest.plan import Batch, Part, Unit
+from lake_core.agents.ingest.report import batch_line
 from lake_core.cli.parser import Parser
-from lake_core.combine.rule import rule_of
-from lake_core.errors import Conflict, InvalidInput
-from lake_core.keys.encoding import key_class
+from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.lake import Lake
-from lake_core.lake.branch import Branch
-from lake_core.lake.delete_spec import DeleteSpec
-from lake_core.lake.replace_checks import check_inside
-from lake_core.lake.results import LoadResult, PendingLoad, repeated_line
-from lake_core.loading.block import Reading
-from lake_core.loading.builder import ObjectBuilder
-from lake_core.loading.detect import format_of, read_blocks, read_row_groups
-from lake_core.loading.formats.parquet import row_group_sizes
-from lake_core.loading.opening import is_stream
+from lake_core.lake.pool import Pool
+from lake_core.lake.results import LoadResult, PendingLoad
 from lake_core.loading.sources import find_files
-from lake_core.naming import IdSource
 from lake_core.objects.write import WrittenObject
-from lake_core.records.pools import PoolConfig
+from lake_core.phrases import counted, human_size
+from lake_core.records import AddObject
 from lake_core.records.source_files import SourceFile
-from lake_core.store import open_store
-from spark_apps import spread as spreading
+from spark_apps.load import LoadWork, build_unit, check_unchanged, load_files, work_of
 from spark_apps.session import spark_session
+from spark_apps.spread import Pair, gather
 
 log = logging.getLogger(__name__)
 
-SMALLEST_UNIT = 8 << 20
-ORDINALS_PER_UNIT = 100_000
+Refused = tuple[SourceFile, str]
+"""A file that cannot be loaded, and why."""
 
 
 @dataclass(frozen=True)
-class IngestWork:
-    """All that a task needs; plain values, so that it can be shipped to any worker."""
+class BatchResult:
+    """What became of a batch."""
 
-    store: str
-    pool: PoolConfig
-    job: PendingLoad
-    format: str
-    readings: dict[str, Reading]
-    units: tuple[Unit, ...]
+    result: LoadResult
+    refused: tuple[Refused, ...] = ()
 
 
-def ingest(
-    spark: Any,
-    lake: Lake,
-    *,
-    pool: str,
-    files: list[SourceFile],
-    branch: str = "main",
-    format: str = "auto",
-    options: Mapping[str, str] | None = None,
-    token: str = "",
-    message: str = "",
-    consume: bool = True,
-    parallelism: int = 0,
-    interval: tuple[dt.datetime, dt.datetime] | None = None,
-) -> LoadResult:
-    """Take in the files as one transaction; `consume` records them as taken.
+def run(batch: dict[str, Any]) -> dict[str, Any]:
+    """The agent's task `run`: one batch as `agents.ingest.run.find` gave it, committed exactly once.
 
-    With an interval they replace what the pool holds of it; an interval that was empty and stays so is no
-    transaction.  `parallelism` is the number of tasks aimed at (0: twice the session's default).  Raises what
-    `Branch.commit` raises, InvalidInput for bad records, and Conflict for a file that was changed meanwhile.
+    Files that are refused are parked.  Files that changed, vanished or were ingested by somebody else meanwhile
+    wait for the next run; the others are ingested all the same.
     """
-    target = lake.pool(pool).branch(branch)
-    job = target.job(token=token, message=message, options=options)
-    if isinstance(job, LoadResult):
-        log.warning(repeated_line(job, pool=pool, token=token))
-        return job
-    readings = target.readings([f.uri for f in files], options=options)
-    units = _units(files, readings, format, parallelism or 2 * spreading.parallelism(spark))
-    work = work_of(lake, target, job, units, format, readings)
-    written = spreading.spread(spark, partial(build_unit, work), len(units))
-    if consume or interval:
-        check_unchanged(files)
-    replaced = _replaced(target, written, interval) if interval else None
-    if interval and not written and (replaced is None or not target.may_delete(replaced)):
-        return LoadResult(None)
-    result = target.commit(
-        job,
-        objects=[w.action for w in written],
-        replaced=replaced,
-        schemas=list({w.action.schema: w.schema for w in written}.values()),
-        sources=[f.source for f in files] if consume else None,
+    lake = Lake.open(batch["lake"])
+    pool = lake.pool(batch["pool"])
+    branch = batch["branch"]
+    files = msgspec.convert(batch["files"], list[SourceFile])
+    log.info(
+        "%s: batch of %s, %s, token %s",
+        pool.name,
+        counted(len(files), "file"),
+        human_size(sum(file.size for file in files)),
+        batch["token"],
     )
-    if result.repeated:
-        log.warning(repeated_line(result, pool=pool, token=token))
-    return result
+    first = pool.branch(branch).job(token=batch["token"])
+    if isinstance(first, LoadResult):  # committed before: Spark is not worth starting
+        done = BatchResult(first)
+    else:
+        with spark_session(f"lake ingest {pool.name}") as spark:
+            done = ingest_waiting(spark, lake, pool, files, branch=branch)
+    for file, why in done.refused:
+        parking.park(pool, file, why=why, now=pool.context.now(), branch=branch)
+    values = {"pool": pool.name, "token": batch["token"]} | vars(done.result)
+    values["parked"] = [[file.uri, why] for file, why in done.refused]
+    log.info("%s", batch_line(values))
+    return values
 
 
-def _replaced(
-    branch: Branch, written: list[WrittenObject], interval: tuple[dt.datetime, dt.datetime]
-) -> DeleteSpec | None:
-    """The keys of the interval; None where neither the pool nor what is new tells what its key is."""
-    key = branch.pool.key
-    known = branch.key_class() or next(
-        (key_class(w.schema.field(key.names[0]).type) for w in written if not w.action.sub_pool), None
-    )
-    if known is None:
-        return None
-    key_range = interval_range(*interval, key=key, key_class=known)
-    check_inside([w.action for w in written], key_range, key)
-    return DeleteSpec(key_range, None)
-
-
-def check_unchanged(files: list[SourceFile]) -> None:
-    """What is recorded as taken is what was read: a file that grew on the way would be taken in twice."""
-    now = {f.uri: f.source for f in find_files([f.uri for f in files])}
-    changed = [f.uri for f in files if now.get(f.uri) != f.source]
-    if changed:
-        raise Conflict(f"{changed[0]} was changed while it was read; the next run takes it in as it is then")
-
-
-def _units(
-    files: list[SourceFile], readings: dict[str, Reading], format: str, parallelism: int
-) -> list[Unit]:
-    parts: list[Part] = []
-    total = sum(f.size for f in files)
-    for file in files:
-        if is_stream(file.uri):
-            raise InvalidInput(f"{file.uri}: Spark tasks cannot read it; use lake load")
-        large = file.size > max(SMALLEST_UNIT, total // parallelism)
-        if large and format_of(readings[file.uri], format) == "parquet":
-            sizes = row_group_sizes(readings[file.uri])
-            parts += split_row_groups(file.uri, sizes, target=max(SMALLEST_UNIT, sum(sizes) // parallelism))
-        elif file.size:
-            parts.append(Part(file.uri, file.size))
-    return plan_units(parts, parallelism=parallelism, smallest=SMALLEST_UNIT)
-
-
-def work_of(
-    lake: Lake,
-    branch: Branch,
-    job: PendingLoad,
-    units: list[Unit],
-    format: str,
-    readings: dict[str, Reading] | None = None,
-) -> IngestWork:
-    """What the tasks of a job do; `readings` are by the pool's settings unless they are given."""
-    names = dict.fromkeys(part.file for unit in units for part in unit.parts)
-    return IngestWork(
-        store=lake.store.uri,
-        pool=branch.pool,
-        job=job,
-        format=format,
-        readings=branch.readings(list(names)) if readings is None else readings,
-        units=tuple(units),
-    )
-
-
-def build_unit(work: IngestWork, number: int) -> list[WrittenObject]:
-    """In a worker: read, sort, write."""
-    unit = work.units[number]
-    builder = ObjectBuilder(
-        open_store(work.store),
-        work.pool.key,
-        work.job.origin,
-        work.job.memory,
-        IdSource().new,
-        unit.number * ORDINALS_PER_UNIT,
-        rule_of(work.pool.kind, work.pool.aggregates),
-    )
-    for part in unit.parts:
-        reading = work.readings[part.file]
-        if part.row_groups is None:
-            blocks = read_blocks(reading, format=work.format)
-        else:
-            blocks = read_row_groups(reading, list(range(*part.row_groups)))
-        for block in blocks:
-            builder.add(block)
-    return builder.finish()
-
-
-def ingest_interval(work: dict[str, Any]) -> dict[str, Any]:
-    """The agent's mapped task: one pool as `agents.intervals.plan.find` gave it.
-
-    With an interval it is replaced; without, the files are appended, once for each run.  An interval is replaced
-    as a whole or not at all, so a file that is refused fails the task.
-    """
-    lake = Lake.open(work["lake"])
-    pool = lake.pool(work["pool"])
-    interval = None
-    if work["begin"]:
-        interval = dt.datetime.fromisoformat(work["begin"]), dt.datetime.fromisoformat(work["end"])
-    did = f"replaced {work['begin']} to {work['end']}" if interval else "appended by hand"
-    with spark_session(f"lake interval {work['pool']}") as spark:
-        result = ingest(
-            spark,
-            lake,
-            pool=work["pool"],
-            files=msgspec.convert(work["files"], list[SourceFile]),
-            branch=work["branch"],
-            format=pool.settings["ingest.format"],
-            token=work["token"],
-            message=did,
-            consume=False,
-            interval=interval,
+def ingest_waiting(
+    spark: Any, lake: Lake, pool: Pool, files: list[SourceFile], *, branch: str
+) -> BatchResult:
+    """`ingest_or_park`; if files have changed since they were found, without those."""
+    try:
+        return ingest_or_park(spark, lake, pool.name, files, branch=branch)
+    except (Conflict, NotFound) as error:
+        waiting = [file for file in files if _waits(pool, branch, file)]
+        if len(waiting) == len(files):
+            raise
+        log.warning(
+            "%s: %s; %s for the next run",
+            pool.name,
+            error,
+            counted(len(files) - len(waiting), "file waits", "files wait"),
         )
-    return {"pool": work["pool"], "begin": work["begin"]} | vars(result)
+    return (
+        ingest_or_park(spark, lake, pool.name, waiting, branch=branch)
+        if waiting
+        else BatchResult(LoadResult(None))
+    )
+
+
+def _waits(pool: Pool, branch: str, file: SourceFile) -> bool:
+    """Whether the file is there as it was, and nobody has ingested it."""
+    if pool.at(branch).state.sources.get((branch, file.uri)) == file.source:
+        return False
+    try:
+        return [found.source for found in find_files([file.uri])] == [file.source]
+    except NotFound:
+        return False
+
+
+def ingest_or_park(spark: Any, lake: Lake, pool: str, files: list[SourceFile], *, branch: str) -> BatchResult:
+    """Commit what can be loaded of a batch.  Raises what `load_files` raises, InvalidInput excepted."""
+    try:
+        return BatchResult(_load(spark, lake, pool, files, branch=branch))
+    except InvalidInput as error:
+        if len(files) == 1:
+            return BatchResult(LoadResult(None), ((files[0], str(error)),))
+        log.warning("%s: %s; building each of %s on its own", pool, error, counted(len(files), "file"))
+    job, built, refused = _build_apart(spark, lake, pool, files, branch=branch)
+    good = [file for file in files if file.uri in built]
+    try:
+        result = _commit(lake, pool, job, good, built, branch=branch) if good else LoadResult(None)
+        return BatchResult(result, tuple(refused))
+    except InvalidInput as error:
+        log.warning("%s: %s; committing %s one after another", pool, error, counted(len(good), "file"))
+    results = []
+    for file in good:
+        try:
+            results.append(_load(spark, lake, pool, [file], branch=branch))
+        except InvalidInput as error:
+            refused.append((file, str(error)))
+    return BatchResult(_summed(results), tuple(refused))
+
+
+def _load(spark: Any, lake: Lake, pool: str, files: list[SourceFile], *, branch: str) -> LoadResult:
+    return load_files(
+        spark,
+        lake,
+        pool=pool,
+        files=files,
+        branch=branch,
+        format=lake.pool(pool).settings["ingest.format"],
+        token=Batch(tuple(files)).token(branch),
+        message=f"ingest of {counted(len(files), 'file')}",
+    )
+
+
+def _commit(
+    lake: Lake,
+    pool: str,
+    job: PendingLoad,
+    files: list[SourceFile],
+    built: dict[str, list[WrittenObject]],
+    *,
+    branch: str,
+) -> LoadResult:
+    """The objects of all files as one transaction."""
+    target = lake.pool(pool).branch(branch)
+    token = Batch(tuple(files)).token(branch)
+    first = target.job(token=token)
+    if isinstance(first, LoadResult):  # a try before this one committed them, and died
+        return first
+    check_unchanged(files)
+    written = [one for file in files for one in built[file.uri]]
+    return target.commit(
+        replace(job, token=token, message=f"ingest of {counted(len(files), 'file')}"),
+        objects=[w.action for w in written],
+        schemas=list({w.action.schema: w.schema for w in written}.values()),
+        sources=[file.source for file in files],
+    )
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """A task's answer about a file: an object that it wrote, or why the file is refused."""
+
+    file: int
+    action: AddObject | None = None
+    why: str = ""
+
+
+def _build_apart(
+    spark: Any, lake: Lake, pool: str, files: list[SourceFile], *, branch: str
+) -> tuple[PendingLoad, dict[str, list[WrittenObject]], list[Refused]]:
+    """The objects of each file that can be loaded, by its name; and the other files."""
+    target = lake.pool(pool).branch(branch)
+    job = target.job()
+    assert not isinstance(job, LoadResult)  # without a token there is no first outcome
+    units = [Unit(number, (Part(file.uri, file.size),)) for number, file in enumerate(files)]
+    work = work_of(lake, target, job, units, target.settings["ingest.format"])
+    built: dict[str, list[WrittenObject]] = {file.uri: [] for file in files}
+    refused = []
+    for encoded, schema in gather(spark, partial(_build_or_refuse, work), len(units)):
+        answer = msgspec.msgpack.decode(encoded, type=_Answer)
+        file = files[answer.file]
+        if answer.action is None:
+            del built[file.uri]
+            refused.append((file, answer.why))
+        else:
+            built[file.uri].append(WrittenObject((answer.action, pa.ipc.read_schema(pa.py_buffer(schema)))))
+    return job, built, refused
+
+
+def _build_or_refuse(work: LoadWork, number: int) -> list[Pair]:
+    """In a worker: the objects of a file.  A refusal is an answer: an error would end the other tasks."""
+    try:
+        return [
+            (msgspec.msgpack.encode(_Answer(number, w.action)), w.schema.serialize().to_pybytes())
+            for w in build_unit(work, number)
+        ]
+    except InvalidInput as error:
+        return [(msgspec.msgpack.encode(_Answer(number, why=str(error))), b"")]
+
+
+def _summed(results: list[LoadResult]) -> LoadResult:
+    """One result of several transactions: the version of the last one, and the sums of their figures."""
+    if not results:
+        return LoadResult(None)
+    summed = ("records", "objects", "size", "nokey", "rejected")
+    return replace(results[-1], **{name: sum(getattr(r, name) for r in results) for name in summed})
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -228,7 +236,7 @@ def main(argv: list[str] | None = None) -> int:
     from lake_core.cli.options import add_read_options, read_options
     from lake_core.cli.reading import files_to_read
 
-    parser = Parser(description="Take landed files into a pool, on Spark.")
+    parser = Parser(description="Load files into a pool, on Spark.")
     parser.add_argument("--lake", required=True, metavar="URI")
     parser.add_argument("--pool", required=True)
     parser.add_argument("--branch", default="main")
@@ -245,7 +253,7 @@ def main(argv: list[str] | None = None) -> int:
         options = read_options(args)
         files = files_to_read(args.files, pool.config.settings, options)
         with spark_session("lake ingest", remote=args.remote) as spark:
-            result = ingest(
+            result = load_files(
                 spark,
                 lake,
                 pool=args.pool,

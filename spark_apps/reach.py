@@ -1,4 +1,4 @@
-"""Whether there is a Spark at an address, told within seconds.
+"""Whether there is a Spark at an address, found out within seconds.
 
 Spark's own clients try for ten minutes and say nothing.  `spark_session` asks here before it connects.
 """
@@ -23,7 +23,7 @@ def address(url: str) -> str:
 def check_server(url: str, *, setting: str) -> None:
     """Raise Unavailable unless a Spark Connect server answers at `url` (sc://HOST:PORT).
 
-    `setting` is where the address was said.  Raises InvalidInput for a URL of another form.
+    `setting` is where the address was set.  Raises InvalidInput for a URL of another form.
     """
     import grpc
     from pyspark.errors import PySparkValueError

@@ -64,14 +64,14 @@ def passing_errors() -> Iterator[None]:
 
 
 class Passing(Exception):
-    """In a task: an error that may pass, in the words by which the driver knows it again."""
+    """In a task: an error that may pass, in words that the driver recognises."""
 
     def __init__(self, error: Unavailable) -> None:
         super().__init__(_PASSING + to_wire(error))
 
 
 def spread(spark: Any, build: Build, count: int) -> list[WrittenObject]:
-    """What the units wrote, by place; as `gather`."""
+    """What the units wrote, by ordinal; as `gather`."""
     objects = [
         WrittenObject(
             (msgspec.msgpack.decode(action, type=AddObject), pa.ipc.read_schema(pa.py_buffer(schema)))
@@ -87,7 +87,7 @@ def _written(build: Build, unit: int) -> list[Pair]:
 
 
 def parallelism(spark: Any) -> int:
-    """Cores of the session; Spark Connect does not tell, but cuts a range into as many partitions."""
+    """Cores of the session; Spark Connect does not give them, but cuts a range into as many partitions."""
     context = getattr(spark, "sparkContext", None)
     if context is not None:
         return int(context.defaultParallelism)

@@ -1,6 +1,6 @@
-"""What deletes covered goes out of the objects, searched and rewritten in Spark tasks: the tombstones agent's work.
+"""Deleted records removed from the objects, searched and rewritten in Spark tasks: the tombstones agent's work.
 
-    spark-submit spark_apps/apply_tombstones.py --lake URI --pool POOL
+    spark-submit spark_apps/tombstones.py --lake URI --pool POOL
 
 The driver plans; a task searches one reference for deleted records, reading only the fields that decide; those that
 hold some are rewritten as compaction jobs, each committed on its own.  Killed at any point and run again, it plans
@@ -18,8 +18,9 @@ from typing import Any
 
 from lake_core import errors
 from lake_core.agents.tombstones import run as tombstones
-from lake_core.agents.tombstones.plan import Search, holds_covered
-from lake_core.agents.tombstones.run import ApplyResult
+from lake_core.agents.tombstones.plan import Search
+from lake_core.agents.tombstones.report import ApplyResult
+from lake_core.agents.tombstones.run import holds_covered
 from lake_core.cli.parser import Parser
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
@@ -29,14 +30,14 @@ from spark_apps.session import spark_session
 from spark_apps.spread import Pair, gather
 
 SEARCHES = 64
-"""References that one task searches at most."""
+"""References that one task searches, at most."""
 
 
 def apply_tombstones(spark: Any, branch: Branch, *, now: float, at_once: bool = False) -> ApplyResult:
     """Do what is due.  Raises ObjectMissing, Corrupt, OutcomeUnknown, Unavailable."""
 
-    def search(wanted: Sequence[Search]) -> list[bool]:
-        parts = [tuple(wanted[i : i + SEARCHES]) for i in range(0, len(wanted), SEARCHES)]
+    def search(suspects: Sequence[Search]) -> list[bool]:
+        parts = [tuple(suspects[i : i + SEARCHES]) for i in range(0, len(suspects), SEARCHES)]
         return [
             held == b"1" for held, _ in gather(spark, partial(_search, branch.store.uri, parts), len(parts))
         ]
@@ -56,8 +57,8 @@ def _search(store: str, parts: Sequence[Sequence[Search]], part: int) -> list[Pa
     return [(b"1" if holds_covered(search, opened) else b"0", b"") for search in parts[part]]
 
 
-def apply_found(work: dict[str, Any]) -> dict[str, Any]:
-    """The agent's mapped task: one pool as `agents.tombstones.run.find` gave it."""
+def run(work: dict[str, Any]) -> dict[str, Any]:
+    """The agent's task `run`: one pool as `agents.tombstones.run.find` gave it."""
     branch = Lake.open(work["lake"]).pool(work["pool"]).branch(work["branch"])
     plan = tombstones.plan(branch, now=branch.context.now())
     if not (plan.covered or plan.suspects):  # Spark is not worth starting
@@ -73,7 +74,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--pool", required=True)
     parser.add_argument("--branch", default="main")
     parser.add_argument(
-        "--at-once", action="store_true", help="apply all deletes now, ignoring the pool's delete.apply age"
+        "--at-once",
+        action="store_true",
+        help="apply all deletes now, ignoring the pool's tombstones.apply age",
     )
     parser.add_argument("--remote", default=None, metavar="sc://HOST:PORT", help="a Spark Connect server")
     args = parser.parse_args(argv)
@@ -82,10 +85,10 @@ def main(argv: list[str] | None = None) -> int:
     try:
         branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)
         with spark_session("lake tombstones", remote=args.remote) as spark:
-            did = apply_tombstones(spark, branch, now=branch.context.now(), at_once=args.at_once)
-        print(json.dumps(vars(did)))
+            result = apply_tombstones(spark, branch, now=branch.context.now(), at_once=args.at_once)
+        print(json.dumps(vars(result)))
     except errors.LakeError as error:
-        sys.stderr.write(f"apply_tombstones: {error}\n")
+        sys.stderr.write(f"tombstones: {error}\n")
         return error.exit_status
     return 0
 

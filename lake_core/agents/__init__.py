@@ -1,4 +1,13 @@
-"""What agents do before and after Spark: finding pools with work, cheaply, and reporting.
+"""Who keeps the lake in order: one folder an agent, `ingest`, `intervals`, `compact`, `checkpoint`, `tombstones`.
 
-Each module serves one agent and is called by its DAG and its Spark application.  Deciding is `planning`'s.
+The same four names are in each:
+
+    policy     a pool's settings as one value
+    plan       what to do, decided from that value, a state and a time; pure
+    run        finding the pools with work (`find`), and the work itself; reads and writes the store
+    report     what is planned and what was done, in words, and the agent's last task (`report`)
+
+An agent's DAG, Spark application, settings (`compact.*`) and schedule (LAKE_COMPACT_SCHEDULE) bear its name.  The
+tasks of a DAG are `find`, `run` and `report`; `find` and `report` need no Spark, and `spark_apps` has `run`.  All
+agents share `request` (what a run was asked for), `finding` (looking at pools) and `reporting` (how a run ends).
 """

@@ -1,8 +1,8 @@
-"""How an agent's run ends: what was done is logged, and a run of which something failed fails by saying what.
+"""How an agent's run ends: it logs what was done, and fails if something failed, naming it.
 
-`report` is the last task and runs whatever became of the others.  It knows what `find` handed out and what came
-back: what did not come back has failed.  With Airflow's usual rule the report of a red run would be skipped, and
-its reader would have to look for the task that failed.
+`report` is the last task and runs whatever became of the others.  It knows what `find` handed out and which
+results came back: work without a result has failed.  By Airflow's usual rule the report of a failed run would be
+skipped, and its reader would have to look for the task that failed.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def check_found(found: Found | None) -> Found:
     return found
 
 
-def missing(found: Found, results: Found, *, by: str, task: str) -> list[str]:
+def missing(found: Found, results: Found, *, by: str) -> list[str]:
     """What failed, in words: the work in `found` whose value `by` no result carries."""
     finished = {result[by] for result in results}
     return [
-        f"{work['pool']}: {task}[{number}] failed; its log says why"
+        f"{work['pool']}: run[{number}] failed; its log says why"
         for number, work in enumerate(found)
         if work[by] not in finished
     ]
@@ -43,3 +43,32 @@ def conclude(total: str, *, failed: Sequence[str], to_do: str) -> None:
         log.error("%s", line)
     if failed:
         raise Incomplete(f"{counted(len(failed), 'failure')}: {'; '.join(failed[:MAX_NAMED])}. {to_do}")
+
+
+def load_line(result: Mapping[str, Any]) -> str:
+    """What became of files that were loaded as one transaction, from the values of a LoadResult."""
+    if result["version"] is None:
+        return f"{result['pool']}: nothing to commit"
+    again = " (committed before)" if result["repeated"] else ""
+    return f"{result['pool']}: version {result['version']:,}, {_records(result)}{again}"
+
+
+def load_totals(results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """The sums over all loads."""
+    summed = ("records", "objects", "nokey", "rejected")
+    return {"batches": len(results)} | {name: sum(int(r[name]) for r in results) for name in summed}
+
+
+def totals_line(totals: Mapping[str, int]) -> str:
+    """The sums in words."""
+    return f"{counted(totals['batches'], 'batch', 'batches')}: {_records(totals)}"
+
+
+def _records(counts: Mapping[str, Any]) -> str:
+    """Records and objects; sub-pools only if they got records."""
+    words = f"{counted(counts['records'], 'record')} in {counted(counts['objects'], 'object')}"
+    if counts["nokey"]:
+        words += f", {counts['nokey']:,} without the key"
+    if counts["rejected"]:
+        words += f", {counts['rejected']:,} rejected"
+    return words

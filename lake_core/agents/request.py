@@ -1,7 +1,7 @@
 """What a run of an agent was asked for: the parameters of a trigger, a schedule or a backfill, read in one place.
 
-Otherwise a mistyped name (`pols`, `dryrun`) would count for nothing, and the agent would work on all pools for
-real.  So an agent refuses names that it does not know, and values of another kind, before it looks at anything.
+An agent refuses names that it does not know, and values of another kind, before it looks at anything.  Otherwise a
+mistyped name (`pols`, `dryrun`) would be ignored, and the agent would work on all pools for real.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lake_core.lake import Lake
 from lake_core.phrases import nearest
 
 COMMON = ("lake", "pools", "dry_run")
-"""What every agent may be asked."""
+"""Parameters that every agent has."""
 
 _TEXT, _FLAG, _TEXTS = "a text", "true or false", "a list of texts"
 _KINDS = {
@@ -31,7 +31,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Request:
-    """`pools` empty: all that have work.  `wait` and `files` mean something to the ingest and interval agents."""
+    """`pools` empty: all that have work.  Only the ingest agent reads `wait`, only the intervals agent `files`."""
 
     lake: str
     pools: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Request:
 
     @classmethod
     def read(cls, params: Mapping[str, Any], *, also: tuple[str, ...] = ()) -> Request:
-        """The request that parameters make; the agent knows `COMMON` and `also`.  Raises InvalidInput."""
+        """The request in these parameters; the agent knows `COMMON` and `also`.  Raises InvalidInput."""
         known = (*COMMON, *also)
         for name, value in params.items():
             if name not in known:
@@ -68,6 +68,19 @@ class Request:
             files=tuple(given.get("files", ())),
         )
 
+    def work(self, pool: str, what: str, **values: Any) -> dict[str, Any]:
+        """What `find` hands out to one task `run`: the pool, and `values` of the agent's own, all plain.
+
+        Airflow shows the title, which says `what` is to be done.
+        """
+        return {
+            "lake": self.lake,
+            "pool": pool,
+            "branch": self.branch,
+            "title": f"{pool}: {what}",
+            **values,
+        }
+
 
 def _is(value: Any, kind: str) -> bool:
     if kind == _TEXTS:
@@ -76,7 +89,7 @@ def _is(value: Any, kind: str) -> bool:
 
 
 def named_pools(lake: Lake, pools: Sequence[str]) -> list[str]:
-    """The pools that a run looks at: those named, each once, otherwise all.  Raises NotFound for an unknown one."""
+    """The pools that a run looks at: those named, each once, or all.  Raises NotFound for an unknown one."""
     for name in pools:
         lake.pool(name)
     return list(dict.fromkeys(pools)) or [pool.name for pool in lake.pools()]

@@ -1,7 +1,7 @@
 """The list of pools: a journal of its own, folded into names, keys and settings.
 
-`state` is the fold, `checkpoint` how it is kept, `pools` what lands on it; `settings` are the policies that a
-pool may carry.
+`state` is the fold, `checkpoint` writes and reads it, `pools` commits changes to it; `settings` are the policies
+that a pool may carry.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The list of pools as a checkpoint holds it: a row a pool, by id, with its configuration as the value."""
+"""The list of pools as a checkpoint holds it: one row for each pool, by id, with its configuration as the value."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ POOL = "pool"
 
 
 class PoolsFormat:
-    """How the list of pools is kept (`journal.StateFormat`); it is small, and read whole."""
+    """How the list of pools is written and read (`journal.StateFormat`); it is small and read whole."""
 
     def parts(self, state: PoolsState, *, now: float) -> Iterator[Part]:
-        """The list as rows."""
+        """The list of pools as rows."""
         pools = sorted(state.pools.items())
         if pools:
             values = [msgspec.msgpack.encode(pool) for _, pool in pools]
             yield Part(POOL, "", "", [rows(key=[id.encode() for id, _ in pools], value=values)])
 
     def restore(self, file: CheckpointFile) -> PoolsState:
-        """The list again.  Raises Corrupt."""
+        """The list of pools that the file holds.  Raises Corrupt."""
         try:
             pools = [
                 msgspec.msgpack.decode(value, type=PoolConfig)

@@ -1,7 +1,7 @@
-"""How a CSV file is written: the settings `csv.*` as values that go together.
+"""The format of a CSV file: the settings `csv.*` as values that fit together.
 
-Each character has one meaning, and so has each word; otherwise values would change without a word.  An escape that
-is the quote says what is always so: a doubled quote stands for one.
+Each character has one meaning, and so has each word; otherwise values would change silently.  An escape equal to
+the quote changes nothing, because a doubled quote always stands for one quote.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class _Settings(Protocol):
 
 @dataclass(frozen=True)
 class CsvOptions:
-    """The settings of the same names; "" is `auto` or `none`."""
+    """The settings of the same names; "" stands for `auto` or `none`."""
 
     delimiter: str = ""
     quote: str = '"'
@@ -39,12 +39,12 @@ class CsvOptions:
 
     @property
     def reserved(self) -> str:
-        """Characters that can be no delimiter, since they mean something else."""
+        """The characters that cannot be the delimiter, because they have another meaning."""
         return self.quote + self.escape + self.comment
 
 
 def csv_options(settings: _Settings) -> CsvOptions:
-    """The settings of a pool and of a load as options; raises InvalidInput for those that exclude one another."""
+    """The settings of a pool and of a load as options.  Raises InvalidInput if two of them exclude each other."""
     options = CsvOptions(**{name: settings[f"csv.{name}"] for name in CsvOptions.__dataclass_fields__})
     if options.escape == options.quote:
         options = replace(options, escape="")
@@ -54,23 +54,26 @@ def csv_options(settings: _Settings) -> CsvOptions:
 
 
 def _fault(options: CsvOptions) -> str:
-    """Why the options cannot be used together; "" if they can."""
+    """The reason why the options cannot be used together; "" if they can."""
     for one, other in combinations(("delimiter", "quote", "escape", "comment"), 2):
         character = getattr(options, one)
         if character and character == getattr(options, other):
-            return f"csv.{one} and csv.{other} are both {character!r}: they must be different characters"
+            return f"csv.{one} and csv.{other} are both {character!r}: use different characters"
     if options.decimal == options.delimiter and not options.quote:
         return (
             f"csv.decimal and csv.delimiter are both {options.decimal!r}: numbers must be quoted (csv.quote)"
         )
     for one, other in combinations(("null", "true", "false"), 2):
         if both := sorted({*getattr(options, one)} & {*getattr(options, other)} - {""}):
-            return f"csv.{one} and csv.{other} both have the word {both[0]!r}: a word has one meaning"
+            return f"csv.{one} and csv.{other} both have the word {both[0]!r}: remove it from one of them"
     return _names_fault(options) if options.names else ""
 
 
 def _names_fault(options: CsvOptions) -> str:
-    from lake_core.objects.limits import MAX_COLUMNS, name_fault  # needs Arrow, which `lake --help` does not
+    from lake_core.objects.limits import (
+        MAX_COLUMNS,
+        name_fault,
+    )  # loads Arrow, which `lake --help` does not need
 
     if len(options.names) > MAX_COLUMNS:
         return f"csv.names has {len(options.names):,} names; a record may have at most {MAX_COLUMNS:,} fields"
@@ -81,5 +84,5 @@ def _names_fault(options: CsvOptions) -> str:
     name, times = Counter(options.names).most_common(1)[0]
     if times == 1 and "" not in options.names:
         return ""
-    what = "a name is empty" if "" in options.names else f"{name!r} is there more than once"
-    return f"csv.names must name every field once: {what}; or say csv.bad_names=number"
+    fault = "a name is empty" if "" in options.names else f"{name!r} is there more than once"
+    return f"csv.names must name every field once: {fault}; correct it, or set csv.bad_names=number"

@@ -1,7 +1,8 @@
-"""The journal of pools on its store: creating, changing, renaming and dropping."""
+"""The list of pools on its store: creating, configuring, renaming and dropping pools."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from lake_core import naming
@@ -15,9 +16,11 @@ from lake_core.records import ConfigurePool, CreatePool, DropPool, PoolAction, P
 from lake_core.records.codec import Codec
 from lake_core.records.pools import PoolConfig
 
+log = logging.getLogger(__name__)
+
 
 class Catalog:
-    """The journal of pools on a store."""
+    """The list of pools: a journal on a store."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -31,11 +34,11 @@ class Catalog:
         )
 
     def load(self) -> LoadedState[PoolsState]:
-        """The newest list."""
+        """The newest list of pools."""
         return self.journal.load()
 
     def create(self, pool: PoolConfig) -> int:
-        """Add the pool; returns the entry's number.  Raises AlreadyExists, InvalidInput (settings)."""
+        """Add the pool; returns the version of the list.  Raises AlreadyExists, InvalidInput (settings)."""
         check_settings(pool.settings, kind=pool.kind, key=pool.key, aggregates=pool.aggregates)
 
         def propose(state: PoolsState) -> PoolAction:
@@ -46,7 +49,7 @@ class Catalog:
         return self._append(propose)
 
     def configure(self, name: str, settings: dict[str, str]) -> int:
-        """Change settings.  Raises NotFound, InvalidInput."""
+        """Change settings of the pool of this name; returns the version.  Raises NotFound, InvalidInput."""
 
         def propose(state: PoolsState) -> PoolAction:
             pool = state.named(name)
@@ -58,7 +61,7 @@ class Catalog:
         return self._append(propose)
 
     def rename(self, name: str, new: str) -> int:
-        """Give the pool another name.  Raises NotFound, AlreadyExists, InvalidInput."""
+        """Give the pool another name; returns the version.  Raises NotFound, AlreadyExists, InvalidInput."""
         naming.check_pool_name(new)
 
         def propose(state: PoolsState) -> PoolAction:
@@ -70,14 +73,14 @@ class Catalog:
         return self._append(propose)
 
     def drop(self, pool_id: str) -> int:
-        """Take the pool off the list, whatever its name is by now.  Raises NotFound.
+        """Remove the pool with this id from the list; returns the version.  Raises NotFound.
 
-        `Lake.drop_pool` closes the pool's own journal first.
+        `Lake.drop_pool` closes the pool's own journal first (decision 30).
         """
 
         def propose(state: PoolsState) -> PoolAction:
             if pool_id not in state.pools:
-                raise NotFound(f"pool {pool_id} was dropped by somebody else meanwhile")
+                raise NotFound(f"pool {pool_id} was dropped meanwhile by another command")
             return DropPool(pool_id)
 
         return self._append(propose)
@@ -89,4 +92,5 @@ class Catalog:
             lambda loaded: PoolsEntry(id, time, self._context.author, (propose(loaded.state),)), id=id
         )
         assert appended is not None  # every proposal is an entry
+        log.info("%s: version %d written, try %d", self.journal.name, appended.version, appended.tries)
         return appended.version

@@ -1,12 +1,13 @@
-"""What can be set on a pool: every policy of every agent, by name, with its default and its meaning.
+"""The settings of a pool: every policy of every agent, by name, with its default and its meaning.
 
-Settings are stored as the text that the user gave and read as typed values here, so that an old lake gets
-the defaults of a newer program.  `type.FIELD=TYPE` declares a field's type.
+The lake stores a setting as the text that the user gave; this module parses it.  So an old lake gets the defaults
+of a newer program.  `type.FIELD=TYPE` declares a field's type.
 """
 
 from __future__ import annotations
 
 import codecs
+import importlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -35,6 +36,15 @@ def _one_of(*words: str) -> Callable[[str], str]:
     return parse
 
 
+def _strategy(text: str) -> str:
+    """The name of a compaction strategy.
+
+    The compact agent lists them, in a room above this one; so its list is looked up when somebody gives a name.
+    """
+    names = importlib.import_module("lake_core.agents.compact.strategies").names()
+    return _one_of(*names)(text)
+
+
 def _count(least: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < least:
@@ -50,7 +60,7 @@ def _ratio(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 1 < value < 1000:
-        raise ValueError("use a number above 1, such as 1.5")
+        raise ValueError("use a number greater than 1 and less than 1000, such as 1.5")
     return value
 
 
@@ -66,7 +76,7 @@ def _size(text: str) -> int:
 
 
 def _object_size(text: str) -> int:
-    """Bytes; a job is cut into as many pieces as there are objects of this size in it."""
+    """Bytes of an object that a compaction writes; a job is cut into as many pieces as it has such objects."""
     size = _size(text)
     if size < LEAST_OBJECT:
         raise ValueError(f"use a size of at least {LEAST_OBJECT >> 20}MiB")
@@ -74,34 +84,34 @@ def _object_size(text: str) -> int:
 
 
 LEAST_OBJECT = 1 << 20
-"""Bytes: the smallest size of objects that compaction can be asked for."""
+"""Bytes: the minimum of compact.target_size."""
 
 LONGEST_SPAN = 1000 * 366 * 86_400
-"""Seconds: a span that begins now ends in the years that a date can have."""
+"""Seconds: a duration that begins now ends in the years that a date can have."""
 
 
 def duration(text: str) -> float:
-    """Seconds; raises ValueError."""
+    """Seconds of a text such as 30s or 7d.  Raises ValueError."""
     match = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)\s*([smhd])", text.strip().lower())
     if not match:
-        raise ValueError("use a span of time such as 30s, 10m, 6h, 7d")
+        raise ValueError("use a duration such as 30s, 10m, 6h, 7d")
     seconds = float(match[1]) * _DURATIONS[match[2]]
     if seconds > LONGEST_SPAN:
-        raise ValueError(f"use a span of time of at most {LONGEST_SPAN // 86_400:,}d")
+        raise ValueError(f"use a duration of at most {LONGEST_SPAN // 86_400:,}d")
     return seconds
 
 
 def _window(text: str) -> float:
     seconds = duration(text)
     if seconds < 1:
-        raise ValueError("use a span of time of at least 1s")
+        raise ValueError("use a duration of at least 1s")
     return seconds
 
 
 def _age_off(text: str) -> tuple[str, float] | None:
     field, colon, age = text.rpartition(":")
     if text and not (colon and field):
-        raise ValueError("use FIELD:SPAN, such as ts:30d")
+        raise ValueError("use FIELD:DURATION, such as ts:30d")
     return (field, duration(age)) if text else None
 
 
@@ -123,7 +133,7 @@ def _patterns(text: str) -> tuple[str, ...]:
 
 
 def _character(text: str) -> str:
-    """One ASCII character, or "" for `none`."""
+    """The character, "" for `none`.  Raises ValueError."""
     if text == "none":
         return ""
     if len(text) != 1 or not text.isascii() or text in "\r\n":
@@ -132,7 +142,7 @@ def _character(text: str) -> str:
 
 
 def _delimiter(text: str) -> str:
-    """One ASCII character, or "" for `auto`."""
+    """The character, "" for `auto`.  Raises ValueError."""
     if text == "auto":
         return ""
     text = {"tab": "\t", "\\t": "\t"}.get(text, text)
@@ -142,22 +152,22 @@ def _delimiter(text: str) -> str:
 
 
 def _encoding(text: str) -> str:
-    """A codec's name, or "" for `auto`."""
+    """The name of the codec, "" for `auto`.  Raises ValueError."""
     if text == "auto":
         return ""
     try:
-        known = codecs.lookup(text)
+        codec = codecs.lookup(text)
         "".encode(text)
         codecs.getincrementaldecoder(text)
-        if known.name.endswith(_NOT_OF_FILES):
+        if codec.name.endswith(_NOT_OF_FILES):
             raise LookupError(text)
     except (LookupError, ValueError) as error:
         raise ValueError("use an encoding such as utf-8, utf-16, latin-1, cp1252, or auto") from error
-    return known.name
+    return codec.name
 
 
 _NOT_OF_FILES = ("idna", "punycode", "escape")
-"""Codecs for the names of hosts and for program text."""
+"""Endings of codecs for host names and for program text, which no file has."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +178,7 @@ class Limit:
     share: float = 1.0
 
     def allows(self, part: int, whole: int) -> bool:
-        """Whether `part` of `whole` records are not too many."""
+        """Whether `part` of `whole` records stays within the limit."""
         return part <= self.count if self.count is not None else part <= self.share * whole
 
     def __str__(self) -> str:
@@ -177,7 +187,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: how its text is read, the text it has by default, what it does."""
+    """One setting: the parser of its text, its default text, its meaning for users."""
 
     parse: Callable[[str], Any]
     default: str
@@ -196,17 +206,19 @@ READ_OPTIONS: dict[str, Setting] = {
     "nokey": Setting(
         _one_of("fail", "accept"),
         "fail",
-        "a file in which no record has the key fails the load, or its records go to the sub-pool $nokey",
+        "fail: a file in which no record has the key fails the load; accept: load it into the sub-pool $nokey",
     ),
     "include": Setting(_patterns, "", "load only files whose names match one of these globs"),
-    "exclude": Setting(_patterns, "", "pass by files whose names match one of these globs"),
+    "exclude": Setting(_patterns, "", "skip files whose names match one of these globs"),
     "partitions": Setting(
         _one_of("ignore", "hive"),
         "ignore",
-        "hive: folders named key=value give fields to their files' records",
+        "hive: add a field to the records for each folder named key=value",
     ),
     "csv.delimiter": Setting(
-        _delimiter, "auto", "character between values, or tab; auto: a comma, else ; tab or | where one fits"
+        _delimiter,
+        "auto",
+        "character between values, or tab; auto: a comma; without one ; tab or |, if one fits",
     ),
     "csv.quote": Setting(_character, '"', "character around values that hold delimiters; none: no quoting"),
     "csv.escape": Setting(
@@ -216,23 +228,25 @@ READ_OPTIONS: dict[str, Setting] = {
         _encoding, "auto", "encoding of the text, such as latin-1; auto: UTF-8 or by its mark"
     ),
     "csv.header": Setting(
-        _one_of("first", "none"), "first", "the first line names the fields; none: the first line is a record"
+        _one_of("first", "none"), "first", "first: the first line names the fields; none: it is a record"
     ),
-    "csv.names": Setting(_words, "", "names of the fields (a,b,c), in the place of those in the header"),
+    "csv.names": Setting(_words, "", "names of the fields (a,b,c), instead of those in the header"),
     "csv.bad_names": Setting(
-        _one_of("fail", "number"), "fail", "empty or equal names in a header fail the load, or get numbers"
+        _one_of("fail", "number"),
+        "fail",
+        "fail: empty or equal names in a header fail the load; number: number them",
     ),
-    "csv.comment": Setting(_character, "none", "a line that begins with this character is passed by"),
+    "csv.comment": Setting(_character, "none", "skip lines that begin with this character"),
     "csv.null": Setting(_words, "", "words that stand for null (NA,NULL), besides the empty field"),
-    "csv.true": Setting(_words, "", "words that stand for true (yes,Y), beside true, True and TRUE"),
-    "csv.false": Setting(_words, "", "words that stand for false (no,N), beside false, False and FALSE"),
+    "csv.true": Setting(_words, "", "words that stand for true (yes,Y), besides true, True and TRUE"),
+    "csv.false": Setting(_words, "", "words that stand for false (no,N), besides false, False and FALSE"),
     "csv.decimal": Setting(_one_of(".", ","), ".", "character before the fraction of a number"),
     "csv.date_format": Setting(date_format, "", "how dates are written, such as %d.%m.%Y; empty: ISO 8601"),
     "csv.time_format": Setting(
         time_format, "", "how times are written, such as %d.%m.%Y %H:%M; empty: ISO 8601"
     ),
 }
-"""How files are read.  Each is a setting of a pool and an option of `lake load`, `lake replace` and the Spark
+"""Options of reading files.  Each is a setting of a pool and an option of `lake load`, `lake replace` and the Spark
 application: `csv.null` is `--csv-null`."""
 
 KNOWN: dict[str, Setting] = {
@@ -245,38 +259,31 @@ KNOWN: dict[str, Setting] = {
     "checkpoint.age": Setting(
         duration, "1d", "also write a checkpoint when the oldest transaction after the last one is this old"
     ),
-    "history.keep": Setting(
-        duration, "30d", "purge transactions older than this; younger states can be read"
-    ),
+    "history.keep": Setting(duration, "30d", "keep this much history: purge transactions that are older"),
     "token.keep": Setting(duration, "30d", "remember a token at least this long"),
-    "compact.strategy": Setting(
-        _one_of("size_ratio", "depth", "time_window", "full"),
-        "size_ratio",
-        "how compaction chooses what to merge",
-    ),
+    "compact.strategy": Setting(_strategy, "size_ratio", "how compaction chooses what to merge"),
     "compact.target_size": Setting(
-        _object_size, "128MiB", "size of the objects that compaction writes, about"
+        _object_size, "128MiB", "approximate size of the objects that compaction writes"
     ),
-    "compact.depth": Setting(_count(1), "8", "merge when more objects than this overlap at a key"),
+    "compact.depth": Setting(_count(1), "8", "merge objects if more than this many overlap at a key"),
     "compact.ratio": Setting(
-        _ratio, "2", "merge objects when their total size is at least this many times the largest"
+        _ratio,
+        "2",
+        "merge neighbouring runs whose total size is at least this many times the largest of them",
     ),
     "compact.window": Setting(_window, "1d", "for time_window: length of one window"),
     "compact.max_inputs": Setting(_count(2), "64", "maximum number of objects in one compaction job"),
     "compact.max_bytes": Setting(_size, "4GiB", "maximum size of one compaction job"),
-    "age_off": Setting(_age_off, "", "FIELD:SPAN: hide and later remove records older than this"),
-    "delete.apply": Setting(duration, "1d", "rewrite objects to remove deleted records after this time"),
-    "delete.remember": Setting(
+    "age_off": Setting(_age_off, "", "FIELD:DURATION: hide and later remove records older than this"),
+    "tombstones.apply": Setting(duration, "1d", "rewrite objects to remove deleted records after this time"),
+    "tombstones.remember": Setting(
         duration, "1d", "remember a replace at least this long, for loads that began before it"
     ),
     "ingest.source": Setting(
-        str, "", "where files land: a folder or a glob; empty: the ingest agent skips this pool"
+        str, "", "folder or glob of the files to load; if empty, the ingest agent skips this pool"
     ),
-    "ingest.format": Setting(_one_of(*FORMATS), "auto", "format of the landed files; auto: by their names"),
-    "interval.source": Setting(
-        interval_place,
-        "",
-        "where an interval's files land, as in /landing/%Y-%m-%d/*.csv; empty: the interval agent skips this pool",
+    "ingest.format": Setting(
+        _one_of(*FORMATS), "auto", "format of these files; auto: by their names and first bytes"
     ),
     "ingest.batch_files": Setting(_count(1), "1000", "maximum number of files in one batch"),
     "ingest.batch_bytes": Setting(
@@ -284,6 +291,11 @@ KNOWN: dict[str, Setting] = {
     ),
     "ingest.batch_age": Setting(
         duration, "0s", "let a batch that is not full wait until its oldest file is this old"
+    ),
+    "intervals.source": Setting(
+        interval_place,
+        "",
+        "path pattern of an interval's files (/in/%Y-%m-%d/*.csv); if empty, the intervals agent skips this pool",
     ),
 }
 
@@ -298,16 +310,16 @@ class Settings:
         setting, text = KNOWN[name], self.text(name)
         try:
             return setting.parse(text)
-        except ValueError as error:  # an older program took it
+        except ValueError as error:  # an older program accepted it
             raise InvalidInput(f"setting {name}={text}: {error}") from error
 
     def text(self, name: str) -> str:
-        """As it was given, or the default."""
+        """The text as the user gave it, or the default."""
         return self._texts.get(name, KNOWN[name].default)
 
     @property
     def declared(self) -> dict[str, pa.Field]:
-        """Fields whose type the pool declares, by name."""
+        """The fields whose type the pool declares, by name."""
         from lake_core.values.types import declared_field
 
         return {
@@ -325,13 +337,13 @@ def check_settings(
     aggregates: Mapping[str, str] | None = None,
     stored: Mapping[str, str] | None = None,
 ) -> None:
-    """Raises InvalidInput for a setting that no load or agent could use in a pool of the kind and key.
+    """Raises InvalidInput if a load or an agent could not use a changed setting in a pool of the kind and key.
 
-    `stored` are the pool's settings so far: some go together, others do not.
+    `stored` are the pool's settings before the change, because some settings exclude each other.
     """
     for name, text in changes.items():
         if not _is_text(name) or not _is_text(text):
-            raise InvalidInput(f"setting {name!r}={text!r} is not UTF-8")
+            raise InvalidInput(f"setting {name!r}={text!r} is not UTF-8; write it in UTF-8")
         if text == "":
             continue
         if name.startswith(TYPE_PREFIX):
@@ -361,7 +373,7 @@ def _is_text(text: str) -> bool:
 
 
 def _check_type(name: str, text: str, *, kind: str, key: PoolKey, aggregates: Mapping[str, str]) -> None:
-    """Raises InvalidInput for a type that the field's part in the pool excludes: every load would fail."""
+    """Raises InvalidInput if the field cannot have the type in this pool, so that every load would fail."""
     from lake_core.combine.hidden import check_names
     from lake_core.combine.rule import check_type
     from lake_core.objects.limits import name_fault

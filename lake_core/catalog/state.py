@@ -1,6 +1,7 @@
-"""The list of pools after some entry of its journal: a pure fold.
+"""The list of pools at a version: a pure fold of its journal.
 
-A pool is its id; the name is a label that can move.  Names are unique among the pools that are not dropped.
+The id identifies a pool; the name is a label that another pool may get later.  Names are unique among the pools
+that are not dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from lake_core.records.pools import PoolConfig
 
 @dataclass(frozen=True)
 class PoolsState:
-    """The pools of a lake after some entry: by id, and the ids by name."""
+    """The pools of a lake at a version: the pools by id, the ids by name."""
 
     pools: HashTrieMap[str, PoolConfig] = field(default_factory=HashTrieMap)
     names: HashTrieMap[str, str] = field(default_factory=HashTrieMap)
@@ -27,15 +28,15 @@ class PoolsState:
         """The pool of this name; raises NotFound."""
         id = self.names.get(name)
         if id is None:
-            known = did_you_mean(
+            hint = did_you_mean(
                 name, self.names, none="none yet; make one with: lake create POOL --key FIELD"
             )
-            raise NotFound(f"pool {name!r} does not exist; {known}")
+            raise NotFound(f"pool {name!r} does not exist; {hint}")
         return self.pools[id]
 
 
 def fold_pools(state: PoolsState, version: int, entry: PoolsEntry) -> PoolsState:
-    """The list after entry `n`; raises Corrupt where an action does not fit."""
+    """The list after the entry of a version.  Raises Corrupt if an action does not fit."""
     for action in entry.actions:
         try:
             state = _fold_action(state, action)
@@ -52,9 +53,9 @@ def _fold_action(state: PoolsState, action: PoolAction) -> PoolsState:
             state.pools.insert(action.pool.id, action.pool),
             state.names.insert(action.pool.name, action.pool.id),
         )
-    pool = state.pools.get(action.pool)
+    pool = state.pools.get(action.pool_id)
     if pool is None:
-        raise LookupError(f"pool {action.pool} does not exist")
+        raise LookupError(f"pool {action.pool_id} does not exist")
     if isinstance(action, DropPool):
         return PoolsState(state.pools.remove(pool.id), state.names.remove(pool.name))
     if isinstance(action, RenamePool):

@@ -1,8 +1,8 @@
-"""Formats of dates and times, in the codes of strptime: which of them can be used.
+"""Checks of formats of dates and times, in the codes of strptime.
 
-A format that strptime cannot read, or that does not say enough, would be found out in the middle of a load, or
-change values without a word.  So a format is tried when it is set: moments are written by it, read again, and must
-be the same.  Called by `settings`; `codes` also by the reader of CSV.
+A format that strptime cannot read would fail in the middle of a load; one that leaves out a part would change
+values silently.  So a format is tried when it is set: moments are written with it, read again, and must be equal.
+Called by `settings`; the reader of CSV calls `codes`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 _CODE = re.compile(r"%(.?)", re.DOTALL)
 _DATE_CODES = frozenset("YymbBdjaAGVuUWwx")
 _PARTS = ("H", "M", "S", "f")
-"""The parts of a time of day, from the coarse to the fine."""
+"""Codes of the parts of a time of day, coarse to fine."""
 
 _ZEROS = ({"hour": 0}, {"minute": 0}, {"second": 0}, {"microsecond": 0})
 _PROBES = (
@@ -24,57 +24,58 @@ _PROBES = (
 
 
 def codes(format: str) -> str:
-    """The letters of the format's codes, in their order; `%%` is none."""
+    """The letters of the format's codes, in order, without `%%`."""
     return "".join(letter for letter in _CODE.findall(format) if letter != "%")
 
 
 def date_format(text: str) -> str:
-    """A format of dates as it is; "" is ISO 8601.  Raises ValueError."""
+    """The format of dates, unchanged; "" is ISO 8601.  Raises ValueError if it cannot be used."""
     if text and not set(codes(text)) <= _DATE_CODES:
         raise ValueError("a date has no time: use %Y, %m, %d; for dates with times, use csv.time_format")
     if text and not _gives_back(text, parts=0):
-        raise ValueError("it must say year, month and day, each once, such as %d.%m.%Y")
+        raise ValueError("it must have year, month and day, each once, such as %d.%m.%Y")
     return text
 
 
 def time_format(text: str) -> str:
-    """A format of dates with times as it is; "" is ISO 8601.  Raises ValueError."""
+    """The format of dates with times, unchanged; "" is ISO 8601.  Raises ValueError if it cannot be used."""
     if not text:
         return text
-    found = set(codes(text))
-    if "Z" in found:
+    letters = set(codes(text))
+    if "Z" in letters:
         raise ValueError(
-            "%Z names a zone, which is not the same everywhere: use %z, or write the letters as they are"
+            "%Z names a zone, and names differ between machines: use %z, or write the letters themselves"
         )
-    if ("I" in found) != ("p" in found) or {"H", "I"} <= found:
-        raise ValueError("the hour is %H, or %I and %p")
-    hour = {"H" if letter == "I" else letter for letter in found}
+    if ("I" in letters) != ("p" in letters) or {"H", "I"} <= letters:
+        raise ValueError("write the hour as %H, or as %I and %p")
+    hour = {"H" if letter == "I" else letter for letter in letters}
     parts = sum(part in hour for part in _PARTS)
-    whole = bool(found & set("cX")) or (parts and set(_PARTS[:parts]) <= hour)
-    if not whole or not _gives_back(text, parts=3 if found & set("cX") else parts):
+    whole = bool(letters & set("cX")) or (parts and set(_PARTS[:parts]) <= hour)
+    if not whole or not _gives_back(text, parts=3 if letters & set("cX") else parts):
         raise ValueError(
-            "it must say year, month, day and hour, each once, and nothing finer without the coarser, such as "
+            "it must have year, month, day and hour, each once, and no finer part without the coarser, such as "
             "%d.%m.%Y %H:%M"
         )
     return text
 
 
 def interval_place(text: str) -> str:
-    """A pattern of places that differ from interval to interval, as it is; "" is none.  Raises ValueError."""
+    """The path pattern of an interval's files, unchanged; "" is none.  Raises ValueError if it names no
+    interval."""
     if text and _written(_PROBES[0], text) == _written(_PROBES[2], text):
-        raise ValueError("name the interval in it, as in /landing/%Y-%m-%d/*.ndjson")
+        raise ValueError("name the interval in it, as in /data/%Y-%m-%d/*.ndjson")
     return text
 
 
 def _written(moment: dt.datetime, format: str) -> str | None:
     try:
         return moment.strftime(format)
-    except ValueError:  # a code that the machine does not know
+    except ValueError:  # this machine does not know the code
         return None
 
 
 def _gives_back(format: str, *, parts: int) -> bool:
-    """Whether moments, exact to so many parts of a time of day, are read as what was written."""
+    """Whether moments, exact to this many parts of a time of day, are read as they were written."""
     for probe in _PROBES:
         moment = probe
         for zero in _ZEROS[parts:]:

@@ -1,10 +1,10 @@
 """Rows and row groups of a checkpoint.
 
-A row belongs to a section (`reference`, `source`, `token`, ...), within it to a branch and a sub-pool (both ""
-where they have no meaning), and has a key; rows are sorted by these four.  References use all columns: `key` is
-their low bound; the others keep what they are in `value`.  A row group holds rows of one section, branch and
-sub-pool.  The footer lists the groups with their first and last key and the farthest high bound, so that a
-reader of a key range knows which groups it needs.
+A row belongs to a section (`reference`, `source`, `token`, ...), within it to a branch and a sub-pool (both "" if
+the section has none), and has a key; rows are sorted by these four.  References use all columns, with their low
+bound as `key`.  Rows of other sections store their content in `value`.  A row group holds rows of one section,
+branch and sub-pool.  The footer lists the groups with their first and last key and their greatest high bound, so
+that a reader of a key range knows which groups it needs.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ FOOTER = b"lake"
 CHECKSUM = b"lake.crc32"
 VERSION = 1
 GROUP_ROWS = 8192
+"""Rows of a row group, at most: a look-up reads one group (decisions 11 and 12)."""
 
 ROW = pa.schema(
     [
@@ -57,7 +58,8 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CheckpointFooter(msgspec.Struct, frozen=True):
-    """What a checkpoint says of itself: the state of `journal` after entry `n`, written by `id`."""
+    """The description of a checkpoint in its own footer: journal, version of the state, id of the writer,
+    groups."""
 
     format_version: int = msgspec.field(name="version")
     journal: str
@@ -77,7 +79,7 @@ class Part:
 
 
 def complete(table: pa.Table, part: Part) -> pa.Table:
-    """Rows of a part with the three columns that are the same in all of them."""
+    """Rows of a part, with the columns `section`, `branch` and `sub` added."""
     for name, value in (("sub", part.sub_pool), ("branch", part.branch), ("section", part.section)):
         constant = pa.repeat(pa.scalar(value), table.num_rows)
         table = table.add_column(0, ROW.field(name), constant)
@@ -88,13 +90,14 @@ _DECODER = msgspec.json.Decoder(CheckpointFooter)
 
 
 def encode_footer(footer: CheckpointFooter) -> dict[bytes, bytes]:
-    """The footer's pairs: the JSON, and its CRC-32 in hex, since Parquet checks its pages and not its footer."""
+    """The footer as metadata pairs: the JSON, and its CRC-32 in hex, because Parquet has no checksum of its
+    footer."""
     data = msgspec.json.encode(footer)
     return {FOOTER: data, CHECKSUM: _checksum(data)}
 
 
 def decode_footer(pairs: Mapping[bytes, bytes], *, name: str) -> CheckpointFooter:
-    """Raises Corrupt."""
+    """The footer of these metadata pairs; `name` is for the message.  Raises Corrupt."""
     data = pairs.get(FOOTER, b"")
     if pairs.get(CHECKSUM) != _checksum(data):
         raise Corrupt(f"{name}: not a checkpoint, or its footer is damaged")
@@ -114,7 +117,7 @@ def _checksum(data: bytes) -> bytes:
 
 
 class Column(Sequence[Any]):
-    """A column of a table as a sequence, made one value at a time for bisection."""
+    """A column of a table as a sequence that converts one value at a time, for bisection."""
 
     def __init__(self, table: pa.Table, name: str) -> None:
         self._column = table[name]
@@ -127,7 +130,7 @@ class Column(Sequence[Any]):
 
 
 def rows(**columns: Sequence[Any]) -> pa.Table:
-    """A table of rows from the columns given; the others are null."""
+    """A table of rows from the given columns; the other columns are null."""
     count = len(next(iter(columns.values())))
     fields = [f for f in ROW if f.name not in ("section", "branch", "sub")]
     arrays = [

@@ -1,7 +1,8 @@
-"""Writing a checkpoint as a stream: no more than two row groups are in memory, whatever its size."""
+"""Writing a checkpoint as a stream: at most two row groups are in memory, however large the checkpoint is."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
@@ -23,25 +24,30 @@ from lake_core.errors import LakeError, Unavailable
 from lake_core.store import Store
 from lake_core.store.failures import words
 
+log = logging.getLogger(__name__)
+
 
 def write_checkpoint(
     store: Store, name: str, footer: CheckpointFooter, parts: Iterable[Part]
 ) -> CheckpointFooter:
-    """Write the rows under a name nobody else uses; it appears whole, or not at all.
+    """Write the rows and return the footer with its groups.  The object appears whole or not at all.
 
-    Raises Unavailable.
+    No other writer may use the name.  Raises Unavailable.
     """
     try:
         with store.open_output(name) as file:
-            return write_rows(file, footer, parts)
+            written = write_rows(file, footer, parts)
     except LakeError:
         raise
-    except Exception as error:  # Arrow raises classes of many families
+    except Exception as error:  # Arrow raises errors of many classes
         raise Unavailable(f"{store.uri}/{name}: cannot be written: {words(error)}") from error
+    rows, groups = sum(g.rows for g in written.groups), len(written.groups)
+    log.info("%s: wrote %d rows in %d row groups", name, rows, groups)
+    return written
 
 
 def write_rows(file: BinaryIO, footer: CheckpointFooter, parts: Iterable[Part]) -> CheckpointFooter:
-    """The file itself; the head with its groups."""
+    """Write the content of the file and return the footer with its groups."""
     groups: list[Group] = []
     with pq.ParquetWriter(
         file,
@@ -61,18 +67,18 @@ def write_rows(file: BinaryIO, footer: CheckpointFooter, parts: Iterable[Part]) 
 
 
 def _grouped(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows in tables of a row group's size; the last may be smaller."""
-    held: list[pa.Table] = []
+    """The same rows in tables of `GROUP_ROWS`; the last may be smaller."""
+    buffer: list[pa.Table] = []
     count = 0
     for table in tables:
-        held.append(table)
+        buffer.append(table)
         count += table.num_rows
         while count >= GROUP_ROWS:
-            whole = pa.concat_tables(held)
+            whole = pa.concat_tables(buffer)
             yield whole.slice(0, GROUP_ROWS)
-            held, count = [whole.slice(GROUP_ROWS)], count - GROUP_ROWS
+            buffer, count = [whole.slice(GROUP_ROWS)], count - GROUP_ROWS
     if count:
-        yield pa.concat_tables(held)
+        yield pa.concat_tables(buffer)
 
 
 def _group(table: pa.Table, part: Part) -> Group:

@@ -1,7 +1,7 @@
 """Aligned text for people: what a table looks like, and how it is made to fit a terminal; pure.
 
 A pipe or a file gets every column whole.  A terminal gets what fits its width: first the widest columns are cut, to
-no less than `NARROWEST` letters, then columns on the right are left out, and whoever prints names them.
+no less than `NARROWEST` letters, then columns on the right are left out, and the caller names them.
 """
 
 from __future__ import annotations

@@ -1,18 +1,12 @@
-"""lake compact: the compaction agent's work on one pool, without Spark."""
+"""lake compact: the compact agent's work on one pool, without Spark."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
-from lake_core.agents.compact.run import (
-    PoolPlan,
-    compact_pool,
-    describe,
-    job_line,
-    plan_pool,
-    pool_line,
-    summary,
-)
+from lake_core.agents.compact import CompactionPlan
+from lake_core.agents.compact.report import job_line, plan_lines, pool_line, summary
+from lake_core.agents.compact.run import compact_pool, plan_pool
 from lake_core.cli.output import print_json, say
 from lake_core.lake import Lake
 
@@ -20,36 +14,38 @@ from lake_core.lake import Lake
 def compact(args: Namespace) -> None:
     """Plan by the pool's policy, run the jobs one after another; each is one transaction."""
     lake = Lake.open(args.lake)
-    work = plan_pool(lake, args.pool, branch=args.branch, strategy=args.strategy, now=lake.context.now())
-    if args.dry_run:
-        _print_plan(work, as_json=args.json)
+    plan = plan_pool(lake, args.pool, branch=args.branch, strategy=args.strategy, now=lake.context.now())
+    if args.dry_run or not (plan.jobs or args.json):
+        _print_plan(args.pool, plan, as_json=args.json)
         return
-    done = compact_pool(lake, work, progress=lambda one: None if args.json else say(job_line(one)))
+    results = compact_pool(
+        lake,
+        args.pool,
+        plan,
+        branch=args.branch,
+        progress=lambda job, result: None if args.json else say(job_line(job, result)),
+    )
     depth = lake.pool(args.pool).at(args.branch).depth
-    made = summary(args.pool, done, depth_before=work.plan.depth, depth_after=depth)
+    done = summary(args.pool, results, depth_before=plan.depth, depth_after=depth)
     if args.json:
-        committed = [d for d in done if d.version is not None]
-        last = committed[-1] if committed else None
+        committed = [result for result in results if result.version is not None]
         print_json(
             {
-                "version": last.version if last else None,
-                "records": sum(d.records for d in committed),
-                **made,
-                "versions": [d.version for d in committed],
+                "version": committed[-1].version if committed else None,
+                "records": sum(result.records for result in committed),
+                **done,
+                "versions": [result.version for result in committed],
             }
         )
-    elif not work.plan.jobs:
-        _print_plan(work, as_json=False)
     else:
-        say(pool_line(made))
+        say(pool_line(done))
 
 
-def _print_plan(work: PoolPlan, *, as_json: bool) -> None:
-    plan = work.plan
+def _print_plan(pool: str, plan: CompactionPlan, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {
-                "pool": work.pool,
+                "pool": pool,
                 "depth": plan.depth,
                 "depth_after": plan.depth_after,
                 "size": plan.size,
@@ -68,5 +64,5 @@ def _print_plan(work: PoolPlan, *, as_json: bool) -> None:
             }
         )
         return
-    for line in describe(work):
+    for line in plan_lines(pool, plan):
         say(line)

@@ -25,7 +25,7 @@ from lake_core.values.types import show_type
 
 
 def load(args: Namespace) -> None:
-    """Take in files, or show what that would do."""
+    """Load files, or show what that would do."""
     pool = Lake.open(args.lake).pool(args.pool)
     branch, options = pool.branch(args.branch), read_options(args)
     files = files_to_read(args.files, pool.config.settings, options)
@@ -155,7 +155,7 @@ def sql(args: Namespace) -> None:
 
 
 def _format(args: Namespace) -> str:
-    """The format asked for, by word or by the file's name; else a table on a terminal, JSON elsewhere."""
+    """The format asked for, by option or by the file's name; otherwise a table on a terminal, JSON elsewhere."""
     output = getattr(args, "output", None)
     chosen = "json" if args.json else args.format
     if output is not None:

@@ -1,10 +1,9 @@
-"""Commands that make records invisible: delete, replace, drop of a range; and apply-tombstones."""
+"""Commands that make records invisible: delete, replace, drop of a range."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
-from lake_core.agents.tombstones import run as tombstones
 from lake_core.cli.data import report_load, span_of
 from lake_core.cli.options import read_options
 from lake_core.cli.output import print_json, say
@@ -43,7 +42,7 @@ def delete(args: Namespace) -> None:
 
 
 def replace(args: Namespace) -> None:
-    """Put the records of files in the place of those in a range, in one transaction."""
+    """Replace the records of a range by those of files, in one transaction."""
     if args.from_ is None and args.to is None and args.where is None and not args.all:
         raise InvalidInput("lake replace: say which records: --from, --to, --where, or --all")
     pool = Lake.open(args.lake).pool(args.pool)
@@ -73,32 +72,4 @@ def drop_range(args: Namespace) -> None:
         say(
             f"{args.pool}: removed the records of the range; version {done.version}, transaction "
             f"{done.transaction_id}"
-        )
-
-
-def apply_tombstones(args: Namespace) -> None:
-    """Rewrite what deletes cover, forget deletes that cover nothing any more."""
-    branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)
-    if args.dry_run:
-        work = tombstones.plan(branch, now=branch.context.now(), at_once=args.at_once)
-        if args.json:
-            print_json(
-                {
-                    "pool": args.pool,
-                    "due": work.due,
-                    "covered": [r.object for r in work.covered],
-                    "suspects": [r.object for r in work.suspects],
-                    "retirable": list(work.retirable),
-                    "left": work.left,
-                }
-            )
-        else:
-            say(tombstones.describe(args.pool, work))
-        return
-    did = tombstones.apply(branch, now=branch.context.now(), at_once=args.at_once)
-    if args.json:
-        print_json(vars(did))
-    else:
-        say(
-            tombstones.pool_line(did, remember=f"delete.remember ({branch.settings.text('delete.remember')})")
         )

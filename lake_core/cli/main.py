@@ -15,7 +15,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from lake_core.agents.compact.policy import STRATEGIES
+from lake_core.agents.compact import strategies
 from lake_core.catalog.settings import duration
 from lake_core.cli.alignment import printable
 from lake_core.cli.completion import SHELLS
@@ -127,214 +127,213 @@ def build_parser() -> Parser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name: str, run: str, help: str) -> argparse.ArgumentParser:
-        sub_pool = commands.add_parser(name, parents=[common], help=help, description=help)
-        sub_pool.set_defaults(run=run)
-        return sub_pool
+        sub = commands.add_parser(name, parents=[common], help=help, description=help)
+        sub.set_defaults(run=run)
+        return sub
 
-    command("init", "pools.init", "make a lake")
+    command("init", "pools.init", "make a lake at --lake")
     command("ls", "pools.ls", "list the pools")
 
-    sub_pool = command("create", "pools.create", "make a pool")
-    sub_pool.add_argument("pool", metavar="POOL")
-    sub_pool.add_argument(
-        "--key", required=True, metavar="FIELD[:desc],...", help="fields that order the records"
+    sub = command("create", "pools.create", "make a pool")
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument(
+        "--key", required=True, metavar="FIELD[:desc],...", help="the fields that the records are sorted by"
     )
-    sub_pool.add_argument(
+    sub.add_argument(
         "--kind",
         default="append",
         metavar="append|upsert|aggregate",
-        help="of records with equal keys: keep all, keep the newest, or combine them",
+        help="append: keep all records of a key (default); upsert: keep the newest; aggregate: combine them",
     )
-    sub_pool.add_argument(
+    sub.add_argument(
         "--aggregate",
         default="",
         metavar="FIELD=FN,...",
         help="for aggregate pools: sum, min, max, count, first, last (the default), any_value",
     )
-    sub_pool.add_argument(
+    sub.add_argument(
         "--type", action="append", default=[], metavar="FIELD=TYPE", help="declare a field's type"
     )
-    sub_pool.add_argument(
-        "--set", nargs="+", default=[], action="extend", metavar="K=V", help="settings (see lake show)"
+    sub.add_argument(
+        "--set",
+        nargs="+",
+        default=[],
+        action="extend",
+        metavar="K=V",
+        help="set settings (lake show lists them)",
     )
 
-    sub_pool = command("show", "pools.show", "show a pool: layout, fields, settings")
-    sub_pool.add_argument("pool", metavar="POOL")
-    _add_at(sub_pool)
+    sub = command("show", "pools.show", "show a pool: layout, fields, settings")
+    sub.add_argument("pool", metavar="POOL")
+    _add_at(sub)
 
-    sub_pool = command("set", "pools.set_", "change a pool's settings (K= resets K to its default)")
-    sub_pool.add_argument("pool", metavar="POOL")
-    sub_pool.add_argument("settings", nargs="+", metavar="K=V")
+    sub = command("set", "pools.set_", "change a pool's settings (K= resets K to its default)")
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("settings", nargs="+", metavar="K=V")
 
-    sub_pool = command(
+    sub = command(
         "drop",
         "pools.drop",
         "remove a pool (its objects stay); with --from or --to: remove the records of that range",
     )
-    sub_pool.add_argument("pool", metavar="POOL")
-    _add_range(sub_pool)
-    sub_pool.add_argument("--branch", default="main", metavar="B", help="with --from or --to: of this branch")
-    sub_pool.add_argument("--yes", action="store_true", help="do not ask (required without a terminal)")
+    sub.add_argument("pool", metavar="POOL")
+    _add_range(sub)
+    sub.add_argument("--branch", default="main", metavar="B", help="with --from or --to: of this branch")
+    sub.add_argument("--yes", action="store_true", help="do not ask (required without a terminal)")
 
-    sub_pool = command("rename", "pools.rename", "give a pool another name")
-    sub_pool.add_argument("pool", metavar="POOL")
-    sub_pool.add_argument("new", metavar="NEW")
+    sub = command("rename", "pools.rename", "give a pool another name")
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("new", metavar="NEW")
 
-    sub_pool = command("load", "data.load", "load files (JSON, CSV, Parquet, Avro, ORC) as one transaction")
-    sub_pool.add_argument("pool", metavar="POOL")
-    sub_pool.add_argument("files", nargs="+", metavar="FILE", help=FILES)
-    sub_pool.add_argument(
+    sub = command("load", "data.load", "load files (JSON, CSV, Parquet, Avro, ORC) as one transaction")
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("files", nargs="+", metavar="FILE", help=FILES)
+    sub.add_argument(
         "--dry-run", action="store_true", help="show fields, types and bad records; change nothing"
     )
-    add_read_options(sub_pool)
-    sub_pool.add_argument("--branch", default="main", metavar="B")
-    sub_pool.add_argument(
+    add_read_options(sub)
+    sub.add_argument("--branch", default="main", metavar="B", help="default: main")
+    sub.add_argument(
         "--token", default="", metavar="T", help="load once under this token, however often the command runs"
     )
-    sub_pool.add_argument("--message", default="", metavar="M")
+    sub.add_argument("--message", default="", metavar="M", help="a text to keep with the transaction")
 
-    sub_pool = command("scan", "data.scan", "print the records of a key range, in key order")
-    sub_pool.add_argument("pool", metavar="POOL")
-    _add_range(sub_pool)
-    _add_where(sub_pool)
-    sub_pool.add_argument("--columns", type=lambda text: text.split(","), metavar="A,B")
-    sub_pool.add_argument("--limit", type=_count, metavar="N")
-    _add_at(sub_pool)
-    _add_output(sub_pool)
+    sub = command("scan", "data.scan", "print the records of a key range, in key order")
+    sub.add_argument("pool", metavar="POOL")
+    _add_range(sub)
+    _add_where(sub)
+    sub.add_argument(
+        "--columns", type=lambda text: text.split(","), metavar="A,B", help="print only these fields"
+    )
+    sub.add_argument("--limit", type=_count, metavar="N", help="stop after this many")
+    _add_at(sub)
+    _add_output(sub)
 
-    sub_pool = command("get", "data.get", "print the records of one key")
-    sub_pool.add_argument("pool", metavar="POOL")
-    sub_pool.add_argument("key", metavar="KEY", help="the key; of several fields a JSON list")
-    sub_pool.add_argument(
+    sub = command("get", "data.get", "print the records of one key")
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("key", metavar="KEY", help="the key; of several fields a JSON list")
+    sub.add_argument(
         "--format", choices=("json", "csv", "table"), help="default: json, or table on a terminal"
     )
-    _add_at(sub_pool)
+    _add_at(sub)
 
-    sub_pool = command(
+    sub = command(
         "query", "data.sql", 'run SQL; tables: "pool", "pool@12", "pool:objects", "pool:log", "lake:pools"'
     )
-    sub_pool.add_argument("sql", metavar="SQL")
-    _add_output(sub_pool)
+    sub.add_argument("sql", metavar="SQL")
+    _add_output(sub)
 
-    sub_pool = command(
-        "delete", "deletion.delete", "delete records by range and condition: one small transaction"
-    )
-    sub_pool.add_argument("pool", metavar="POOL")
-    sub_pool.add_argument("--key", metavar="K", help="the records of one key; of several fields a JSON list")
-    _add_range(sub_pool)
-    _add_where(sub_pool)
-    sub_pool.add_argument("--all", action="store_true", help="mean all records")
-    sub_pool.add_argument("--reason", default="", metavar="TEXT", help="a text to keep with the delete")
-    sub_pool.add_argument("--token", default="", metavar="T", help="delete once under this token")
-    sub_pool.add_argument("--branch", default="main", metavar="B")
+    sub = command("delete", "deletion.delete", "delete records by range and condition: one small transaction")
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("--key", metavar="K", help="the records of one key; of several fields a JSON list")
+    _add_range(sub)
+    _add_where(sub)
+    sub.add_argument("--all", action="store_true", help="all records of the pool")
+    sub.add_argument("--reason", default="", metavar="TEXT", help="a text to keep with the delete")
+    sub.add_argument("--token", default="", metavar="T", help="delete once under this token")
+    sub.add_argument("--branch", default="main", metavar="B", help="default: main")
 
-    sub_pool = command(
+    sub = command(
         "replace", "deletion.replace", "replace the records of a range by those of files, in one transaction"
     )
-    sub_pool.add_argument("pool", metavar="POOL")
-    sub_pool.add_argument("files", nargs="+", metavar="FILE", help=FILES)
-    _add_range(sub_pool)
-    _add_where(sub_pool)
-    sub_pool.add_argument("--all", action="store_true", help="mean all records")
-    add_read_options(sub_pool)
-    sub_pool.add_argument("--branch", default="main", metavar="B")
-    sub_pool.add_argument("--token", default="", metavar="T", help="replace once under this token")
-    sub_pool.add_argument("--message", default="", metavar="M")
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("files", nargs="+", metavar="FILE", help=FILES)
+    _add_range(sub)
+    _add_where(sub)
+    sub.add_argument("--all", action="store_true", help="all records of the pool")
+    add_read_options(sub)
+    sub.add_argument("--branch", default="main", metavar="B", help="default: main")
+    sub.add_argument("--token", default="", metavar="T", help="replace once under this token")
+    sub.add_argument("--message", default="", metavar="M", help="a text to keep with the transaction")
 
-    sub_pool = command(
-        "apply-tombstones",
-        "deletion.apply_tombstones",
-        "remove deleted records from the objects; drop deletes that are no longer needed",
+    sub = command(
+        "tombstones",
+        "upkeep.tombstones",
+        "physically remove deleted records and retire finished tombstones",
     )
-    sub_pool.add_argument("pool", metavar="POOL")
-    sub_pool.add_argument("--branch", default="main", metavar="B")
-    sub_pool.add_argument(
-        "--at-once", action="store_true", help="apply all deletes now, ignoring the pool's delete.apply age"
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("--branch", default="main", metavar="B", help="default: main")
+    sub.add_argument(
+        "--at-once",
+        action="store_true",
+        help="apply all tombstones now, ignoring the pool's tombstones.apply age",
     )
-    sub_pool.add_argument("--dry-run", action="store_true", help="print what is due; change nothing")
+    sub.add_argument("--dry-run", action="store_true", help="print what is due; change nothing")
 
-    sub_pool = command(
+    sub = command(
         "explain",
         "explanation.explain",
         "say which versions of a key are stored, and why each is visible or not",
     )
-    sub_pool.add_argument("pool", metavar="POOL")
-    sub_pool.add_argument("key", metavar="KEY", help="the key; of several fields a JSON list")
-    _add_at(sub_pool)
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("key", metavar="KEY", help="the key; of several fields a JSON list")
+    _add_at(sub)
 
-    sub_pool = command("log", "history.log", "list the transactions of a pool, newest first")
-    sub_pool.add_argument("pool", metavar="POOL")
-    sub_pool.add_argument("--branch", metavar="B")
-    sub_pool.add_argument("--limit", type=_count, metavar="N")
+    sub = command("log", "history.log", "list the transactions of a pool, newest first")
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("--branch", metavar="B", help="only transactions of this branch")
+    sub.add_argument("--limit", type=_count, metavar="N", help="stop after this many")
 
-    sub_pool = command("inspect", "history.inspect", "print any object of the lake as JSON")
-    sub_pool.add_argument("name", metavar="NAME")
+    sub = command("inspect", "history.inspect", "print any object of the lake as JSON")
+    sub.add_argument("name", metavar="NAME")
 
-    sub_pool = command(
-        "compact", "compaction.compact", "merge overlapping objects, so that reading stays fast"
-    )
-    sub_pool.add_argument("pool", metavar="POOL")
-    sub_pool.add_argument("--branch", default="main", metavar="B")
-    sub_pool.add_argument(
+    sub = command("compact", "compaction.compact", "merge overlapping objects, so that reading stays fast")
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("--branch", default="main", metavar="B", help="default: main")
+    sub.add_argument(
         "--strategy",
-        choices=STRATEGIES,
+        choices=strategies.names(),
         help="use this instead of the pool's compact.strategy; full: merge all overlapping objects",
     )
-    sub_pool.add_argument("--dry-run", action="store_true", help="print the plan; change nothing")
+    sub.add_argument("--dry-run", action="store_true", help="print the plan; change nothing")
 
-    sub_pool = command(
-        "checkpoint", "upkeep.checkpoint", "save the current state, so that opening the pool is quick"
-    )
-    sub_pool.add_argument("pool", metavar="POOL", help="a pool, or lake:pools")
-    sub_pool.add_argument("--dry-run", action="store_true", help="say whether one is due; change nothing")
+    sub = command("checkpoint", "upkeep.checkpoint", "write a checkpoint so that the pool opens quickly")
+    sub.add_argument("pool", metavar="POOL", help="a pool, or lake:pools")
+    sub.add_argument("--dry-run", action="store_true", help="say whether one is due; change nothing")
 
-    sub_pool = command("purge", "upkeep.purge", "delete old journal entries that a checkpoint covers")
-    sub_pool.add_argument("pool", metavar="POOL", help="a pool, or lake:pools")
-    sub_pool.add_argument(
+    sub = command("purge", "upkeep.purge", "delete old journal entries that a checkpoint covers")
+    sub.add_argument("pool", metavar="POOL", help="a pool, or lake:pools")
+    sub.add_argument(
         "--keep",
         type=_span,
-        metavar="SPAN",
+        metavar="DURATION",
         help="keep entries younger than this: 0s, 6h, 30d (default: history.keep)",
     )
-    sub_pool.add_argument(
+    sub.add_argument(
         "--dry-run", action="store_true", help="print how many entries would be deleted; change nothing"
     )
 
-    sub_pool = command(
+    sub = command(
         "repair",
         "repairing.repair_pool",
-        "take a bad transaction or a damaged object out of a pool, so that the rest can be read",
+        "remove a bad transaction or a damaged object from a pool, so that the rest can be read",
     )
-    sub_pool.add_argument("pool", metavar="POOL")
-    sub_pool.add_argument(
-        "--object", action="append", default=[], metavar="ID", help="a data object; repeatable"
-    )
-    sub_pool.add_argument(
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("--object", action="append", default=[], metavar="ID", help="a data object; repeatable")
+    sub.add_argument(
         "--transaction",
         action="append",
         default=[],
         metavar="N",
-        help="a transaction's number or id; repeatable",
+        help="a version or a transaction id; repeatable",
     )
-    sub_pool.add_argument("--branch", default="main", metavar="B")
-    sub_pool.add_argument("--reason", default="", metavar="TEXT", help="a text to keep with the repair")
-    sub_pool.add_argument("--dry-run", action="store_true", help="print what would go; change nothing")
-    sub_pool.add_argument("--yes", action="store_true", help="do not ask (required without a terminal)")
+    sub.add_argument("--branch", default="main", metavar="B", help="default: main")
+    sub.add_argument("--reason", default="", metavar="TEXT", help="a text to keep with the repair")
+    sub.add_argument("--dry-run", action="store_true", help="print what would be removed; change nothing")
+    sub.add_argument("--yes", action="store_true", help="do not ask (required without a terminal)")
 
-    sub_pool = command(
-        "parked", "parked.parked", "list or release files that the ingest agent cannot load and passes over"
+    sub = command(
+        "parked", "parked.parked", "list or release files that the ingest agent cannot load and skips"
     )
-    sub_pool.add_argument("pool", metavar="POOL")
-    sub_pool.add_argument(
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument(
         "--release", action="append", default=[], metavar="FILE", help="let the agent try this file again"
     )
-    sub_pool.add_argument("--release-all", action="store_true", help="let the agent try all of them again")
-    sub_pool.add_argument("--branch", default="main", metavar="B")
+    sub.add_argument("--release-all", action="store_true", help="let the agent try all of them again")
+    sub.add_argument("--branch", default="main", metavar="B", help="default: main")
 
-    sub_pool = command(
-        "completion", "completion.completion", "print what makes a shell complete lake's words"
-    )
-    sub_pool.add_argument(
+    sub = command("completion", "completion.completion", "print the completion script of a shell")
+    sub.add_argument(
         "shell", choices=SHELLS, metavar="bash|zsh|fish", help='add: eval "$(lake completion bash)"'
     )
     return parser
@@ -342,7 +341,10 @@ def build_parser() -> Parser:
 
 def _add_at(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--at", default="main", metavar="R", help="transaction number or id, branch, or BRANCH@TIME"
+        "--at",
+        default="main",
+        metavar="R",
+        help="a version, a transaction id, a branch, or BRANCH@TIME (default: main)",
     )
 
 
@@ -351,7 +353,7 @@ def _add_range(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="from_",
         metavar="K",
-        help="begin of the range (inclusive): a JSON scalar or list, or a bare string",
+        help="begin of the range (inclusive): a JSON value or list, or plain text",
     )
     parser.add_argument("--to", metavar="K", help="end of the range (exclusive)")
 
@@ -367,7 +369,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         dest="output",
         type=lambda text: None if text == "-" else text,
         metavar="FILE",
-        help="write to a file, which gets its name when it is whole; - is standard output",
+        help="write to this file, which appears when it is complete; -: standard output",
     )
 
 

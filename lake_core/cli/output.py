@@ -76,13 +76,13 @@ def _cell(value: Any) -> str:
 
 
 def say(message: str) -> None:
-    """A message to people, behind what was printed so far; if nobody can hear it, nothing is lost."""
+    """Print a message for people, after what was printed so far; ignore it if nobody can read it."""
     flush()
     print_message(printable(message) + "\n")
 
 
 def format_of_output(path: str) -> str:
-    """The format that a file's name asks for; JSON where it asks for none."""
+    """The format that a file's name asks for; JSON if it asks for none."""
     return _BY_ENDING.get(os.path.splitext(path)[1].lower(), "json")
 
 
@@ -159,10 +159,10 @@ def _holding(table: pa.Table, format: str) -> Iterator[None]:
             except pa.ArrowException as reason:
                 raise InvalidInput(
                     f"--format {format} cannot hold column {field.name!r} of type {show_type(field)}: {reason}; "
-                    "take --format json"
+                    "use --format json"
                 ) from error
         raise InvalidInput(
-            f"--format {format} cannot hold the records: {error}; take --format json"
+            f"--format {format} cannot hold the records: {error}; use --format json"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""lake parked: the landed files that the ingest agent passes over, and releasing them."""
+"""lake parked: list the source files that the ingest agent passes over, or release them."""
 
 from __future__ import annotations
 

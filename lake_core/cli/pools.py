@@ -171,7 +171,7 @@ def drop(args: Namespace) -> None:
 
 
 def confirm(args: Namespace, question: str) -> None:
-    """Ask whoever sits at the terminal, unless `--yes` was said; raises InvalidInput for any answer but yes."""
+    """Ask the user at the terminal, unless `--yes` was said; raises InvalidInput for any answer but yes."""
     if args.yes:
         return
     if not sys.stdin.isatty():

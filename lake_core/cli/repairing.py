@@ -22,15 +22,15 @@ def repair_pool(args: Namespace) -> None:
         _print_plan(plan, args)
         return
     if plan.references or plan.tombstones:
-        confirm(args, f"take {_said(plan)} out of {args.pool}")
+        confirm(args, f"remove {_said(plan)} from {args.pool}")
     done = repair(branch, plan, reason=args.reason)
     if args.json:
         print_json(vars(done))
     elif done.version is None:
-        say(f"{args.pool}: nothing to take out; nothing was committed{_merged(plan)}")
+        say(f"{args.pool}: nothing to remove; nothing was committed{_merged(plan)}")
     else:
         say(
-            f"{args.pool}: took {_said(plan)} out; version {done.version}, transaction "
+            f"{args.pool}: removed {_said(plan)}; version {done.version}, transaction "
             f"{done.transaction_id}{_merged(plan)}"
         )
 
@@ -47,7 +47,7 @@ def _print_plan(plan: RepairPlan, args: Namespace) -> None:
             }
         )
     else:
-        say(f"{args.pool}: would take {_said(plan)} out{_merged(plan)}")
+        say(f"{args.pool}: would remove {_said(plan)}{_merged(plan)}")
 
 
 def _said(plan: RepairPlan) -> str:

@@ -24,7 +24,7 @@ _NOT_WHOLE = "the result is not whole; what the command changed stands"
 
 
 class _Told:
-    """A file whose failures are OutputFailed, also where Arrow writes to it.  Closing it leaves the file open."""
+    """A file whose failures are OutputFailed, also if Arrow writes to it.  Closing it leaves the file open."""
 
     closed = False
 
@@ -142,7 +142,7 @@ def _beside(path: str) -> IO[bytes]:
 def open_missing() -> None:
     """Open the standard streams that the caller closed, so that no file of the lake gets their numbers.
 
-    Standard output then takes nothing, which is said where a command prints a result.
+    Standard output then takes nothing; a command that prints a result says so.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is not None:

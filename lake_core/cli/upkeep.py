@@ -1,10 +1,12 @@
-"""Commands that keep a lake in order: checkpoint, purge."""
+"""Commands that keep a lake in order: checkpoint, purge, tombstones."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
-from lake_core.agents.checkpoint.run import find_due, plan_purge, purge_pool, write_checkpoint
+from lake_core.agents.checkpoint.run import look, plan_purge, purge_pool, write_checkpoint
+from lake_core.agents.tombstones.report import plan_line, pool_line
+from lake_core.agents.tombstones.run import apply, plan
 from lake_core.cli.output import print_json, say
 from lake_core.lake import Lake
 from lake_core.phrases import counted
@@ -15,8 +17,7 @@ def checkpoint(args: Namespace) -> None:
     lake = Lake.open(args.lake)
     now = lake.context.now()
     if args.dry_run:
-        due = find_due(lake, pools=[args.pool], now=now)
-        why = due[0].why if due else None
+        why = look(lake, args.pool, now=now)
         if args.json:
             print_json({"pool": args.pool, "due": why})
         else:
@@ -56,3 +57,31 @@ def purge(args: Namespace) -> None:
         )
     else:
         say(f"{args.pool}: nothing to purge")
+
+
+def tombstones(args: Namespace) -> None:
+    """Remove deleted records from the objects; drop deletes that are no longer needed."""
+    branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)
+    if args.dry_run:
+        work = plan(branch, now=branch.context.now(), at_once=args.at_once)
+        if args.json:
+            print_json(
+                {
+                    "pool": args.pool,
+                    "due": work.due,
+                    "covered": [r.object for r in work.covered],
+                    "suspects": [r.object for r in work.suspects],
+                    "retirable": list(work.retirable),
+                    "left": work.left,
+                }
+            )
+        else:
+            say(plan_line(args.pool, work))
+        return
+    result = apply(branch, now=branch.context.now(), at_once=args.at_once)
+    if args.json:
+        print_json(vars(result))
+    else:
+        say(
+            pool_line(result, remember=f"tombstones.remember ({branch.settings.text('tombstones.remember')})")
+        )

@@ -1,8 +1,8 @@
 """The history of one pool: transactions that are committed to branches, and the states they fold into.
 
-`snapshot` is what a branch holds, columnar; `state` folds entries into the state of all branches; `rebase` decides,
-purely, what becomes of a draft on a newer state than it began on; `group_commit` proposes it, with what others
-asked for, until it is in; `history` is the door to all of it.
+`snapshot` holds the references of a branch, in columns; `state` folds entries into the state of all branches;
+`rebase` decides, purely, what becomes of a draft on a newer state than its read version; `group_commit` proposes
+the draft, with the requests of other writers, until its outcome is known; `history` is the entry point.
 """
 
 from lake_core.history.history import History

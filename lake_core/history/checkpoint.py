@@ -1,18 +1,19 @@
 """The state of a pool as a checkpoint holds it.
 
-    section      branch   key              what else
+    section      branch   key              other columns
     branch       ""       the name         value: tip and totals (`BranchRow`)
     closing      ""       ""               value: `Closing`; only of a pool that was dropped
     tombstone    yes      its name         value: `Tombstone`
-    schema       ""       the id           value: the Arrow schema; seq: 1 where the pool itself has it
+    schema       ""       the id           value: the Arrow schema; seq: 1 if objects of the pool itself have it
     token        ""       the token        value: `Remembered`
     source       yes      the URI          value: `Source`
     reference    yes      the low bound    a column each; value: the fields' statistics
 
-Written as a merge of the checkpoint below and of what was folded since, row group by row group.  Read lazily:
-opening reads branches, schemas and recent ids; a token, a source or a reference is looked up where it is asked
-for.  Tokens older than `token_keep` seconds are left out: that is how they are forgotten.  A token's age does not
-rest on its writer's clock alone: it is no older than what came before it in the history (`PoolState.used`).
+Writing merges the checkpoint below with the entries folded since, row group by row group.  Reading is lazy: opening
+reads branches, schemas and recent ids; tokens, source files and references are looked up when needed (decision 11).
+Writing leaves out tokens older than `token_keep` seconds; that is how they are forgotten.  A token's age does not
+rest on its writer's clock alone: it is no older than the transactions before it in the history
+(`PoolState.used`).
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ CLOSING = "closing"
 
 
 class BranchRow(msgspec.Struct, frozen=True):
-    """A branch's tip, the newest object it refers to, and its totals by sub-pool and schema."""
+    """A branch's tip, the greatest id of an object it refers to, and its totals by sub-pool and schema."""
 
     tip: int
     newest: str
@@ -57,36 +58,36 @@ class BranchRow(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class PoolStateFormat:
-    """How a pool's history keeps its state (`journal.StateFormat`)."""
+    """How a pool's state is written into a checkpoint (`journal.StateFormat`).  `token_keep` is in seconds."""
 
     token_keep: float = 30 * 86400
 
     def parts(self, state: PoolState, *, now: float) -> Iterator[Part]:
-        """The state as rows, a part a section and branch."""
+        """The state as rows, one part for each section and branch."""
         forget_before = int((now - self.token_keep) * 1_000_000)
         branches = sorted(state.branches.items())
         yield _values(BRANCH, ((name, _branch_row(b)) for name, b in branches))
         if state.closed is not None:
             yield _values(CLOSING, [("", msgspec.msgpack.encode(state.closed))])
         for name, branch in branches:
-            subs = sorted(
+            sub_pools = sorted(
                 {sub_pool for (sub_pool, _), shape in branch.snapshot.shapes.items() if shape.references}
             )
-            for sub_pool in subs:
+            for sub_pool in sub_pools:
                 yield Part(REFERENCE, name, sub_pool, _references(branch.snapshot, sub_pool))
         for name, branch in branches:
-            held = sorted(branch.tombstones.items())
-            yield _values(TOMBSTONE, ((id, msgspec.msgpack.encode(t)) for id, t in held), branch=name)
+            tombstones = sorted(branch.tombstones.items())
+            yield _values(TOMBSTONE, ((id, msgspec.msgpack.encode(t)) for id, t in tombstones), branch=name)
         yield Part(SCHEMA, "", "", _schemas(state))
         for name, _ in branches:
             sources = ((uri, s) for (branch, uri), s in _sorted_items(state.sources) if branch == name)
             yield _values(SOURCE, ((uri, msgspec.msgpack.encode(s)) for uri, s in sources), branch=name)
         tokens = ((token, _dated(token, r, state, now=now)) for token, r in _sorted_items(state.tokens))
-        kept = ((token, msgspec.msgpack.encode(r)) for token, r in tokens if r.time >= forget_before)
-        yield _values(TOKEN, kept)
+        values = ((token, msgspec.msgpack.encode(r)) for token, r in tokens if r.time >= forget_before)
+        yield _values(TOKEN, values)
 
     def restore(self, file: CheckpointFile) -> PoolState:
-        """The state, resting on the file.  Raises Corrupt."""
+        """The state that the file holds; it goes on reading from the file.  Raises Corrupt."""
         try:
             branches = {
                 name: _branch_state(file, name, msgspec.msgpack.decode(value, type=BranchRow))
@@ -108,15 +109,17 @@ class PoolStateFormat:
         )
 
 
-def _dated(token: str, known: Remembered, state: PoolState, *, now: float) -> Remembered:
-    """With the time of the history when the token was used, if its writer's clock was behind; never later than the
-    clock of who writes the checkpoint, for a clock may be ahead as well."""
+def _dated(token: str, remembered: Remembered, state: PoolState, *, now: float) -> Remembered:
+    """The remembered transaction, dated by the history if its writer's clock was behind.
+
+    The date is never later than `now`, because a writer's clock may be ahead as well.
+    """
     used = min(state.used.get(token) or 0, int(now * 1_000_000))
-    return msgspec.structs.replace(known, time=used) if used > known.time else known
+    return msgspec.structs.replace(remembered, time=used) if used > remembered.time else remembered
 
 
 def _time(file: CheckpointFile) -> int:
-    """When the checkpoint was written, by the clock of who did; 0 where its id does not tell."""
+    """When the checkpoint was written, by its writer's clock; 0 if its id holds no time."""
     try:
         return int(naming.id_time(file.footer.id).timestamp() * 1_000_000)
     except ValueError:
@@ -125,14 +128,14 @@ def _time(file: CheckpointFile) -> int:
 
 def _schemas(state: PoolState) -> Iterator[pa.Table]:
     for batch in _batches(sorted(state.schemas.items())):
-        own = [int(id in state.pool_schemas) for id, _ in batch]
-        yield rows(key=[id.encode() for id, _ in batch], value=[arrow for _, arrow in batch], seq=own)
+        in_pool = [int(id in state.pool_schemas) for id, _ in batch]
+        yield rows(key=[id.encode() for id, _ in batch], value=[arrow for _, arrow in batch], seq=in_pool)
 
 
 def _pool_schemas(file: CheckpointFile) -> Iterator[str]:
     for table in file.scan(SCHEMA):
-        for key, own in zip(table["key"].to_pylist(), table["seq"].to_pylist(), strict=True):
-            if own:
+        for key, in_pool in zip(table["key"].to_pylist(), table["seq"].to_pylist(), strict=True):
+            if in_pool:
                 yield key.decode()
 
 
@@ -161,16 +164,18 @@ def _branch_state(file: CheckpointFile, name: str, row: BranchRow) -> BranchStat
 
 
 def _references(snapshot: Snapshot, sub_pool: str) -> Iterator[pa.Table]:
-    """All references of the (sub-)pool in order: what the checkpoint holds, merged with what came since; of equal
-    low bounds that is later, also where they go on in the next table."""
+    """All references of the (sub-)pool in order: those of the checkpoint, merged with those added since.
+
+    Added references follow those of the checkpoint with an equal low bound, also across table boundaries.
+    """
     since = snapshot.since_checkpoint(sub_pool=sub_pool)
     lows = Column(since, "key")
     done = 0
     for table in snapshot.checkpoint.tables(sub_pool=sub_pool):
-        upto = bisect_left(lows, table["key"][-1].as_py(), lo=done)
-        kept = without(table.drop_columns(["section", "branch", "sub"]), snapshot.removed)
-        yield by_key(pa.concat_tables([kept, since.slice(done, upto - done)])) if upto > done else kept
-        done = upto
+        end = bisect_left(lows, table["key"][-1].as_py(), lo=done)
+        below = without(table.drop_columns(["section", "branch", "sub"]), snapshot.removed)
+        yield by_key(pa.concat_tables([below, since.slice(done, end - done)])) if end > done else below
+        done = end
     for start in range(done, since.num_rows, GROUP_ROWS):
         yield since.slice(start, GROUP_ROWS)
 
@@ -184,14 +189,14 @@ def _values(section: str, pairs: Iterable[tuple[str, bytes]], *, branch: str = "
 
 
 def _batches(items: Iterable[T]) -> Iterator[list[T]]:
-    held: list[T] = []
+    batch: list[T] = []
     for item in items:
-        held.append(item)
-        if len(held) == GROUP_ROWS:
-            yield held
-            held = []
-    if held:
-        yield held
+        batch.append(item)
+        if len(batch) == GROUP_ROWS:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def _all_values(file: CheckpointFile, section: str, branch: str = "") -> Iterator[tuple[str, bytes]]:
@@ -201,7 +206,7 @@ def _all_values(file: CheckpointFile, section: str, branch: str = "") -> Iterato
 
 
 def _sorted_items(layered: LayeredMap[K, V]) -> Iterator[tuple[K, V]]:
-    """All items by key: the base is in order, what came since is sorted here."""
+    """All items by key: the map below is in order, the added items are sorted here."""
     below = ((k, v) for k, v in layered.below.items() if k not in layered.added)
 
     def key(item: tuple[K, V]) -> Any:
@@ -215,8 +220,8 @@ class _Tokens:
     file: CheckpointFile
 
     def get(self, key: str) -> Remembered | None:
-        found = self.file.at_key(TOKEN, key.encode())
-        return _remembered(found["value"][0].as_py()) if found.num_rows else None
+        rows = self.file.at_key(TOKEN, key.encode())
+        return _remembered(rows["value"][0].as_py()) if rows.num_rows else None
 
     def items(self) -> Iterator[tuple[str, Remembered]]:
         for token, value in _all_values(self.file, TOKEN):
@@ -233,8 +238,8 @@ class _Sources:
 
     def get(self, key: tuple[str, str]) -> Source | None:
         branch, uri = key
-        found = self.file.at_key(SOURCE, uri.encode(), branch=branch)
-        return msgspec.msgpack.decode(found["value"][0].as_py(), type=Source) if found.num_rows else None
+        rows = self.file.at_key(SOURCE, uri.encode(), branch=branch)
+        return msgspec.msgpack.decode(rows["value"][0].as_py(), type=Source) if rows.num_rows else None
 
     def items(self) -> Iterator[tuple[tuple[str, str], Source]]:
         for branch in sorted({branch for branch, _ in self.file.branches(SOURCE)}):

@@ -1,6 +1,6 @@
-"""The history of a pool on its store: load states, commit drafts, look back.
+"""The history of a pool on its store: loads states, commits drafts, reads older transactions.
 
-The thin part: the journal races, `attempt` proposes, `landing` decides, the clock comes in from the edge.
+This is the thin part: the journal races, `group_commit` proposes, `rebase` decides, the caller passes the clock in.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from lake_core.combine import APPEND, Rule
 from lake_core.errors import (
     Conflict,
     InvalidInput,
-    LakeError,
     NotFound,
     OutcomeUnknown,
     Unavailable,
@@ -21,6 +20,7 @@ from lake_core.errors import (
 from lake_core.history.checkpoint import PoolStateFormat
 from lake_core.history.group_commit.attempt import Attempt
 from lake_core.history.group_commit.requests import Requests
+from lake_core.history.group_commit.states import State
 from lake_core.history.rebase import Committed, Draft, check_open
 from lake_core.history.state import PoolState, fold_entry
 from lake_core.journal import Journal, LoadedState, Retry
@@ -30,12 +30,12 @@ from lake_core.records.codec import Codec
 from lake_core.store import Store
 
 CONTENDED_COMMITS = 8
-"""For how many commits a writer that met others asks at once: to ask for nothing costs three requests, to lose two
-races ten."""
+"""After meeting contention, post a request right away for this many commits.  A needless request costs three store
+calls; losing two races costs ten (decision 24)."""
 
 
 class History:
-    """One pool's journal, seen as transactions."""
+    """One pool's journal, as transactions."""
 
     def __init__(
         self,
@@ -66,24 +66,25 @@ class History:
         )
 
     def now(self) -> int:
-        """Microseconds since 1970, by this process's clock."""
+        """Microseconds since 1970, by the lake's clock."""
         return int(self._clock() * 1_000_000)
 
     def load(self) -> LoadedState[PoolState]:
-        """The newest state."""
+        """The newest state.  Raises Corrupt, Unavailable."""
         return self.journal.load()
 
     def load_open(self) -> LoadedState[PoolState]:
-        """The newest state, on which work may begin; raises NotFound if the pool was dropped."""
+        """The newest state, as `load`; raises NotFound if the pool was dropped."""
         loaded = self.load()
         check_open(loaded.state)
         return loaded
 
     def commit(self, draft: Draft) -> Committed:
-        """Land the draft on its branch, whatever else lands meanwhile.
+        """Commit the draft to its branch, rebased onto the transactions that other writers commit meanwhile.
 
-        After an OutcomeUnknown, or an interruption such as Ctrl-C, the same draft may be committed again here, as
-        often as it takes; elsewhere only with a token.  Raises what `landing.land` and `Journal.append` raise.
+        After an OutcomeUnknown, or an interruption such as Ctrl-C, this History may commit the same draft again, as
+        often as necessary; another process may do so only if the draft has a token.  Raises the errors of
+        `rebase.rebase` and `Journal.append`.
         """
         attempt = Attempt(
             self.journal,
@@ -96,108 +97,103 @@ class History:
             possible_since=self._unknown.get(draft.id),
         )
         try:
-            appended = self.journal.append(attempt.propose, id=draft.id, lost=attempt.lost)
-        except (Conflict, Unavailable) as error:
-            # a refusal counts when it is what is raised: it may have rested on a state that was not the newest
-            if attempt.possible_since is None or error is attempt.refusal:
-                self._resolved(attempt)
-                raise
-            self._unknown[draft.id] = attempt.possible_since
-            raise OutcomeUnknown(
-                f"{error}; the transaction {draft.id} may still be committed",
-                entry_id=draft.id,
-                version=attempt.possible_since,
-            ) from error
-        except OutcomeUnknown as error:
-            self._unknown[draft.id] = error.version - 1  # those before were folded, and do not hold it
+            appended = self.journal.append(attempt.propose, id=draft.id, lost=attempt.lose_race)
+        except BaseException as error:
+            attempt.fail(error)
+            self._note(attempt)
+            if attempt.state is State.UNKNOWN and isinstance(error, Conflict | Unavailable):
+                raise self._outcome_unknown(attempt, error) from error
             raise
-        except LakeError:
-            self._resolved(attempt)
-            raise
-        except BaseException:  # an interruption: the entry may be written, or others may commit the request
-            if attempt.begun is not None:
-                self._unknown[draft.id] = (
-                    attempt.begun if attempt.possible_since is None else attempt.possible_since
-                )
-            raise
-        self._resolved(attempt)
+        committed = attempt.succeed(appended)
+        self._note(attempt)
         if appended is not None:
-            self._contended = CONTENDED_COMMITS if attempt.met_others else max(0, self._contended - 1)
-            return Committed(appended.version, draft.id)
-        assert attempt.outcome is not None  # propose returns None only after setting it
-        return attempt.outcome
+            self._contended = CONTENDED_COMMITS if attempt.others else max(0, self._contended - 1)
+        return committed
 
-    def _resolved(self, attempt: Attempt) -> None:
-        """The outcome is known: nobody need commit it any more, or look for it."""
+    def _note(self, attempt: Attempt) -> None:
+        """Withdraw the request if the outcome is known; otherwise remember from which version to look for it."""
+        if attempt.state is not State.DONE:
+            assert attempt.possible_since is not None  # so it is in every other state that ends an attempt
+            self._unknown[attempt.draft.id] = attempt.possible_since
+            return
         self._unknown.pop(attempt.draft.id, None)
         if attempt.possible_since is not None:
             self._requests.withdraw(attempt.draft.id)
 
-    def forget_tokens_after(self, seconds: float) -> None:
-        """The next checkpoint remembers tokens at least this long."""
+    @staticmethod
+    def _outcome_unknown(attempt: Attempt, error: Exception) -> OutcomeUnknown:
+        assert attempt.possible_since is not None  # others may commit the draft, or have
+        return OutcomeUnknown(
+            f"{error}; the transaction {attempt.draft.id} may still be committed",
+            entry_id=attempt.draft.id,
+            version=attempt.possible_since,
+        )
+
+    def keep_tokens(self, seconds: float) -> None:
+        """Make the next checkpoint remember tokens at least this many seconds."""
         self.journal.format = PoolStateFormat(seconds)
 
-    def remembered(self, token: str) -> Committed | None:
-        """The transaction that the token stands for, if any."""
-        found = self.load().state.tokens.get(token)
-        return Committed(found.version, found.transaction_id, repeated=found) if found else None
+    def find_commit(self, token: str) -> Committed | None:
+        """The commit that used the token, None if the state remembers none."""
+        first = self.load().state.tokens.get(token)
+        return Committed(first.version, first.transaction_id, repeated=first) if first else None
 
-    def at(self, version: int) -> LoadedState[PoolState]:
-        """The state after entry `n`; raises NotFound."""
-        loaded = self.journal.at(version) if version > 0 else None
+    def load_version(self, version: int) -> LoadedState[PoolState]:
+        """The state at a version.  Raises NotFound if it does not exist or is purged."""
+        loaded = self.journal.load_version(version) if version > 0 else None
         if loaded is None:
             raise NotFound(f"version {version} does not exist; the newest is {self.load().version}")
         return loaded
 
-    def transactions(self, *, branch: str | None = None) -> Iterator[tuple[int, Transaction]]:
-        """The history newest first, of one branch or of all, back to where it is purged."""
+    def read_transactions(self, *, branch: str | None = None) -> Iterator[tuple[int, Transaction]]:
+        """Versions and transactions, newest first, of one branch or of all, back to the newest fence."""
         for version, entry in self.journal.backwards():
             for transaction in reversed(entry.transactions):
                 if branch is None or transaction.branch == branch:
                     yield version, transaction
 
-    def resolve(self, at: str) -> tuple[LoadedState[PoolState], str]:
-        """The state and the branch that a revision names.
+    def resolve_revision(self, revision: str) -> tuple[LoadedState[PoolState], str]:
+        """The state and the branch of a revision.
 
-        `at`: a transaction number, a transaction id, a branch, or BRANCH@TIME (ISO 8601; without zone UTC).
-        Raises NotFound, and InvalidInput for a time that cannot be read.
+        `revision`: a version, a transaction id, a branch, or BRANCH@TIME (ISO 8601; UTC if it has no zone).
+        Raises NotFound, and InvalidInput for a text that is not a time.
         """
         newest = self.load_open()
-        if at in newest.state.branches:
-            return newest, at
-        if at.isascii() and at.isdigit():
-            loaded = self.at(int(at))
+        if revision in newest.state.branches:
+            return newest, revision
+        if revision.isascii() and revision.isdigit():
+            loaded = self.load_version(int(revision))
             return loaded, next(name for name, b in loaded.state.branches.items() if b.tip == loaded.version)
-        branch, sign, time = at.rpartition("@")
+        branch, sign, time = revision.rpartition("@")
         if sign and branch in newest.state.branches:
             moment = _microseconds(time)
-            found = next(
-                (version for version, t in self.transactions(branch=branch) if t.time <= moment), None
+            version = next(
+                (version for version, t in self.read_transactions(branch=branch) if t.time <= moment), None
             )
-            if found is None:
+            if version is None:
                 raise NotFound(f"branch {branch!r} has no transaction at or before {time}{self._begins()}")
-            return self.at(found), branch
-        if naming.is_id(at):
-            match = next(((version, t) for version, t in self.transactions() if t.id == at), None)
+            return self.load_version(version), branch
+        if naming.is_id(revision):
+            match = next(((version, t) for version, t in self.read_transactions() if t.id == revision), None)
             if match is not None:
-                return self.at(match[0]), match[1].branch
+                return self.load_version(match[0]), match[1].branch
         branches = ", ".join(sorted(newest.state.branches))
         raise NotFound(
-            f"revision {at!r} does not exist{self._begins()}; name a transaction, a branch ({branches}) or "
-            "BRANCH@TIME"
+            f"revision {revision!r} does not exist{self._begins()}; name a version, a transaction id, a branch "
+            f"({branches}) or BRANCH@TIME"
         )
 
     def _begins(self) -> str:
-        """For messages: what is not found may have been purged."""
+        """A remark for messages that the revision may be purged, "" if nothing is."""
         fence = self.journal.marks().fence
-        return f" (the history begins after {fence}: what came before is purged)" if fence else ""
+        return f" (the history begins after {fence}: earlier versions are purged)" if fence else ""
 
 
 def _microseconds(text: str) -> int:
     try:
         moment = dt.datetime.fromisoformat(text)
     except ValueError as error:
-        raise InvalidInput(f"time {text!r}: not ISO 8601, such as 2026-11-20T12:00:00Z") from error
+        raise InvalidInput(f"time {text!r} is not ISO 8601; write it as in 2026-11-20T12:00:00Z") from error
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=dt.UTC)
     return round(moment.timestamp() * 1_000_000)

@@ -1,7 +1,7 @@
-"""A persistent map over a large, fixed base that is looked up, not loaded.
+"""A persistent map over a large, fixed map below, which is looked up and not loaded.
 
-What came since is in memory; the base answers for the rest, one key at a time or all in order.  Keys are never
-taken out: what may be forgotten is left out when the next base is written.
+Items that were added since are in memory; the map below answers for the rest, one key at a time or all in order.
+Keys are never removed: the next checkpoint leaves out those that may be forgotten.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ V_co = TypeVar("V_co", covariant=True)
 
 
 class MapBelow(Protocol[K, V_co]):
-    """What lies below."""
+    """The map below."""
 
     def get(self, key: K) -> V_co | None:
-        """The value of a key."""
+        """The value of a key, None if it has none."""
 
     def items(self) -> Iterator[tuple[K, V_co]]:
-        """All of it, by key."""
+        """All items, by key."""
 
 
 class NothingBelow:
-    """Nothing lies below."""
+    """An empty map below."""
 
     def get(self, key: object) -> None:
         return None
@@ -39,18 +39,19 @@ class NothingBelow:
 
 @dataclass(frozen=True)
 class LayeredMap(Generic[K, V]):
-    """`insert` makes a new map in constant time and leaves the old one as it was."""
+    """The map below with added items; `insert` makes a new map in constant time and leaves the old one
+    unchanged."""
 
     below: MapBelow[K, V] = NothingBelow()  # noqa: RUF009 - it has no state
     added: HashTrieMap[K, V] = field(default_factory=HashTrieMap)
 
     def get(self, key: K) -> V | None:
-        """The newest value of the key, None where it has none."""
-        found = self.added.get(key)
-        return self.below.get(key) if found is None else found
+        """The newest value of the key, None if it has none."""
+        value = self.added.get(key)
+        return self.below.get(key) if value is None else value
 
     def insert(self, key: K, value: V) -> LayeredMap[K, V]:
-        """The map with one value more, or another value."""
+        """The map with this value for the key."""
         return LayeredMap(self.below, self.added.insert(key, value))
 
     def __contains__(self, key: object) -> bool:

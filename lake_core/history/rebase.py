@@ -1,18 +1,18 @@
-"""What becomes of finished work when it meets the branch: decided here, purely.
+"""Rebasing: deciding, purely, what becomes of a draft on a newer state than its read version.
 
-A writer prepares a `Draft` (objects are on the store already) knowing some older state.  `land` looks at the
-newest state and answers with the transaction to write, or with what happened already:
+A writer prepares a `Draft` on its read version; its objects are on the store already.  `rebase` looks at the newest
+state and returns the transaction to write, or the one that the draft's token committed before:
 
-- the pool was dropped: NotFound, whatever it is;
-- the token was used: the first outcome stands, nothing is written;
-- loads and deletes never conflict: they are rebased onto the tip as they are; but a load that a replace overtook
-  (which began later, and landed first) carries a tombstone for its own records in the range of the replace;
-- a replace whose range another replace took meanwhile is a Conflict;
-- a landed file that somebody took in meanwhile is a Conflict: the batch must be planned again;
-- a compaction whose input another one took meanwhile is a Conflict: its work is dropped, without harm;
-- a tombstone that still covers something, or is retired already, is not retired: Conflict;
-- a load that brings new fields, with which the pool has more than `limits.MAX_COLUMNS`, is InvalidInput;
-- schemas that are known by now are not announced again.
+- If the pool was dropped, every draft is refused: NotFound.
+- If the token was used, the first outcome counts and nothing is written.
+- Loads and deletes never conflict: they are rebased onto the tip unchanged.  If a replace started after a load but
+  committed before it, the load also carries a tombstone that hides its own records in the replaced range.
+- If another replace took the range of a replace meanwhile: Conflict.
+- If a source file was ingested meanwhile: Conflict; the batch must be planned again.
+- If another compaction took an input of a compaction meanwhile: Conflict; its work is dropped, without harm.
+- If a tombstone may still cover records, or is retired already, it is not retired: Conflict.
+- If a load brings new fields, and the pool would then have more than `limits.MAX_COLUMNS`: InvalidInput.
+- Schemas that the state knows by now are not announced again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from lake_core.values.types import is_json, show_type
 
 @dataclass(frozen=True)
 class Draft:
-    """Work to be committed: `id` stays the same however often it is tried; `base` is what it began on."""
+    """A transaction that is not committed yet; its `id` stays the same however often it is proposed."""
 
     id: str
     branch: str
@@ -65,13 +65,14 @@ class Draft:
 
     @property
     def new_objects(self) -> list[AddObject]:
-        """Objects of the pool itself whose records count as written when this lands."""
+        """Objects of the pool itself whose records count as written when the draft is committed."""
         return [a for a in self.actions if isinstance(a, AddObject) and a.seqs is None and not a.sub_pool]
 
 
 @dataclass(frozen=True)
 class Committed:
-    """The outcome: transaction `id` is in entry `n`; `repeated` is what the first commit under the token was."""
+    """The outcome: the transaction is in the version.  `repeated`: the first commit of the token, if this was not
+    it."""
 
     version: int
     transaction_id: str
@@ -81,11 +82,11 @@ class Committed:
 def rebase(
     state: PoolState, draft: Draft, *, key: PoolKey, rule: Rule = APPEND, time: int
 ) -> Transaction | Remembered:
-    """The transaction that puts the draft onto the branch's tip, or the one that did so before.
+    """The transaction that puts the draft onto the branch's tip, or the one that its token committed before.
 
-    `time` is microseconds since 1970.  Raises NotFound (the pool was dropped, no such branch), Conflict (a source,
-    an input or a range was taken meanwhile), InvalidInput (a key field that cannot be ordered with the pool's other
-    objects).
+    `time` is in microseconds since 1970.  Raises NotFound (the pool was dropped, no such branch), Conflict (a
+    source file, an input or a range was taken meanwhile), InvalidInput (a key field that cannot be ordered with
+    the pool's other objects).
     """
     check_open(state)
     branch = state.branches.get(draft.branch)
@@ -99,8 +100,9 @@ def rebase(
         if isinstance(action, Consume):
             taken = [s.uri for s in action.sources if state.sources.get((draft.branch, s.uri)) == s]
             if taken:
+                others = f" and {len(taken) - 1} other source files" if len(taken) > 1 else ""
                 raise Conflict(
-                    f"{taken[0]} and {len(taken) - 1} more were taken in by somebody else meanwhile"
+                    f"{taken[0]}{others}: ingested meanwhile by another load; plan the batch again"
                 )
         if isinstance(action, RemoveReference | MarkApplied):
             check_held(branch, action.object, action.low)
@@ -117,26 +119,26 @@ def rebase(
         read_version=draft.read_version,
         time=time,
         author=draft.author,
-        actions=(*_news(state, draft), *draft.actions, *overtaken),
+        actions=(*_new_schemas(state, draft), *draft.actions, *overtaken),
         message=draft.message,
         token=draft.token,
     )
 
 
 def _overtaken(branch: BranchState, draft: Draft) -> list[AddTombstone]:
-    """Tombstones for what replaces that landed meanwhile would have covered, had the draft landed when it began.
+    """Self-only tombstones for the replaces that overtook the draft: as if it had been committed before them.
 
-    Raises Conflict where the draft is a replace itself and overlaps one of them.
+    Raises Conflict if the draft is a replace itself and overlaps one of them.
     """
     replaces = [a.range for a in draft.actions if isinstance(a, AddTombstone) and a.replaces]
     added = [KeyRange(a.low, a.high) for a in draft.new_objects]
     if (replaces or added) and draft.read_version < branch.replaced:
-        raise Conflict("this began before a replace whose record has expired; start it again")
+        raise Conflict("this load started before a replace whose record has expired; start the load again")
     since = [t for t in branch.tombstones.values() if t.replaces and t.version > draft.read_version]
     taken = [t for t in since if any(t.key_range.overlaps(key_range) for key_range in replaces)]
     if taken:
         raise Conflict(
-            f"a replace of an overlapping range was committed meanwhile: version {taken[0].version}"
+            f"a replace of an overlapping range was committed meanwhile, as version {taken[0].version}; start again"
         )
     later = [t for t in since if t.started > (draft.read_version, draft.id)]
     covering = [t for t in later if any(t.key_range.overlaps(key_range) for key_range in added)]
@@ -165,39 +167,38 @@ def check_open(state: PoolState) -> None:
 
 
 def check_held(branch: BranchState, object_id: str, low: bytes) -> None:
-    """Raises Conflict where the branch does not refer to the object's range any more."""
+    """Raises Conflict if the branch does not refer to the object's range any more."""
     if not branch.snapshot.holds(object_id, low):
-        raise Conflict(f"object {object_id} was taken by another compaction meanwhile")
+        raise Conflict(f"object {object_id} was taken by another compaction meanwhile; plan again")
 
 
 def _check_retired(state: PoolState, branch: BranchState, name: str, *, forced: bool) -> None:
-    """Raises Conflict where the tombstone is gone already, or may still cover something."""
+    """Raises Conflict if the tombstone is retired already, or may still cover records."""
     tombstone = branch.tombstones.get(name)
     if tombstone is None:
         raise Conflict(f"tombstone {name} was retired meanwhile")
     if not forced and still_covered(state, branch, tombstone):
-        raise Conflict(f"tombstone {name} may still cover records")
+        raise Conflict(f"tombstone {name} may still cover records; apply it before it is retired")
 
 
 def still_covered(state: PoolState, branch: BranchState, tombstone: Tombstone) -> list[Reference]:
-    """References of which the tombstone may still cover records."""
-    held = branch.snapshot.find(tombstone.key_range, sub_pool=tombstone.sub_pool)
-    return [r for r in held if tombstone.may_cover(r, state.schema)]
+    """The references whose records the tombstone may still cover."""
+    references = branch.snapshot.find(tombstone.key_range, sub_pool=tombstone.sub_pool)
+    return [r for r in references if tombstone.may_cover(r, state.schema)]
 
 
-def _news(state: PoolState, draft: Draft) -> list[Action]:
-    """The schemas that the state does not know yet, each once."""
-    news = {schema_id(schema): schema for schema in draft.schemas}
-    return [
-        SetSchema(id, s.serialize().to_pybytes()) for id, s in sorted(news.items()) if id not in state.schemas
-    ]
+def _new_schemas(state: PoolState, draft: Draft) -> list[Action]:
+    """Announces the draft's schemas that the state does not know yet, each once."""
+    schemas = sorted({schema_id(schema): schema for schema in draft.schemas}.items())
+    return [SetSchema(id, s.serialize().to_pybytes()) for id, s in schemas if id not in state.schemas]
 
 
 def _check_fields(state: PoolState, draft: Draft, key: PoolKey, rule: Rule) -> None:
-    """All objects of the pool must order their keys alike, and their values where these are compared or added.
+    """Raises InvalidInput if a field of the draft cannot be ordered, compared or added with the pool's other
+    objects.
 
-    Only schemas that are new are looked at, and of what the pool has each field's distinct forms: a pool has
-    thousands of schemas, which differ in other fields.
+    Only new schemas are checked, against the distinct forms of each field in the pool: a pool may have thousands
+    of schemas, which differ in other fields.
     """
     incoming = {schema_id(schema): schema for schema in draft.schemas}
     objects = [
@@ -210,7 +211,7 @@ def _check_fields(state: PoolState, draft: Draft, key: PoolKey, rule: Rule) -> N
         forms = _forms(_pool_schemas(state), name)
         for schema in new:
             for field in _forms([schema], name):
-                for other in forms:  # every two must unite: a scan may meet any of them in any order
+                for other in forms:  # every two must unite: a scan may meet any two in any order
                     _check_pair(field, other, in_key=name in key.names)
                 forms = [*forms, field]
 
@@ -245,21 +246,21 @@ def _leaves(data: bytes) -> frozenset[Path]:
 
 
 def _check_room(state: PoolState, draft: Draft, rule: Rule) -> None:
-    """Sums of decimals share 38 digits: those behind the point, those of a value, and room for many records.
+    """Raises InvalidInput if sums of a decimal field have no room: 38 digits for fraction, value and many records.
 
-    A load that brings more digits behind the point takes them from the values that the pool has; so these are
-    looked at then, by their statistics.
+    A load that brings more digits behind the point takes them from the pool's own values; then the statistics of
+    those are checked too (decision 53).
     """
     incoming = {schema_id(schema): schema for schema in draft.schemas}
     added = [a for a in draft.actions if isinstance(a, AddObject) and not a.sub_pool]
     for name in (name for name, function in rule.aggregates if function == "sum"):
-        known = _most_digits(_forms(_pool_schemas(state), name))
-        digits = max(known, _most_digits(_forms(incoming.values(), name)))
+        pool_digits = _max_digits(_forms(_pool_schemas(state), name))
+        digits = max(pool_digits, _max_digits(_forms(incoming.values(), name)))
         if digits < 0:
             continue
         limit = decimal.Decimal(1).scaleb(SUM_DIGITS - ROOM_DIGITS - digits)
-        held = state.branches[draft.branch].snapshot.find() if 0 <= known < digits else []
-        statistics = [a.columns for a in added] + [r.columns for r in held]
+        references = state.branches[draft.branch].snapshot.find() if 0 <= pool_digits < digits else []
+        statistics = [a.columns for a in added] + [r.columns for r in references]
         largest = max((_largest(columns, name) for columns in statistics), default=decimal.Decimal(0))
         if largest >= limit:
             raise InvalidInput(
@@ -268,53 +269,53 @@ def _check_room(state: PoolState, draft: Draft, rule: Rule) -> None:
             )
 
 
-def _most_digits(forms: Iterable[pa.Field]) -> int:
-    """Digits behind the point of the summed decimals; -1 if there are none."""
+def _max_digits(forms: Iterable[pa.Field]) -> int:
+    """The most digits behind the point of the decimal fields; -1 if none is a decimal."""
     return max((f.type.scale for f in forms if pa.types.is_decimal(f.type)), default=-1)
 
 
 def _largest(columns: Iterable[Column], name: str) -> decimal.Decimal:
-    """The largest of the column's exact numbers, whatever the sign."""
+    """The largest absolute value of the column's exact numbers."""
     bounds = [b for c in columns if c.name == name for b in (c.low, c.high) if b is not None]
     values = [decode_value(bound) for bound in bounds]
     return max((abs(v) for v in values if isinstance(v, decimal.Decimal)), default=decimal.Decimal(0))
 
 
 def _forms(schemas: Iterable[pa.Schema], name: str) -> list[pa.Field]:
-    """The distinct fields of the name."""
-    found: dict[tuple[str, bytes], pa.Field] = {}
+    """The distinct fields of this name."""
+    forms: dict[tuple[str, bytes], pa.Field] = {}
     for schema in schemas:
         index = schema.get_field_index(name)
         if index >= 0:
             field = schema.field(index)
-            found.setdefault((str(field.type), repr(field.metadata).encode()), field)
-    return list(found.values())
+            forms.setdefault((str(field.type), repr(field.metadata).encode()), field)
+    return list(forms.values())
 
 
 def _check_pair(field: pa.Field, other: pa.Field, *, in_key: bool) -> None:
-    what = "key field" if in_key else "aggregated field"
+    role = "key field" if in_key else "aggregated field"
     remedy = f"declare it (lake set POOL type.{field.name}=TYPE)"
     if in_key:
         ours, theirs = key_class(field.type), key_class(other.type)
         if "null" not in (ours, theirs) and ours != theirs:
             raise InvalidInput(
-                f"{what} {field.name!r}: a {ours} here, a {theirs} in the pool's other records; "
+                f"{role} {field.name!r}: a {ours} here, a {theirs} in the pool's other records; "
                 f"{remedy} or load these records into another pool"
             )
     if is_json(unite_fields(other, field)):
         raise InvalidInput(
-            f"{what} {field.name!r}: {show_type(field)} here, {show_type(other)} in the pool's other records, "
+            f"{role} {field.name!r}: {show_type(field)} here, {show_type(other)} in the pool's other records, "
             f"and no type holds both exactly; {remedy}"
         )
 
 
 def key_classes(state: PoolState, key: PoolKey) -> dict[str, str]:
-    """The class of each key field that the pool's schemas agree on; fields only ever null are left out."""
+    """The class of each key field, by name, without the fields that are null in all schemas."""
     schemas = _pool_schemas(state)
     classes = {
         name: {key_class(field.type) for field in _forms(schemas, name)} - {"null"} for name in key.names
     }
-    return {name: found.pop() for name, found in classes.items() if found}
+    return {name: distinct.pop() for name, distinct in classes.items() if distinct}
 
 
 def _pool_schemas(state: PoolState) -> list[pa.Schema]:

@@ -1,15 +1,17 @@
-"""The state of a pool: every branch's tip and snapshot, and what a writer must remember.
+"""The state of a pool: each branch's tip and snapshot, and the tokens and source files that writers must not
+repeat.
 
-`fold_entry` is pure and total: an entry that does not fit the state is Corrupt.  The state knows
+`fold_entry` is pure and total: an entry that does not fit the state is Corrupt.  The state holds
 
-- branches, by name: the entry of the tip, the snapshot and the tombstones there,
-- schemas, by id, and which of them objects of the pool itself have (the others are those of its sub-pools),
-- tokens: which transaction a token stands for, so that a repeated commit changes nothing (landing sees to that;
-  here the newest use counts: a writer whose state had forgotten the token may have used it again),
-- sources: which landed files were taken in, so that none is taken twice,
-- whether the pool was dropped: then nothing comes after, so that nobody writes where no reader will look.
+- branches, by name: the version of the tip, the snapshot and the tombstones there,
+- schemas, by id, and which of them objects of the pool itself have (the others belong to its sub-pools),
+- tokens: the transaction that each token committed, so that a repeated commit changes nothing.  `rebase` checks
+  that; the fold keeps the newest use, because a writer whose state had forgotten the token may have used it
+  again.
+- sources: the source files that were ingested, so that none is ingested twice,
+- whether the pool was dropped: no transaction follows, so that no writer writes where no reader looks.
 
-Large parts of it may rest on a checkpoint, which is read where it is needed (`LayeredMap`, `Snapshot`).
+Large parts may rest on a checkpoint, which is read when needed (`LayeredMap`, `Snapshot`).
 """
 
 from __future__ import annotations
@@ -47,10 +49,10 @@ MAIN = "main"
 
 @dataclass(frozen=True)
 class BranchState:
-    """Where a branch stands: `tip` is the entry of its newest transaction, 0 before the first.
+    """A branch: `tip` is the version of its newest transaction, 0 before the first.
 
-    `tombstones` by name; `replaced` is the newest entry whose replace left a tombstone that is retired by now: what
-    began before it cannot tell any more whether a replace overtook it.
+    `tombstones` are by name.  `replaced` is the newest version whose replace left a tombstone that is retired by
+    now; a load that began before it cannot tell any more whether that replace overtook it.
     """
 
     tip: int = 0
@@ -60,8 +62,11 @@ class BranchState:
 
 
 class Remembered(msgspec.Struct, frozen=True, array_like=True):
-    """The transaction that a token stands for, and what it brought: so that a repeated commit can be answered
-    when the entry itself is purged.  `time` in microseconds since 1970; records of the pool and its sub-pools."""
+    """The transaction that a token committed, with its totals: the answer to a repeated commit.
+
+    It outlives the entry, which may be purged.  `time` is in microseconds since 1970, `size` in bytes.  `records`
+    are those of the pool itself, `nokey` and `rejected` those of its sub-pools.
+    """
 
     version: int
     transaction_id: str
@@ -74,7 +79,7 @@ class Remembered(msgspec.Struct, frozen=True, array_like=True):
 
 
 def remembered(version: int, transaction: Transaction) -> Remembered:
-    """What to remember of transaction n."""
+    """The transaction of a version as the state remembers it."""
     added = [a for a in transaction.actions if isinstance(a, AddObject)]
 
     def records(sub_pool: str) -> int:
@@ -94,7 +99,7 @@ def remembered(version: int, transaction: Transaction) -> Remembered:
 
 
 class Closing(msgspec.Struct, frozen=True):
-    """The entry that ended the pool's history, its time in microseconds since 1970, and who wrote it."""
+    """The version that closed the pool, its time in microseconds since 1970, and its author."""
 
     version: int = msgspec.field(name="n")
     time: int
@@ -103,11 +108,11 @@ class Closing(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class PoolState:
-    """A pool after some entry of its journal.
+    """A pool at a version.
 
-    `time` is the latest that its transactions and its checkpoint tell, in microseconds since 1970: the time of the
-    history, which no writer whose clock is behind can turn back.  `used` is that time when a token was used, as far
-    as it is later than the writer said.
+    `time`, in microseconds since 1970, is the latest time of its transactions and its checkpoint; a writer whose
+    clock is behind cannot turn it back.  `used` is that time when a token was used, if it is later than the
+    writer's.
     """
 
     branches: HashTrieMap[str, BranchState] = field(
@@ -122,10 +127,10 @@ class PoolState:
     used: HashTrieMap[str, int] = field(default_factory=HashTrieMap, compare=False)
 
     def schema(self, schema_id: str) -> pa.Schema:
-        """A schema by id; raises Corrupt where the history never made it known."""
+        """The schema of an id.  Raises Corrupt if the history never announced it."""
         data = self.schemas.get(schema_id)
         if data is None:
-            raise Corrupt(f"schema {schema_id}: not known to the journal")
+            raise Corrupt(f"schema {schema_id}: never announced in the journal")
         return _schema(data)
 
 
@@ -135,11 +140,11 @@ def _schema(data: bytes) -> pa.Schema:
 
 
 def fold_entry(state: PoolState, version: int, entry: Entry) -> PoolState:
-    """The state after entry `n`; raises Corrupt where an action does not fit."""
+    """The state after the entry of a version.  Raises Corrupt if an action does not fit."""
     for index, transaction in enumerate(entry.transactions):
         try:
             state = fold_transaction(state, version, index, transaction)
-        except CheckpointDamaged:  # not the entry's fault: it may be folded from another state
+        except CheckpointDamaged:  # the entry is sound: it can be folded from another state
             raise
         except Corrupt as error:
             raise Corrupt(f"entry {version}, transaction {transaction.id}: {error}") from error
@@ -147,9 +152,9 @@ def fold_entry(state: PoolState, version: int, entry: Entry) -> PoolState:
 
 
 def fold_transaction(state: PoolState, version: int, index: int, transaction: Transaction) -> PoolState:
-    """The state after transaction `place` of entry `n`; raises Corrupt where an action does not fit."""
+    """The state after the transaction of a version and index.  Raises Corrupt if an action does not fit."""
     if state.closed is not None:
-        raise Corrupt(f"the pool was closed by entry {state.closed.version}, and nothing comes after that")
+        raise Corrupt(f"entry {state.closed.version} closed the pool, and no transaction may follow")
     branch = state.branches.get(transaction.branch)
     if branch is None:
         raise Corrupt(f"branch {transaction.branch!r} does not exist")
@@ -163,7 +168,7 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
         match action:
             case AddObject():
                 if action.schema not in schemas:
-                    raise Corrupt(f"object {action.object}: schema {action.schema} is not known")
+                    raise Corrupt(f"object {action.object}: schema {action.schema} was not announced")
                 snapshot = snapshot.add(_reference(action, seq))
                 if not action.sub_pool and action.schema not in pool_schemas:
                     pool_schemas = pool_schemas.insert(action.schema)
@@ -173,24 +178,24 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
                 snapshot = snapshot.mark_applied(action.object, action.low, action.upto)
             case AddTombstone():
                 if action.tombstone in tombstones:
-                    raise Corrupt(f"tombstone {action.tombstone}: added although it is there")
+                    raise Corrupt(f"tombstone {action.tombstone}: added, but the branch has it already")
                 tombstones = tombstones.insert(
                     action.tombstone, _tombstone(action, version, seq, transaction)
                 )
             case RemoveTombstone():
-                gone = tombstones.get(action.tombstone)
-                if gone is None:
-                    raise Corrupt(f"tombstone {action.tombstone}: removed although it is not there")
+                removed = tombstones.get(action.tombstone)
+                if removed is None:
+                    raise Corrupt(f"tombstone {action.tombstone}: removed, but the branch does not have it")
                 tombstones = tombstones.remove(action.tombstone)
-                replaced = max(replaced, gone.version) if gone.replaces else replaced
+                replaced = max(replaced, removed.version) if removed.replaces else replaced
             case SetSchema():
                 if action.schema in schemas:
-                    raise Corrupt(f"schema {action.schema}: known already")
+                    raise Corrupt(f"schema {action.schema}: announced twice")
                 schemas = schemas.insert(action.schema, action.arrow)
             case Consume():
                 for source in action.sources:
                     if sources.get((transaction.branch, source.uri)) == source:
-                        raise Corrupt(f"source {source.uri}: taken in before")
+                        raise Corrupt(f"source file {source.uri}: ingested twice")
                     sources = sources.insert((transaction.branch, source.uri), source)
             case Close():
                 closed = Closing(version, transaction.time, transaction.author)

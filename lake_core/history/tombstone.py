@@ -1,11 +1,12 @@
 """A tombstone as a branch holds it, and which references it may cover; pure.
 
-A record is visible if no tombstone of the snapshot that was written later covers it.  Records know when they count
-as written: from their reference, or one by one where a compaction wrote the object.  A reference also knows up to
-which entry tombstones were applied to it: what they covered is no longer in it (`Reference.applied`).
+A record is visible if no later tombstone of the branch covers it.  The sequence of a record comes from its
+reference, or from the record itself if a compaction wrote the object.  A reference also holds the version up to
+which tombstones were applied to it: the records that they covered are no longer in it (`Reference.applied`).
 
-Deletes and replaces leave ordinary tombstones.  An `own` one covers records of its own transaction: it comes with a
-load that a replace overtook, which had begun later and landed first; as if the load had landed before it.
+Deletes and replaces leave ordinary tombstones.  A self-only tombstone hides only records of its own transaction.
+It is added to a load that was overtaken by a later-started replace, so that the result is as if the load had
+committed first.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from lake_core.records.conditions import Condition
 from lake_core.records.transactions import sequence
 
 NEVER = 1 << 40
-"""An entry that no journal reaches."""
+"""A version that no journal reaches."""
 
 SchemaOf = Callable[[str], pa.Schema]
-"""A schema by its id."""
+"""Returns the schema of an id."""
 
 
 class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Records of keys in [low, high) of which the condition holds are not visible, if written before `seq`.
+    """Hides records with keys in [low, high) for which the condition holds, if they were written before `seq`.
 
-    `n`, `base`, `transaction` and `time` (microseconds since 1970) are those of the transaction that wrote it.
-    `replaces`: it stands for a replace, which conflicts with others that overlap it.  `sub`: the sub-pool of which
-    it covers records, "" for the pool itself.
+    `version`, `read_version`, `transaction_id` and `time` (microseconds since 1970) are those of the transaction
+    that wrote it.  `replaces`: it comes from a replace, which conflicts with overlapping ones.  `sub_pool`: the
+    sub-pool whose records it covers, "" for the pool itself.
     """
 
     id: str
@@ -57,11 +58,11 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def started(self) -> tuple[int, str]:
-        """When its transaction began: by what it began on, then by its id, which starts with the writer's clock."""
+        """When its transaction began, for comparison: its read version, then its id, which starts with the time."""
         return self.read_version, self.transaction_id
 
     def reaches(self, reference: Reference) -> bool:
-        """Whether by age and range it may cover records of the reference."""
+        """Whether it may cover records of the reference, by age and range."""
         if (
             reference.sub_pool != self.sub_pool
             or self.version <= reference.applied
@@ -73,13 +74,13 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
         return reference.first_seq < self.seq
 
     def reaches_all(self, reference: Reference) -> bool:
-        """Whether by age, and whatever the range, it covers all records of a reference that it reaches."""
+        """Whether it covers all records of a reference that it reaches, by age alone."""
         if self.self_only:
             return reference.oldest is None
         return reference.seq < self.seq
 
     def may_cover(self, reference: Reference, schema_of: SchemaOf) -> bool:
-        """Whether it may cover a record of the reference, as far as range, age and statistics tell."""
+        """Whether it may cover a record of the reference, by range, age and statistics."""
         if not self.reaches(reference):
             return False
         if self.condition is None:
@@ -88,7 +89,7 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
         return may_hold(self.condition, schema, reference.columns, records=reference.records)
 
     def covers_all(self, reference: Reference, schema_of: SchemaOf) -> bool:
-        """Whether it is sure to cover all records of a reference that it reaches."""
+        """Whether it certainly covers all records of a reference that it reaches."""
         inside = self.low <= reference.low and (self.high is None or reference.high <= self.high)
         if not inside or not self.reaches_all(reference):
             return False
@@ -107,7 +108,8 @@ def newer_than_all(
     reason: str = "",
     sub_pool: str = "",
 ) -> Tombstone:
-    """As of a delete that comes after everything: for what no journal holds, and is asked like a delete."""
+    """A tombstone that is newer than every transaction, for rules that are not in the journal but act like a delete
+    (age-off)."""
     seq = sequence(NEVER)
     return Tombstone(
         id,
@@ -127,5 +129,5 @@ def newer_than_all(
 def covering(
     tombstones: Iterable[Tombstone], reference: Reference, schema_of: SchemaOf
 ) -> tuple[Tombstone, ...]:
-    """Those that may cover records of the reference."""
+    """The tombstones that may cover records of the reference."""
     return tuple(t for t in tombstones if t.may_cover(reference, schema_of))

@@ -1,9 +1,10 @@
 """The generic journal: numbered immutable entries on a store, folded into a state.
 
-`reader` loads, `journal` appends, `placing` puts one entry; `head` is the state that they hand out; `recent` are
-the ids committed lately; `marks` are checkpoints and fences; `purge` writes them and moves the tail; `hints` keeps
-HEAD and TAIL, which may be anything at all without changing a result; `retry` is a writer's patience.  One journal
-lists the pools of a lake, one more for each pool holds its history.  docs/protocol.md says why the rules hold.
+`reader` loads, `journal` appends, `put_entry` puts one entry; `loaded_state` is what both return; `recent` are the
+recent ids; `marks` are checkpoints and fences; `purge` writes them and deletes old entries; `hints` reads and
+writes HEAD and TAIL, whose content never changes a result; `retry` bounds how often and how long a writer tries.
+One journal lists the pools of a lake; each pool has one more, its history.  docs/protocol.md says why the rules
+hold.
 """
 
 from lake_core.journal.journal import Appended, Journal, Overtaken

@@ -1,7 +1,7 @@
-"""HEAD and TAIL: where the journal ended and began when somebody last wrote them down.
+"""HEAD and TAIL: where the journal probably ends and begins.
 
-They are written without conditions and may be missing, stale or garbage; a reader uses them only to ask for
-several entries at once.  Whatever they say, the end of a journal is the first entry that is missing.
+Writers overwrite them without conditions, so a hint may be missing, stale or garbage.  A reader uses HEAD only to
+read several entries at once.  The end of a journal is always the first entry that is missing.
 """
 
 from __future__ import annotations
@@ -12,25 +12,26 @@ from lake_core import naming
 from lake_core.errors import Unavailable
 from lake_core.store import Store
 
-_LONGEST = 20
+_MAX_DIGITS = 20
+"""Digits of a version, as entries are named."""
 
 
 def read_head_hint(store: Store, journal: str) -> int:
-    """The hinted last entry; 0 where the hint says nothing that could be one."""
+    """The version of the last entry according to HEAD; 0 if HEAD is missing or is no number."""
     try:
         text = store.get(naming.head(journal)) or b""
     except Unavailable:
         return 0
-    return int(text) if text.isdigit() and len(text) <= _LONGEST else 0
+    return int(text) if text.isdigit() and len(text) <= _MAX_DIGITS else 0
 
 
 def write_head_hint(store: Store, journal: str, version: int) -> None:
-    """Leave a hint; a store that does not take it loses nothing."""
+    """Write HEAD; if the store refuses, nothing is lost."""
     with contextlib.suppress(Unavailable):
         store.put(naming.head(journal), str(version).encode())
 
 
 def write_tail_hint(store: Store, journal: str, version: int) -> None:
-    """Leave a hint of the first entry that is still there."""
+    """Write TAIL, the version of the first entry that is not purged; if the store refuses, nothing is lost."""
     with contextlib.suppress(Unavailable):
         store.put(naming.tail(journal), str(version).encode())

@@ -3,30 +3,32 @@
 The rules (docs/protocol.md says why they suffice; the simulation holds them under every fault):
 
 1. Entry n is written only by a create-only put, only by a writer that has folded the history up to n - 1, and
-   only if it folds too.
-2. A put whose answer is lost is repeated with the same bytes under the same number until the store says
-   what is there.  Only then may the writer go on to n + 1: else it could win twice.
+   only if the entry folds too.
+2. If the answer of a put is lost, the writer repeats it with the same bytes under the same version until the
+   store says which entry is there.  Only then may it try n + 1; otherwise it could win twice.
 3. "Exists" with our own id inside means that an earlier try of ours won.
-4. After a lost race the writer folds what won and proposes again on the new state: a proposal is a pure
-   function of the state, and may find that there is nothing left to do, or that it conflicts.
-5. The end of the journal is the first number that has no entry.  Hints only say how many to ask for at once.
-6. Entries may be purged up to a fence.  So whoever read looks for a fence afterwards: if there is one above the
-   state it began with, what it read may be anything, and it begins again from a checkpoint.  And whoever wrote
-   looks for a fence at or above its entry: if there is one, its number was free only because it had been purged,
-   or was purged since; the ids in the newest state tell which.
-7. A state may rest on a checkpoint and read from it later.  So a load gives none whose checkpoint lies below the
-   fence, and none whose checkpoint was found damaged.
-8. `Unavailable` means that nothing was written.  Once a put was sent, only an answer or OutcomeUnknown will do.
+4. After a lost race the writer folds the entry that won and proposes again on the new state.  A proposal is a pure
+   function of the state; it may find that nothing is left to do, or that it conflicts.
+5. The end of the journal is the first version without an entry.  Hints only say how many to read at once.
+6. Entries may be purged up to a fence.  After reading, check for a fence above the state you started from.  If
+   there is one, entries may have been deleted while you read: discard the result and start again from a checkpoint.
+   After writing entry n, check for a fence at or above n.  If there is one, n was free only because the old entry
+   n had been purged, or our entry has been purged since; the recent ids in the newest state say which.
+7. A state may rest on a checkpoint and read from it later.  So a load returns no state whose checkpoint lies below
+   the fence, and none whose checkpoint was found damaged.
+8. `Unavailable` means that nothing was written.  Once a put has been sent, the call must end in a definite answer
+   or in OutcomeUnknown, never in Unavailable.
 9. Nothing here deletes; `purge` does.
 
-`reader` keeps rules 5 and 7, and 6 for who has read; `placing` keeps 2 and 3; the rest stands here.
+`reader` keeps rules 5 and 7, and rule 6 for readers; `put_entry` keeps 2 and 3; this module keeps the rest.
 
-Callers: `catalog.pools` (the list of pools) and `history.history` (a pool's history).  State is whatever the
-fold makes; the journal keeps the newest one it has folded, so that a look for news is one request.
+Callers: `catalog.pools` (the list of pools) and `history.history` (a pool's history).  The fold defines the state.
+The journal keeps the newest state it has folded, so that looking for news is one request.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -46,13 +48,15 @@ from lake_core.journal.loaded_state import E, LoadedState, S
 from lake_core.journal.put_entry import PutOutcome, put_entry
 from lake_core.journal.reader import LARGEST_WINDOW, JournalReader, T
 
+log = logging.getLogger(__name__)
+
 HINT_EVERY = 16
-"""HEAD is left at every so many entries: it is only a hint."""
+"""The writer of every sixteenth entry writes HEAD; a put in each commit would cost more than a stale hint does."""
 
 
 @dataclass(frozen=True)
 class Appended(Generic[S]):
-    """The change stands in the history, in entry `n`; `tries` counts the numbers raced for."""
+    """The change is in the history, in the entry of the version; `tries` counts the versions that were tried."""
 
     version: int
     state: S
@@ -61,7 +65,7 @@ class Appended(Generic[S]):
 
 @dataclass(frozen=True)
 class Overtaken(Generic[E]):
-    """The answer of a proposer that has seen that the next entry is there already."""
+    """The answer of a proposer that found the next entry already on the store."""
 
     entry: E
 
@@ -81,18 +85,20 @@ class Journal(JournalReader[E, S]):
         id: str,
         lost: Callable[[int, LoadedState[S]], None] = _nothing,
     ) -> Appended[S] | None:
-        """Commit what `propose` makes of the newest state; None where it makes nothing, Overtaken where it has seen
-        the next entry.
+        """Commit the entry that `propose` makes of the newest state; None if it makes none.
 
-        `id` is the change's own: once it is in the history, by whomever, it is done.  `lost(times, head)` hears
-        of lost races.  Raises what `propose` raises (and the fold, for a proposal that does not fit), Conflict
-        after `retry.races` lost races, OutcomeUnknown where it cannot be told what became of the change.
+        `propose` may return Overtaken with the next entry; then that entry is folded and `propose` is called again.
+        `id` is the change's own: once it is in the history, whichever writer put it there, the change is committed.
+        `lost(times, loaded)` is called after each lost race.
+
+        Raises the errors of `propose`, and of the fold if the proposal does not fit; Conflict after `retry.races`
+        lost races; OutcomeUnknown if a put was sent and no answer tells whether it acted.
         """
         loaded = self._fresh() or self.load()
         for attempt in range(self.retry.races):
-            done = loaded.recent.find(id)
-            if done is not None:
-                return Appended(done, loaded.state, attempt)
+            committed = loaded.recent.find(id)
+            if committed is not None:
+                return Appended(committed, loaded.state, attempt)
             version = loaded.version + 1
             try:
                 proposed = propose(loaded)
@@ -100,15 +106,16 @@ class Journal(JournalReader[E, S]):
                     loaded = self._step(loaded, proposed.entry)
                     continue
                 entry, refusal = proposed, None
-                # what does not fit must never be written: nobody could fold past it
+                # an entry that does not fit must never be written: no reader could fold past it
                 after = None if entry is None else self._folded(loaded, entry)
-            except (CheckpointGone, CheckpointDamaged):
+            except (CheckpointGone, CheckpointDamaged) as error:
+                log.info("%s: loads again, the state cannot be read: %s", self.name, error)
                 self._loaded = None
                 loaded = self._follow(self._start(), window=LARGEST_WINDOW)
                 continue
             except LakeError as error:
                 entry, refusal, after = None, error, None
-            if entry is None or after is None:  # to do nothing, or to refuse, must rest on the newest state
+            if entry is None or after is None:  # doing nothing, or refusing, must rest on the newest state
                 newest = self._follow(loaded, window=1)
                 if newest.version > loaded.version:
                     loaded = newest
@@ -124,31 +131,33 @@ class Journal(JournalReader[E, S]):
                 continue
             try:
                 if outcome is PutOutcome.OURS and not self._until_answered(partial(self.is_purged, version)):
+                    log.debug("%s: wrote entry %d, try %d", self.name, version, attempt + 1)
                     self._remember(after)
                     if version % HINT_EVERY == 0:
                         hints.write_head_hint(self.store, self.name, version)
                     return Appended(version, after.state, attempt + 1)
+                log.info("%s: version %d is purged; loads again to learn the outcome", self.name, version)
                 loaded = self._until_answered(lambda: self._follow(self._start(), window=LARGEST_WINDOW))
             except Unavailable as error:
                 raise OutcomeUnknown(
-                    f"{error}; the entry {id} was written, but its outcome is unknown",
+                    f"{error}; entry {id} was written, but its outcome is unknown",
                     entry_id=id,
                     version=version,
                 ) from error
             if loaded.recent.find(id) is None and not loaded.recent.reaches(version):
                 raise OutcomeUnknown(
-                    f"{naming.entry(self.name, version)}: purged long ago; whether {id} was committed as "
-                    f"{version} is unknown",
+                    f"{naming.entry(self.name, version)}: purged, and older than the recent ids; whether {id} was "
+                    f"committed as version {version} is unknown",
                     entry_id=id,
                     version=version,
                 )
-        done = loaded.recent.find(id)
-        if done is not None:
-            return Appended(done, loaded.state, self.retry.races)
+        committed = loaded.recent.find(id)
+        if committed is not None:
+            return Appended(committed, loaded.state, self.retry.races)
         raise Conflict(f"{self.name}: lost {self.retry.races} races for the next entry; try again later")
 
     def _until_answered(self, ask: Callable[[], T]) -> T:
-        """The answer to what must be known now; only a store that goes on refusing is Unavailable."""
+        """The answer of `ask`, repeated while the store is Unavailable, at most `retry.repeats` times."""
         for attempt in range(self.retry.repeats - 1):
             try:
                 return ask()

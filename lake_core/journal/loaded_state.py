@@ -1,4 +1,4 @@
-"""What a journal hands out: the state after an entry, and what that state rests on."""
+"""A loaded state: the state after an entry, with its version, the recent ids, and the checkpoint it rests on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RECENT = "recent"
 
 
 class HasId(Protocol):
-    """What the journal needs of an entry: the writer's id."""
+    """An entry as far as the journal knows it: the id that its writer gave it."""
 
     @property
     def id(self) -> str: ...
@@ -27,7 +27,7 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class LoadedState(Generic[S]):
-    """The state after entry `n`, the ids that were committed lately, and the checkpoint that the state rests on."""
+    """The state at a version, the recent ids, and the checkpoint that the state rests on (None: it needs none)."""
 
     version: int
     state: S
@@ -36,15 +36,15 @@ class LoadedState(Generic[S]):
 
     @property
     def floor(self) -> int:
-        """A fence above this entry has purged something that the state needs, or that comes after it."""
+        """The version above which a fence invalidates this state, or the entries after it."""
         return self.version if self.checkpoint is None else self.checkpoint.version
 
 
 class StateFormat(Protocol[S]):
-    """How a state is kept in a checkpoint."""
+    """How a state is written into a checkpoint and read from it."""
 
     def parts(self, state: S, *, now: float) -> Iterable[Part]:
-        """The state as rows; what may be forgotten at `now` (seconds since 1970) is left out."""
+        """The state as rows, without the tokens that are too old at `now` (seconds since 1970)."""
 
     def restore(self, file: CheckpointFile) -> S:
-        """The state again; it may go on reading from the file.  Raises Corrupt."""
+        """The state that the file holds; it may read from the file later.  Raises Corrupt."""

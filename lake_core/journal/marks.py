@@ -1,10 +1,10 @@
 """The marks of a journal: its checkpoints and its fences, found by one listing.
 
-    <journal>/marks/<n>.<id8>.checkpoint     the state after entry n, as somebody folded it
+    <journal>/marks/<n>.<id8>.checkpoint     the state after entry n
     <journal>/marks/<n>.fence                entries up to n are purged, or being purged
 
-A fence is put only when a checkpoint at or above it is durable.  Whoever read or wrote below the newest fence
-knows nothing: entries there are gone, or were written after they had gone.
+A purger puts a fence only when a checkpoint at or above it is durable.  An entry that is read or written at or
+below the newest fence proves nothing: entries there are deleted, or were written after the deletion.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lake_core.store import Store
 
 @dataclass(frozen=True)
 class Mark:
-    """A checkpoint: the entry whose state it holds, and its name."""
+    """A checkpoint: the version of its state, and its name."""
 
     version: int
     name: str
@@ -26,29 +26,31 @@ class Mark:
 
 @dataclass(frozen=True)
 class Marks:
-    """`checkpoints` newest first; `fence` is the newest one, 0 where there is none."""
+    """`checkpoints`, newest first; `fence`, the version of the newest fence, 0 if there is none."""
 
     checkpoints: tuple[Mark, ...] = ()
     fence: int = 0
 
     def usable(self, *, until: int | None = None) -> list[Mark]:
-        """Checkpoints from which the journal can be followed, newest first; of entries up to `until`."""
+        """Checkpoints at or above the fence and at or below `until`, newest first."""
         return [
-            c for c in self.checkpoints if c.version >= self.fence and (until is None or c.version <= until)
+            mark
+            for mark in self.checkpoints
+            if mark.version >= self.fence and (until is None or mark.version <= until)
         ]
 
 
 def read_marks(store: Store, journal: str) -> Marks:
-    """One listing.  Names that are no marks are passed by."""
+    """The marks of a journal, by one listing; other names are ignored."""
     return marks_of(info.name for info in store.list(naming.marks(journal)))
 
 
 def marks_of(names: Iterable[str]) -> Marks:
-    """The marks among the names."""
+    """The marks among these names; other names are ignored."""
     checkpoints, fence = [], 0
     for name in names:
         version = naming.checkpoint_version(name)
         if version is not None:
             checkpoints.append(Mark(version, name))
         fence = max(fence, naming.fence_version(name) or 0)
-    return Marks(tuple(sorted(checkpoints, key=lambda c: (-c.version, c.name))), fence)
+    return Marks(tuple(sorted(checkpoints, key=lambda mark: (-mark.version, mark.name))), fence)

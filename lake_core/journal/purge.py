@@ -1,12 +1,12 @@
-"""Moving the tail forward: a durable checkpoint, then a fence, then the deletions; in this order.
+"""Purging a journal: a durable checkpoint, then a fence, then the deletions; in this order.
 
-A crash in between loses nothing: what was not deleted lies below the fence, where nobody looks, and the next
-purge deletes it.  Any number of purgers may be at work: a fence only ever says what a durable checkpoint
-covers, and each deletes only below a fence that it has put or seen.  The newest fence and the checkpoints from
-there on stay.
+A crash in between loses nothing: the objects that were not deleted lie below the fence, where nobody looks, and the
+next purge deletes them.  Any number of purgers may run at once: a fence never lies above a durable checkpoint, and
+each purger deletes only below a fence that it has put or seen.  The newest fence and the checkpoints from there on
+stay.
 
-Fences are retired late: `_KEPT_FENCES` stay.  For a listing need not show one moment: it may miss the newest fence,
-put while it ran, and the one before, deleted while it ran; then a reader would believe that nothing was purged.
+`KEPT_FENCES` fences stay.  A listing does not show one moment: it may miss the newest fence, put while it ran, and
+the one before, deleted while it ran.  Then a reader would believe that nothing was purged.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from lake_core.store import Created
 
 log = logging.getLogger(__name__)
 
-_KEPT_FENCES = 8
+KEPT_FENCES = 8
+"""Fences that a purge leaves, the newest of them: a listing is wrong only if it misses all of them."""
 
 
 @dataclass(frozen=True)
 class Purged:
-    """What was deleted; `fence` is the newest one now, 0 where nothing was ever purged."""
+    """How many objects a purge deleted; `fence`: the newest one now, 0 if nothing was ever purged."""
 
     fence: int
     entries: int = 0
@@ -41,37 +42,47 @@ class Purged:
 
 
 def write_state(journal: Journal[Any, Any], loaded: LoadedState[Any], *, id: str, now: float) -> Mark:
-    """Keep the state in a checkpoint of its own; `now` decides what is forgotten.  Raises Unavailable."""
+    """Write the state as a checkpoint.  `now`, in seconds since 1970, decides which tokens are forgotten.
+
+    Raises InvalidInput if the journal has no checkpoints, Unavailable.
+    """
     if journal.format is None:
-        raise InvalidInput(f"{journal.name}: this journal has no checkpoints")
+        raise InvalidInput(f"{journal.name}: this journal has no checkpoints; name a pool")
     name = naming.checkpoint(journal.name, loaded.version, id)
-    described = CheckpointFooter(VERSION, journal.name, loaded.version, id)
+    footer = CheckpointFooter(VERSION, journal.name, loaded.version, id)
     parts = [_recent(loaded.recent), *journal.format.parts(loaded.state, now=now)]
-    write_checkpoint(journal.store, name, described, parts)
+    write_checkpoint(journal.store, name, footer, parts)
+    log.info("%s: wrote the checkpoint of version %d", journal.name, loaded.version)
     return Mark(loaded.version, name)
 
 
 def _recent(recent: Recent) -> Part:
-    known = sorted(recent.items())
-    ids, entries = [id.encode() for id, _ in known], [version for _, version in known]
-    return Part(RECENT, "", "", [rows(key=ids, seq=entries)] if known else [])
+    items = sorted(recent.items())
+    ids, versions = [id.encode() for id, _ in items], [version for _, version in items]
+    return Part(RECENT, "", "", [rows(key=ids, seq=versions)] if items else [])
 
 
 def purge(journal: Journal[Any, Any], *, until: int) -> Purged:
-    """Delete entries up to the newest sound checkpoint at or before `until`, and what earlier purges left.
+    """Delete entries up to the newest sound checkpoint at or before `until`, and leftovers of earlier purges.
 
-    Raises Unavailable; can be run again at any time.
+    Raises Unavailable; then run it again.
     """
     marks = journal.marks()
     chosen = choose(journal, marks, until=until)
     fence = marks.fence
     if chosen is not None and _put_fence(journal, chosen.version):
         fence = max(fence, chosen.version)
-    return _delete_below(journal, fence) if fence else Purged(0)
+    if not fence:
+        log.info("%s: nothing to purge, no sound checkpoint up to version %d", journal.name, until)
+        return Purged(0)
+    return _delete_below(journal, fence)
 
 
 def choose(journal: Journal[Any, Any], marks: Marks, *, until: int) -> Mark | None:
-    """The newest sound checkpoint at or before `until` that is above the fence: what a purge would go up to."""
+    """The newest sound checkpoint above the fence and at or below `until`, None if there is none.
+
+    A purge would delete the entries up to it.
+    """
     between = (mark for mark in marks.checkpoints if marks.fence < mark.version <= until)
     return next((mark for mark in between if is_sound(journal, mark)), None)
 
@@ -82,43 +93,51 @@ def is_sound(journal: Journal[Any, Any], mark: Mark) -> bool:
         journal.restore(mark)
         CheckpointFile(journal.store, mark.name).verify()
     except (Corrupt, CheckpointGone) as error:
-        log.warning("%s is passed over: %s", mark.name, error)
+        log.warning("checkpoint %s is passed over: %s", mark.name, error)
         return False
     return True
 
 
 def _put_fence(journal: Journal[Any, Any], version: int) -> bool:
-    """Whether the fence stands.  An answer that was lost is asked for again."""
+    """Put the fence, again if its answer is lost; returns True.  Raises Unavailable."""
     name = naming.fence(journal.name, version)
     for attempt in range(journal.retry.repeats):
         if journal.store.create(name, str(version).encode()) is not Created.UNKNOWN:
-            return True  # to read it back is not enough: it may be there, and not be durable
+            log.info("%s: put the fence at version %d", journal.name, version)
+            return True  # reading it back is not enough: it may be visible and not durable
         journal.retry.pause(attempt)
-    raise Unavailable(f"{name}: the store does not say whether the fence stands; run the purge again")
+    raise Unavailable(f"{name}: the store does not say whether it has this fence; run the purge again")
 
 
 def _delete_below(journal: Journal[Any, Any], fence: int) -> Purged:
-    """Everything that the newest fence makes useless: entries up to it, and older checkpoints and fences."""
+    """Delete the entries up to the fence, and older checkpoints and fences."""
     entries = checkpoints = 0
     for info in journal.store.list(journal.name):
         version = naming.entry_version(info.name)
         if version is None:
             continue
         if version > fence:
-            break  # in order of numbers
+            break  # names sort by version
         journal.store.delete(info.name)
         entries += 1
     fences: list[tuple[int, str]] = []
     for info in journal.store.list(naming.marks(journal.name)):
-        at = naming.checkpoint_version(info.name)
-        if at is not None and at < fence:
+        checkpoint_version = naming.checkpoint_version(info.name)
+        if checkpoint_version is not None and checkpoint_version < fence:
             journal.store.delete(info.name)
             checkpoints += 1
-        older = naming.fence_version(info.name)
-        if older is not None:
-            fences.append((older, info.name))
-    for older, name in sorted(fences)[:-_KEPT_FENCES]:
-        if older < fence:
+        fence_version = naming.fence_version(info.name)
+        if fence_version is not None:
+            fences.append((fence_version, info.name))
+    for fence_version, name in sorted(fences)[:-KEPT_FENCES]:
+        if fence_version < fence:
             journal.store.delete(name)
     hints.write_tail_hint(journal.store, journal.name, fence + 1)
+    log.info(
+        "%s: deleted %d entries and %d checkpoints below the fence at version %d",
+        journal.name,
+        entries,
+        checkpoints,
+        fence,
+    )
     return Purged(fence, entries, checkpoints)

@@ -1,13 +1,14 @@
-"""Putting one entry under its number, until it is known whose the number is.
+"""Putting one entry under its version, until the writer knows whose entry is there.
 
-Rules 2 and 3 of `journal`: a put whose answer is lost is repeated with the same bytes until the store says that it
-exists, and read back; what exists may be ours from an earlier try.  To read our own bytes is not enough: a folder
-whose sync failed shows them too.
+Rules 2 and 3 of `journal`.  If the answer of a put is lost, the writer repeats it with the same bytes until the
+store says that the entry exists, and reads it back: it may be ours from an earlier try.  Reading our own bytes is
+not enough, because a folder whose sync failed shows them too.
 """
 
 from __future__ import annotations
 
 import enum
+import logging
 
 from lake_core import naming
 from lake_core.errors import Corrupt, OutcomeUnknown, Unavailable
@@ -15,9 +16,11 @@ from lake_core.journal.loaded_state import E, S
 from lake_core.journal.reader import JournalReader
 from lake_core.store import Created
 
+log = logging.getLogger(__name__)
+
 
 class PutOutcome(enum.Enum):
-    """Whose the entry of a number is; GONE: nobody's, for the number had been purged."""
+    """Whose entry the version holds.  GONE: none, because the version had been purged."""
 
     OURS = "ours"
     OTHERS = "others"
@@ -25,9 +28,9 @@ class PutOutcome(enum.Enum):
 
 
 def put_entry(journal: JournalReader[E, S], version: int, entry: E) -> PutOutcome:
-    """Put entry `n`; asks whose it is until the answer is known, within bounds.
+    """Put the entry of a version; asks at most `retry.repeats` times whose entry is there.
 
-    Raises Unavailable only where nothing was written, else OutcomeUnknown; Corrupt.
+    Raises Unavailable if nothing was written, OutcomeUnknown if an entry may have been written, Corrupt.
     """
     name, data = naming.entry(journal.name, version), journal.codec.encode(entry)
     sent = False
@@ -36,23 +39,27 @@ def put_entry(journal: JournalReader[E, S], version: int, entry: E) -> PutOutcom
             created = journal.store.create(name, data)
             if created is Created.YES:
                 return PutOutcome.OURS
-            sent = True  # even what exists may be ours: a store's client repeats lost requests itself
-            there = journal.read(version)
-            if there is not None and there != entry:  # the same id may have been sent before, beside others
+            sent = True  # EXISTS may be our own entry: a store's client repeats lost requests itself
+            stored = journal.read(version)
+            if stored is not None and stored != entry:  # compared whole: our id may be in a combined entry
                 return PutOutcome.OTHERS
-            if there is not None and created is Created.EXISTS:  # only this answer says that it is durable
+            if stored is not None and created is Created.EXISTS:  # only this answer says that it is durable
                 return PutOutcome.OURS
             if created is Created.EXISTS:
                 if journal.is_purged(version):
                     return PutOutcome.GONE
-                raise Corrupt(f"{name}: the store says that it exists, and does not give it")
-        except Unavailable:
+                raise Corrupt(f"{name}: the store says that this entry exists, but does not return it")
+            log.info("%s: no answer to the put, try %d of %d", name, attempt + 1, journal.retry.repeats)
+        except Unavailable as error:
             if not sent:  # refused before anything was written
                 raise
+            log.info(
+                "%s: cannot be read back, try %d of %d: %s", name, attempt + 1, journal.retry.repeats, error
+            )
         journal.retry.pause(attempt)
     raise OutcomeUnknown(
-        f"{name}: the store gave no answer in {journal.retry.repeats} tries; whether the "
-        f"entry {entry.id} was written is unknown",
+        f"{name}: the store gave no answer in {journal.retry.repeats} tries; whether entry {entry.id} was "
+        "written is unknown",
         entry_id=entry.id,
         version=version,
     )

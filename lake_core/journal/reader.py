@@ -1,8 +1,8 @@
 """Reading a journal: the newest state, an earlier one, the entries themselves.
 
-Rules 5 to 7 of `journal`, as far as they bind readers: the end is the first number that has no entry; whoever has
-read looks for a fence afterwards, and begins again from a checkpoint where there is one above the state it began
-with; and no state is given that rests on a checkpoint below the fence, or on a damaged one.
+Rules 5 to 7 of `journal`, as far as they bind readers.  The end is the first version without an entry.  After
+reading, the reader checks for a fence above its starting state; if there is one, it starts again from a checkpoint.
+It returns no state that rests on a checkpoint below the fence, or on a damaged one.
 """
 
 from __future__ import annotations
@@ -32,15 +32,18 @@ T = TypeVar("T")
 K = TypeVar("K")
 
 LARGEST_WINDOW = 64
-"""How many entries are asked for at once."""
+"""Entries to read at once, at most: the window doubles up to this while entries are there."""
 
 FRESH = 0.25
-"""For so many seconds a writer takes the state in memory for the newest.  Later it looks first: while a large load
-was on its way, its number may have been taken and purged.  An entry that it wrote there would be no history; but
-once the recent ids do not reach back so far, nothing tells it from an entry that was history and is purged."""
+"""Seconds for which a writer takes the state in memory as the newest.  After that it looks for news first: while it
+wrote a large load, its version may have been taken and purged.  An entry that it then wrote there would not be in
+the history; and if the recent ids do not reach back so far, nothing tells it from a purged entry that was."""
 
 RESTARTS = 16
-"""How often a reader begins again because it was purged past."""
+"""Times that a reader starts again because a purge deleted entries while it read."""
+
+MAX_THREADS = 16
+"""Entries or requests read in parallel."""
 
 
 def _only_id(entry: HasId) -> tuple[str, ...]:
@@ -48,7 +51,7 @@ def _only_id(entry: HasId) -> tuple[str, ...]:
 
 
 def _while_there(entries: Iterable[T | None]) -> Iterator[T]:
-    """Up to the first that is missing: what appeared behind it meanwhile is not the next."""
+    """The entries up to the first missing one; a later one that appeared meanwhile is not the next."""
     for entry in entries:
         if entry is None:
             return
@@ -56,19 +59,19 @@ def _while_there(entries: Iterable[T | None]) -> Iterator[T]:
 
 
 def _in_threads(read: Callable[[Any], Any], names: Sequence[Any]) -> list[Any]:
-    """Several entries, or requests, at once."""
+    """Several entries or requests, read in parallel."""
     if len(names) < 2:
         return [read(name) for name in names]
-    with ThreadPoolExecutor(min(len(names), 16)) as pool:
-        return list(pool.map(read, names))
+    with ThreadPoolExecutor(min(len(names), MAX_THREADS)) as threads:
+        return list(threads.map(read, names))
 
 
 @dataclass
 class JournalReader(Generic[E, S]):
-    """One journal, to be read.  Safe for use from several threads; each gets states in order.
+    """Reads one journal.  Safe for use from several threads; each sees versions in order.
 
-    `fold(state, n, entry)` must be pure; it may raise Corrupt.  `ids(entry)` are the changes that an entry
-    holds, each of which comes once.
+    `fold(state, version, entry)` must be pure; it may raise Corrupt.  `ids(entry)` are the ids of the changes in an
+    entry; each id occurs once in the history.
     """
 
     store: Store
@@ -88,7 +91,7 @@ class JournalReader(Generic[E, S]):
     def load(self) -> LoadedState[S]:
         """The newest state, no older than the moment of the call.
 
-        One request where there is no news, on a store that lists from a name on.  Raises Corrupt, Unavailable.
+        If there is no news, this is one request on a store that lists from a name on.  Raises Corrupt, Unavailable.
         """
         loaded = self._sound()
         if loaded is None:
@@ -107,11 +110,11 @@ class JournalReader(Generic[E, S]):
         return loaded
 
     def _fresh(self) -> LoadedState[S] | None:
-        """The state in memory, if it was the newest a moment ago."""
+        """The state in memory if it was the newest at most `FRESH` seconds ago, otherwise None."""
         return self._sound() if self.retry.clock() - self._newest_at <= FRESH else None
 
-    def at(self, version: int) -> LoadedState[S] | None:
-        """The state after entry `n`, None where the journal is shorter.  Raises NotFound where it is purged."""
+    def load_version(self, version: int) -> LoadedState[S] | None:
+        """The state at a version, None if the journal is shorter.  Raises NotFound if the version is purged."""
         loaded = self._sound()
         if loaded is not None and loaded.version == version:
             return loaded
@@ -119,7 +122,7 @@ class JournalReader(Generic[E, S]):
             if loaded is None or loaded.version > version:
                 loaded = self._start(until=version)
             try:
-                found = self._walk(loaded, window=LARGEST_WINDOW, until=version)
+                reached = self._walk(loaded, window=LARGEST_WINDOW, until=version)
             except (CheckpointGone, CheckpointDamaged):
                 pass
             except Corrupt:
@@ -127,24 +130,24 @@ class JournalReader(Generic[E, S]):
                     raise
             else:
                 if not self._is_behind(loaded):
-                    return found
+                    return reached
             loaded = None
         raise self._purged_too_fast()
 
     def read(self, version: int) -> E | None:
-        """Entry `n`, None where there is none (any more)."""
+        """The entry of a version, None if it does not exist or is purged.  Raises Corrupt, Unavailable."""
         name = naming.entry(self.name, version)
         data = self.store.get(name)
         return None if data is None else self.codec.decode(data, name=name)
 
     def backwards(self) -> Iterator[tuple[int, E]]:
-        """Entries and their numbers, newest first, back to where they are purged.  Raises Corrupt, Unavailable."""
+        """Versions and their entries, newest first, back to the newest fence.  Raises Corrupt, Unavailable."""
         version, window = self.load().version, 1
         fence = self.marks().fence
         while version > fence:
             versions = range(version, max(fence, version - window), -1)
             entries = self.fetch(self.read, versions)
-            fence = self.marks().fence  # what was read at or below it may never have been history
+            fence = self.marks().fence  # an entry read at or below it may never have been in the history
             for version, entry in zip(versions, entries, strict=True):
                 if version <= fence:
                     return
@@ -154,14 +157,14 @@ class JournalReader(Generic[E, S]):
             version, window = version - 1, min(LARGEST_WINDOW, window * 2)
 
     def between(self, after: int, until: int) -> Iterator[tuple[int, E]]:
-        """Entries above `after` up to `until` and their numbers, oldest first.
+        """Versions above `after` (exclusive) up to `until` (inclusive) and their entries, oldest first.
 
-        Raises NotFound where one of them is purged, Corrupt where one is missing, Unavailable.
+        Raises NotFound if one of them is purged, Corrupt if one is missing, Unavailable.
         """
-        while after < until:  # bounded by the numbers asked for
+        while after < until:  # bounded by the versions asked for
             versions = range(after + 1, min(until, after + LARGEST_WINDOW) + 1)
             entries = self.fetch(self.read, versions)
-            fence = self.marks().fence  # what was read at or below it may never have been history
+            fence = self.marks().fence  # an entry read at or below it may never have been in the history
             if fence > after:
                 raise NotFound(f"version {after + 1} is purged: the history begins after {fence}")
             for version, entry in zip(versions, entries, strict=True):
@@ -177,13 +180,16 @@ class JournalReader(Generic[E, S]):
     def restore(self, mark: Mark) -> LoadedState[S]:
         """The state that a checkpoint holds.  Raises Corrupt, CheckpointGone, Unavailable.
 
-        Damage that is found here is said; what is found later is mended from older checkpoints and entries.
+        Damage that is found here is raised.  Damage that is found later, when the state reads on from the file, is
+        repaired from older checkpoints and entries.
         """
         if self.format is None:
             raise Corrupt(f"{mark.name}: this journal has no checkpoints")
         file = CheckpointFile(self.store, mark.name, on_damage=self._damaged.add)
         if file.footer.version != mark.version or file.footer.journal != self.name:
-            raise Corrupt(f"{mark.name}: holds {file.footer.journal} at {file.footer.version}")
+            raise Corrupt(
+                f"{mark.name}: this checkpoint holds {file.footer.journal} at version {file.footer.version}"
+            )
         ids = [
             (key.as_py().decode(), version.as_py())
             for table in file.scan(RECENT)
@@ -194,10 +200,10 @@ class JournalReader(Generic[E, S]):
         return loaded
 
     def _parts_at(self, version: int) -> Iterable[Part]:
-        """The state after entry `n` as rows, without what is known to be damaged.  Raises as `at`."""
-        loaded = self.at(version)
+        """The state at a version as rows, without using damaged checkpoints.  Raises as `at`."""
+        loaded = self.load_version(version)
         if loaded is None or self.format is None:
-            raise Corrupt(f"{self.name}: the journal does not reach {version} any more")
+            raise Corrupt(f"{self.name}: the journal does not reach version {version} any more")
         return self.format.parts(loaded.state, now=0.0)
 
     def _sound(self) -> LoadedState[S] | None:
@@ -210,33 +216,36 @@ class JournalReader(Generic[E, S]):
         )
 
     def _is_behind(self, loaded: LoadedState[S]) -> bool:
-        """After reading on from `head`: whether entries above it may have been purged on the way, or the
-        checkpoint that it rests on."""
+        """Whether a purge may have deleted entries above `loaded`, or the checkpoint that it rests on, while we
+        were reading."""
         return self.marks().fence > loaded.floor
 
     def is_purged(self, version: int) -> bool:
-        """After writing entry `n`: whether its number may have been free only because it was purged."""
+        """Whether an entry that was just written may have found its version free only because of a purge."""
         return self.marks().fence >= version
 
     def _newest(self, loaded: LoadedState[S]) -> int | None:
-        """The number of the last entry, by one listing; None where too much has happened since `head`.
+        """The version of the last entry, by one listing; None if too much has happened since `loaded`.
 
-        Entries come before marks in it, and whoever deletes an entry has put a fence before: so what is missing
-        here was never there.
+        The listing shows entries before marks, and a purger puts a fence before it deletes an entry.  So if the
+        listing shows no fence, an entry that it does not show was never there.
         """
-        version, others = loaded.version, []
+        version, other_names = loaded.version, []
         for info in self.store.list(self.name, after=naming.entry(self.name, loaded.version)):
             number = naming.entry_version(info.name)
             if number is None:
-                others.append(info.name)
+                other_names.append(info.name)
             elif number == version + 1 and version < loaded.version + LARGEST_WINDOW:
                 version = number
             else:
                 return None
-        return version if marks_of(others).fence <= loaded.floor else None
+        return version if marks_of(other_names).fence <= loaded.floor else None
 
     def _start(self, *, until: int | None = None) -> LoadedState[S]:
-        """The newest state that can be had without folding: of a checkpoint, or the initial one."""
+        """The newest state that needs no folding: of the newest readable checkpoint, otherwise the initial state.
+
+        Raises NotFound if version `until` is purged, Corrupt if no checkpoint above the fence can be read.
+        """
         for _ in range(RESTARTS):
             marks = self.marks()
             if until is not None and until < marks.fence:
@@ -246,21 +255,26 @@ class JournalReader(Generic[E, S]):
                 if mark.name in self._damaged:
                     continue
                 try:
-                    log.info("%s: begins with the checkpoint of entry %d", self.name, mark.version)
-                    return self.restore(mark)
-                except (Corrupt, CheckpointGone) as error:  # an older one, or all entries, do as well
-                    log.warning("%s is passed over: %s", mark.name, error)
+                    loaded = self.restore(mark)
+                    log.info("%s: starts from the checkpoint of version %d", self.name, mark.version)
+                    return loaded
+                except (Corrupt, CheckpointGone) as error:  # an older one, or all entries, serve as well
+                    log.warning("checkpoint %s is passed over: %s", mark.name, error)
                     problem = error
             if not marks.fence:
+                log.info("%s: starts from the first entry, without a checkpoint", self.name)
                 return LoadedState(0, self.initial)
             if not isinstance(problem, CheckpointGone) and self.marks() == marks:
                 raise Corrupt(
-                    f"{self.name}: purged up to {marks.fence}, and no checkpoint from there on can be read"
+                    f"{self.name}: purged up to version {marks.fence}, and no checkpoint from there on can be read"
                 ) from problem
         raise self._purged_too_fast()
 
     def _step(self, loaded: LoadedState[S], entry: E) -> LoadedState[S]:
-        """The state after the next entry, or a newer one.  Raises Corrupt also where the entry is no history."""
+        """The state after the next entry, or a newer one.
+
+        Raises Corrupt if the entry does not fit, also when it was written below a fence.
+        """
         after = self._folded(loaded, entry)
         if self._is_behind(loaded):
             return self._follow(self._start(), window=LARGEST_WINDOW)
@@ -268,20 +282,23 @@ class JournalReader(Generic[E, S]):
         return after
 
     def _follow(self, loaded: LoadedState[S], *, window: int, until: int | None = None) -> LoadedState[S]:
-        """The newest state from `head` on, or that after `until` if it is there; from a checkpoint where entries
-        after `head` were purged."""
+        """The newest state, folded from `loaded` on; at most up to `until` if that version is reached.
+
+        If entries after `loaded` were purged, starts again from a checkpoint.
+        """
         for _ in range(RESTARTS):
             try:
                 newest = self._walk(loaded, window=window, until=until)
-            except (CheckpointGone, CheckpointDamaged):  # what `head` rests on was purged, or is of no use
+            except (CheckpointGone, CheckpointDamaged):  # the checkpoint of `loaded` was purged or is damaged
                 pass
-            except Corrupt:  # what was written below a fence need not fold
+            except Corrupt:  # an entry that was written below a fence need not fold
                 if not self._is_behind(loaded):
                     raise
             else:
                 if newest is not None and not self._is_behind(loaded):
                     self._remember(newest)
                     return newest
+            log.info("%s: purged while reading after version %d; starts again", self.name, loaded.version)
             loaded, window, until = self._start(), LARGEST_WINDOW, None
         raise self._purged_too_fast()
 
@@ -289,7 +306,11 @@ class JournalReader(Generic[E, S]):
         return Unavailable(f"{self.name}: purged faster than it can be read; try again")
 
     def _walk(self, loaded: LoadedState[S], *, window: int, until: int | None) -> LoadedState[S] | None:
-        """Fold entries after `head`, up to `until` or the end; asks for growing windows of them at once."""
+        """Fold the entries after `loaded`, up to `until` or the end, reading growing windows of them.
+
+        None if the journal ends before `until`.
+        """
+        first = loaded.version
         while until is None or loaded.version < until:  # bounded by the length of the journal
             ask = window if until is None else min(window, until - loaded.version)
             entries = self._read_window(loaded.version + 1, ask)
@@ -298,6 +319,10 @@ class JournalReader(Generic[E, S]):
             if len(entries) < ask:
                 break
             window = min(LARGEST_WINDOW, window * 2)
+        if loaded.version > first:
+            log.debug(
+                "%s: folded %d entries, up to version %d", self.name, loaded.version - first, loaded.version
+            )
         return loaded if until is None or loaded.version == until else None
 
     def _folded(self, loaded: LoadedState[S], entry: E) -> LoadedState[S]:
@@ -310,13 +335,13 @@ class JournalReader(Generic[E, S]):
         )
 
     def _read_window(self, first: int, count: int) -> list[E]:
-        """Entries from `first` on, at most `count`, up to the first that is missing."""
+        """The entries from version `first` on, at most `count`, up to the first missing one."""
         return list(_while_there(self.read_all(self.read, range(first, first + count))))
 
     def read_all(self, read: Callable[[K], T], names: Sequence[K]) -> Iterable[T]:
-        """What `read` makes of each, in order; several are read at once where each takes the time of a request."""
+        """`read` of each name, in order; in parallel if each one is a request to a server."""
         if self.store.local_path(self.name) is not None:
-            # to read a file takes less time than to begin a thread, by far where many processes do
+            # reading a local file takes less time than starting a thread (decision 23)
             return map(read, names)
         return self.fetch(read, names)
 

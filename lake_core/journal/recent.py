@@ -1,9 +1,9 @@
-"""Which ids were committed lately: a pure function of the history, so that every reader knows the same.
+"""The recent ids: ids of lately committed changes, a pure function of the history.  Every reader knows the same.
 
-An id is what a writer calls its change, before it knows its number.  The ids of the entries of this generation
-(`GENERATION` numbers) and of the one before it are known.  By them a writer that was purged past, or whose change
-was committed by somebody else, learns its outcome; and by them the fold refuses to take in an id twice.
-No clock decides what is forgotten.
+A writer gives its change an id before it knows its version.  The recent ids are those of the entries of the current
+generation (`GENERATION` versions) and of the one before.  From them a writer learns its outcome if its version was
+purged or another writer committed its change.  The fold refuses an id that is among them, so none is committed
+twice.  No clock decides which ids are forgotten (decision 10).
 """
 
 from __future__ import annotations
@@ -16,51 +16,55 @@ from rpds import HashTrieMap
 from lake_core.errors import Corrupt
 
 GENERATION = 1024
+"""Versions of one generation: a state holds the ids of one to two of them."""
 
 
 def generation(version: int) -> int:
-    """Which generation entry `n` is of."""
+    """The generation of a version."""
     return version // GENERATION
 
 
 @dataclass(frozen=True)
 class Recent:
-    """Ids of entries up to `n`, and the entry of each."""
+    """The recent ids at a version, each with the version of its entry."""
 
     version: int = 0
     young: HashTrieMap[str, int] = field(default_factory=HashTrieMap)
     old: HashTrieMap[str, int] = field(default_factory=HashTrieMap)
 
     def find(self, id: str) -> int | None:
-        """The entry that holds the id, None where it is not among the recent ones."""
-        found = self.young.get(id)
-        return self.old.get(id) if found is None else found
+        """The version of the entry that holds the id, None if the id is not among the recent ones."""
+        version = self.young.get(id)
+        return self.old.get(id) if version is None else version
 
     def after(self, version: int, ids: Iterable[str]) -> Recent:
-        """With the ids of entry `n`; raises Corrupt where one is known already."""
+        """The recent ids after an entry with these ids.  Raises Corrupt if one of them is among the recent ids."""
         young, old = self.young, self.old
         if generation(version) != generation(self.version):
             young, old = HashTrieMap(), young
         for id in ids:
             if id in young or id in old:
-                raise Corrupt(f"entry {version}: {id} is in the history already, in entry {self.find(id)}")
+                raise Corrupt(
+                    f"entry {version}: the id {id} is in the history already, in entry {self.find(id)}"
+                )
             young = young.insert(id, version)
         return Recent(version, young, old)
 
     def reaches(self, version: int) -> bool:
-        """Whether all ids of entry `n` and of those after it are known."""
+        """Whether the recent ids hold every id of this version and of those after it."""
         return generation(version) >= generation(self.version) - 1
 
     def items(self) -> Iterator[tuple[str, int]]:
-        """All that is known."""
+        """Each recent id with the version of its entry."""
         yield from self.old.items()
         yield from self.young.items()
 
     @classmethod
     def of(cls, version: int, items: Iterable[tuple[str, int]]) -> Recent:
-        """As `items` gave it at entry `n`."""
+        """The recent ids at a version, from their `items`."""
         young: dict[str, int] = {}
         old: dict[str, int] = {}
-        for id, at in items:
-            (young if generation(at) == generation(version) else old)[id] = at
+        for id, entry_version in items:
+            is_young = generation(entry_version) == generation(version)
+            (young if is_young else old)[id] = entry_version
         return cls(version, HashTrieMap(young), HashTrieMap(old))

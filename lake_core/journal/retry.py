@@ -1,4 +1,4 @@
-"""How often and how patiently a writer tries.  The pauses are jittered, to part the racers."""
+"""How often a writer tries, and how long it pauses.  Pauses are jittered, so that racing writers spread out."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 MAX_POLLING_WRITERS = 4
-"""How many of those who wait ask the store as often as it answers; those behind them less often."""
+"""How many waiting writers may poll once per round trip; those behind them poll less often (decision 24)."""
 
 
 @dataclass(frozen=True)
 class Retry:
-    """`races` bounds the numbers raced for, `repeats` the requests for one number; pauses and clock in seconds."""
+    """`races`: versions to try.  `repeats`: requests for one version.  Pauses and clock are in seconds."""
 
     races: int = 1000
     repeats: int = 8
@@ -25,13 +25,13 @@ class Retry:
     jitter: Callable[[], float] = random.random
 
     def pause(self, attempt: int) -> None:
-        """Wait before attempt `attempt` + 1."""
+        """Sleep after the attempt of this index, from 0; twice as long each time, up to `longest_pause`."""
         self.sleep(min(self.longest_pause, self.first_pause * 2 ** min(attempt, 10)) * self.jitter())
 
     def rest(self, answer: float, *, before: int) -> None:
-        """Wait for `before` others to do what takes a few requests each, of `answer` seconds.
+        """Sleep while the `before` writers ahead commit; each needs a few requests of about `answer` seconds.
 
-        The farther back, the longer: a crowd that asks all the time is what makes a store slow.
+        Writers farther back sleep longer, because polling by many writers is what slows the store (decision 24).
         """
         pause = answer * max(1.0, before / MAX_POLLING_WRITERS)
         self.sleep(min(self.longest_rest, max(self.first_pause, pause)) * (0.5 + self.jitter()))

@@ -185,7 +185,7 @@ class Lake:
                 clock=self.context.clock,
             )
             self._histories[config.id] = history
-        history.forget_tokens_after(Settings(config.settings)["token.keep"])
+        history.keep_tokens(Settings(config.settings)["token.keep"])
         return Pool(self.context, config, history, sub_pool, self.limits)
 
 

@@ -66,7 +66,7 @@ class Pool:
 
     def at(self, revision: str = MAIN) -> View:
         """The pool at a transaction number or id, a branch, or BRANCH@TIME; raises NotFound, InvalidInput."""
-        loaded, branch = self.history.resolve(revision)
+        loaded, branch = self.history.resolve_revision(revision)
         return View(
             self.store,
             self.config,
@@ -100,7 +100,7 @@ class Pool:
         """Transactions newest first; raises NotFound for an unknown branch."""
         if branch is not None:
             self._check_branch(branch)
-        return self.history.transactions(branch=branch)
+        return self.history.read_transactions(branch=branch)
 
     def _check_branch(self, name: str) -> None:
         branches = self.history.load_open().state.branches

@@ -58,7 +58,7 @@ def plan_repair(branch: Branch, *, objects: Sequence[str], transactions: Sequenc
     state = loaded.state.branches[branch.name]
     found = dict.fromkeys(transactions, False)
     added, tombstones = list(objects), []
-    for n, transaction in branch.history.transactions(branch=branch.name) if transactions else ():
+    for n, transaction in branch.history.read_transactions(branch=branch.name) if transactions else ():
         named = [t for t in (str(n), transaction.id) if t in found]
         if named:
             found[named[0]] = True

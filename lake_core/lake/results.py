@@ -50,19 +50,6 @@ class PendingLoad:
 
 
 @dataclass(frozen=True)
-class CompactResult:
-    """What a compaction did: `inputs` references of `size_in` bytes became `objects` of `size_out`."""
-
-    version: int
-    transaction_id: str
-    inputs: int
-    objects: int
-    records: int
-    size_in: int
-    size_out: int
-
-
-@dataclass(frozen=True)
 class DeleteResult:
     """What a delete did: `transaction` is None where nothing was there to delete.
 

@@ -66,7 +66,7 @@ class Block:
 
 
 def silent(*_: object) -> None:
-    """Progress and messages that nobody hears."""
+    """Ignores progress and messages."""
 
 
 @dataclass
@@ -76,8 +76,8 @@ class Reading:
     `rule` says which values the pool combines: those that it cannot combine make bad records.
 
     `path` is where the bytes are, if not at `file`.  `constants` are fields that the file's folders give to each
-    record.  `progress` hears of bytes as they are read, `tell` of what was detected.  `fields` are those of all
-    files of the load.
+    record.  `progress` is called with the bytes that were read, `tell` with what was detected.  `fields` counts the
+    fields of all files of the load.
     """
 
     file: str

@@ -49,7 +49,7 @@ class ObjectBuilder:
     _fields: Fields = field(default_factory=Fields)
 
     def add(self, block: Block) -> None:
-        """Take a block; raises InvalidInput where the key cannot be ordered, or a limit is exceeded."""
+        """Take a block; raises InvalidInput if the key cannot be ordered, or a limit is exceeded."""
         if not block.checked:
             check_table(block.table, tuple(self.key.names), self.rule)
             if fault := self._fields.take(block.table.schema):

@@ -129,7 +129,7 @@ def faults(table: pa.Table, reading: Reading) -> dict[int, str]:
 
 
 def _too_long(column: pa.ChunkedArray, limit: int) -> list[int]:
-    """Rows of which a text or binary value, at any depth, is longer than the limit."""
+    """Rows that hold, at any depth, a text or binary value longer than the limit."""
     found: list[int] = []
     first = 0
     for chunk in column.chunks:

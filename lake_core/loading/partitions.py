@@ -51,7 +51,7 @@ def partition_fields(
 def with_constants(
     table: pa.Table, constants: tuple[tuple[pa.Field, str | None], ...], file: str
 ) -> pa.Table:
-    """The records with the fields of their file's folders; raises InvalidInput where a text is not of its type."""
+    """The records with the fields of their file's folders; raises InvalidInput if a text is not of its type."""
     for field, text in constants:
         if field.name in table.schema.names:
             continue

@@ -1,9 +1,9 @@
 """What a load would do, without doing it: `lake load --dry-run`.
 
 A dry run is a load up to the end: the files are read, and their records sorted and written as objects, in the same
-memory; but the objects go nowhere (`Nowhere`), and `Branch` asks what landing them would lead to instead of landing
-them.  So what a load would refuse, a dry run refuses too.  Only counts, the united schema, the first records and
-the first bad records are kept.
+memory.  But the objects go nowhere (`Nowhere`), and `Branch` decides the draft on the newest state instead of
+committing it.  So what a load would refuse, a dry run refuses too.  Only counts, the united schema, the first
+records and the first bad records are kept.
 """
 
 from __future__ import annotations

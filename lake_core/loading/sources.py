@@ -1,8 +1,8 @@
-"""Finding landed files by path, glob or folder.
+"""Finding source files by path, glob or folder.
 
 A file is known by its full name, size and etag (for local files the time of modification in nanoseconds), so
-that the same file is not taken twice and a changed one is seen.  Files whose names begin with `.` or `_` and
-those ending in `.tmp` or `.crc` are on their way and passed by.
+that the same file is not loaded twice and a changed one is noticed.  Files whose names begin with `.` or `_` and
+those ending in `.tmp` or `.crc` are not complete yet and are skipped.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _find_local(pattern: str) -> Iterator[tuple[str, SourceFile]]:
             if os.path.isfile(path)
         ]
     for name, path in found:
-        if name and not _is_landed(name):
+        if name and not _is_complete(name):
             continue
         try:
             status = os.stat(path)
@@ -93,7 +93,7 @@ def _find_local(pattern: str) -> Iterator[tuple[str, SourceFile]]:
                 continue
             raise NotFound(f"file {path!r} does not exist") from error
         except (OSError, ValueError) as error:
-            raise Unavailable(f"{path}: cannot be looked at: {error}") from error
+            raise Unavailable(f"{path}: cannot be read: {error}") from error
         yield (
             name,
             SourceFile(
@@ -104,7 +104,7 @@ def _find_local(pattern: str) -> Iterator[tuple[str, SourceFile]]:
 
 def _files_below(folder: str) -> Iterator[str]:
     for root, folders, names in os.walk(folder, onerror=_not_listed):
-        folders[:] = sorted(f for f in folders if _is_landed(f))
+        folders[:] = sorted(f for f in folders if _is_complete(f))
         yield from (os.path.join(root, name) for name in sorted(names))
 
 
@@ -115,7 +115,7 @@ def _not_listed(error: OSError) -> NoReturn:
 def _matching(folder: str, parts: list[str]) -> Iterator[str]:
     """Paths below the folder that match a glob, part by part; `**` is any number of folders.
 
-    Unlike Python's glob it does not pass by what cannot be listed.
+    Unlike Python's glob it raises Unavailable for a folder that cannot be listed.
     """
     head, rest = parts[0], parts[1:]
     if head == "**":
@@ -172,7 +172,7 @@ def _find_remote(pattern: str) -> Iterator[tuple[str, SourceFile]]:
         raise Unavailable(f"{pattern}: {error}") from error
     for name, info in infos.items():
         below = name[len(folder) :]
-        if info.get("type") == "file" and _is_landed(below):
+        if info.get("type") == "file" and _is_complete(below):
             modified = info.get("LastModified") or info.get("updated") or info.get("created")
             etag = str(info.get("ETag") or info.get("etag") or info.get("md5Hash") or modified or "").strip(
                 '"'
@@ -190,7 +190,7 @@ def _fixed_folder(pattern: str) -> str:
     return "".join(part + "/" for part in parts[:fixed])
 
 
-def _is_landed(name: str) -> bool:
+def _is_complete(name: str) -> bool:
     parts = name.split("/")
     return not any(p.startswith((".", "_")) for p in parts) and not name.endswith((".tmp", ".crc"))
 

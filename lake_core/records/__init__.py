@@ -1,9 +1,9 @@
-"""What is written into journals: typed, frozen, tagged records, and their bytes.
+"""Typed, frozen, tagged records of the journals, and their bytes.
 
-`transactions` are the actions on a pool's data, `pools` the actions on the list of pools, `conditions` what
-such actions may say of records; `codec` turns entries into MessagePack and back.  A record states its guarantees
-and checks them when it is made.  An unknown action is an error ("written by a newer version"), an unknown optional
-field is ignored.
+`transactions` are the actions on a pool's data, `pools` the actions on the list of pools, `conditions` the
+conditions that such actions hold; `codec` turns entries into MessagePack and back.  A record states its
+guarantees and checks them when it is made.  An unknown action is an error ("written by a newer version"); an
+unknown optional field is ignored.
 """
 
 from lake_core.records.pools import ConfigurePool, CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool

@@ -29,17 +29,15 @@ class Codec(Generic[T]):
         self._decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(kind)
 
     def encode(self, entry: T) -> bytes:
-        """The stored bytes.  Raises InvalidInput for a text that is not UTF-8."""
+        """The stored bytes of the entry.  Raises InvalidInput if a text is not UTF-8."""
         try:
             return MAGIC + bytes((VERSION,)) + self._encoder.encode(entry)
-        except UnicodeEncodeError as error:  # a file name or an argument whose bytes are no text
+        except UnicodeEncodeError as error:  # a file name or an argument whose bytes are not UTF-8
             text = error.object if len(error.object) < 200 else f"{error.object[:200]}..."
-            raise InvalidInput(
-                f"{text!r} is not UTF-8, and cannot be stored; give it another name"
-            ) from error
+            raise InvalidInput(f"{text!r} is not UTF-8 and cannot be stored; use another name") from error
 
     def decode(self, data: bytes, *, name: str) -> T:
-        """The entry; `name` is for the message.  Raises Corrupt."""
+        """The entry of these bytes; `name` is for the message.  Raises Corrupt."""
         if data[:3] != MAGIC or len(data) < 4:
             raise Corrupt(f"{name}: not a journal entry: begins with {data[:8]!r}")
         if data[3] > VERSION:
@@ -50,7 +48,7 @@ class Codec(Generic[T]):
             if "Invalid value" in str(error) and "type" in str(error):
                 raise Corrupt(f"{name}: written by a newer version (unknown action: {error})") from error
             raise Corrupt(f"{name}: {error}") from error
-        except LakeError as error:  # a record that does not hold what it guarantees
+        except LakeError as error:  # a record that breaks its guarantees
             raise Corrupt(f"{name}: {error}") from error
         except (msgspec.DecodeError, RecursionError) as error:
             raise Corrupt(f"{name}: {error} (read {len(data)} bytes)") from error

@@ -1,15 +1,15 @@
-"""Conditions on records: what a tombstone covers, what a scan keeps; their stored form.
+"""Conditions on records, which tombstones and scans use: their stored form.
 
-A condition says of a record true, false or neither (null), by SQL's logic.  A value is stored in the encoding of
-keys, ascending (`keys.encoding`): exact for every type, canonical, and comparable as bytes with the bounds of
-objects and of key ranges.  A field is the path to it: the exact name of a field of the pool, then of fields
-inside of records.
+A condition is true, false or null for a record, by SQL's logic.  A value is stored in the encoding of keys,
+ascending (`keys.encoding`): exact for every type, canonical, and comparable as bytes with the bounds of objects
+and of key ranges.  A field is a path: the exact name of a field of the pool, then names of fields inside records.
 
 A field of JSON holds values of several classes.  `readings` are the value of a comparison as values of other
-classes (the text '2026-01-31' as a date, as a timestamp, ...): a record whose value is of such a class is compared
-with the reading.  So each record reads a condition as it would if its field held nothing but its class.
+classes (the text '2026-01-31' as a date, as a timestamp, ...).  A record whose value has such a class is compared
+with the reading.  So a condition means the same for each record as if the field held only its class (decision
+29).
 
-`conditions` reads them from text, checks them against a schema and evaluates them.
+The package `lake_core.conditions` parses conditions, checks them against a schema and evaluates them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lake_core.keys.encoding import Instant, Value, decode_value
 from lake_core.values.text import FIRST_SECOND, LAST_SECOND, NAIVE, TIME, ZONED
 
 DEEPEST = 50
-"""How many levels a condition may have."""
+"""Levels that a condition may have, and names that a path may have."""
 
 Op = Literal["=", "!=", "<", "<=", ">", ">="]
 Path = tuple[str, ...]
@@ -42,7 +42,7 @@ OPS: dict[Op, Callable[[Any, Any], bool]] = {
 
 
 class And(msgspec.Struct, frozen=True, tag="and"):
-    """All of them, at least two."""
+    """True if all members are, at least two."""
 
     of: tuple[Condition, ...]
 
@@ -51,7 +51,7 @@ class And(msgspec.Struct, frozen=True, tag="and"):
 
 
 class Or(msgspec.Struct, frozen=True, tag="or"):
-    """One of them, at least two."""
+    """True if one member is, of at least two."""
 
     of: tuple[Condition, ...]
 
@@ -60,7 +60,7 @@ class Or(msgspec.Struct, frozen=True, tag="or"):
 
 
 class Not(msgspec.Struct, frozen=True, tag="not"):
-    """The contrary; null stays null."""
+    """The negation; null stays null."""
 
     of: Condition
 
@@ -69,9 +69,9 @@ class Not(msgspec.Struct, frozen=True, tag="not"):
 
 
 class Compare(msgspec.Struct, frozen=True, tag="compare", omit_defaults=True):
-    """The field compared with an encoded value; null where one of them is.
+    """Compares the field with an encoded value; null if one of them is null.
 
-    `readings`, at most one a class: what records of these classes are compared with instead.
+    `readings`, at most one for each class: the values with which records of these classes are compared instead.
     """
 
     field: Path
@@ -84,14 +84,14 @@ class Compare(msgspec.Struct, frozen=True, tag="compare", omit_defaults=True):
         check_value(self.value)
         _check_values(self.readings)
         if self.op not in OPS:
-            raise InvalidInput(f"condition: {self.op!r} is not a comparison")
+            raise InvalidInput(f"condition: {self.op!r} is not a comparison; use one of {', '.join(OPS)}")
 
 
 class In(msgspec.Struct, frozen=True, tag="in", omit_defaults=True):
-    """The field equals one of the encoded values, which are sorted and distinct; at least one.
+    """True if the field equals one of the encoded values; they are sorted, distinct, at least one.
 
-    Null where the field is, and where it equals none and one of the values is null.  `readings` are more values,
-    each for records of its own class only.
+    Null if the field is null, and if it equals none and one of the values is null.  `readings` are more values,
+    each only for records of its own class.
     """
 
     field: Path
@@ -107,7 +107,7 @@ class In(msgspec.Struct, frozen=True, tag="in", omit_defaults=True):
 
 
 class IsNull(msgspec.Struct, frozen=True, tag="is_null"):
-    """The field is null or not there; true or false, never null."""
+    """True if the field is null or absent, otherwise false; never null."""
 
     field: Path
 
@@ -119,14 +119,14 @@ Condition = And | Or | Not | Compare | In | IsNull
 
 
 def members(condition: Condition) -> tuple[Condition, ...]:
-    """What a condition is made of, one level down."""
+    """The direct members of a condition."""
     if isinstance(condition, And | Or):
         return condition.of
     return (condition.of,) if isinstance(condition, Not) else ()
 
 
 def check_value(data: bytes) -> Value:
-    """The value that the bytes encode; raises InvalidInput where it cannot be one of a condition."""
+    """The value that the bytes encode.  Raises InvalidInput if a condition cannot have it."""
     value = decode_value(data)
     if isinstance(value, Instant):
         tag, seconds, _ = value
@@ -158,7 +158,7 @@ def _check_members(of: tuple[Condition, ...]) -> None:
 def _check_depth(of: Iterable[Condition]) -> None:
     level = list(of)
     depth = 1
-    while level:  # bounded: members are made before what holds them, so none is deeper than allowed
+    while level:  # bounded: members are made first, so each is within the limit
         depth += 1
         if depth > DEEPEST:
             raise InvalidInput(f"condition: nested more than {DEEPEST} levels deep")

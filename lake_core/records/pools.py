@@ -1,4 +1,4 @@
-"""The list of pools: what a pool is declared to be, and the actions that change the list."""
+"""The list of pools: the configuration of a pool, and the actions that change the list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lake_core.naming import check_pool_name
 
 
 class PoolConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A pool as declared: key, kind and aggregates never change, `settings` may (see `catalog.settings`)."""
+    """The configuration of a pool.  Key, kind and aggregates never change; name and `settings` may."""
 
     id: str
     name: str
@@ -23,36 +23,36 @@ class PoolConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class CreatePool(msgspec.Struct, frozen=True, tag="create_pool"):
-    """A new pool."""
+    """Adds a pool."""
 
     pool: PoolConfig
 
 
 class ConfigurePool(msgspec.Struct, frozen=True, tag="configure_pool"):
-    """Settings to change; an empty value takes a setting back to its default."""
+    """Changes settings; an empty value resets a setting to its default."""
 
-    pool: str
+    pool_id: str = msgspec.field(name="pool")
     settings: dict[str, str]
 
 
 class RenamePool(msgspec.Struct, frozen=True, tag="rename_pool"):
-    """Another name for the pool with this id."""
+    """Gives the pool another name."""
 
-    pool: str
+    pool_id: str = msgspec.field(name="pool")
     name: str
 
 
 class DropPool(msgspec.Struct, frozen=True, tag="drop_pool"):
-    """The pool is no longer listed; its objects stay until the vacuum."""
+    """Removes the pool from the list; its objects stay until the vacuum."""
 
-    pool: str
+    pool_id: str = msgspec.field(name="pool")
 
 
 PoolAction = CreatePool | ConfigurePool | RenamePool | DropPool
 
 
 class PoolsEntry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One object of the journal of pools."""
+    """One entry of the journal of pools.  `time` is in microseconds since 1970."""
 
     id: str
     time: int

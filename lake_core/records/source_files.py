@@ -1,4 +1,4 @@
-"""A file in the landing zone, as it was found."""
+"""A source file, as a listing showed it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lake_core.records.transactions import Source
 
 
 class SourceFile(msgspec.Struct, frozen=True):
-    """Known by name, size and etag; `modified` in seconds since 1970."""
+    """A source file, identified by name, size (bytes) and etag; `modified` is in seconds since 1970."""
 
     uri: str
     size: int
@@ -17,5 +17,5 @@ class SourceFile(msgspec.Struct, frozen=True):
 
     @property
     def source(self) -> Source:
-        """As a transaction records it."""
+        """The file as a transaction records it."""
         return Source(self.uri, self.size, self.etag)

@@ -1,8 +1,8 @@
 """Transactions of a pool: the actions of one atomic change to one branch.
 
-An `Entry` is one journal object; it holds one transaction, or several that were committed together.  The
-number of the entry is its name and is not repeated inside.  A record's sequence is the entry's number times
-65,536 plus the transaction's place in the entry (`sequence`).
+An `Entry` is one journal object; it holds one transaction, or several that were committed together.  The version of
+the entry is its name and is not repeated inside.  A record's sequence is the version times 65,536 plus the
+transaction's index in the entry (`sequence`).
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from lake_core.naming import is_id
 from lake_core.records.conditions import Condition
 
 MAX_TRANSACTIONS = 65_536
-"""How many transactions one entry can hold."""
+"""Transactions that one entry may hold (exclusive)."""
 
 
 def sequence(version: int, index: int = 0) -> int:
-    """When the records of transaction `place` of entry `n` count as written."""
+    """The sequence of the records of a transaction: when they count as written."""
     return version * MAX_TRANSACTIONS + index
 
 
 class Column(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known of one field of one object: bounds in the encoding of keys (ascending), and nulls.
+    """Statistics of one field of one object: bounds in the encoding of keys (ascending), and the number of nulls.
 
-    `low` is at or below every value, `high` at or above; both are cut when long, None where unknown.
+    `low` is at or below every value, `high` at or above.  Long bounds are cut; None if unknown.
     """
 
     name: str
@@ -36,13 +36,13 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=True):
-    """A new data object, held by the branch in its whole range [low, high).
+    """Adds a data object to the branch, in its whole range [low, high).
 
-    `place` is the object's place in the order of arrival within the transaction; `sub` the sub-pool, ""
-    for the pool itself.  `seqs` are the oldest and the newest sequence of its records where a compaction wrote
-    the object, which then holds the sequence of each; None: all count as written by this transaction.
-    `applied`: what tombstones up to this entry cover is not in it.
-    Guarantees: has records, a size in bytes, low < high, and sequences in order.
+    `ordinal` is the order of arrival within the transaction; `sub_pool` the sub-pool, "" for the pool itself.
+    `size` is in bytes.  `seqs` are the oldest and the newest sequence of its records if a compaction wrote the
+    object, which then holds the sequence of each record; None: all have the sequence of this transaction.
+    `applied`: the object holds no record that a tombstone up to this version covers. Guarantees: has records, a
+    size, low < high, and sequences in order.
     """
 
     object: str
@@ -65,14 +65,14 @@ class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=Tru
 
 
 class RemoveReference(msgspec.Struct, frozen=True, tag="remove_reference"):
-    """The branch lets go of an object's range that begins at `low`."""
+    """Removes the branch's reference to an object's range that begins at `low`."""
 
     object: str
     low: bytes
 
 
 class MarkApplied(msgspec.Struct, frozen=True, tag="mark_applied"):
-    """A reference was searched: it holds no record that a tombstone up to entry `upto` covers."""
+    """States that a reference was searched: it holds no record that a tombstone up to version `upto` covers."""
 
     object: str
     low: bytes
@@ -80,11 +80,11 @@ class MarkApplied(msgspec.Struct, frozen=True, tag="mark_applied"):
 
 
 class AddTombstone(msgspec.Struct, frozen=True, tag="add_tombstone", omit_defaults=True):
-    """Records of keys in [low, high) that were written before this transaction are not visible any more.
+    """Hides records with keys in [low, high) that were written before this transaction.
 
-    With a condition only those of which it holds.  `replaces`: the transaction stands for a replace; others that
-    overlap it conflict.  `own`: records of this very transaction are covered instead, as a replace overtook it.
-    `sub`: records of that sub-pool are covered, and no others.
+    With a condition, only those for which it holds.  `replaces`: the transaction is a replace, which conflicts with
+    overlapping ones.  `self_only`: hides records of this transaction instead, because a replace overtook it.
+    `sub_pool`: hides only records of that sub-pool.
     Guarantees: a name, and a range that is not empty.
     """
 
@@ -99,7 +99,7 @@ class AddTombstone(msgspec.Struct, frozen=True, tag="add_tombstone", omit_defaul
 
     @property
     def range(self) -> KeyRange:
-        """The keys that it covers."""
+        """The keys that the tombstone covers."""
         return KeyRange(self.low, self.high)
 
     def __post_init__(self) -> None:
@@ -108,21 +108,22 @@ class AddTombstone(msgspec.Struct, frozen=True, tag="add_tombstone", omit_defaul
 
 
 class RemoveTombstone(msgspec.Struct, frozen=True, tag="remove_tombstone", omit_defaults=True):
-    """The tombstone covers nothing any more; `forced`: it goes whatever it covers, since it cannot be evaluated."""
+    """Retires a tombstone that covers nothing any more; `forced`: even if it does, because it cannot be
+    evaluated."""
 
     tombstone: str
     forced: bool = False
 
 
 class SetSchema(msgspec.Struct, frozen=True, tag="set_schema"):
-    """Makes a schema known: its id is the hash of its content, an Arrow schema in IPC form."""
+    """Announces a schema: its id is the hash of its content, an Arrow schema in IPC form."""
 
     schema: str
     arrow: bytes
 
 
 class Source(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A landed file that was taken in; equal name, size and etag are the same file."""
+    """A source file that was ingested; equal name, size and etag mean the same file.  `size` is in bytes."""
 
     uri: str
     size: int
@@ -131,13 +132,13 @@ class Source(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Consume(msgspec.Struct, frozen=True, tag="consume"):
-    """The landed files whose records this transaction holds."""
+    """Names the source files whose records this transaction holds."""
 
     sources: tuple[Source, ...]
 
 
 class Close(msgspec.Struct, frozen=True, tag="close"):
-    """The pool is dropped: no transaction comes after this one."""
+    """Closes the pool, which is dropped: no transaction may follow."""
 
 
 Action = (
@@ -148,8 +149,9 @@ Action = (
 class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
     """One atomic change to one branch.
 
-    `parent` is the entry of the branch's tip when this landed (0: none), `base` the entry at which the work
-    began, `time` microseconds since 1970 by the writer's clock, `token` makes a repeated commit the same one.
+    `parent` is the version of the branch's tip when this was committed (0: none), `read_version` the version that
+    the work began on.  `time` is in microseconds since 1970, by the writer's clock.  The same `token` commits
+    once.
     """
 
     id: str
@@ -166,11 +168,13 @@ class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
         if not (
             is_id(self.id) and self.branch and self.read_version >= 0 and self.parent >= 0 and self.actions
         ):
-            raise Corrupt(f"transaction {self.id!r}: needs an id, a branch, a parent, a base and actions")
+            raise Corrupt(
+                f"transaction {self.id!r}: needs an id, a branch, a parent, a read version and actions"
+            )
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One object of a pool's journal; `id` is the writer's, by which it knows its own entry again."""
+    """One object of a pool's journal; the writer gives the `id`, by which it recognizes its own entry."""
 
     id: str
     transactions: tuple[Transaction, ...]

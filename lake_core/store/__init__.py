@@ -1,9 +1,9 @@
-"""The store port: the few operations the lake asks of a place that keeps named bytes.
+"""The store port: the few operations that the lake needs of a store of named bytes.
 
-`port` states the protocol; `local`, `memory` and `cloud` (S3 and Google, over fsspec) fulfil it; `open`
-chooses by URI; `probe` refuses a place that overwrites where it must not; `locked` puts a lock (`locks`) in
-front of such a place; `failures` and `guard` see to it that every failure is `Unavailable`; `sends` counts how
-often a request was sent.  Everything above this package speaks names as `naming` spells them and never a path.
+`port` defines the protocol; `local`, `memory` and `cloud` (S3 and Google, over fsspec) implement it; `open` chooses
+by URI; `probe` refuses a store that overwrites objects it should only create; `locked` puts a lock (`locks`) in
+front of such a store; `failures` and `guard` turn every failure into `Unavailable`; `sends` counts how often a
+request was sent.  Packages above this one use names as `naming` spells them, never paths.
 """
 
 from lake_core.store.guard import GuardedStore, guarded

@@ -1,19 +1,20 @@
 """Stores on S3 and Google Cloud Storage, over fsspec (s3fs, gcsfs).
 
 `create` sends the precondition that the object does not exist (`If-None-Match: *`, `ifGenerationMatch=0`), always
-in one request: an upload in parts whose last answer was lost looks like one that never was.  What the libraries
-make of the answers differs, so each is classified here: "exists" (412 in its several forms), "try again" (409; we
-do, a few times), "refused" (400, 401, 403, 404), "there is no such request" (501); all else is an outcome that
-cannot be known.
+in one request: a multipart upload whose last answer was lost looks like one that never happened.  The libraries
+raise different errors for the same answer, so they are classified here by HTTP status: "exists" (412), "try again"
+(409; `create` does, a few times), "refused" (400, 401, 403, 404), "unsupported" (501).  After any other error the
+outcome is unknown.
 
-The libraries repeat lost requests by themselves.  So "exists" may be said of their own write: the journal reads
-back every "exists".  And a refusal counts only if it answers the first sending (`sends`): otherwise an earlier one
-may have acted, and the outcome is unknown.  Listings are never cached.
+The libraries repeat lost requests by themselves.  So "exists" may be the answer to their own earlier write, and the
+journal reads back every "exists".  A refusal counts only if it answers the first sending (`sends`, decision 26):
+otherwise an earlier sending may have acted, and the outcome is unknown.  Listings are never cached.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import random
 import time
 from collections.abc import Iterator, Mapping
@@ -29,17 +30,19 @@ from lake_core.store.failures import GuardedFile, failing_as_unavailable, unavai
 from lake_core.store.listing import PAGES
 from lake_core.store.port import Created, ObjectInfo
 
+log = logging.getLogger(__name__)
+
 _PROTOCOLS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
 _REFUSED = (400, 401, 403, 404)
 _CONFLICTS = 6
-"""How often a create is answered by 409 before it is left to the caller."""
+"""Tries of a create that the store answers with 409; after that the outcome is unknown."""
 
 _ONE_REQUEST = 5 << 30
-"""Below this size both libraries write in one request; S3 takes no more in one."""
+"""Bytes that one request may hold: S3's limit.  Below this both libraries write in one request."""
 
 
 class CloudStore:
-    """Objects below `<protocol>://<bucket>/<prefix>`; credentials as the library finds them."""
+    """Objects below `<protocol>://<bucket>/<prefix>`; the library finds the credentials."""
 
     def __init__(self, uri: str, options: Mapping[str, Any] | None = None) -> None:
         protocol, _, root = uri.partition("://")
@@ -78,6 +81,15 @@ class CloudStore:
                     return Created.YES
             if status == 412:
                 return Created.EXISTS
+            log.debug(
+                "%s/%s: try %d to create failed with status %s, sent %d times: %s",
+                self._uri,
+                name,
+                attempt + 1,
+                status,
+                count.sent,
+                failure,
+            )
             if not maybe_done and count.surely_never:
                 raise self._unavailable(name, failure) from failure
             maybe_done |= not count.is_first
@@ -87,7 +99,7 @@ class CloudStore:
                 raise self._unavailable(name, failure) from failure
             if status == 501:
                 raise NoCreate(
-                    f"{self._uri}: this store has no create-only put ({words(failure)})"
+                    f"{self._uri}: this store does not support the create-only put ({words(failure)})"
                 ) from failure
             time.sleep(0.01 * 2**attempt * random.random())  # another create of the name is under way
         return Created.UNKNOWN
@@ -136,20 +148,22 @@ class CloudStore:
         except BaseException:
             with contextlib.suppress(Exception):  # the caller's error is the one to report
                 file.discard()
-            file.closed = True  # else fsspec would try to finish the upload when the file is collected
+            file.closed = True  # otherwise fsspec would try to finish the upload when the file is collected
             raise
         size = file.tell()
         try:
             file.close()
-        except Exception as error:  # classified by what is there
+        except Exception as error:  # the object itself shows whether it was written
             file.closed = True
             if not self._is_there(name, size):
                 raise self._unavailable(name, error) from error
 
     def _is_there(self, name: str, size: int) -> bool:
-        """Whether an object of a name that nobody else uses was written whole, though the store refused: the answer
-        of an earlier sending was lost, and the next was told that there is no such upload (any more)."""
-        with contextlib.suppress(Exception):  # what cannot be looked up was not written, as far as we know
+        """Whether an object was written whole although the store refused; no other writer uses its name.
+
+        This happens if the answer to an earlier sending was lost: the next is told that the upload does not exist.
+        """
+        with contextlib.suppress(Exception):  # an object that cannot be looked up counts as not written
             self._fs.invalidate_cache(self._path(name))
             return int(self._fs.info(self._path(name))["size"]) == size
         return False
@@ -165,7 +179,7 @@ class CloudStore:
 
 
 def _status(error: BaseException) -> int | None:
-    """The HTTP status behind an error of s3fs or gcsfs, None where there was no answer."""
+    """The HTTP status behind an error of s3fs or gcsfs, None if no answer came."""
     if isinstance(error, FileNotFoundError):
         return 404
     if isinstance(error, OSError) and str(error).startswith("Forbidden: "):  # gcsfs, as the next
@@ -173,7 +187,7 @@ def _status(error: BaseException) -> int | None:
     if isinstance(error, ValueError) and str(error).startswith("Bad Request: "):
         return 400
     cause: BaseException | None = error
-    for _ in range(5):  # chains are short; bounded against loops
+    for _ in range(5):  # chains are short; the bound is against cycles
         if cause is None:
             return None
         response = getattr(cause, "response", None)

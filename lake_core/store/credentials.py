@@ -1,11 +1,11 @@
-"""Opening S3 and Google Cloud Storage through fsspec, with a look for credentials first.
+"""Opening S3 and Google Cloud Storage through fsspec, after a check for credentials.
 
 Without credentials the libraries fail late: s3fs with a traceback at the first request, gcsfs after a minute of
-asking for a metadata server and of anonymous requests that it repeats.  So the lake looks itself where they would
-look, before any request, and says in one line what it looked for and what to set.  Options that say who asks (a
-key, a token, `anon`), or that fsspec's own configuration adds, are taken as they are.
+requests to a metadata server and of repeated anonymous requests.  So the lake checks before any request, where the
+libraries would look, and reports in one line where it looked and which variable to set (decision 31).  Options that
+identify the caller (a key, a token, `anon`), or that fsspec's own configuration adds, are passed on unchanged.
 
-Called by `cloud`; whoever opens a bucket by other means should come here too.
+Called by `cloud`; code that opens a bucket by other means should call `open_filesystem` too.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from lake_core.extras import need_of_bucket
 from lake_core.store.failures import words
 
 METADATA_SECONDS = 1.0
-"""Seconds to wait for Google's metadata server: it is on the machine's own network, or there is none."""
+"""Seconds to wait for Google's metadata server, which is on the machine's own network if it exists."""
 
 _FOR_NOW = ("CredentialRetrievalError", "MetadataRetrievalError", "TransportError")
-"""Errors of the libraries after which the same credentials may be had in a while."""
+"""Errors of the libraries that may pass: the credentials exist, but their server does not answer now."""
 
-_S3_PLACE = "the variables AWS_..., the files in ~/.aws, or the options of the store"
-_GCS_PLACE = "GOOGLE_APPLICATION_CREDENTIALS, or the options of the store"
+_S3_SOURCES = "the variables AWS_..., the files in ~/.aws, or the options of the store"
+_GCS_SOURCES = "GOOGLE_APPLICATION_CREDENTIALS, or the options of the store"
 _S3_IDENTITY = ("key", "secret", "token", "anon", "session", "username", "password")
 
 
@@ -39,18 +39,20 @@ def open_filesystem(uri: str, options: Mapping[str, Any] | None = None) -> Any:
     """The fsspec file system of a URI in S3 or Google Cloud Storage; listings are not cached.
 
     Raises InvalidInput if there are no credentials, if the options are wrong, or if the package for the store is
-    not installed; Unavailable if credentials are there and cannot be had now.
+    not installed; Unavailable if the credentials exist but their server does not answer now.
     """
     need_of_bucket(uri)
-    opened, place = (_s3, _S3_PLACE) if uri.startswith("s3") else (_gcs, _GCS_PLACE)
+    opened, sources = (_s3, _S3_SOURCES) if uri.startswith("s3") else (_gcs, _GCS_SOURCES)
     try:
         return opened(uri, {**(options or {}), "use_listings_cache": False})
     except (InvalidInput, Unavailable):
         raise
     except Exception as error:  # the libraries raise their own, unrelated classes
         if type(error).__name__ in _FOR_NOW:
-            raise Unavailable(f"{uri}: credentials cannot be had: {words(error)}") from error
-        raise InvalidInput(f"{uri}: {words(error)}; correct {place}") from error
+            raise Unavailable(
+                f"{uri}: the credentials cannot be read now: {words(error)}; try again"
+            ) from error
+        raise InvalidInput(f"{uri}: {words(error)}; correct {sources}") from error
 
 
 def _s3(uri: str, given: Mapping[str, Any]) -> Any:
@@ -59,9 +61,9 @@ def _s3(uri: str, given: Mapping[str, Any]) -> Any:
     client = options.get("client_kwargs") or {}
     if any(options.get(name) for name in _S3_IDENTITY) or client.get("aws_access_key_id"):
         return fs
-    fs.connect()  # as the first request would: the client looks for credentials, and keeps them
+    fs.connect()  # as the first request would do: the client looks for credentials and keeps them
     if sync(fs.loop, fs.session.get_credentials) is None:
-        fs.clear_instance_cache()  # or this process would go on without, whatever is set by then
+        fs.clear_instance_cache()  # otherwise this process would never find credentials that are set later
         profile = options.get("profile") or os.environ.get("AWS_PROFILE") or "default"
         raise InvalidInput(
             f"{uri}: no credentials for S3: neither AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, nor the profile "
@@ -77,9 +79,9 @@ def _gcs(uri: str, given: Mapping[str, Any]) -> Any:
         return fsspec.filesystem("gcs", **options)
     if os.environ.get("STORAGE_EMULATOR_HOST"):
         return fsspec.filesystem("gcs", **{**options, "token": "anon"})
-    own = Path(os.environ.get("CLOUDSDK_CONFIG") or Path.home() / ".config" / "gcloud")
-    own /= "application_default_credentials.json"
-    is_file = bool(os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")) or own.exists()
+    default = Path(os.environ.get("CLOUDSDK_CONFIG") or Path.home() / ".config" / "gcloud")
+    default /= "application_default_credentials.json"
+    is_file = bool(os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")) or default.exists()
     reason: Exception | None = None
     if is_file or _has_metadata_server():
         try:
@@ -87,20 +89,20 @@ def _gcs(uri: str, given: Mapping[str, Any]) -> Any:
         except Exception as error:
             if is_file or type(error).__name__ != "DefaultCredentialsError":
                 raise
-            reason = error  # something answered, and it was not Google's
+            reason = error  # a server answered that is not Google's
     raise InvalidInput(
-        f"{uri}: no credentials for Google Cloud Storage: neither GOOGLE_APPLICATION_CREDENTIALS, nor {own}, nor a "
-        "metadata server of Google. Set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account, or run "
-        "gcloud auth application-default login; for a public bucket set FSSPEC_GCS_TOKEN=anon"
+        f"{uri}: no credentials for Google Cloud Storage: neither GOOGLE_APPLICATION_CREDENTIALS, nor {default}, "
+        "nor a metadata server of Google. Set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account, or "
+        "run gcloud auth application-default login; for a public bucket set FSSPEC_GCS_TOKEN=anon"
     ) from reason
 
 
 def _has_metadata_server() -> bool:
-    """Whether something answers at the address of Google's metadata server, or of the one that is named."""
+    """Whether a server answers at the address of Google's metadata server, or at the address the variables name."""
     if os.environ.get("NO_GCE_CHECK") == "true":
         return False
-    named = os.environ.get("GCE_METADATA_HOST") or os.environ.get("GCE_METADATA_IP") or "169.254.169.254"
-    host, _, port = named.partition(":")
+    address = os.environ.get("GCE_METADATA_HOST") or os.environ.get("GCE_METADATA_IP") or "169.254.169.254"
+    host, _, port = address.partition(":")
     try:
         socket.create_connection((host, int(port or 80)), timeout=METADATA_SECONDS).close()
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
-"""What fails below the store port comes out as `Unavailable`, with one line that names the object.
+"""Every failure below the store port becomes `Unavailable`, with one line that names the object.
 
-The stores use it where they call the system or a library, and `guard` where it calls a store.  FileNotFoundError is
-part of the port (`open_input`), and errors of the lake are what they are: both pass.
+The stores use this module when they call the system or a library, and `guard` when it calls a store.  Two kinds of
+error pass unchanged: FileNotFoundError, which is part of the port (`open_input`), and errors of the lake.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lake_core.errors import LakeError, Unavailable
 
 @contextlib.contextmanager
 def failing_as_unavailable(uri: str, name: str) -> Iterator[None]:
-    """Within the block every failure is Unavailable, whatever class it has."""
+    """Turns every error of the block into Unavailable, whatever its class."""
     try:
         yield
     except (LakeError, FileNotFoundError):
@@ -25,18 +25,18 @@ def failing_as_unavailable(uri: str, name: str) -> Iterator[None]:
 
 
 def unavailable(uri: str, name: str, error: Exception) -> Unavailable:
-    """The failure in one line."""
+    """The error as Unavailable, in one line."""
     return Unavailable(f"{uri}/{name}: {words(error)}")
 
 
 def words(error: Exception) -> str:
-    """What an error says, in one line; of an error of the system its reason without the path."""
+    """The text of an error in one line; for an error of the system its reason without the path."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return " ".join(reason.split()) or type(error).__name__
 
 
 class GuardedFile:
-    """A file whose every call fails as Unavailable: the store may only be gone for a moment."""
+    """A file whose every call raises Unavailable if it fails: the store may answer again in a moment."""
 
     def __init__(self, file: Any, uri: str, name: str) -> None:
         self._file, self._uri, self._name = file, uri, name

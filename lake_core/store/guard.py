@@ -1,13 +1,14 @@
-"""A store that keeps the port's word on errors for whatever store stands behind it.
+"""A store that raises only the errors of the port, in front of any other store.
 
-`Lake` puts it in front of every store.  Our own stores fail as the port says; of another's, and of a library's bug,
-nothing may come out raw, above all not after an entry was written.  A create that failed in a way the port does not
-know may have acted: UNKNOWN.
+`Lake` puts it in front of every store.  Our own stores already raise only these.  A user's own store, or a bug in a
+library, may raise others; they must not pass, above all not after an entry was written.  If a create fails with an
+error that the port does not define, it may have acted: UNKNOWN.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator
 from typing import BinaryIO, cast
 
@@ -17,9 +18,11 @@ from lake_core.errors import LakeError
 from lake_core.store.failures import GuardedFile, failing_as_unavailable
 from lake_core.store.port import Created, ObjectInfo, Store
 
+log = logging.getLogger(__name__)
+
 
 class GuardedStore:
-    """`behind`, whose failures are those of the port."""
+    """The store `behind`, with only the errors of the port."""
 
     def __init__(self, behind: Store) -> None:
         self.behind = behind
@@ -41,7 +44,14 @@ class GuardedStore:
             return self.behind.create(name, data)
         except LakeError:
             raise
-        except Exception:  # of no class that says whether it acted
+        except Exception as error:  # its class does not say whether the store acted
+            log.info(
+                "%s/%s: outcome of the create unknown after %s: %s",
+                self.uri,
+                name,
+                type(error).__name__,
+                error,
+            )
             return Created.UNKNOWN
 
     def put(self, name: str, data: bytes) -> None:
@@ -82,5 +92,5 @@ class GuardedStore:
 
 
 def guarded(store: Store) -> GuardedStore:
-    """The store behind a guard; one is enough."""
+    """The store behind a guard; a guarded store is returned as it is."""
     return store if isinstance(store, GuardedStore) else GuardedStore(store)

@@ -1,7 +1,7 @@
 """Listing objects from a name on, a page at a time, as S3 and Google Cloud Storage offer it.
 
-fsspec's own listing always begins at the beginning: the last ten of ten thousand names cost a second that way and
-a few milliseconds this way.
+fsspec's own listing always starts with the first name.  Listing the last ten of ten thousand names takes it a
+second; a listing from a name on takes a few milliseconds.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 PAGE = 1000
-"""Names in one answer: the most that both services give."""
+"""Names in one answer, the maximum of both services."""
 
 Pages = Callable[[Any, str, str, str], Iterator[tuple[str, int]]]
-"""(file system, bucket, prefix, after) -> (key, size) in order of keys; keys greater than `after`."""
+"""(file system, bucket, prefix, after) -> (key, size) by key, of the keys greater than `after`."""
 
 
 def s3_keys(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[tuple[str, int]]:
-    """`ListObjectsV2` with `StartAfter`."""
+    """The keys of an S3 bucket, by `ListObjectsV2` with `StartAfter`."""
     more: dict[str, str] = {"StartAfter": after} if after else {}
     while True:  # bounded by the objects there are
         page = fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=PAGE, **more)
@@ -29,7 +29,7 @@ def s3_keys(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[tuple[str
 
 
 def gcs_keys(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[tuple[str, int]]:
-    """`objects.list` with `startOffset`, which includes the name itself."""
+    """The keys of a Google bucket, by `objects.list` with `startOffset`, which includes the name itself."""
     more: dict[str, str] = {"startOffset": after} if after else {}
     while True:  # bounded by the objects there are
         page = fs.call("GET", "b/{}/o", bucket, prefix=prefix, maxResults=PAGE, json_out=True, **more)

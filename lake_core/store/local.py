@@ -1,17 +1,20 @@
 """A store in a folder of the local file system (or of any POSIX file system that has hard links).
 
-An object is written without a name (O_TMPFILE, else under a hidden temporary name), made durable, and then
-linked to its name: `link` fails where the name exists, so creation is atomic in name and content, and a
-killed writer leaves no half object.  The folder is synced too, or a crash could forget the name.  If that fails,
-this process never says that the object is durable: after an I/O error a second sync that succeeds proves nothing.
+An object is written without a name (O_TMPFILE; if the file system has none, under a hidden temporary name), synced,
+and then linked to its name.  `link` fails if the name exists, so creation is atomic in name and content, and a
+killed writer leaves no half object.  Then the folder is synced; otherwise a crash could lose the name.  If that
+sync fails, this process never reports the object as durable: after an I/O error a second, successful sync proves
+nothing.
 
-Hints are written beside and renamed, so that a full disk leaves the old one or none, and nothing empty.
+Hints are written under a temporary name and renamed, so that a full disk leaves the old hint or none, never an
+empty one.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import secrets
 from collections.abc import Iterator
@@ -25,6 +28,8 @@ from lake_core.errors import NotFound
 from lake_core.store.failures import GuardedFile, failing_as_unavailable, unavailable
 from lake_core.store.port import Created, ObjectInfo
 
+log = logging.getLogger(__name__)
+
 _TEMPORARY = ".tmp-"
 
 
@@ -34,8 +39,8 @@ class LocalStore:
     def __init__(self, root: str | Path) -> None:
         self._root = os.path.abspath(root)
         self._folders: set[str] = set()
-        self._unsynced: set[str] = set()  # made, and their names may not be durable
-        self._undurable: set[str] = set()  # objects of which we cannot say that their names are
+        self._unsynced: set[str] = set()  # new folders whose names may not be durable
+        self._undurable: set[str] = set()  # objects whose names may not be durable
 
     @property
     def uri(self) -> str:
@@ -47,7 +52,7 @@ class LocalStore:
 
     @property
     def lists_from_name(self) -> bool:
-        return False  # a folder is read whole
+        return False  # the system lists a folder whole
 
     def get(self, name: str) -> bytes | None:
         with self._failing(name):
@@ -61,7 +66,7 @@ class LocalStore:
         path = self.path(name)
         if path in self._undurable:
             return Created.UNKNOWN
-        if os.path.exists(path):  # spares the write; the link below decides
+        if os.path.exists(path):  # saves the write; the link below decides
             return Created.EXISTS
         publish: _Publish | None = None
         try:
@@ -72,11 +77,12 @@ class LocalStore:
             return Created.EXISTS
         except NotADirectoryError as error:  # the folder is made before anything is written
             raise NotFound(
-                f"{self._root}: a file stands where a folder must be; name another place"
+                f"{self._root}: a file has the name that a folder must have; name another folder"
             ) from error
         except Exception as error:
             if publish is None or publish.surely_not:
                 raise unavailable(self._root, name, error) from error
+            log.info("%s: the name may not be durable: %s", path, error)
             self._undurable.add(path)
             return Created.UNKNOWN
         return Created.YES
@@ -163,10 +169,10 @@ class LocalStore:
         try:
             yield file, _Publish(file, temporary, path)
         finally:
-            with contextlib.suppress(OSError):  # what was published is durable by now
+            with contextlib.suppress(OSError):  # a published file is durable by now
                 file.close()
             if temporary is not None:
-                with contextlib.suppress(OSError):  # what is left over is hidden from listings
+                with contextlib.suppress(OSError):  # listings hide a temporary file that stays
                     os.unlink(temporary)
 
     def _make_folder(self, folder: str) -> None:
@@ -197,8 +203,9 @@ _REFUSED = {
     errno.ENOENT,
     errno.ENAMETOOLONG,
 }
-"""With these `link` says that it did nothing, which counts if the name is not ours afterwards: the client of a file
-server repeats a lost request itself, and may be refused then.  Others may be a lost answer."""
+"""Errors with which `link` reports that it did nothing.  They count only if the name is not ours afterwards: the
+client of a file server repeats a lost request itself, and the repeat may be refused.  Any other error may be a
+lost answer."""
 
 
 class _Publish:
@@ -207,12 +214,14 @@ class _Publish:
     def __init__(self, file: BinaryIO, temporary: str | None, path: str) -> None:
         self._file, self._temporary, self._path = file, temporary, path
         self.surely_not = True
-        """Whether the name was surely not given."""
+        """Whether the object surely did not get its name."""
 
     def __call__(self) -> None:
         self._file.flush()
         os.fsync(self._file.fileno())
-        folder = os.open(os.path.dirname(self._path), os.O_RDONLY)  # before the name is given: this may fail
+        folder = os.open(
+            os.path.dirname(self._path), os.O_RDONLY
+        )  # before the link, because opening may fail
         try:
             self._link(folder)
             os.fsync(folder)
@@ -233,7 +242,7 @@ class _Publish:
             raise
 
     def _is_ours(self) -> bool:
-        """Whether the name may be that of our file."""
+        """Whether the name may refer to our file."""
         try:
             return os.path.samestat(os.stat(self._path), os.fstat(self._file.fileno()))
         except FileNotFoundError:

@@ -1,23 +1,24 @@
-"""Creating an object once where the store has no create-only put: whoever holds the lock of the name looks, writes.
+"""Creating an object at most once on a store without create-only put, under a lock of the object's name.
 
-`LockedStore` puts a lock in front of any store (`open_store` does so where one is named); `locks` has the locks.
-All writers of a lake must use the same lock; readers need none.
+`LockedStore` puts a lock in front of any store (`open_store` does so if the user names one); `locks` implements the
+locks.  All writers of a lake must use the same lock; readers need none.
 
-1. Under the lock of a name: what exists exists; what does not is written.  The store is still asked to create only
-   (a store that can is then safe even from a writer without the lock, and one that cannot ignores it), unless it
-   refuses that request.
-2. A write whose answer was lost is repeated with the same bytes under the same lock until the store says what is
-   there: a copy of it that arrives late changes nothing then.
-3. The lock is checked before each write and when it is given back.  If it was lost meanwhile, the outcome is
-   UNKNOWN, never YES.
+1. The writer that holds the lock of a name checks whether the object exists, and writes it if not.  It still asks
+   the store to create only, unless the store refuses such a request: a store that can is then safe even from a
+   writer without the lock, and one that cannot ignores it.
+2. If the answer of a write is lost, the writer repeats it with the same bytes under the same lock until the store
+   returns the object.  A copy of the write that arrives late then changes nothing.
+3. The writer checks the lock before each write and when it releases it.  If it lost the lock meanwhile, the outcome
+   is UNKNOWN, never YES.
 
-What a lock cannot do: a writer that loses it between its check and the arrival of its write (the lock's server
-fails over just then), or whose write arrives after it gave up repeating, may overwrite.  A store with create-only
-put has no such moment; take one where there is a choice.
+Limits of a lock: a writer may overwrite an object if it loses the lock between its check and the arrival of its
+write (the lock's server fails over at that moment), or if its write arrives after it stopped repeating.  A store
+with create-only put has no such moment; prefer one.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import BinaryIO, NoReturn, Protocol
@@ -27,10 +28,13 @@ import pyarrow as pa
 from lake_core.errors import InvalidInput, NoCreate, Unavailable
 from lake_core.store.port import Created, ObjectInfo, Store
 
+log = logging.getLogger(__name__)
+
 _WRITES = 3
+"""Times that a writer sends the same bytes before the outcome is unknown."""
 
 Check = Callable[[], None]
-"""Raises Unavailable where the lock is not held any more."""
+"""Raises Unavailable if the lock was lost."""
 
 
 class Lock(Protocol):
@@ -38,26 +42,25 @@ class Lock(Protocol):
 
     @property
     def kind(self) -> str:
-        """What the lake's head says of it: `file`, `postgresql`."""
+        """The kind as `lake.json` records it: `file`, `postgresql`."""
 
     def hold(self, name: str) -> AbstractContextManager[Check]:
         """Hold the lock of `name` within the block.
 
-        Raises Unavailable where it cannot be had within a bounded time, and at the end of the block where it was
-        lost on the way.
+        Raises Unavailable if another writer holds it for too long, and at the end of the block if it was lost.
         """
 
 
 class NoLock:
-    """Stands where a lock is needed and this program was given none: reading works, creating is refused."""
+    """The lock of a lake that needs one if the program was given none: reading works, creating is refused."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
 
     def hold(self, name: str) -> NoReturn:
         raise InvalidInput(
-            f"{name}: this lake was made with a lock ({self.kind}); "
-            "set LAKE_LOCK to the one that all its writers use"
+            f"{name}: this lake needs a lock ({self.kind}) for writing; set LAKE_LOCK to the lock that all its "
+            "writers use"
         )
 
 
@@ -83,25 +86,26 @@ class LockedStore:
         try:
             with self.lock.hold(f"{self.uri}/{name}") as check:
                 created = self._create_alone(name, data, check)
-        except Unavailable:
+        except Unavailable as error:
             if created is None:  # nothing was sent
                 raise
+            log.info("%s/%s: lost the lock after the write: %s", self.uri, name, error)
             return created if created is Created.EXISTS else Created.UNKNOWN
         return created
 
     def _create_alone(self, name: str, data: bytes, check: Check) -> Created:
-        """Look and write, while nobody else does.  Raises Unavailable only where nothing was sent."""
+        """Check and write while no other writer does.  Raises Unavailable only if nothing was sent."""
         sent = False
         for _ in range(_WRITES):
             try:
-                there = self._store.get(name)
-                ours = sent and there == data
+                stored = self._store.get(name)
+                ours = sent and stored == data
                 if ours and self._store.local_path(name) is None:
                     return Created.YES
-                if there is not None and not ours:
+                if stored is not None and not ours:
                     return Created.EXISTS
                 check()
-                created = self._write(name, data)  # also ours in a folder, which shows what is not durable
+                created = self._write(name, data)  # our own bytes in a folder too: they may not be durable
             except Unavailable:
                 if not sent:
                     raise

@@ -3,7 +3,7 @@
     file:///shared/folder          for writers on one machine, or on a file system whose flock reaches all of them
     postgresql://user@host/db      for writers anywhere; nothing is stored in the database
 
-Both are given back by the system when their holder dies.  `open_lock` is called by `open_store`.
+The system releases both if their holder dies.  `open_store` calls `open_lock`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import logging
 import os
 import random
 import threading
@@ -26,22 +27,29 @@ from lake_core.store.locked import Check, Lock
 if TYPE_CHECKING:
     import psycopg
 
+log = logging.getLogger(__name__)
+
 LOCK_SECONDS = 60.0
-"""How many seconds a writer waits for another one to give the lock of a name back."""
+"""Seconds that a writer waits for another one to release the lock of a name."""
 
 _FILES = 256
+"""Lock files: names that share one wait for each other."""
+
 _CONNECT_SECONDS = 10
+
+_LONG_WAIT_SECONDS = 1.0
+"""A writer that waited longer for a lock logs it."""
 
 
 def open_lock(address: str, *, patience: float = LOCK_SECONDS) -> Lock:
-    """The lock at an address.  Nothing is requested of it yet.  Raises InvalidInput."""
+    """The lock at an address; sends no request.  Raises InvalidInput."""
     parsed = urlparse(address)
     if parsed.scheme == "file" and not parsed.netloc and parsed.path.strip("/"):
         return FileLock(unquote(parsed.path), patience=patience)
     if parsed.scheme in ("postgresql", "postgres"):
         need("locks", "a lock on PostgreSQL")
         return PostgresLock(address, patience=patience)
-    # the address may hold a password: only its scheme is shown
+    # the address may hold a password: show only its scheme
     raise InvalidInput(f"lock {parsed.scheme or '?'}: use file:///FOLDER or postgresql://USER@HOST/DATABASE")
 
 
@@ -50,10 +58,10 @@ def _digest(name: str) -> bytes:
 
 
 class FileLock:
-    """`flock` on one of a few files, chosen by the name's hash.
+    """`flock` on one of `_FILES` files, chosen by the name's hash.
 
-    The files stay: removing a file that somebody waits for would make two locks of one.  Should somebody remove
-    it all the same, the one who holds it learns so from the check.
+    The files stay: removing a file that a writer waits for would turn one lock into two.  If a user removes it all
+    the same, the holder notices at its next check.
     """
 
     kind = "file"
@@ -82,13 +90,15 @@ class FileLock:
             os.close(handle)
 
     def _locked(self, path: str) -> int:
-        deadline = time.monotonic() + self._patience
+        begun = time.monotonic()
+        deadline = begun + self._patience
         pause = 0.001
         while True:  # bounded by the deadline
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             with contextlib.suppress(BlockingIOError):
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if _is_file(handle, path):
+                    _log_wait(f"lock {path}", begun)
                     return handle
             os.close(handle)
             if time.monotonic() > deadline:
@@ -97,18 +107,23 @@ class FileLock:
             pause = min(pause * 2, 0.05)
 
 
+def _log_wait(lock: str, begun: float) -> None:
+    waited = time.monotonic() - begun
+    log.log(logging.INFO if waited > _LONG_WAIT_SECONDS else logging.DEBUG, "%s: waited %.3f s", lock, waited)
+
+
 def _is_file(handle: int, path: str) -> bool:
-    """Whether an open file is still the one of this name."""
+    """Whether the path still names the open file."""
     with contextlib.suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(handle), os.stat(path))
     return False
 
 
 class PostgresLock:
-    """A transaction's advisory lock; the end of the transaction, or of its connection, gives it back.
+    """A transaction's advisory lock; PostgreSQL releases it when the transaction or its connection ends.
 
-    A connection serves one writer at a time and is kept for the next: a process has as many as it has creates at
-    once.  A transaction is what a connection pooler keeps on one connection, so it may stand in between.
+    A connection serves one writer at a time and is kept for the next one: a process opens as many as it has creates
+    at once.  A connection pooler may stand in between, because it keeps a transaction on one connection.
     """
 
     kind = "postgresql"
@@ -136,7 +151,7 @@ class PostgresLock:
         try:
             yield check
             try:
-                connection.commit()  # only a connection that has held the lock all the time can
+                connection.commit()  # succeeds only if the connection held the lock all the time
             except psycopg.Error as error:
                 raise self._unavailable(error) from error
         except BaseException:
@@ -146,9 +161,13 @@ class PostgresLock:
             self._idle.append(connection)
 
     def _begin(self, key: int) -> psycopg.Connection[Any]:
-        """A connection in a transaction that holds the lock.  One that was kept may have died since: then a new
-        one is tried."""
+        """A connection in a transaction that holds the lock.
+
+        If a kept connection has died meanwhile, another one is tried.  Raises Unavailable.
+        """
         import psycopg
+
+        begun = time.monotonic()
 
         while True:  # bounded by the connections kept: a new one is tried last
             connection = self._kept()
@@ -174,11 +193,12 @@ class PostgresLock:
                 if is_new or not was_cut:
                     raise self._unavailable(error) from error
             else:
+                _log_wait(f"lock on PostgreSQL, key {key}", begun)
                 return connection
 
     def _kept(self) -> psycopg.Connection[Any] | None:
         with self._guard:
-            if self._process != os.getpid():  # a forked child must not speak on its parent's connections
+            if self._process != os.getpid():  # a forked child must not use its parent's connections
                 self._process, self._forked = os.getpid(), self._idle
                 self._idle = []
             return self._idle.pop() if self._idle else None

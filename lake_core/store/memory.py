@@ -1,7 +1,7 @@
 """A store in this process's memory, for tests, notebooks and simulations.
 
-`memory://NAME` is one store a name; it is gone with the process.  One lock makes each call atomic (fsspec's
-own memory file system is not safe between threads).
+Each `memory://NAME` is one store; it ends with the process.  One lock makes each call atomic, because fsspec's own
+memory file system is not safe between threads.
 """
 
 from __future__ import annotations
@@ -51,10 +51,12 @@ class MemoryStore:
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         folder = prefix.rstrip("/") + "/" if prefix else ""
         with self._lock:
-            found = [
-                ObjectInfo(n, len(d)) for n, d in self._objects.items() if n.startswith(folder) and n > after
+            infos = [
+                ObjectInfo(name, len(data))
+                for name, data in self._objects.items()
+                if name.startswith(folder) and name > after
             ]
-        yield from sorted(found)
+        yield from sorted(infos)
 
     def delete(self, name: str) -> None:
         with self._lock:
@@ -81,6 +83,6 @@ _NAMED_LOCK = threading.Lock()
 
 
 def named(uri: str) -> MemoryStore:
-    """The process's store of this URI."""
+    """This process's store of the URI."""
     with _NAMED_LOCK:
         return _NAMED.setdefault(uri, MemoryStore(uri))

@@ -1,5 +1,7 @@
-"""Which store a URI names: a local path, `file://`, `memory://`, `s3://`, `gs://`; with a lock in front of it where
-one is named."""
+"""Opening the store that a URI names: a local path, `file://`, `memory://`, `s3://`, `gs://`.
+
+If a lock is named too, the store is put behind it (`locked`).
+"""
 
 from __future__ import annotations
 
@@ -18,22 +20,22 @@ from lake_core.store.port import Store
 
 _SCHEMES = ("file", "memory", "s3", "s3a", "gs", "gcs")
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
-"""Also the name of an access point (arn:...)."""
+"""The name of a bucket or of an access point (arn:...)."""
 
 
 def open_store(uri: str, options: Mapping[str, Any] | None = None) -> Store:
-    """The store at `uri`.  Nothing is requested of it yet.
+    """The store at `uri`; sends no request.
 
-    The option `lock`, or else the variable LAKE_LOCK, is the address of a lock for stores without create-only put
-    (`locks`); the other options go to fsspec (s3, gs).  Raises InvalidInput for a URI that names no store, for an
-    address that names no lock, and if the package that either needs is not installed.
+    The option `lock`, or the variable LAKE_LOCK if the option is absent, is the address of a lock for stores
+    without create-only put (`locks`).  The other options go to fsspec (s3, gs).  Raises InvalidInput for a URI
+    that names no store, for an address that names no lock, and if the package that either needs is not installed.
     """
     rest = dict(options or {})
     lock = rest.pop("lock", "") or os.environ.get("LAKE_LOCK", "")
     store = _store_at(uri, rest)
     if not lock:
         return store
-    from lake_core.store.locks import open_lock  # seldom needed
+    from lake_core.store.locks import open_lock  # loaded only if needed
 
     return LockedStore(store, open_lock(lock))
 
@@ -58,8 +60,8 @@ def _store_at(uri: str, options: Mapping[str, Any]) -> Store:
         raise InvalidInput(
             f"lake {uri!r}: {bucket!r} is not the name of a bucket; write {scheme}://BUCKET/PREFIX"
         )
-    if not uri.isprintable():  # neither is what stands for bytes that are not UTF-8
-        raise InvalidInput(f"lake {uri!r}: a prefix in a bucket is printable text")
+    if not uri.isprintable():  # the stand-ins for bytes that are not UTF-8 are not printable either
+        raise InvalidInput(f"lake {uri!r}: a prefix in a bucket must be printable text")
     need_of_bucket(uri)
     from lake_core.store.cloud import CloudStore  # loads slowly
 
@@ -67,9 +69,9 @@ def _store_at(uri: str, options: Mapping[str, Any]) -> Store:
 
 
 def _folder(uri: str) -> str:
-    """The absolute path of a `file:` URI, whose bytes may be escaped as in `%20`.
+    """The absolute path of a `file:` URI; bytes may be escaped as in `%20`.
 
-    Raises InvalidInput for what such a URI cannot say: a path on another host, a query, a fragment.
+    Raises InvalidInput for a path on another host, a query, a fragment, and a relative path.
     """
     authority, path = "", uri.removeprefix("file:")
     if path.startswith("//"):
@@ -92,5 +94,5 @@ def _folder(uri: str) -> str:
 
 
 def _one_slash(path: str) -> str:
-    """The path with one slash at its beginning: a lock is named by it, and `//x` is the same folder as `/x`."""
+    """The path with one leading slash: locks are named by it, and `//x` is the same folder as `/x`."""
     return "/" + path.lstrip("/")

@@ -1,13 +1,13 @@
-"""What the lake needs of a store, and what it may believe.
+"""The operations of a store, and the guarantees that the lake relies on.
 
-- `create` is put-if-missing: of any number of callers for one name at most one hears YES, and readers see
-  all of the bytes or no object.  The answer can be lost: then it is UNKNOWN, and the caller reads back.
-- `put` overwrites and promises nothing about races: for hints only.
+- `create` is a create-only put: if several callers create one name, at most one gets YES, and readers see all of
+  the bytes or no object.  The answer can be lost: then it is UNKNOWN, and the caller reads back.
+- `put` overwrites and guarantees nothing about races: for hints only.
 - `get` and `list` see every create that was answered before they began.
 - Names are relative to the store's root, with `/` between folders.
 
-A store is safe to use from several threads.  Errors: `Unavailable` for all that fails below the port (`failures`),
-but for FileNotFoundError of `open_input`; also in reads and writes of open files.
+A store is safe to use from several threads.  Every failure below the port raises `Unavailable` (`failures`), also
+in reads and writes of open files.  The one exception is FileNotFoundError of `open_input`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pyarrow as pa
 
 
 class Created(enum.Enum):
-    """What became of a put-if-missing: an ordinary result, not an exception."""
+    """The result of a create-only put; a lost race is an ordinary result, not an exception."""
 
     YES = "yes"
     EXISTS = "exists"
@@ -36,40 +36,42 @@ class ObjectInfo(NamedTuple):
 
 
 class Store(Protocol):
-    """A place that keeps named, immutable bytes."""
+    """A store of named, immutable bytes."""
 
     @property
     def uri(self) -> str:
-        """The root, as a user would write it."""
+        """The root, as a user writes it."""
 
     @property
     def lists_from_name(self) -> bool:
         """Whether `list` with `after` is one cheap request, however many objects come before that name."""
 
     def get(self, name: str) -> bytes | None:
-        """All bytes of the object, None where there is none."""
+        """All bytes of the object, None if it does not exist."""
 
     def create(self, name: str, data: bytes) -> Created:
-        """Put-if-missing; durable when it says YES.  `data` is never empty.
+        """Create the object if it does not exist; YES means that it is durable.  `data` is never empty.
 
-        Raises Unavailable where nothing was written, NoCreate where the store refuses such a request for good.
+        Raises Unavailable if nothing was written, NoCreate if the store does not support such a request.
         """
 
     def put(self, name: str, data: bytes) -> None:
         """Write or overwrite a hint."""
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
-        """Objects below the folder `prefix`, by name, those with names greater than `after`."""
+        """The objects below the folder `prefix` with names greater than `after`, by name."""
 
     def delete(self, name: str) -> None:
-        """Remove the object; nothing happens where there is none."""
+        """Remove the object; does nothing if it does not exist."""
 
     def open_input(self, name: str) -> pa.NativeFile:
-        """Read at random positions; raises FileNotFoundError where there is none."""
+        """The object, opened for reading at any position.  Raises FileNotFoundError if it does not exist."""
 
     def local_path(self, name: str) -> str | None:
-        """The file of the object, where the store's objects are files of this machine."""
+        """The path of the object's file, None if the store's objects are not files of this machine."""
 
     def open_output(self, name: str) -> AbstractContextManager[BinaryIO]:
-        """Write a new object under a name nobody else uses; it appears, whole and durable, when the block
-        ends, and never where the block raised."""
+        """A new object, opened for writing under a name that no other writer uses.
+
+        It appears, whole and durable, when the block ends, and not at all if the block raises.
+        """

@@ -1,24 +1,31 @@
-"""Does the store keep its promise?  Asked once, when a lake is made.
+"""A check of the store's create-only put, once, when a lake is created.
 
-The same create-only write twice: a store that says yes twice overwrites silently, and two writers of one
-journal entry would destroy each other's commits.  A store that only races is not found by this.
+The probe creates one name twice.  A store that answers yes twice overwrites silently, and two writers of one entry
+would destroy each other's commits.  The probe does not find a store that overwrites only in races.
 """
 
 from __future__ import annotations
 
+import logging
+
 from lake_core.errors import NoCreate, Unavailable
 from lake_core.store.port import Created, Store
 
+log = logging.getLogger(__name__)
+
 
 def probe_create(store: Store, *, name: str) -> None:
-    """Raises NoCreate (InvalidInput) where a second create of one name does not fail, Unavailable where none
-    works or the answer is lost."""
+    """Create a name twice.
+
+    Raises NoCreate (an InvalidInput) if the second create does not fail, Unavailable if neither works or an answer
+    is lost.
+    """
     if store.create(name, b"probe") is Created.UNKNOWN and store.get(name) is None:
         raise Unavailable(f"{store.uri}: cannot write {name}")
     try:
         second = store.create(name, b"again")
         if second is Created.UNKNOWN:
-            raise Unavailable(f"{store.uri}: the store does not say what became of {name}; try again")
+            raise Unavailable(f"{store.uri}: the store does not say whether it created {name}; try again")
         if second is Created.YES or store.get(name) != b"probe":
             raise NoCreate(
                 f"{store.uri}: this store overwrites an object although asked to create it only if missing; "
@@ -26,3 +33,4 @@ def probe_create(store: Store, *, name: str) -> None:
             )
     finally:
         store.delete(name)
+    log.info("%s: the store creates a name only once", store.uri)

@@ -1,12 +1,12 @@
-"""How often a request was sent, over all that repeat it: the store's client, its HTTP library, redirects.
+"""Counting how often a request was sent, over all layers that repeat it: client, HTTP library, redirects.
 
-A refusal says that nothing was written only if it answers the one and only sending.  The first of two may have
-acted and lost its answer, and the second be refused because the first acted, or because a credential has expired in
-between.  Repeats are hidden at three levels (aiohttp sends a PUT again when a kept connection breaks; botocore and
-gcsfs repeat by their policies; s3fs repeats on top), so they are counted where all pass: aiohttp's trace of headers
-that were sent.
+A refusal proves that nothing was written only if the request was sent once.  Of two sendings the first may have
+acted and lost its answer; the second is then refused because the first acted, or because a credential has expired
+in between (decision 26).  Three layers repeat: aiohttp sends a PUT again if a kept connection breaks, botocore
+and gcsfs repeat by their policies, s3fs repeats on top.  All pass through aiohttp, so its trace of sent headers
+is counted.
 
-A count belongs to the thread that asks.  It reaches the event loop, where the request is made, in the context that
+A count belongs to the calling thread.  It reaches the event loop, which makes the request, in the context that
 `call_soon_threadsafe` copies.
 """
 
@@ -26,19 +26,19 @@ from lake_core.errors import InvalidInput
 
 @dataclass
 class Sends:
-    """`begun` requests of the HTTP library, and how often headers went out."""
+    """`begun`: requests that the HTTP library began.  `sent`: how often it sent headers."""
 
     begun: int = 0
     sent: int = 0
 
     @property
     def is_first(self) -> bool:
-        """Whether an answer can only be that of the first sending."""
+        """Whether an answer can only be the answer to the first sending."""
         return self.sent <= 1
 
     @property
     def surely_never(self) -> bool:
-        """Whether no server can have heard of the request: it was begun, and no connection was had."""
+        """Whether no server can have received the request: it was begun, but never sent."""
         return self.begun > 0 and self.sent == 0
 
 
@@ -47,7 +47,7 @@ _COUNTING: ContextVar[Sends | None] = ContextVar("lake_sends", default=None)
 
 @contextlib.contextmanager
 def counted() -> Iterator[Sends]:
-    """Counts the sendings of what is asked within the block."""
+    """Counts the sendings of the requests that are made within the block."""
     sends = Sends()
     token = _COUNTING.set(sends)
     try:
@@ -75,13 +75,13 @@ def _trace() -> aiohttp.TraceConfig:
 
 
 _TRACE = _trace()
-"""One for all sessions: fsspec keeps one file system for equal options."""
+"""One object for all sessions, because fsspec shares one file system between equal options."""
 
 
 @functools.cache
 def _s3_session() -> type[Any]:
-    """aiobotocore's session, counted."""
-    from aiobotocore.httpsession import AIOHTTPSession  # for Google it is not needed
+    """The class of aiobotocore's session, with counting."""
+    from aiobotocore.httpsession import AIOHTTPSession  # not needed for Google
 
     class CountedSession(AIOHTTPSession):  # type: ignore[misc]  # untyped
         async def _get_session(self, proxy_url: str | None) -> aiohttp.ClientSession:
@@ -94,18 +94,18 @@ def _s3_session() -> type[Any]:
 
 
 def s3_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """s3fs's options, with sessions that are counted.  Raises InvalidInput where they name a class of sessions."""
+    """s3fs's options, with sessions that count.  Raises InvalidInput if the options name another session class."""
     config = options.get("config_kwargs", {})
     if "http_session_cls" in config:
         raise InvalidInput(
             f"option config_kwargs.http_session_cls={config['http_session_cls']!r}: the lake must count requests, "
-            "and counts those of its own sessions; leave the option out"
+            "which it can only in sessions of its own class; remove the option"
         )
     return {**options, "config_kwargs": {**config, "http_session_cls": _s3_session()}}
 
 
 def gs_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """gcsfs's options, with a session that is counted."""
+    """gcsfs's options, with a session that counts."""
     session = dict(options.get("session_kwargs", {}))
     session["trace_configs"] = [*session.get("trace_configs", ()), _TRACE]
     return {**options, "session_kwargs": session}

@@ -131,7 +131,7 @@ def commit_tasks(branch: Branch, tasks: list[WrittenPartition], *, token: str | 
     objects = [action for task in tasks for action in task.objects]
     result = branch.commit(
         job if token is None else replace(job, token=token),
-        objects=[msgspec.structs.replace(action, place=place) for place, action in enumerate(objects)],
+        objects=[msgspec.structs.replace(action, ordinal=ordinal) for ordinal, action in enumerate(objects)],
         schemas=[schema for task in tasks for schema in task.schemas],
     )
     if result.repeated:

@@ -38,7 +38,7 @@ ROLES = {"load": 2, "upsert": 2, "delete": 2, "replace": 1, "compact": 2, "apply
 KEYS = 200
 RECORDS = 20
 DEPTH = 32
-SETTINGS = {"compact.depth": str(DEPTH), "delete.apply": "2s"}
+SETTINGS = {"compact.depth": str(DEPTH), "tombstones.apply": "2s"}
 
 
 def records(chance: random.Random, low: int = 0, high: int = KEYS) -> list[tuple[int, int]]:
@@ -107,9 +107,9 @@ def act(role: str, uri: str, notes: str, seed: int, pause: float) -> None:
                 case "replace":
                     done = replace(pool, own)
                 case "compact":
-                    work = plan_pool(lake, name, now=time.time())
-                    landed = compact_pool(lake, work)
-                    file.write(f"depth {work.plan.depth} {len(landed)}\n")
+                    plan = plan_pool(lake, name, now=time.time())
+                    landed = compact_pool(lake, name, plan)
+                    file.write(f"depth {plan.depth} {len(landed)}\n")
                 case "apply":
                     did = tombstones.apply(pool.branch(), now=time.time())
                     file.write(f"applied {did.rewritten} {did.retired}\n")

@@ -71,10 +71,10 @@ def compact(uri: str, notes: str) -> None:
     lake = Lake.open(uri, options=options())
     with open(notes, "a") as file:
         while True:  # until it is killed
-            work = plan_pool(lake, POOL, now=time.time())
-            done = compact_pool(lake, work)
+            plan = plan_pool(lake, POOL, now=time.time())
+            done = compact_pool(lake, POOL, plan)
             landed = sum(one.version is not None for one in done)
-            file.write(f"{work.plan.depth} {landed} {len(done) - landed}\n")
+            file.write(f"{plan.depth} {landed} {len(done) - landed}\n")
             file.flush()
             time.sleep(0.2)
 

@@ -18,7 +18,7 @@ def run(agent: Agent, **conf: Any) -> dict[str, str]:
     """A run that must succeed; the state of each of its tasks."""
     run_id = agent.run_dag(DAG, **conf)
     return {task["task_id"]: task["state"] for task in agent.services.api.tasks(DAG, run_id)} | {
-        "run": run_id
+        "run_id": run_id
     }
 
 
@@ -31,12 +31,12 @@ def test_pools_that_have_grown_are_kept_and_others_cost_no_spark(agent: Agent) -
     named = {"pools": ["grown", "grown_too", "small"]}
 
     planned = run(agent, **named, dry_run=True)
-    assert (planned["find"], planned["keep"]) == ("success", "skipped")
+    assert (planned["find"], planned["run"]) == ("success", "skipped")
     assert agent.lake.pool("grown").history.journal.marks().checkpoints == ()
 
     kept = run(agent, **named)
-    assert kept["keep"] == "success"
-    assert agent.services.api.xcom(DAG, kept["run"], "report") == {"journals": 2, "entries": 8}
+    assert kept["run"] == "success"
+    assert agent.services.api.xcom(DAG, kept["run_id"], "report") == {"journals": 2, "entries": 8}
     for name, last in (("grown", 4), ("grown_too", 4), ("small", 0)):
         marks = agent.lake.pool(name).history.journal.marks()
         assert (marks.checkpoints[0].version if marks.checkpoints else 0, marks.fence) == (last, last)
@@ -44,4 +44,4 @@ def test_pools_that_have_grown_are_kept_and_others_cost_no_spark(agent: Agent) -
         assert view.to_table()["k"].to_pylist() == list(range(last or 2))
 
     again = run(agent, **named)
-    assert (again["find"], again["keep"], again["report"]) == ("success", "skipped", "skipped")
+    assert (again["find"], again["run"], again["report"]) == ("success", "skipped", "skipped")

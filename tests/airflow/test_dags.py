@@ -66,16 +66,14 @@ def test_the_dags_load_without_errors_and_without_spark(tmp_path: Path) -> None:
         "dry_run": False,
     }
     ingest = loaded["dags"]["lake_ingest"]
-    assert ingest["tasks"] == {"find": [], "take_in": ["find"], "report": ["find", "take_in"]}
+    assert ingest["tasks"] == {"find": [], "run": ["find"], "report": ["find", "run"]}
     assert ingest["params"] == {"lake": "/some/lake", "pools": [], "wait": True, "dry_run": False}
     assert (ingest["schedule"], ingest["catchup"], ingest["runs"]) == ("*/5 * * * *", False, 1)
-    for name, work in (
-        ("lake_compact", "compact"),
-        ("lake_tombstones", "apply"),
-        ("lake_intervals", "replace"),
-    ):
-        assert loaded["dags"][name]["tasks"] == {"find": [], work: ["find"], "report": sorted(["find", work])}
-        assert loaded["dags"][name]["catchup"] is False
+    for name, found in loaded["dags"].items():
+        upstream = ["find", "has_work"] if name == "lake_checkpoint" else ["find"]
+        assert found["tasks"]["run"] == upstream
+        assert found["tasks"]["report"] == ["find", "run"]
+        assert found["catchup"] is False
     assert loaded["dags"]["lake_intervals"]["schedule"] == "0 0 * * *"
 
 

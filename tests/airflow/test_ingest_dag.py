@@ -47,7 +47,7 @@ def test_each_file_is_taken_in_once_and_recorded_as_it_was(agent: Agent) -> None
     landed = [file.source for file in find_files([str(place.folder)])]
 
     first = agent.run(place)
-    assert [task["state"] for task in agent.tasks(first, "take_in")] == ["success"] * 3
+    assert [task["state"] for task in agent.tasks(first, "run")] == ["success"] * 3
     assert place.keys == list(range(10))
     assert sorted(len(taken) for taken in place.taken) == [1, 2, 2], "a transaction for each batch"
     assert sorted((source for taken in place.taken for source in taken), key=lambda s: s.uri) == landed
@@ -72,7 +72,7 @@ def everything_passed(agent: Agent, run: str) -> str:
     """All XComs of the run, as text."""
     api = agent.services.api
     passed = []
-    for task in ("find", "take_in", "report"):
+    for task in ("find", "run", "report"):
         path = f"dags/{DAG}/dagRuns/{run}/taskInstances/{task}/xcomEntries"
         for instance in agent.tasks(run, task):
             for entry in api.get(path, map_index=instance["map_index"])["xcom_entries"]:
@@ -89,9 +89,9 @@ def test_a_dry_run_from_the_command_line_says_what_it_would_do_and_does_nothing(
     agent.services.airflow(["dags", "trigger", DAG, "--run-id", "by-hand", "--conf", conf])
     assert agent.wait("by-hand") == "success"
     said = agent.services.api.log(DAG, "by-hand", "find")
-    assert "dry: 1 file, " in said
+    assert "dry: 1 new file, " in said
     assert "dry run: nothing is ingested" in said
-    assert [task["state"] for task in agent.tasks("by-hand", "take_in")] == ["skipped"]
+    assert [task["state"] for task in agent.tasks("by-hand", "run")] == ["skipped"]
     assert (place.log, place.data) == ([], [])
 
 
@@ -109,7 +109,7 @@ def test_a_bad_file_is_parked_and_said_once_and_holds_nothing_back(agent: Agent)
     bad = place.land("b.ndjson", b'{"k": 2}\noops\n')
     run = agent.trigger(place)
     assert agent.wait(run) == "failed"
-    assert [task["state"] for task in agent.tasks(run, "take_in")] == ["success"]
+    assert [task["state"] for task in agent.tasks(run, "run")] == ["success"]
     (report,) = agent.tasks(run, "report")
     assert (report["state"], report["try_number"]) == ("failed", 1), "trying again cannot help"
     said = agent.services.api.log(DAG, run, "report")
@@ -167,14 +167,14 @@ def test_a_task_killed_while_spark_works_is_tried_again_and_ends_with_every_reco
         place.land(f"{i:02}.ndjson", b"\n".join(lines) + b"\n")
     run = agent.trigger(place)
     await_true(lambda: place.data, seconds=90, what="Spark has written an object")
-    (task,) = agent.tasks(run, "take_in")
+    (task,) = agent.tasks(run, "run")
     process = agent.task_process(task)
     assert process is not None
     process.kill()
     psutil.wait_procs([process], timeout=10)
     assert place.log == [], "it was killed before it could commit"
     assert agent.wait(run) == "success"
-    (task,) = agent.tasks(run, "take_in")
+    (task,) = agent.tasks(run, "run")
     assert (task["state"], task["try_number"]) == ("success", 2)
     assert place.keys == list(range(files * each))
     assert len(place.log) == 1

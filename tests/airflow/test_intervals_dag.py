@@ -82,7 +82,7 @@ def kill_a_replace(agent: Agent) -> str:
             if run["state"] != "running":
                 continue
             for task in agent.services.api.tasks(DAG, run["dag_run_id"]):
-                if task["task_id"] == "replace" and task["state"] == "running":
+                if task["task_id"] == "run" and task["state"] == "running":
                     process = agent.task_process(task)
                     if process is not None:
                         return run["dag_run_id"], process
@@ -100,7 +100,7 @@ def test_a_backfill_run_twice_in_parallel_with_a_task_killed_ends_as_one_clean_r
         )
     landing = agent.folder / "flights"
     landing.mkdir()
-    settings = {"interval.source": f"{landing}/%Y-%m-%d.ndjson", "type.time": "timestamp"}
+    settings = {"intervals.source": f"{landing}/%Y-%m-%d.ndjson", "type.time": "timestamp"}
     pool = agent.lake.create_pool("flights", key="time", settings=settings)
     land(landing, version=1)
     api = agent.services.api
@@ -110,7 +110,7 @@ def test_a_backfill_run_twice_in_parallel_with_a_task_killed_ends_as_one_clean_r
     killed = kill_a_replace(agent)
     await_backfills(agent)
     assert held(agent.lake) == expected(1)
-    tries = {t["try_number"] for t in api.tasks(DAG, killed) if t["task_id"] == "replace"}
+    tries = {t["try_number"] for t in api.tasks(DAG, killed) if t["task_id"] == "run"}
     assert tries == {2}, "the killed task was tried again"
     landed = len(list(pool.log()))
     assert landed >= len(BEGINS) - 1

@@ -18,7 +18,7 @@ POOLS = {"due": "0s", "young": "7d", "never": "0s"}
 
 def test_what_is_due_goes_out_of_the_objects_and_what_is_young_stays(agent: Agent) -> None:
     for name, apply in POOLS.items():
-        pool = agent.lake.create_pool(name, key="k", settings={"delete.apply": apply})
+        pool = agent.lake.create_pool(name, key="k", settings={"tombstones.apply": apply})
         for n in range(3):
             pool.branch().append(pa.table({"k": [1, 2, 3], "n": [n, n, n]}))
         if name != "never":

@@ -53,9 +53,8 @@ def lake_on_spark(source: str) -> dict[str, Any]:
     with spark_session("benchmark") as spark:
         _warm(spark)
         with timed(answer := {}):
-            work = plan_pool(lake, "lineitem", strategy="full", now=0.0)
-            jobs = [(job.inputs, job.outputs, job.why) for job in work.plan.jobs]
-            done = compact(spark, lake.pool("lineitem").branch(), jobs)
+            plan = plan_pool(lake, "lineitem", strategy="full", now=0.0)
+            done = compact(spark, lake.pool("lineitem").branch(), plan.jobs)
     sizes = [r.size for r in lake.pool("lineitem").at().references]
     note = f"{len(sizes)} objects of {min(sizes) / 1e6:.0f} to {max(sizes) / 1e6:.0f} MB, depth "
     return answer | {
@@ -72,7 +71,7 @@ def lake_here(source: str) -> dict[str, Any]:
     path = _copy(source)
     lake = Lake.open(path)
     with timed(answer := {}):
-        done = compact_pool(lake, plan_pool(lake, "lineitem", strategy="full", now=0.0))
+        done = compact_pool(lake, "lineitem", plan_pool(lake, "lineitem", strategy="full", now=0.0))
     return answer | {"records": sum(d.records for d in done), "note": f"{done[0].objects} objects"}
 
 

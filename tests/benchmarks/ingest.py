@@ -18,7 +18,7 @@ def spark_ingest(*files: str) -> dict[str, Any]:
     """The ingest application."""
     from lake_core.lake import Lake
     from lake_core.loading.sources import find_files
-    from spark_apps.ingest import ingest
+    from spark_apps.load import load_files
     from spark_apps.session import spark_session
 
     lake = Lake.create(data.fresh("ingest"))
@@ -26,7 +26,7 @@ def spark_ingest(*files: str) -> dict[str, Any]:
     with spark_session("benchmark") as spark:
         _warm(spark)
         with timed(answer := {}):
-            result = ingest(spark, lake, pool="lineitem", files=find_files(list(files)))
+            result = load_files(spark, lake, pool="lineitem", files=find_files(list(files)))
     return answer | {"records": result.records, "note": f"{result.objects} objects"}
 
 

@@ -65,7 +65,7 @@ class Lake:
     def compact(self) -> None:
         from lake_core.agents.compact.run import compact_pool, plan_pool
 
-        compact_pool(self._lake, plan_pool(self._lake, "p", now=time.time()))
+        compact_pool(self._lake, "p", plan_pool(self._lake, "p", now=time.time()))
 
 
 class OneAtATime(Lake):

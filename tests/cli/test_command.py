@@ -156,7 +156,7 @@ def test_verbose_prints_what_the_library_decides_and_leaves_results_alone(lake: 
     lake.load_records("p", [{"k": 5}])
     assert "lake_core.lake.view: p at version 3: reads 1 of 3 objects" in lake("get", "p", "5", "-v").err
     lake("checkpoint", "p")
-    assert "begins with the checkpoint of entry 3" in lake("get", "p", "5", "--verbose").err
+    assert "starts from the checkpoint of version 3" in lake("get", "p", "5", "--verbose").err
     assert logging.getLogger("lake_core").handlers == []
 
 

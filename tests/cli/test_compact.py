@@ -54,7 +54,9 @@ def test_a_dry_run_prints_the_plan_and_changes_nothing(lake: Command, pool: str)
     (job,) = plan["jobs"]
     assert (len(job["inputs"]), job["depth"], job["outputs"]) == (10, 10, 1)
     said = lake("compact", pool, "--dry-run").err.splitlines()
-    assert said[0].startswith("p: at most 10 objects overlap, 1 after 1 job: rewrite 1")
+    assert said[0].startswith(
+        "p: at most 10 objects overlap (the policy allows 8), 1 after 1 job of size_ratio: rewrite 1"
+    )
     assert said[1].startswith("  merge 10 objects, ")
     assert len(lake.history(pool)) == 10
 

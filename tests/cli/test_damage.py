@@ -29,7 +29,7 @@ def test_the_command_and_sql_answer_as_if_nothing_had_happened(damaged: Command)
     assert damaged.run("scan", "p").records == keys
     assert damaged.run("get", "p", "3").records == [{"k": 3}]
     assert damaged.run("query", 'select k from "p" order by k').records == keys
-    for words in (("show", "p"), ("log", "p"), ("compact", "p"), ("apply-tombstones", "p", "--at-once")):
+    for words in (("show", "p"), ("log", "p"), ("compact", "p"), ("tombstones", "p", "--at-once")):
         assert damaged.run(*words).status == DONE
     assert damaged.run("load", "p", str(damaged.folder / "0.ndjson"), "--token", "t").status == DONE
     assert damaged.run("scan", "p").records == keys, "the token is known"

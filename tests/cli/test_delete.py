@@ -1,4 +1,4 @@
-"""lake delete, replace, drop of a range, apply-tombstones, explain; conditions on the command line."""
+"""lake delete, replace, drop of a range, tombstones, explain; conditions on the command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cli.command import INVALID_INPUT, NOT_FOUND, USAGE, Command
 @pytest.fixture
 def pool(lake: Command) -> str:
     """Ten records, k from 0 to 9, in two loads."""
-    name = lake.pool("p", delete_apply="0s")
+    name = lake.pool("p", tombstones_apply="0s")
     lake.load_records(name, [{"k": k, "v": f"v{k % 3}", "n": k * 10} for k in range(0, 10, 2)])
     lake.load_records(name, [{"k": k, "v": f"v{k % 3}", "n": k * 10} for k in range(1, 10, 2)])
     return name
@@ -133,7 +133,7 @@ def test_in_an_upsert_pool_what_was_below_does_not_come_back(lake: Command) -> N
     assert lake.scan("u") == [{"k": 2, "v": "old"}]
     lake("delete", "u", "--where", "v = 'old'")
     assert lake.scan("u") == []
-    lake("apply-tombstones", "u", "--at-once")
+    lake("tombstones", "u", "--at-once")
     assert lake.scan("u") == []
     lake.load_records("u", [{"k": 1, "v": "again"}, {"k": 2, "_deleted": True}])
     assert lake.scan("u") == [{"k": 1, "v": "again"}]
@@ -195,49 +195,47 @@ def test_a_range_is_dropped_and_the_pool_stays(lake: Command, pool: str) -> None
 
 def test_applied_deletes_are_gone_from_the_objects_and_forgotten(lake: Command, pool: str) -> None:
     lake("delete", pool, "--where", "v = 'v0'", "--reason", "asked for")
-    planned = lake("apply-tombstones", pool, "--dry-run", "--json").records[0]
+    planned = lake("tombstones", pool, "--dry-run", "--json").records[0]
     assert (planned["due"], len(planned["suspects"]), planned["covered"]) == (1, 2, [])
-    did = lake("apply-tombstones", pool, "--json").records[0]
+    did = lake("tombstones", pool, "--json").records[0]
     assert (did["searched"], did["rewritten"], did["retired"], did["left"]) == (2, 2, 1, 0)
     assert keys(lake, pool) == [1, 2, 4, 5, 7, 8]
     assert lake.query(f'select sum(records)::int as n from "{pool}:objects"') == [{"n": 6}]
-    assert lake("apply-tombstones", pool).err == f"{pool}: no deletes to apply\n"
+    assert lake("tombstones", pool).err == f"{pool}: no deletes to apply\n"
     assert keys(lake, pool, "--at", "2") == list(range(10))
 
 
 def test_people_are_told_what_was_done_and_what_is_left_and_why(lake: Command, pool: str) -> None:
     lake("delete", pool, "--where", "n = 30")
-    said = lake("apply-tombstones", pool, "--dry-run").err
+    said = lake("tombstones", pool, "--dry-run").err
     assert said == f"{pool}: 1 delete is due: search 2 objects; 1 left\n"
-    said = lake("apply-tombstones", pool).err
+    said = lake("tombstones", pool).err
     assert said.startswith(f"{pool}: searched 2 objects, rewrote 1 (")
     assert said.endswith("; 1 delete finished; none left\n")
-    lake("set", pool, "delete.apply=1d")
+    lake("set", pool, "tombstones.apply=1d")
     lake("delete", pool, "--where", "n = 10")
-    assert lake("apply-tombstones", pool).err.endswith(
-        "; 1 left, which may still cover records of 2 objects\n"
-    )
+    assert lake("tombstones", pool).err.endswith("; 1 left, which may still cover records of 2 objects\n")
     lake("drop", pool, "--from", "2", "--yes")
-    said = lake("apply-tombstones", pool, "--at-once").err
+    said = lake("tombstones", pool, "--at-once").err
     assert said.endswith(
-        "; 1 replace is remembered for delete.remember (1d), for loads that had already begun\n"
+        "; 1 replace is remembered for tombstones.remember (1d), for loads that had already begun\n"
     )
 
 
 def test_only_objects_that_hold_deleted_records_are_rewritten(lake: Command, pool: str) -> None:
     before = {r["object"] for r in lake.query(f'select object from "{pool}:references"')}
     lake("delete", pool, "--where", "n = 30")
-    did = lake("apply-tombstones", pool, "--json").records[0]
+    did = lake("tombstones", pool, "--json").records[0]
     assert (did["searched"], did["marked"], did["rewritten"], did["retired"]) == (2, 1, 1, 1)
     after = {r["object"] for r in lake.query(f'select object from "{pool}:references"')}
     assert len(before & after) == 1
 
 
 def test_deletes_wait_for_the_policy(lake: Command, pool: str) -> None:
-    lake("set", pool, "delete.apply=1d")
+    lake("set", pool, "tombstones.apply=1d")
     lake("delete", pool, "--all")
-    assert lake("apply-tombstones", pool, "--json").records[0]["left"] == 1
-    did = lake("apply-tombstones", pool, "--at-once", "--json").records[0]
+    assert lake("tombstones", pool, "--json").records[0]["left"] == 1
+    did = lake("tombstones", pool, "--at-once", "--json").records[0]
     assert (did["searched"], did["rewritten"], did["left"]) == (0, 2, 0)
     assert lake.query(f'select count(*)::int as n from "{pool}:references"') == [{"n": 0}]
 
@@ -314,7 +312,7 @@ def test_tombstones_are_a_table(lake: Command, pool: str) -> None:
     (row,) = lake.query(f'select * from "{pool}:tombstones"')
     assert (row["version"], row["condition"], row["reason"]) == (3, "v = 'v0'", "asked for")
     assert (row["references"], row["low"], row.get("high")) == (2, "3", None)
-    lake("apply-tombstones", pool)
+    lake("tombstones", pool)
     assert lake.query(f'select * from "{pool}:tombstones"') == []
 
 

@@ -254,14 +254,14 @@ def test_the_help_of_every_command_ends_quietly_if_nobody_reads_it() -> None:
 def test_a_file_in_the_place_of_a_folder_is_not_found(pool: Command) -> None:
     path = pool.file("file", "")
     for place in (path, f"{path}/x", f"{path}/x/y"):
-        assert "file stands where a folder must be" in pool.fails(NOT_FOUND, "init", "--lake", place)
+        assert "a file has the name that a folder must have" in pool.fails(NOT_FOUND, "init", "--lake", place)
         assert "there is no lake" in pool.fails(NOT_FOUND, "ls", "--lake", place)
     assert "does not exist" in pool.fails(NOT_FOUND, "load", "p", f"{path}/x")
 
 
 @pytest.mark.parametrize("text", ["٣d", "9" * 30 + "d", "1e3d", "-1d", "infd", "nand", ""])
 def test_a_span_is_written_in_digits_and_is_finite(pool: Command, text: str) -> None:
-    assert "span of time" in pool.fails(USAGE, "purge", "p", f"--keep={text}")
+    assert "duration" in pool.fails(USAGE, "purge", "p", f"--keep={text}")
     assert "history.keep" in pool.fails(INVALID_INPUT, "set", "p", f"history.keep={text or 'x'}")
 
 

@@ -30,12 +30,12 @@ def test_a_damaged_object_is_taken_out_and_the_rest_is_read(lake: Command, pool:
     damage(lake, bad)
     assert lake.run("scan", pool).status == CORRUPT
     assert (
-        "would take 1 object of 1 record and 0 deletes out"
+        "would remove 1 object of 1 record and 0 deletes"
         in lake("repair", pool, "--object", bad, "--dry-run").err
     )
     assert lake.run("scan", pool).status == CORRUPT
     assert (
-        "took 1 object of 1 record and 0 deletes out; version 4"
+        "removed 1 object of 1 record and 0 deletes; version 4"
         in lake("repair", pool, "--object", bad, "--yes").err
     )
     assert [r["k"] for r in lake.scan(pool)] == [1, 3]
@@ -51,7 +51,7 @@ def test_a_delete_is_taken_out_whatever_it_covers(lake: Command, pool: str) -> N
     lake("delete", pool, "--key", "2")
     assert [r["k"] for r in lake.scan(pool)] == [1, 3]
     assert (
-        "took 0 objects of 0 records and 1 delete out"
+        "removed 0 objects of 0 records and 1 delete"
         in lake("repair", pool, "--transaction", "4", "--yes").err
     )
     assert [r["k"] for r in lake.scan(pool)] == [1, 2, 3]
@@ -60,7 +60,7 @@ def test_a_delete_is_taken_out_whatever_it_covers(lake: Command, pool: str) -> N
 def test_records_that_were_merged_into_others_stay_and_that_is_said(lake: Command, pool: str) -> None:
     assert lake("compact", pool, "--strategy", "full").status == 0
     said = lake("repair", pool, "--transaction", "2", "--yes").err
-    assert "nothing to take out" in said
+    assert "nothing to remove" in said
     assert "1 object had been merged into others, whose records stay" in said
     assert [r["k"] for r in lake.scan(pool)] == [1, 2, 3]
 

@@ -147,7 +147,7 @@ def test_a_revision_before_the_fence_is_one_clear_line(
 
 def test_a_time_before_the_fence_is_one_clear_line(lake: Command, purged: str) -> None:
     line = lake.fails(NOT_FOUND, "scan", purged, "--at", "main@2001-01-01")
-    assert "(the history begins after 3: what came before is purged)" in line
+    assert "(the history begins after 3: earlier versions are purged)" in line
 
 
 def test_a_revision_from_the_fence_on_is_read(lake: Command, purged: str) -> None:

@@ -358,6 +358,6 @@ def test_a_lake_made_with_a_lock_is_read_without_it_and_not_written(tmp_path: Pa
     Lake.create(uri, options={"lock": lock}).create_pool("p", key="k")
     without = Lake.open(uri)
     assert [pool.name for pool in without.pools()] == ["p"]
-    with pytest.raises(InvalidInput, match="made with a lock"):
+    with pytest.raises(InvalidInput, match="needs a lock"):
         without.create_pool("q", key="k")
     Lake.open(uri, options={"lock": lock}).create_pool("q", key="k")

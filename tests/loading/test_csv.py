@@ -58,6 +58,7 @@ COLUMNS = [
     ("a plus", ["5", "+5"], pa.string(), ["5", "+5"]),
     ("a plus among doubles", ["5.5", "+5"], pa.string(), ["5.5", "+5"]),
     ("hexadecimal", ["5", "0x10"], pa.string(), ["5", "0x10"]),
+    ("hexadecimal, as long as its value", ["5", "0x174876E800"], pa.string(), ["5", "0x174876E800"]),
     ("spaces", ["5", " 6"], pa.string(), ["5", " 6"]),
     ("booleans", ["true", "FALSE", ""], pa.bool_(), [True, False, None]),
     ("0 and 1 are numbers", ["0", "1"], pa.int64(), [0, 1]),
@@ -152,6 +153,26 @@ def test_a_file_that_is_too_large_to_keep_is_read_twice_with_the_same_answer(
     again = read(lake, content, size=16, bad_records="quarantine")
     assert table(again).equals(table(kept))
     assert problems(again) == problems(kept) == [(53, "3 values where the header names 2 fields", "51,x,y")]
+
+
+def test_the_second_reading_gives_every_type_and_names_the_same_bad_records(
+    lake: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads most types at once; a block with a bad record is read as text again."""
+    content = b"i,u,d,b,s,t,z\n" + b"".join(
+        b'%d,1844674407370955161%d,%d.5,%s,"x,%d",2020-01-01 00:00:0%d,2020-01-01T00:00:00Z\n,,,,"",,\n'
+        % (n, n % 6, n, (b"TRUE", b"false")[n % 2], n, n % 10)
+        for n in range(50)
+    )
+    content += b"1,2,3,true,\xff,2020-01-01 00:00:00,2020-01-01T00:00:00Z\n1,2\n"
+    kept = read(lake, content, size=256, bad_records="quarantine")
+    monkeypatch.setattr(csvfile, "KEPT_BYTES", 100)
+    again = read(lake, content, size=256, bad_records="quarantine")
+    assert table(again).equals(table(kept))
+    assert problems(again) == problems(kept)
+    assert [line for line, _, _ in problems(kept)] == [102, 103]
+    kinds = [pa.int64(), pa.uint64(), pa.float64(), pa.bool_(), pa.string()]
+    assert table(kept).schema.types == [*kinds, pa.timestamp("us"), pa.timestamp("us", "UTC")]
 
 
 def test_nothing_is_null_and_a_quoted_nothing_is_text(lake: Command) -> None:

@@ -6,6 +6,7 @@ import codecs
 import tempfile
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from lake_core.catalog.csv_options import CsvOptions, csv_options
@@ -246,7 +247,7 @@ def test_what_is_written_with_characters_that_are_accepted_is_read_back(
     assert values_of(text, dialect) == values
     data = (text + "\n").encode()
     assert [(line.raw(data).decode(), line.fault) for line in records_of(data, 1, dialect)] == [(text, "")]
-    table = _parsed(data, [str(n) for n in range(len(values))], (), dialect, lambda row: "error")
+    table = _parsed(data, {str(n): pa.binary() for n in range(len(values))}, (), dialect, lambda row: "error")
     assert [column[0].as_py().decode() for column in table.columns] == values
 
 

@@ -68,7 +68,7 @@ def test_a_file_loads_and_every_command_reads_it(
     assert sorted(lake("scan", "p", "--format", "json").out.splitlines()) == sorted(before)
     lake("delete", "p", "--where", f'"{key}" is not null')
     assert lake.scan("p") == []
-    lake("apply-tombstones", "p", "--at-once")
+    lake("tombstones", "p", "--at-once")
     assert lake.query('select * from "p:tombstones"') == []
 
 

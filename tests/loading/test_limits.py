@@ -52,7 +52,7 @@ def test_what_is_nested_to_the_limit_is_read_by_every_command(lake: Command, sha
     lake("explain", "p", "1")
     lake("load", "p", str(lake.folder / "out.parquet"))
     lake("delete", "p", "--where", "k = 1")
-    lake("apply-tombstones", "p", "--at-once")
+    lake("tombstones", "p", "--at-once")
     assert lake.scan("p") == []
 
 

@@ -182,7 +182,7 @@ def test_sub_pools_are_deleted_from_without_touching_the_pool(lake: Command, kin
     lake("checkpoint", "p")
     lake("compact", "p", "--strategy", "full")
     expect()
-    lake("apply-tombstones", "p", "--at-once")
+    lake("tombstones", "p", "--at-once")
     expect()
     assert lake.query('select * from "p:tombstones"') == []
     held = lake.query('select sub_pool, sum(records) as n from "p:objects" group by all order by all')

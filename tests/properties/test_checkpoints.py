@@ -161,7 +161,10 @@ def test_a_checkpoint_and_what_follows_fold_into_the_same_as_everything(
         alike(said(whole.state, spans), said(rested.state, spans))
         assert sorted(whole.recent.items()) == sorted(rested.recent.items())
         for at in made:
-            alike(said(history(bare).at(at).state, spans), said(history(store).at(at).state, spans))
+            alike(
+                said(history(bare).load_version(at).state, spans),
+                said(history(store).load_version(at).state, spans),
+            )
 
 
 @settings(max_examples=60)
@@ -216,7 +219,7 @@ def test_a_checkpoint_forgets_the_tokens_that_are_too_old_and_nothing_else(
         0,
         {},
     )  # a token is no older than what came before it, by the clock of who writes the checkpoint
-    for _, one in reversed(list(ours.transactions())):
+    for _, one in reversed(list(ours.read_transactions())):
         latest = max(latest, one.time)
         used[one.token] = max(one.time, min(latest, now * 1_000_000))
     dated = {t: msgspec.structs.replace(r, time=used[t]) for t, r in folded["tokens"].items()}

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake_core.agents.compact import CompactionJob, CompactionPlan, CompactionPolicy, plan_compaction
+from lake_core.agents.compact.strategies import names
 from lake_core.history import Reference
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
@@ -53,7 +54,7 @@ def pools(draw: st.DrawFn) -> list[Reference]:
     return draw(st.permutations(found))
 
 
-STRATEGIES = st.sampled_from(["size_ratio", "depth", "time_window", "full"])
+STRATEGIES = st.sampled_from(names())
 KINDS = st.sampled_from(["append", "aggregate"])
 TIGHT = st.builds(
     CompactionPolicy,

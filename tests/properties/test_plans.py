@@ -9,8 +9,8 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake_core.agents.ingest.batches import BatchPolicy, plan_batches
-from lake_core.agents.ingest.units import Part, plan_units, split_row_groups
+from lake_core.agents.ingest.plan import Part, plan_batches, plan_units, split_row_groups
+from lake_core.agents.ingest.policy import BatchPolicy
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
 from lake_core.reading.ranges import WeightedSample, blunt, split_range

@@ -230,13 +230,13 @@ def reader(world: World) -> None:
         if truth.n and world.chance.random() < 0.3:
             n = world.chance.randint(1, truth.n)
             with contextlib.suppress(Unavailable, NotFound, *LOST):
-                head = journal.at(n)
+                head = journal.load_version(n)
                 assert head is not None
                 truth.is_state(n, head.state)
                 world.count("looked back")
         if isinstance(process, History) and world.chance.random() < 0.2:
             with contextlib.suppress(Unavailable):
-                truth.told(process.transactions())
+                truth.told(process.read_transactions())
                 world.count("told")
 
 

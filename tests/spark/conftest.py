@@ -19,7 +19,7 @@ from lake_core.lake import Lake
 from lake_core.lake.results import LoadResult
 from lake_core.loading.sources import find_files
 from local import java, processes
-from spark_apps.ingest import ingest
+from spark_apps.load import load_files
 from tests.spark.proc import end_all, in_session
 
 TIME_ZONE = "America/New_York"
@@ -96,10 +96,10 @@ class Landing:
         self.lake.create_pool(name, key=key, settings=known)
         return name
 
-    def take_in(self, spark: Any, pool: str, *files: str, **options: Any) -> LoadResult:
+    def load(self, spark: Any, pool: str, *files: str, **options: Any) -> LoadResult:
         """The files, or all that landed, as one transaction."""
         landed = find_files(list(files) or [str(self.folder)])
-        return ingest(spark, self.lake, pool=pool, files=landed, **options)
+        return load_files(spark, self.lake, pool=pool, files=landed, **options)
 
     def keys(self, pool: str, field: str = "k") -> list[Any]:
         """The key of every record, in the order of the scan."""

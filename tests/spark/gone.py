@@ -13,7 +13,7 @@ from lake_core.errors import LakeError
 from lake_core.lake import Lake
 from lake_core.loading.sources import find_files
 from spark_apps import session
-from spark_apps.ingest import ingest
+from spark_apps.load import load_files
 
 
 def main(lake: str, pool: str, *files: str) -> int:
@@ -23,7 +23,7 @@ def main(lake: str, pool: str, *files: str) -> int:
             assert spark.range(3).count() == 3
             print("connected", flush=True)
             sys.stdin.readline()
-            ingest(spark, Lake.open(lake), pool=pool, files=find_files(list(files)))
+            load_files(spark, Lake.open(lake), pool=pool, files=find_files(list(files)))
     except LakeError as error:
         print(error, file=sys.stderr)
         return error.exit_status

@@ -7,11 +7,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lake_core.agents.compact.jobs import CompactionJob
 from lake_core.agents.compact.run import find, plan_pool
 from lake_core.errors import Corrupt
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
-from spark_apps.compact import compact, compact_found
+from spark_apps.compact import compact, run
 from tests.spark.conftest import Landing
 
 pytestmark = pytest.mark.spark
@@ -25,9 +26,8 @@ def deep(lake: Lake, name: str = "p", loads: int = 6, **declared: Any) -> Pool:
     return pool
 
 
-def jobs_of(lake: Lake, name: str, strategy: str = "full") -> list[Any]:
-    plan = plan_pool(lake, name, strategy=strategy, now=0.0).plan
-    return [(job.inputs, job.outputs, job.why) for job in plan.jobs]
+def jobs_of(lake: Lake, name: str, strategy: str = "full") -> list[CompactionJob]:
+    return list(plan_pool(lake, name, strategy=strategy, now=0.0).jobs)
 
 
 @pytest.mark.parametrize("kind", ["append", "upsert"])
@@ -51,7 +51,11 @@ def test_each_job_is_a_transaction_and_one_that_fails_leaves_the_others_standing
     low, high = [r for r in held if r.records > 1], [r for r in held if r.records == 1]
     landing.lake.store.put(pool.at().object_name(low[0]), b"garbage")
     with pytest.raises(Corrupt, match=low[0].object):
-        compact(spark, pool.branch(), [(low, 1, "damaged"), (high, 1, "sound")])
+        compact(
+            spark,
+            pool.branch(),
+            [CompactionJob(tuple(low), 1, "damaged"), CompactionJob(tuple(high), 1, "sound")],
+        )
     assert next(t.message for _, t in pool.log()) == "compaction: sound"
     assert len(pool.at().references) == len(low) + 1
 
@@ -59,7 +63,7 @@ def test_each_job_is_a_transaction_and_one_that_fails_leaves_the_others_standing
 def test_a_job_whose_input_was_taken_meanwhile_is_dropped(spark: Any, landing: Landing) -> None:
     pool = deep(landing.lake)
     jobs = jobs_of(landing.lake, "p")
-    overtaken = [jobs[0], (jobs[0][0][:2], 1, "a part of it")]
+    overtaken = [jobs[0], CompactionJob(jobs[0].inputs[:2], 1, "a part of it")]
     before = pool.at().to_table()
     done = compact(spark, pool.branch(), overtaken)
     assert sorted(d.version is None for d in done) == [False, True]
@@ -72,8 +76,8 @@ def test_the_agent_compacts_what_it_found_once(spark: Any, landing: Landing) -> 
     assert find({"lake": landing.uri, "dry_run": True}) == []
     (work,) = find({"lake": landing.uri})
     assert (work["pool"], work["depth"]) == ("deep", 12)
-    done = compact_found(work)
+    done = run(work)
     assert (done["jobs"], done["inputs"], done["depth_before"], done["depth_after"]) == (1, 12, 12, 1)
-    again = compact_found(work)  # the task is run again after it has died
+    again = run(work)  # the task is run again after it has died
     assert (again["jobs"], again["depth_after"]) == (0, 1)
     assert find({"lake": landing.uri}) == []

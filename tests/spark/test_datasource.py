@@ -27,7 +27,7 @@ from local.flights import KEY, NULL, RECORDS, by_day, read_flights
 from spark_apps.datasource import LakeDataSource
 from spark_apps.datasource import options as opts
 from spark_apps.datasource import system_tables as own_tables
-from spark_apps.ingest import ingest
+from spark_apps.load import load_files
 from tests.spark.answers import assert_same, read
 from tests.spark.conftest import Landing
 
@@ -66,7 +66,7 @@ def zeek(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[pa.Table
         pytest.skip(f"no Zeek logs in {ZEEK}")
     lake = Lake.create(str(tmp_path_factory.mktemp("zeek") / "lake"))
     lake.create_pool("logs", key="ts")
-    ingest(spark, lake, pool="logs", files=find_files([str(ZEEK)]))
+    load_files(spark, lake, pool="logs", files=find_files([str(ZEEK)]))
     df = spark.read.format("lake").option("lake", lake.store.uri).option("tasks", 3).load("logs")
     return read(df), lake.pool("logs").at().to_table()
 
@@ -113,7 +113,7 @@ def test_the_flights_come_back_as_lake_scan_gives_them(spark: Any, landing: Land
     landing.lake.create_pool("flights", key=KEY, settings={"csv.null": NULL})
     for day, content in by_day(read_flights()).items():
         landing.file(f"{day}.csv", content)
-    result = landing.take_in(spark, "flights")
+    result = landing.load(spark, "flights")
     assert result.records == RECORDS
     df = load(spark, landing, "flights", tasks="4")
     expected = landing.lake.pool("flights").at().to_table()
@@ -198,7 +198,7 @@ def test_a_field_of_several_kinds_is_a_variant(spark: Any, landing: Landing) -> 
     landing.pool()
     values = [1, "one", [1, {"two": 2.5}], {"a": None}, None, True]
     landing.file("a.ndjson", [{"k": n, "v": value} for n, value in enumerate(values)])
-    landing.take_in(spark, "p")
+    landing.load(spark, "p")
     df = load(spark, landing)
     assert df.schema["v"].dataType.simpleString() == "variant"
     assert [None if r.v is None else r.v.toPython() for r in df.collect()] == values
@@ -322,7 +322,7 @@ def test_the_option_where_reads_only_the_objects_that_can_fulfil_it(
 
 def pool_keys(landing: Landing, reference: Any) -> list[int]:
     view = landing.lake.pool("p").at()
-    return view.to_table(key_range=reference.span)["k"].to_pylist()
+    return view.to_table(key_range=reference.key_range)["k"].to_pylist()
 
 
 def test_an_object_that_is_missing_is_an_error_never_a_shorter_answer(spark: Any, numbers: Landing) -> None:
@@ -357,7 +357,7 @@ def test_a_planned_read_does_not_see_what_is_committed_meanwhile(numbers: Landin
 def test_sub_pools_are_read_like_pools(spark: Any, landing: Landing) -> None:
     landing.pool(bad_records="quarantine")
     landing.file("a.ndjson", '{"k": 1}\n{"x": "later"}\nbad\n{"x": "last"}\n')
-    landing.take_in(spark, "p")
+    landing.load(spark, "p")
     assert keys(load(spark, landing, "p.$nokey"), "x") == ["later", "last"]
     assert keys(load(spark, landing, "p.$rejected"), "raw") == ["bad"]
 
@@ -384,7 +384,7 @@ def test_a_large_table_of_the_lake_is_handed_over_in_parts(
     monkeypatch.setattr(own_tables, "ROWS", 3)
     source = LakeDataSource({"lake": numbers.uri, "path": "p:log"})
     reader = source.reader(source.schema())
-    parts = [batch.column("n").to_pylist() for p in reader.partitions() for batch in reader.read(p)]
+    parts = [batch.column("version").to_pylist() for p in reader.partitions() for batch in reader.read(p)]
     assert parts == [[4, 3, 2], [1]]
 
 

@@ -89,11 +89,11 @@ def test_a_driver_killed_and_run_again(
     if point in {"a worker is at work", "the first object is there"}:
         assert landed.transactions("p") == 0, "it was killed before it could commit"
     left = landed.data("p")
-    landed.take_in(spark, "p", token="t", consume=False)
+    landed.load(spark, "p", token="t", consume=False)
     assert_every_record_once(landed)
     if point != "a worker is at work":
         assert landed.data("p") >= left, "what a dead run had written is the vacuum's"
-    assert landed.take_in(spark, "p", token="t", consume=False).repeated
+    assert landed.load(spark, "p", token="t", consume=False).repeated
     assert_every_record_once(landed)
 
 
@@ -105,7 +105,7 @@ def all_workers(spark: Any) -> list[psutil.Process]:
 
 
 def start(pool: ThreadPoolExecutor, spark: Any, landing: Landing) -> Future[Any]:
-    return pool.submit(landing.take_in, spark, "p", token="t")
+    return pool.submit(landing.load, spark, "p", token="t")
 
 
 @pytest.mark.parametrize("objects", [1, FILES // 2])
@@ -141,5 +141,5 @@ def test_a_run_whose_workers_are_killed_at_every_try_fails_and_another_makes_it_
         assert running.exception(timeout=120) is not None
     assert landed.transactions("p") == 0
     assert landed.data("p")
-    assert landed.take_in(spark, "p", token="t").records == FILES * RECORDS
+    assert landed.load(spark, "p", token="t").records == FILES * RECORDS
     assert_every_record_once(landed)

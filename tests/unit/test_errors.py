@@ -49,8 +49,8 @@ def test_the_entry_whose_outcome_is_unknown_is_named_on_the_other_side() -> None
 def test_what_to_do_about_an_unknown_outcome_is_said_once_with_and_without_a_token() -> None:
     said = str(from_wire(to_wire(OutcomeUnknown("entry 7: no answer", entry_id=ID, version=7))))
     assert said == (
-        "entry 7: no answer. Run it again under the same token (--token); without a token, first look in "
-        f"`lake log` whether {ID} is there"
+        "entry 7: no answer. Run the command again with the same --token; without a token, first look for "
+        f"{ID} in `lake log`"
     )
 
 

@@ -1,55 +1,23 @@
-"""When a journal wants a checkpoint, and how far it may be purged: pure.
-
-A checkpoint is due when `entries` have come since the last one, or when the oldest entry since is `age` seconds
-old.  Purge keeps all entries that are younger than `keep` seconds, so that states of that time can be read.
-"""
+"""When a journal wants a checkpoint and what a purge keeps: a pool's settings as one value."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from lake_core.phrases import counted, human_duration
+from lake_core.catalog import Settings
 
 
 @dataclass(frozen=True)
 class CheckpointPolicy:
-    """`entries` since the last; `age` and `keep` in seconds."""
+    """`entries` since the last checkpoint; `age` and `keep` in seconds."""
 
     entries: int
     age: float
     keep: float
 
 
-@dataclass(frozen=True)
-class JournalTail:
-    """What came after the last checkpoint: the time of the first entry (seconds since 1970; None where nothing
-    came), and whether there are as many as the policy bears."""
-
-    first_time: float | None
-    is_full: bool
-
-
-def why_due(since: JournalTail, policy: CheckpointPolicy, *, now: float) -> str | None:
-    """Why a checkpoint should be written now; None where it should not."""
-    if since.is_full:
-        return f"{counted(policy.entries, 'entry', 'entries')} or more since the last checkpoint"
-    if since.first_time is not None and now - since.first_time >= policy.age:
-        return f"the oldest entry since the last checkpoint is {human_duration(now - since.first_time)} old"
-    return None
-
-
-def last_older(first: int, last: int, *, time_of: Callable[[int], float], moment: float) -> int:
-    """The last entry of [first, last] that is older than `moment`, first - 1 where none is.
-
-    By bisection, since times follow the numbers but for the skew of clocks: an entry within that skew of the
-    moment may be taken for older or younger.
-    """
-    low, high = first - 1, last
-    while low < high:  # the gap halves
-        middle = (low + high + 1) // 2
-        if time_of(middle) < moment:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+def policy_of(settings: Settings) -> CheckpointPolicy:
+    """The policy that the settings `checkpoint.*` and `history.keep` spell."""
+    return CheckpointPolicy(
+        settings["checkpoint.entries"], settings["checkpoint.age"], settings["history.keep"]
+    )

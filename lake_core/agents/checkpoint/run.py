@@ -1,19 +1,19 @@
 """The checkpoint agent without Spark: which journals want a checkpoint, and the work itself.
 
-Looking at a journal that wants nothing costs one listing and one read.  The journal of pools is looked after too,
+To look at a journal that wants nothing costs one listing and one read.  The journal of pools is looked after too,
 under the name `lake:pools`.  Callers: the DAG, the Spark application, `lake checkpoint` and `lake purge`.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
-from lake_core.agents.checkpoint.policy import CheckpointPolicy, JournalTail, last_older, why_due
+from lake_core.agents.checkpoint.plan import JournalTail, last_older, why_due
+from lake_core.agents.checkpoint.policy import CheckpointPolicy, policy_of
+from lake_core.agents.checkpoint.report import CheckpointResult
 from lake_core.agents.finding import handed_out, look_at_each
-from lake_core.agents.reporting import check_found, conclude
 from lake_core.agents.request import Request
 from lake_core.catalog import Settings
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Unavailable
@@ -30,60 +30,35 @@ POOLS = "lake:pools"
 _TRIES = 4
 
 
-@dataclass(frozen=True)
-class DueJournal:
-    """A journal that wants a checkpoint, and why."""
-
-    pool: str
-    why: str
+def settings_of(lake: Lake, pool: str) -> Settings:
+    """The pool's settings; the journal of pools has the defaults.  Raises NotFound."""
+    return Settings({}) if pool == POOLS else lake.pool(pool).settings
 
 
-@dataclass(frozen=True)
-class CheckpointResult:
-    """What was done: `checkpoint` is the entry of the newest one; `written` whether it is new."""
-
-    pool: str
-    checkpoint: int
-    written: bool
-    fence: int
-    entries: int
-    checkpoints: int
-
-
-def policy_of(lake: Lake, pool: str) -> CheckpointPolicy:
-    """The pool's policy; the journal of pools has the defaults.  Raises NotFound."""
-    settings = Settings({}) if pool == POOLS else lake.pool(pool).settings
-    return CheckpointPolicy(
-        settings["checkpoint.entries"], settings["checkpoint.age"], settings["history.keep"]
-    )
+def all_journals(lake: Lake) -> list[str]:
+    """The journal of pools, and each pool's, by name."""
+    return [POOLS, *(pool.name for pool in lake.pools())]
 
 
 def journal_of(lake: Lake, pool: str) -> Journal[Any, Any]:
-    """The pool's journal, as one that forgets tokens by the pool's policy.  Raises NotFound."""
+    """The pool's journal; `lake:pools` is that of the list of pools.  Raises NotFound."""
     if pool == POOLS:
         return lake.catalog.journal
     return lake.pool(pool).history.journal
 
 
-def find_due(lake: Lake, *, pools: list[str] | None = None, now: float) -> list[DueJournal]:
-    """Journals that want a checkpoint; of `pools`, if any are named.  Raises NotFound."""
-    names = pools or [POOLS, *(p.name for p in lake.pools())]
-    found = []
-    for name in names:
-        policy = policy_of(lake, name)
-        journal = journal_of(lake, name)
-        why = why_due(_since(journal, journal.marks(), policy), policy, now=now)
-        if why is not None:
-            found.append(DueJournal(name, why))
-    return found
+def look(lake: Lake, pool: str, *, now: float) -> str | None:
+    """Why the journal wants a checkpoint; None if it does not.  Raises NotFound."""
+    policy, journal = policy_of(settings_of(lake, pool)), journal_of(lake, pool)
+    return why_due(_tail(journal, journal.marks(), policy), policy, now=now)
 
 
-def _since(journal: Journal[Any, Any], marks: Marks, policy: CheckpointPolicy) -> JournalTail:
+def _tail(journal: Journal[Any, Any], marks: Marks, policy: CheckpointPolicy) -> JournalTail:
     last = marks.checkpoints[0].version if marks.checkpoints else 0
     first = journal.read(last + 1)
     if first is None:
         return JournalTail(None, is_full=False)
-    # entries have no holes: where this one is, so are all before it
+    # versions have no holes: if this entry is there, so are all before it
     return JournalTail(_time(first), is_full=journal.read(last + policy.entries) is not None)
 
 
@@ -94,16 +69,16 @@ def _time(entry: Any) -> float:
 
 
 def checkpoint_and_purge(lake: Lake, pool: str, *, now: float, purging: bool = True) -> CheckpointResult:
-    """Write a checkpoint where there is something new, and purge by the pool's policy."""
+    """Write a checkpoint if there is something new, and purge by the pool's policy."""
     written, at = write_checkpoint(lake, pool, now=now)
     purged = purge_pool(lake, pool, now=now) if purging else Purged(0)
     return CheckpointResult(pool, at, written, purged.fence, purged.entries, purged.checkpoints)
 
 
 def write_checkpoint(lake: Lake, pool: str, *, now: float) -> tuple[bool, int]:
-    """Whether a checkpoint was written, and the entry of the newest one.
+    """Whether a checkpoint was written, and the version of the newest one.
 
-    One that is there already is read first: a damaged one counts for nothing.  Raises Unavailable.
+    An existing checkpoint is read first: a damaged one does not count.  Raises Unavailable.
     """
     journal = journal_of(lake, pool)
     for _ in range(_TRIES):
@@ -114,15 +89,15 @@ def write_checkpoint(lake: Lake, pool: str, *, now: float) -> tuple[bool, int]:
         try:
             write_state(journal, loaded, id=lake.context.ids.new(), now=now)
             return True, loaded.version
-        except (CheckpointGone, CheckpointDamaged):  # what the state rests on; the next load rests on another
+        except (CheckpointGone, CheckpointDamaged):  # below the state; the next load rests on another
             continue
     raise Unavailable(f"{pool}: purged faster than a checkpoint can be written; try again")
 
 
 def purge_until(lake: Lake, pool: str, *, keep: float | None = None, now: float) -> int:
-    """The newest entry that may go by the policy, or that is older than `keep` seconds; 0 where none is."""
+    """The newest entry that the policy lets go, or that is older than `keep` seconds; 0 if there is none."""
     journal = journal_of(lake, pool)
-    span = policy_of(lake, pool).keep if keep is None else keep
+    span = policy_of(settings_of(lake, pool)).keep if keep is None else keep
     fence, n = journal.marks().fence, journal.load().version
 
     def time_of(at: int) -> float:
@@ -141,56 +116,34 @@ def plan_purge(lake: Lake, pool: str, *, keep: float | None = None, now: float) 
 
 
 def purge_pool(lake: Lake, pool: str, *, keep: float | None = None, now: float) -> Purged:
-    """Purge by the policy, or what is older than `keep` seconds.  Raises Unavailable."""
+    """Purge by the policy, or entries older than `keep` seconds.  Raises Unavailable."""
     return purge(journal_of(lake, pool), until=purge_until(lake, pool, keep=keep, now=now))
 
 
-def find(params: Mapping[str, Any]) -> list[str]:
-    """The agent's first task: names of pools with work.  A dry run logs them and gives none."""
+def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The agent's first task: journals that want a checkpoint as plain values, all for one task `run`.
+
+    A dry run logs them and hands out nothing.
+    """
     asked = Request.read(params)
     lake = Lake.open(asked.lake)
     for name in asked.pools:
-        journal_of(lake, name)  # which raises NotFound
-    names = list(dict.fromkeys(asked.pools)) or [POOLS, *(p.name for p in lake.pools())]
-    found: list[str] = []
+        journal_of(lake, name)  # raises NotFound
+    names = list(dict.fromkeys(asked.pools)) or all_journals(lake)
+    found: list[dict[str, Any]] = []
 
-    def look(name: str) -> list[DueJournal]:
-        return find_due(lake, pools=[name], now=lake.context.now())
+    def look_now(name: str) -> tuple[str | None]:
+        return (look(lake, name, now=lake.context.now()),)
 
-    for name, due in look_at_each(names, look, named=bool(asked.pools)):
-        for one in due or ():
-            log.info("%s: %s", one.pool, one.why)
-        if due is None or due:
-            found.append(name)
+    for name, looked in look_at_each(names, look_now, named=bool(asked.pools)):
+        if looked is None:
+            found.append(asked.work(name, "cannot be read"))
+        elif why := looked[0]:
+            log.info("%s: a checkpoint is due: %s", name, why)
+            found.append(asked.work(name, why))
     return handed_out(
-        found, dry_run=asked.dry_run, nothing="no checkpoint is due", not_done="nothing is written"
+        found,
+        dry_run=asked.dry_run,
+        nothing=f"no checkpoint is due in {counted(len(names), 'journal')}",
+        not_done="nothing is written",
     )
-
-
-def report(found: Sequence[str] | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """The agent's last task: a line a journal, and the totals.  Raises Incomplete if a journal failed."""
-    check_found(None if found is None else [])
-    done = [r for r in results if not r.get("failed")]
-    for r in done:
-        log.info("%s", journal_line(r))
-    totals = {"journals": len(done), "entries": sum(int(r["entries"]) for r in done)}
-    tried = {str(r["pool"]) for r in results}
-    conclude(
-        f"{counted(totals['journals'], 'journal')}: purged {counted(totals['entries'], 'entry', 'entries')}"
-        if done
-        else "nothing was written",
-        failed=[f"{r['pool']}: {r['failed']}" for r in results if r.get("failed")]
-        + [f"{name}: the task `keep` failed; its log says why" for name in found or () if name not in tried],
-        to_do="What was written stays; the next run tries the others again",
-    )
-    return totals
-
-
-def journal_line(result: Mapping[str, Any]) -> str:
-    """What was done for a journal."""
-    wrote = "wrote the checkpoint" if result["written"] else "there was a checkpoint already, the one"
-    line = f"{result['pool']}: {wrote} of version {result['checkpoint']:,}"
-    if not (result["entries"] or result["checkpoints"]):
-        return f"{line}; nothing to purge"
-    entries = counted(result["entries"], "entry", "entries")
-    return f"{line}; purged {entries} and {counted(result['checkpoints'], 'checkpoint')}"

@@ -1,8 +1,9 @@
-"""What a job must also take so that its inputs are neighbours in age at every key.
+"""Which references a job must also take, so that its inputs are neighbours in age at every key.
 
-A record that combines several counts as written with the newest of them.  So where two inputs share a key, all
-that is there and between them in age must be taken too, else it would count as older than what it lies above.  At
-keys of a single input nothing is combined, and nothing is asked.  Only aggregate pools ask for it.
+A record that combines several counts as written with the newest of them.  So if two inputs share a key, the job
+must also take every reference that holds this key and lies between the two in age; otherwise its records would
+count as older than those that they lie above.  At a key of a single input nothing is combined, and nothing more
+is taken.  Only aggregate pools need this.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from lake_core.agents.compact.layout import span_of
 from lake_core.history import Reference
 
 _BEFORE, _AFTER = -1, 1 << 62
-"""Places before and after all others: where in a transaction a mixed object's records arrived is not known here."""
+"""Ordinals before and after all others; the reference of several loads does not say how they are ordered."""
 
 _BLOCK = 256
-"""Of so many references by low bound the farthest end is known."""
+"""References, by low bound, that share one stored farthest end: it lets a look skip the block."""
 
 
 class Ages:
-    """Looks up references by key range and age; both are kept as ranks, so that a look is a few array passes."""
+    """An index of references by key range and age, both kept as ranks: a look takes a few array passes."""
 
     def __init__(self, references: Sequence[Reference]) -> None:
         self._references = sorted(references, key=lambda r: r.order)
@@ -40,9 +41,10 @@ class Ages:
         self._reach = np.array([self._highs[n : n + _BLOCK].max() for n in blocks], dtype=np.int64)
 
     def between(self, inputs: Sequence[Reference], *, most: int) -> list[Reference]:
-        """References, not inputs, that lie on a key of two inputs or more and between those in age.
+        """References that share a key with two inputs or more and lie between these in age; inputs left out.
 
-        The look ends where more than `most` are found, inputs among them."""
+        The look ends when more than `most` are found, inputs counted.
+        """
         known = {(r.object, r.low) for r in inputs}
         near = self._near(inputs)
         lows, highs = self._lows[near], self._highs[near]
@@ -56,13 +58,11 @@ class Ages:
         return [r for r in references if (r.object, r.low) not in known]
 
     def _near(self, inputs: Sequence[Reference]) -> npt.NDArray[np.int64]:
-        """Where those are that overlap the inputs' range, and may be between some of them."""
+        """Positions of the references that overlap the inputs' range and may lie between some of them in age."""
         key_range = span_of(inputs)
         low, high = (bisect_left(self._bounds, bound) for bound in (key_range.low, key_range.high or b""))
         begin, end = np.searchsorted(self._lows, (low, high))
-        blocks = np.flatnonzero(
-            self._reach[: begin // _BLOCK + 1] > low
-        )  # what begins before, and reaches in
+        blocks = np.flatnonzero(self._reach[: begin // _BLOCK + 1] > low)
         parts = [np.arange(n * _BLOCK, min((n + 1) * _BLOCK, begin)) for n in blocks]
         near = np.concatenate([*parts, np.arange(begin, end)])
         near = near[self._highs[near] > low]
@@ -70,7 +70,7 @@ class Ages:
         return near[self._oldest[near] < max(self._age_rank[_ages(r)[1]] for r in inputs)]
 
     def _shared(self, inputs: Sequence[Reference]) -> list[tuple[int, int, int, int]]:
-        """The keys of two inputs or more: low and high, the oldest and the newest that the inputs there hold."""
+        """The key ranges that two inputs or more share: low, high, oldest and newest age of the inputs there."""
         held = [tuple(self._age_rank[age] for age in _ages(r)) for r in inputs]
         edges = [edge for n, r in enumerate(inputs) for edge in ((r.low, 1, n), (r.high, -1, n))]
         on: set[int] = set()
@@ -90,7 +90,7 @@ class Ages:
 
 
 def _ages(reference: Reference) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The oldest and the newest that it may hold."""
+    """The oldest and the newest age of a record in the reference."""
     if reference.oldest is None:
         return (reference.seq, reference.ordinal), (reference.seq, reference.ordinal)
     return (reference.oldest, _BEFORE), (reference.seq, _AFTER)

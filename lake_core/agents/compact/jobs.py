@@ -1,37 +1,76 @@
-"""What a plan is: jobs, and what they would do to the pool."""
+"""The shapes of compaction: a job, the plan that holds jobs, the result of a job.
+
+A job is the same value from the plan to the report, whoever made it: the planner, or the tombstones agent.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
+from lake_core.agents.compact.layout import depth_of, span_of
 from lake_core.history import Reference
 from lake_core.keys import KeyRange
 
 
 @dataclass(frozen=True)
 class CompactionJob:
-    """References to be merged into one sorted run of objects of about the target size.
+    """References to be merged into one sorted run of about `outputs` objects; `why` is for people.
 
-    `inputs` are in order of their low bound, then of arrival; `why` is for people.  `size` (bytes) and `records`
-    are those of the inputs' objects, more than what is merged where references are clipped.  `depth` is the most
-    inputs on one key; `outputs` about how many objects will be made.
+    `size` (bytes) and `records` are those of the inputs' objects: more than is merged if references are clipped.
     """
 
     inputs: tuple[Reference, ...]
-    why: str
-    key_range: KeyRange
-    size: int
-    records: int
-    depth: int
     outputs: int
+    why: str
+
+    @cached_property
+    def key_range(self) -> KeyRange:
+        """From the lowest bound of the inputs to the highest."""
+        return span_of(self.inputs)
+
+    @cached_property
+    def depth(self) -> int:
+        """The most inputs that overlap at a key."""
+        return depth_of(r.key_range for r in self.inputs)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the inputs."""
+        return sum(r.size for r in self.inputs)
+
+    @property
+    def records(self) -> int:
+        """Records of the inputs."""
+        return sum(r.records for r in self.inputs)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """As plain values, which go from one Airflow task to the next."""
+        inputs = [[r.object, r.low.hex()] for r in self.inputs]
+        return {"inputs": inputs, "outputs": self.outputs, "why": self.why}
+
+
+def jobs_still_there(held: Iterable[Reference], jobs: Iterable[Mapping[str, Any]]) -> list[CompactionJob]:
+    """The jobs of these `values` whose inputs are all still held; somebody else has done the others."""
+    known = {(r.object, r.low): r for r in held}
+    found = []
+    for job in jobs:
+        names = [(str(object_id), bytes.fromhex(low)) for object_id, low in job["inputs"]]
+        if all(name in known for name in names):
+            inputs = tuple(known[name] for name in names)
+            found.append(CompactionJob(inputs, int(job["outputs"]), str(job["why"])))
+    return found
 
 
 @dataclass(frozen=True)
 class CompactionPlan:
     """Jobs with disjoint inputs, by key.
 
-    `references`, `size` (bytes) and `depth` are those of the pool as it is, `depth_after` its depth when all jobs
-    are done.
+    `references`, `size` (bytes) and `depth` describe the pool as it is; `depth_after` its depth when all jobs are
+    done.  `strategy` and `allowed`, the depth that the policy bears, are why.
     """
 
     jobs: tuple[CompactionJob, ...]
@@ -39,6 +78,8 @@ class CompactionPlan:
     size: int
     depth: int
     depth_after: int
+    strategy: str = ""
+    allowed: int = 0
 
     @property
     def rewritten(self) -> int:
@@ -49,3 +90,18 @@ class CompactionPlan:
     def write_amplification(self) -> float:
         """Bytes rewritten for each byte of the pool."""
         return self.rewritten / self.size if self.size else 0.0
+
+
+@dataclass(frozen=True)
+class CompactionResult:
+    """What became of a job: `inputs` references of `size_in` bytes became `objects` of `size_out`.
+
+    `version` is None if the job was dropped, because another compaction took an input first.
+    """
+
+    version: int | None
+    inputs: int
+    objects: int
+    records: int
+    size_in: int
+    size_out: int

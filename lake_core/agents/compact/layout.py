@@ -1,7 +1,7 @@
 """How references lie on the keys: depths, regions that are deep, islands, and runs.
 
-A *region* is a longest range of keys that is deep somewhere, and half as deep throughout: between two objects of
-one run is a gap, and a region that ended there would tear every run apart.  An *island* is a group of references
+A *region* is a longest range of keys that is deep somewhere, and half as deep throughout.  It does not end at a gap
+between two objects of one run, because every run would be torn apart there.  An *island* is a group of references
 that are connected by overlaps, and overlap no other.  A *run* is what readers see as one sorted file: references
 that share no key, such as the outputs of one compaction.  Runs are what strategies compare, since a run of a
 hundred objects is as expensive to rewrite as one object of that size.
@@ -23,7 +23,7 @@ from lake_core.keys import KeyRange
 
 @dataclass(frozen=True)
 class Region:
-    """A range of keys, the references that overlap it (by low bound), and what else does."""
+    """A range of keys, the references that overlap it (by low bound), and the outputs of other jobs that do."""
 
     key_range: KeyRange
     references: tuple[Reference, ...]
@@ -39,7 +39,7 @@ class Run:
 
 
 def depth_of(spans: Iterable[KeyRange]) -> int:
-    """The most ranges on one key."""
+    """The most ranges that overlap at a key."""
     depth = deepest = 0
     for _, step in _edges(spans):
         depth += step
@@ -48,15 +48,15 @@ def depth_of(spans: Iterable[KeyRange]) -> int:
 
 
 def span_of(references: Iterable[Reference]) -> KeyRange:
-    """From the lowest bound to the highest, of one reference at least."""
+    """The range from the lowest bound to the highest, of at least one reference."""
     held = list(references)
     return KeyRange(min(r.low for r in held), max(r.high for r in held))
 
 
 def regions(references: Sequence[Reference], *, taken: Sequence[KeyRange], least: int) -> list[Region]:
-    """Where somewhere at least so many (2 or more) lie on a key, and half as many on all of them; by key.
+    """The regions in which at least `least` (2 or more) ranges overlap at a key, and half as many at every key.
 
-    References and `taken` count.
+    References and `taken` count.  In order of the keys.
     """
     found: list[tuple[bytes, bytes]] = []
     depth = deepest = 0
@@ -81,7 +81,7 @@ def regions(references: Sequence[Reference], *, taken: Sequence[KeyRange], least
 
 
 def _overlapping(regions: Sequence[KeyRange], spans: Sequence[KeyRange]) -> list[list[int]]:
-    """For each of the regions, which are in order and share no key, which of the spans overlap it."""
+    """For each region, the positions of the spans that overlap it.  Regions are in order and share no key."""
     found: list[list[int]] = [[] for _ in regions]
     ends = [region.high or b"" for region in regions]
     for i, key_range in enumerate(spans):
@@ -94,7 +94,7 @@ def _overlapping(regions: Sequence[KeyRange], spans: Sequence[KeyRange]) -> list
 
 def runs(references: Sequence[Reference]) -> list[Run]:
     """The references as runs, from old to new."""
-    starts, heights = [b""], [0]  # the stack seen from above: from each start on so many runs lie on a key
+    starts, heights = [b""], [0]  # from each start on, so many runs lie at a key
     layers: list[list[Reference]] = []
     for reference in sorted(references, key=lambda r: (r.seq, r.ordinal, r.low, r.object)):
         first = bisect_right(starts, reference.low) - 1
@@ -127,9 +127,10 @@ def islands(references: Sequence[Reference]) -> list[list[Reference]]:
 
 
 def _edges(spans: Iterable[KeyRange]) -> Iterator[tuple[bytes, int]]:
-    """Where depth changes, in order; at equal bounds the ends come first, since ranges are half-open.
+    """Keys at which the depth changes, in order, and by how much; ends come first, because ranges are half-open.
 
-    Ranges of references and of jobs have ends."""
+    Every range has a high bound, as those of references and jobs have.
+    """
     held = list(spans)
     highs = sorted(key_range.high or b"" for key_range in held)
     ended = 0

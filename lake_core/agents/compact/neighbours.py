@@ -1,8 +1,8 @@
-"""Small objects side by side are joined: each costs requests, and a place in every plan.
+"""Joining small objects side by side: each object costs requests, and work in every plan.
 
-What is joined are islands (`layout.islands`), most of them one object.  Small is below a quarter of the target
-size.  A stretch is worth joining when it holds `least` islands; it ends when it makes a whole object.  Large
-islands are never rewritten for the sake of a small one between them, and nothing is joined across them.
+The planner joins islands (`layout.islands`), most of which are one object.  An island below a quarter of the
+target size is small.  A stretch of them is worth joining if it holds `least` islands; it ends when it makes a
+whole object. A large island is never rewritten for a small one beside it, and nothing is joined across it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from lake_core.history import Reference
 
 SMALL = 4
-"""The part of the target size below which an island is small."""
+"""An island is small if it holds less than one in SMALL parts of the target size."""
 
 
 def joinable(
@@ -22,7 +22,7 @@ def joinable(
     least: int,
     fits: Callable[[int, int], bool],
 ) -> list[list[Reference]]:
-    """Stretches of small islands, of islands by key; each stretch such as `fits` a job (inputs, bytes)."""
+    """Stretches of small islands, given islands by key; each stretch `fits` one job (inputs, bytes)."""
     found: list[list[Reference]] = []
     stretch: list[Reference] = []
     count = size = 0

@@ -1,30 +1,16 @@
-"""A plan of compaction: the strategy claims references, jobs are bounded, what is gained is said.
-
-For each region that is deep (`layout.regions`) the strategy chooses a stretch of runs that are neighbours in age.
-Only what overlaps among them is worth rewriting: each island of the chosen references becomes a job.  What is too
-large for one job is cut: into stretches of fewer runs where at least WIDTH of them fit, else by key.  Two
-references always fit, so there is always a next step.
-"""
+"""A plan of compaction: references, a policy and a time give jobs, the same in every process; pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from lake_core.agents.compact.between import Ages
-from lake_core.agents.compact.depth import cheapest
-from lake_core.agents.compact.jobs import CompactionJob, CompactionPlan
-from lake_core.agents.compact.layout import Run, depth_of, islands, regions, runs, span_of
-from lake_core.agents.compact.neighbours import joinable
+from lake_core.agents.compact.jobs import CompactionPlan
+from lake_core.agents.compact.planner import Planner
 from lake_core.agents.compact.policy import CompactionPolicy
-from lake_core.agents.compact.size_ratio import WIDTH, alike
-from lake_core.agents.compact.windows import by_window
+from lake_core.agents.compact.strategies import find_strategy
 from lake_core.history import Reference
-from lake_core.keys import KeyRange, PoolKey
-
-Choice = tuple[Sequence[Run], str]
-Choose = Callable[[Sequence[Run], Sequence[KeyRange]], Choice]
-"""Of the runs of a region; beside them the ranges there that other jobs will make."""
+from lake_core.keys import PoolKey
 
 
 def plan_compaction(
@@ -32,173 +18,11 @@ def plan_compaction(
 ) -> CompactionPlan:
     """The jobs that are worth it now, for references of one (sub-)pool in any order.
 
-    `kind` is the pool's: jobs of aggregate pools take all that is between their inputs in age (`between`).  `now`
-    is in seconds since 1970.  Raises InvalidInput for `time_window` where the leading key field is no time.
+    `kind` is the pool's: jobs of aggregate pools take everything between their inputs in age (`between`).  `now`
+    is in seconds since 1970.  Raises InvalidInput if the strategy does not suit the key.
     """
     ordered = sorted(references, key=lambda r: r.order)
-    planner = _Planner(ordered, policy, ages=Ages(ordered) if kind == "aggregate" else None)
-    match policy.strategy:
-        case "full":
-            planner.settle(ordered, "all into one run")
-        case "depth":
-            planner.claim(ordered, least=policy.depth + 1, choose=planner.too_deep)
-        case "time_window":
-            windowed = by_window(ordered, key=key, seconds=policy.window, now=now)
-            for window in windowed.closed:
-                if window.due(depth=policy.depth):
-                    planner.settle(window.references, "its window has ended")
-            planner.claim(windowed.open, least=WIDTH, choose=planner.alike)
-            planner.claim(ordered, least=policy.depth + 1, choose=planner.too_deep)
-        case _:
-            planner.claim(ordered, least=WIDTH, choose=planner.alike)
-            planner.claim(ordered, least=policy.depth + 1, choose=planner.too_deep)
-            planner.join()
+    ages = Ages(ordered) if kind == "aggregate" else None
+    planner = Planner(ordered, policy, key=key, now=now, ages=ages)
+    find_strategy(policy.strategy)(planner)
     return planner.plan()
-
-
-@dataclass
-class _Planner:
-    """Jobs so far; a reference is in at most one."""
-
-    references: Sequence[Reference]
-    policy: CompactionPolicy
-    ages: Ages | None
-    jobs: list[CompactionJob] = field(default_factory=list)
-    claimed: dict[tuple[str, bytes], int] = field(default_factory=dict)
-
-    def alike(self, found: Sequence[Run], taken: Sequence[KeyRange]) -> Choice:
-        """The choice of `size_ratio`."""
-        chosen = alike(found, ratio=self.policy.ratio)
-        return chosen, f"{len(chosen):,} runs of like sizes"
-
-    def too_deep(self, found: Sequence[Run], taken: Sequence[KeyRange]) -> Choice:
-        """The choice of `depth`."""
-        return cheapest(found, taken, bound=self.policy.depth), f"deeper than {self.policy.depth:,}"
-
-    def claim(self, references: Sequence[Reference], *, least: int, choose: Choose) -> None:
-        """Jobs for the regions on which lie at least so many of the free references and of what jobs will make."""
-        made = [job.key_range for job in self.jobs]
-        for region in regions(self._free(references), taken=made, least=least):
-            jobs = {n for r in region.references if (n := self.claimed.get(_name(r))) is not None}
-            taken = [*region.taken, *(self.jobs[n].key_range for n in sorted(jobs))]
-            free = self._free(region.references)
-            if depth_of([*taken, *(r.key_range for r in free)]) >= least:
-                chosen, why = choose(runs(free), taken)
-                for island in islands([r for run in chosen for r in run.references]):
-                    self._merge(island, why)
-
-    def settle(self, references: Sequence[Reference], why: str) -> None:
-        """One run of objects of about the target size, of references that are free."""
-        groups = islands(references)
-        target = self.policy.target_size
-        for stretch in joinable(groups, target=target, least=2, fits=self.policy.fits):
-            self._add(stretch, why)
-        for island in groups:
-            self._merge(self._free(island), why)
-
-    def join(self) -> None:
-        """Small objects side by side that nothing overlaps."""
-        target = self.policy.target_size
-        stretch: list[Sequence[Reference]] = []
-        for island in [*islands(self.references), self.references]:
-            if len(island) == 1:
-                stretch.append(island)
-                continue
-            for joined in joinable(stretch, target=target, least=WIDTH, fits=self.policy.fits):
-                self._add(joined, "small neighbours")
-            stretch = []
-
-    def plan(self) -> CompactionPlan:
-        """What has been claimed."""
-        left = [r.key_range for r in self._free(self.references)]
-        return CompactionPlan(
-            jobs=tuple(sorted(self.jobs, key=lambda job: job.inputs[0].order)),
-            references=len(self.references),
-            size=sum(r.size for r in self.references),
-            depth=depth_of(r.key_range for r in self.references),
-            depth_after=depth_of([*left, *(job.key_range for job in self.jobs)]),
-        )
-
-    def _free(self, references: Sequence[Reference]) -> list[Reference]:
-        return [r for r in references if _name(r) not in self.claimed]
-
-    def _fits(self, inputs: Sequence[Reference]) -> bool:
-        return self.policy.fits(len(inputs), sum(r.size for r in inputs))
-
-    def _merge(self, island: Sequence[Reference], why: str) -> None:
-        """A job for references that overlap; several where they are too much for one."""
-        if len(island) < 2 or self._add(island, why):
-            return
-        rest = runs(island)
-        while rest and (count := self._fitting(rest)) >= min(WIDTH, len(rest)):  # newest first
-            self._cut([r for run in rest[-count:] for r in run.references], why)
-            del rest[-count:]
-        self._cut([r for run in rest for r in run.references], why)
-
-    def _fitting(self, found: Sequence[Run]) -> int:
-        """How many of the newest runs fit a job."""
-        inputs = size = 0
-        for count, run in enumerate(reversed(found)):
-            inputs += len(run.references)
-            size += run.size
-            if not self.policy.fits(inputs, size):
-                return count
-        return len(found)
-
-    def _cut(self, references: Sequence[Reference], why: str) -> None:
-        """Jobs for one stretch of keys after the other."""
-        part: list[Reference] = []
-        size = 0
-        for reference in sorted(references, key=lambda r: r.order):
-            if not self.policy.fits(len(part) + 1, size + reference.size):
-                self._part(part, why)
-                part, size = [], 0
-            part.append(reference)
-            size += reference.size
-        self._part(part, why)
-
-    def _part(self, references: Sequence[Reference], why: str) -> None:
-        """Jobs for what fits; for halves of it where what must be taken with it (`between`) does not fit."""
-        for island in islands(self._free(references)):
-            if len(island) > 1 and not self._add(island, why) and len(island) > 2:
-                half = len(island) // 2
-                self._part(island[:half], why)
-                self._part(self._free(island[half:]), why)
-
-    def _add(self, references: Sequence[Reference], why: str) -> bool:
-        """A job, unless another one holds what must be taken with it; False where it does not fit.
-
-        Something is always gained: what is given overlaps, or is small and becomes fewer objects."""
-        inputs = list(references) if self.ages is None else self._with_between(references, self.ages)
-        if not self._fits(inputs):
-            return False
-        if len(self._free(inputs)) == len(inputs):
-            self.claimed |= {_name(r): len(self.jobs) for r in inputs}
-            size = sum(r.size for r in inputs)
-            self.jobs.append(
-                CompactionJob(
-                    inputs=tuple(sorted(inputs, key=lambda r: r.order)),
-                    why=why,
-                    key_range=span_of(inputs),
-                    size=size,
-                    records=sum(r.records for r in inputs),
-                    depth=depth_of(r.key_range for r in inputs),
-                    outputs=max(1, round(size / self.policy.target_size)),
-                )
-            )
-        return True
-
-    def _with_between(self, references: Sequence[Reference], ages: Ages) -> list[Reference]:
-        """And all that must be taken with them, or some of it where that is taken, or does not fit."""
-        inputs = list(references)
-        most = max(2, self.policy.max_inputs)
-        while more := ages.between(inputs, most=most):  # it only grows, to what fits at most
-            inputs += more
-            if len(inputs) > most or len(self._free(more)) < len(more):
-                break
-        return inputs
-
-
-def _name(reference: Reference) -> tuple[str, bytes]:
-    """What tells references apart."""
-    return reference.object, reference.low

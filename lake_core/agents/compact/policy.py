@@ -1,25 +1,22 @@
-"""What a pool wants of its compaction: one policy, read from its settings."""
+"""What a pool wants of its compaction: its settings `compact.*` as one value."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lake_core.agents.compact.strategies import check_name
 from lake_core.catalog import Settings
 from lake_core.errors import InvalidInput
-from lake_core.phrases import choices
-
-STRATEGIES = ("size_ratio", "depth", "time_window", "full")
 
 
 @dataclass(frozen=True)
 class CompactionPolicy:
-    """`strategy` chooses what is merged; the rest bounds it.
+    """`strategy` chooses what is merged; the other fields bound it.
 
     target_size: bytes of an output.  max_inputs, max_bytes: what one job may take; two references are always
-    allowed, else what is larger than a job could never be merged.  depth: the most references that may stay on
-    one key.  ratio: references are alike, and worth merging before the depth asks for it, when together they
-    hold at least so many times what the largest of them holds.  window: seconds of the key's time.
-    Raises InvalidInput.
+    allowed, otherwise objects larger than a job could never be merged.  depth: the most references that may overlap
+    at a key.  ratio: runs are alike, and merged before the depth asks for it, if together they hold at least this
+    many times what the largest of them holds.  window: seconds of the key's time.  Raises InvalidInput.
     """
 
     strategy: str
@@ -31,8 +28,7 @@ class CompactionPolicy:
     window: float
 
     def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            raise InvalidInput(f"unknown compact.strategy {self.strategy!r}: use {choices(STRATEGIES)}")
+        check_name(self.strategy)
         for name, least in (("target_size", 1), ("max_inputs", 2), ("max_bytes", 1), ("depth", 1)):
             if getattr(self, name) < least:
                 raise InvalidInput(f"compact.{name} must be at least {least} (got {getattr(self, name)})")

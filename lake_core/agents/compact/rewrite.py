@@ -5,7 +5,7 @@
     commit_compaction   the inputs go, the outputs come, in one transaction
 
 `compact` does all three here; `spark_apps.compact` spreads the pieces.  A job that dies leaves objects that nobody
-refers to.  Records keep their sequence, so what lands meanwhile means the same before and after; only another
+refers to.  Records keep their sequence, so what others commit meanwhile means the same before and after; only a
 compaction of the same input makes the work useless.
 """
 
@@ -18,6 +18,7 @@ import msgspec
 import pyarrow as pa
 
 from lake_core.agents.compact.between import Ages
+from lake_core.agents.compact.jobs import CompactionResult
 from lake_core.agents.compact.layout import span_of
 from lake_core.catalog import Settings
 from lake_core.combine import APPEND, Rule
@@ -31,7 +32,6 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.keys.spec import ARRIVAL
 from lake_core.lake.branch import Branch
-from lake_core.lake.results import CompactResult
 from lake_core.objects.metadata import Origin
 from lake_core.objects.read import DataObject
 from lake_core.objects.schema import unite_schemas
@@ -185,7 +185,7 @@ def _hides_older(held: Sequence[Reference], inputs: Sequence[Reference]) -> bool
 def rewrite(
     work: PendingCompaction, piece: int, store: Store, *, new_id: Callable[[], str]
 ) -> WrittenObject | None:
-    """Write one piece as one object; None where it has no records.
+    """Write one piece as one object; None if it has no records.
 
     Raises ObjectMissing, Corrupt, Unavailable.  Nothing refers to the object until the job is committed.
     """
@@ -241,17 +241,16 @@ def draft(work: PendingCompaction, written: Sequence[WrittenObject], *, author: 
 
 def commit_compaction(
     branch: Branch, work: PendingCompaction, written: Sequence[WrittenObject]
-) -> CompactResult:
-    """Put the outputs in the inputs' place; raises Conflict where another compaction took an input."""
+) -> CompactionResult:
+    """Put the outputs in the inputs' place; raises Conflict if another compaction took an input."""
     committed = branch.history.commit(draft(work, written, author=branch.context.author))
     branch.log_commit(
         committed,
         read_version=work.read_version,
         did=f"merges {counted(len(work.inputs), 'object')} into {counted(len(written), 'object')}",
     )
-    return CompactResult(
+    return CompactionResult(
         committed.version,
-        committed.transaction_id,
         inputs=len(work.inputs),
         objects=len(written),
         records=sum(w.action.records for w in written),
@@ -262,7 +261,7 @@ def commit_compaction(
 
 def compact(
     branch: Branch, inputs: Sequence[Reference], *, outputs: int = 1, message: str = ""
-) -> CompactResult:
+) -> CompactionResult:
     """Rewrite references as one sorted run of about `outputs` objects, here, one after another.
 
     Raises what `begin_compaction` raises, and OutcomeUnknown.

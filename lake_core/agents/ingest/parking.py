@@ -1,4 +1,4 @@
-"""Parked files: landed files that cannot be loaded, which the ingest agent passes over until they change.
+"""Parked files: source files that cannot be loaded, which the ingest agent passes over until they change.
 
 One bad file must not hold back the good ones of its batch, nor fail every later run.  So a file that is refused is
 parked.  A small object below the pool, `<pool-id>/parked/<digest>.json`, names the file in the form it had (size
@@ -6,7 +6,7 @@ and etag), why it was refused, and a digest of the settings by which it was read
 while all of these are as they were.  It tries again when the file changes, when such a setting changes, or when
 somebody releases the file (`lake parked POOL --release FILE`).
 
-What is parked is a note, not history (decision 48): a note that is lost or damaged costs one more try of its file.
+A note is not history (decision 48): one that is lost or damaged costs one more try of its file.
 Callers: the ingest agent's tasks, `lake parked`.
 """
 
@@ -27,14 +27,13 @@ from lake_core.store import Store
 log = logging.getLogger(__name__)
 
 LONGEST_REASON = 4_000
-"""Letters of a reason that are kept."""
+"""Characters of a reason that are kept."""
 
 NOT_FOR_READING = (
-    *("checkpoint.", "compact.", "delete.", "history.", "interval.", "token."),
+    *("checkpoint.", "compact.", "history.", "intervals.", "token.", "tombstones."),
     *("age_off", "description", "ingest.batch_", "ingest.source", "load.memory"),
 )
-"""How the names of settings begin that change nothing about how a file is read.  A change of any other setting is
-worth another try."""
+"""How the names of settings begin that do not decide how a file is read; any other change is worth another try."""
 
 
 class Parked(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +48,7 @@ class Parked(msgspec.Struct, frozen=True, kw_only=True):
     settings: str
 
     def holds(self, file: SourceFile, settings: str) -> bool:
-        """Whether it would be read again just as it was."""
+        """Whether the file would be read again just as it was."""
         return (self.file, self.size, self.etag, self.settings) == (file.uri, file.size, file.etag, settings)
 
 
@@ -96,9 +95,9 @@ def _read(store: Store, name: str) -> Parked | None:
 
 
 def still_parked(parked: Iterable[Parked], files: Iterable[SourceFile], settings: str) -> list[Parked]:
-    """Those of which the file is there and would be read as before; pure."""
-    landed = {file.uri: file for file in files}
-    return [one for one in parked if one.file in landed and one.holds(landed[one.file], settings)]
+    """Those whose file is there and would be read as before; pure."""
+    there = {file.uri: file for file in files}
+    return [one for one in parked if one.file in there and one.holds(there[one.file], settings)]
 
 
 def release(pool: Pool, parked: Iterable[Parked]) -> None:

@@ -1,92 +1,68 @@
-"""The interval agent without Spark: which files belong to an interval of time, pool by pool.
+"""An interval of time as a range of keys and as a place of files; pure.
 
-A run for an interval replaces exactly that interval of a pool with what has landed for it, in one transaction; so
-it may be run twice, in any order and beside others, and ends in the same state.  Where nothing has landed, the
-interval becomes empty.  A run without an interval appends the files that it is given, once.  A pool takes part when
-its setting `interval.source` says where the files of an interval land.
+A run of a schedule stands for an interval [begin, end); what it loads replaces exactly the keys in it.  The leading
+key field may hold timestamps, dates, seconds since 1970, or texts that begin with a date as ISO 8601 writes it.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import logging
-from collections.abc import Mapping
-from typing import Any
 
-import msgspec
-
-from lake_core.agents.intervals.policy import path_of
-from lake_core.agents.request import Request
-from lake_core.catalog import Settings
-from lake_core.errors import InvalidInput, NotFound
-from lake_core.lake import Lake
-from lake_core.loading.sources import find_files
-from lake_core.phrases import counted, human_size
-from lake_core.records.source_files import SourceFile
-
-log = logging.getLogger(__name__)
+from lake_core.catalog.time_format import interval_place
+from lake_core.errors import InvalidInput
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.encoding import AFTER, Instant, Value, encode_key
 
 
-def pools_with_intervals(lake: Lake, only: list[str] | None = None) -> list[str]:
-    """Names of the pools that take intervals; of `only`, if any are named.  Raises NotFound, InvalidInput."""
-    if not only:
-        return [p.name for p in lake.pools() if Settings(p.settings)["interval.source"]]
-    for name in only:
-        if not lake.pool(name).settings["interval.source"]:
-            raise InvalidInput(
-                f"pool {name!r}: interval.source is empty; set it with: lake set {name} interval.source=PATTERN"
-            )
-    return sorted(set(only))
+def interval_range(begin: dt.datetime, end: dt.datetime, *, key: PoolKey, key_class: str) -> KeyRange:
+    """The keys of [begin, end), two instants with a zone.  `key_class` is that of the leading field.
 
-
-def find_source_files(pattern: str, settings: Settings) -> list[SourceFile]:
-    """The files at a place, which may not be there yet, as the pool's settings choose them."""
-    try:
-        found = find_files([pattern], include=settings["include"], exclude=settings["exclude"])
-        return [f for f in found if f.size]
-    except NotFound:
-        return []
-
-
-def find(
-    params: Mapping[str, Any], *, begin: dt.datetime | None, end: dt.datetime | None, run: str
-) -> list[dict[str, Any]]:
-    """The agent's first task: work as plain values, for one mapped task each.
-
-    `params`: lake, pools (none named: all), branch, files (to be appended where there is no interval), dry_run.
-    `run` names the run: what it appends, it appends once.
+    Raises InvalidInput if the field is no time, or cannot tell the instants from others.
     """
-    asked = Request.read(params, also=("branch", "files"))
-    lake = Lake.open(asked.lake)
-    names = pools_with_intervals(lake, list(asked.pools))
-    given = list(asked.files)
-    if begin is None and (not given or len(names) != 1):
-        raise InvalidInput(
-            "a run without an interval appends files: set the parameters `pools` (one pool) and `files`"
-        )
-    found = []
-    for name in names:
-        if begin is None:
-            files = find_files(given)
-        else:
-            settings = lake.pool(name).settings
-            files = find_source_files(path_of(settings["interval.source"], begin), settings)
-        when = f"{begin.isoformat()} to {end.isoformat()}" if begin and end else "appended"
-        size = human_size(sum(f.size for f in files))
-        log.info("%s: %s: %s, %s", name, when, counted(len(files), "file"), size)
-        found.append(
-            {
-                "lake": asked.lake,
-                "pool": name,
-                "branch": asked.branch,
-                "begin": begin.isoformat() if begin else "",
-                "end": end.isoformat() if end else "",
-                "title": f"{name}: {begin.isoformat() if begin else counted(len(files), 'file')}",
-                "token": "" if begin else f"interval:{run}:{name}",
-                "files": msgspec.to_builtins(files),
-            }
-        )
-    if asked.dry_run:
-        log.info("dry run: nothing is ingested")
-        return []
-    return found
+    if not key.fields:
+        raise InvalidInput("an interval needs a key that begins with a time")
+    low, high = (_encoded(moment, key, key_class) for moment in (begin, end))
+    if key.fields[0].descending:
+        low, high = high + AFTER, low + AFTER
+    if low >= high:
+        raise InvalidInput(f"the interval from {begin.isoformat()} to {end.isoformat()} is empty")
+    return KeyRange(low, high)
+
+
+def _encoded(moment: dt.datetime, key: PoolKey, key_class: str) -> bytes:
+    return encode_key([_value(moment.astimezone(dt.UTC), key, key_class)], key)
+
+
+def _value(moment: dt.datetime, key: PoolKey, key_class: str) -> Value:
+    seconds = int((moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) / dt.timedelta(seconds=1))
+    midnight = moment.time() == dt.time()
+    match key_class:
+        case "timestamp" | "timestamp with zone":
+            return Instant((0x09 if "zone" in key_class else 0x08, seconds, moment.microsecond * 1000))
+        case "number":
+            return seconds
+        case "date" if midnight:
+            return moment.date()
+        case "date":
+            raise InvalidInput(
+                f"key field {key.names[0]!r} holds dates: the interval must begin and end at midnight, not at "
+                f"{moment.isoformat()}"
+            )
+        case "string":
+            return moment.date().isoformat() if midnight else moment.strftime("%Y-%m-%dT%H:%M:%S")
+    raise InvalidInput(
+        f"key field {key.names[0]!r} is a {key_class}, not a timestamp, a date, a number of seconds or a text: "
+        "intervals of time cannot be replaced in this pool"
+    )
+
+
+def path_of(pattern: str, begin: dt.datetime) -> str:
+    """Where the files of the interval that begins then are: the pattern with `%Y`, `%m`, `%d`, `%H`, ... filled in.
+
+    Raises InvalidInput if the pattern names no time: every interval would load the same files.
+    """
+    try:
+        interval_place(pattern)
+    except ValueError as error:
+        raise InvalidInput(f"intervals.source={pattern}: {error}") from error
+    return begin.astimezone(dt.UTC).strftime(pattern)

@@ -1,68 +1,21 @@
-"""An interval of time as a range of keys, for pools whose leading key field tells a time; pure.
-
-A run of a schedule stands for an interval [begin, end); what it loads replaces exactly the keys in it.  The leading
-field may hold timestamps, dates, seconds since 1970, or texts that begin with a date as ISO 8601 writes it.
-"""
+"""Where the files of a pool's intervals are and which of them count: its settings as one value."""
 
 from __future__ import annotations
 
-import datetime as dt
+from dataclasses import dataclass
 
-from lake_core.catalog.time_format import interval_place
-from lake_core.errors import InvalidInput
-from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.encoding import AFTER, Instant, Value, encode_key
+from lake_core.catalog import Settings
 
 
-def interval_range(begin: dt.datetime, end: dt.datetime, *, key: PoolKey, key_class: str) -> KeyRange:
-    """The keys of [begin, end), two instants with a zone.  `key_class` is that of the leading field.
+@dataclass(frozen=True)
+class IntervalsPolicy:
+    """`source` is a path with the time of an interval in it; `include` and `exclude` are globs of file names."""
 
-    Raises InvalidInput where the field is no time, or cannot tell the instants from others.
-    """
-    if not key.fields:
-        raise InvalidInput("an interval needs a key that begins with a time")
-    low, high = (_encoded(moment, key, key_class) for moment in (begin, end))
-    if key.fields[0].descending:
-        low, high = high + AFTER, low + AFTER
-    if low >= high:
-        raise InvalidInput(f"the interval from {begin.isoformat()} to {end.isoformat()} is empty")
-    return KeyRange(low, high)
+    source: str
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
 
 
-def _encoded(moment: dt.datetime, key: PoolKey, key_class: str) -> bytes:
-    return encode_key([_value(moment.astimezone(dt.UTC), key, key_class)], key)
-
-
-def _value(moment: dt.datetime, key: PoolKey, key_class: str) -> Value:
-    seconds = int((moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) / dt.timedelta(seconds=1))
-    midnight = moment.time() == dt.time()
-    match key_class:
-        case "timestamp" | "timestamp with zone":
-            return Instant((0x09 if "zone" in key_class else 0x08, seconds, moment.microsecond * 1000))
-        case "number":
-            return seconds
-        case "date" if midnight:
-            return moment.date()
-        case "date":
-            raise InvalidInput(
-                f"key field {key.names[0]!r} holds dates: the interval must begin and end at midnight, not at "
-                f"{moment.isoformat()}"
-            )
-        case "string":
-            return moment.date().isoformat() if midnight else moment.strftime("%Y-%m-%dT%H:%M:%S")
-    raise InvalidInput(
-        f"key field {key.names[0]!r} is a {key_class}, not a timestamp, a date, a number of seconds or a text: "
-        "intervals of time cannot be replaced in this pool"
-    )
-
-
-def path_of(pattern: str, begin: dt.datetime) -> str:
-    """Where the files of the interval that begins then have landed: `%Y`, `%m`, `%d`, `%H`, ... are filled in.
-
-    Raises InvalidInput where the pattern names no time: every interval would take the same files.
-    """
-    try:
-        interval_place(pattern)
-    except ValueError as error:
-        raise InvalidInput(f"interval.source={pattern}: {error}") from error
-    return begin.astimezone(dt.UTC).strftime(pattern)
+def policy_of(settings: Settings) -> IntervalsPolicy:
+    """The policy that `intervals.source`, `include` and `exclude` spell."""
+    return IntervalsPolicy(settings["intervals.source"], settings["include"], settings["exclude"])

@@ -1,4 +1,5 @@
-"""The tombstones agent: removes deleted records from the objects and retires finished tombstones.
+"""The tombstones agent: removes deleted records from the objects, and retires finished tombstones.
 
-`plan` decides what to search, rewrite and retire (pure); `run` does it and reports.
+`policy` says which tombstones are due at a time, `plan` what to search and rewrite for them (both pure); `run`
+does it and `report` puts it into words.
 """

@@ -1,9 +1,10 @@
 """Applying tombstones: which references have to be searched or rewritten, which tombstones are done; pure.
 
-A tombstone is due when it is older than the policy says, or when there are more than readers should bear.  What it
-may cover, by range, age and statistics, is searched; objects that hold covered records are rewritten, the others
-are marked, so that neither is looked at again.  A tombstone that can cover nothing any more is retired; that of a
-replace is kept for a while longer, since loads that began before the replace still have to learn of it.
+A tombstone is due when it is older than the policy says, or when there are more than readers should bear.  Each
+reference that it may cover, by range, age and statistics, is searched.  If the reference holds deleted records it
+is rewritten, otherwise it is marked, so that it is not searched again.  A tombstone that can cover nothing any
+more is retired; that of a replace is kept a while longer, because loads that began before the replace must still
+learn of it.
 """
 
 from __future__ import annotations
@@ -13,33 +14,29 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lake_core.agents.compact.jobs import CompactionJob
+from lake_core.agents.tombstones.policy import TombstonesPolicy
 from lake_core.combine import Rule
 from lake_core.history import PoolState, Reference
 from lake_core.history.rebase import still_covered
 from lake_core.history.tombstone import Tombstone, covering
 from lake_core.keys import PoolKey
 from lake_core.keys.spec import ARRIVAL
-from lake_core.reading.deleted import apply_tombstones, fields_of, needs_sequences
-from lake_core.reading.merge.streams import Reading, read_reference
+from lake_core.reading.deleted import fields_of
 from lake_core.reading.plan import united_schema
-from lake_core.store import Store
 
 MAX_TOMBSTONES = 64
-"""Where there are more, the oldest are due whatever their age."""
+"""Tombstones that a branch bears: if it has more, the oldest are due whatever their age."""
 
+MAX_WHOLE = 1_000
+"""References that one job may remove: those that are covered as a whole go together, in one transaction."""
 
-@dataclass(frozen=True)
-class Policy:
-    """Times in microseconds since 1970: tombstones up to `due` are applied, those of replaces up to `forget`
-    may be retired.  Without `due` all are, also those of writers whose clock is ahead."""
-
-    due: int | None
-    forget: int
+WHY = "remove deleted records"
 
 
 @dataclass(frozen=True)
 class ApplyPlan:
-    """What is to be done: `covered` goes as a whole, `suspects` are searched, `retirable` covers nothing any more.
+    """What is to be done: remove `covered` as a whole, search `suspects`, retire the tombstones `retirable`.
 
     `due` and `left` count tombstones.
     """
@@ -57,9 +54,9 @@ class ApplyPlan:
 
 
 def plan_apply(
-    state: PoolState, policy: Policy, *, branch: str, rule: Rule, aged: Sequence[Tombstone] = ()
+    state: PoolState, policy: TombstonesPolicy, *, branch: str, rule: Rule, aged: Sequence[Tombstone] = ()
 ) -> ApplyPlan:
-    """The work on a branch's tombstones.  Of what is `aged` off, references go that hold nothing else."""
+    """The work on a branch's tombstones.  References whose records have all `aged` off are removed too."""
     held = state.branches[branch]
     ordered = sorted(held.tombstones.values(), key=lambda t: t.seq)
     too_many = max(0, len(ordered) - MAX_TOMBSTONES)
@@ -92,6 +89,15 @@ def plan_apply(
     )
 
 
+def plan_jobs(work: ApplyPlan, dirty: Sequence[Reference], *, target_size: int) -> list[CompactionJob]:
+    """Jobs for what is covered as a whole, and for each of the `dirty` references, which hold deleted records."""
+    jobs = []
+    for sub_pool in sorted({r.sub_pool for r in work.covered}):
+        part = tuple(r for r in work.covered if r.sub_pool == sub_pool)
+        jobs += [CompactionJob(part[i : i + MAX_WHOLE], 1, WHY) for i in range(0, len(part), MAX_WHOLE)]
+    return jobs + [CompactionJob((r,), max(1, round(r.size / target_size)), WHY) for r in dirty]
+
+
 @dataclass(frozen=True)
 class Search:
     """One reference and all tombstones that may cover records of it, as plain values for any worker.
@@ -109,7 +115,7 @@ class Search:
 def searches(
     state: PoolState, references: tuple[Reference, ...], *, branch: str, pool: str, key: PoolKey
 ) -> Iterator[Search]:
-    """What to look for in each reference; `key` is the pool's."""
+    """A search for each reference; `key` is the pool's."""
     known = {
         sub_pool: united_schema(state, branch=branch, sub_pool=sub_pool)
         for sub_pool in {r.sub_pool for r in references}
@@ -120,18 +126,3 @@ def searches(
         names = dict.fromkeys([*order.names, *fields_of(found)])
         schema = pa.schema([fields.field(name) for name in names if name in fields.names])
         yield Search(pool, order, reference, found, schema)
-
-
-def holds_covered(search: Search, store: Store) -> bool:
-    """Whether the reference holds a record that one of the tombstones covers.
-
-    Raises ObjectMissing, Corrupt, Unavailable.
-    """
-    key_range = search.reference.key_range
-    reading = Reading(store, search.pool, search.key, key_range, search.schema)
-    ordered = needs_sequences(search.tombstones, [search.reference])
-    for table in read_reference(search.reference, reading, ordered=ordered):
-        left = apply_tombstones([table], search.tombstones, key=search.key, marks=False)
-        if sum(t.num_rows for t in left) < table.num_rows:
-            return True
-    return False

@@ -1,97 +1,80 @@
-"""The tombstones agent without Spark: what deletes covered goes out of the objects, and the deletes are forgotten.
+"""The tombstones agent without Spark: it removes deleted records from the objects, and retires the tombstones.
 
     search -> mark what holds nothing covered -> rewrite what does -> retire what covers nothing any more
 
-Every step is a transaction of its own and may be repeated: killed at any point and run again, the agent plans anew.
-Loads, deletes and compactions go on meanwhile; where a compaction takes a reference first, it has applied the
-tombstones itself.  `apply` is given how references are searched and jobs are rewritten: here one after another, in
-`spark_apps.tombstones` as Spark tasks.  Callers: the DAG, the Spark application, `lake apply-tombstones`.
+Every step is a transaction of its own and may be repeated: killed at any point and run again, the agent plans
+anew. Loads, deletes and compactions go on meanwhile; if a compaction takes a reference first, it has applied the
+tombstones itself.  `apply` is given how references are searched and jobs are rewritten: here one after another,
+in `spark_apps.tombstones` as Spark tasks.  Callers: the DAG, the Spark application, `lake tombstones`.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
-from lake_core.agents.compact.run import JobResult, rewrite_here, run_jobs
+from lake_core.agents.compact.jobs import CompactionJob, CompactionResult
+from lake_core.agents.compact.run import rewrite_here, run_jobs
 from lake_core.agents.finding import handed_out, look_at_each
-from lake_core.agents.reporting import Found, check_found, conclude, missing
 from lake_core.agents.request import Request, named_pools
-from lake_core.agents.tombstones.plan import (
-    ApplyPlan,
-    Policy,
-    Search,
-    holds_covered,
-    plan_apply,
-    searches,
-)
+from lake_core.agents.tombstones.plan import ApplyPlan, Search, plan_apply, plan_jobs, searches
+from lake_core.agents.tombstones.policy import TombstonesPolicy, policy_of
+from lake_core.agents.tombstones.report import ApplyResult, plan_line, pool_line, search_line
 from lake_core.errors import Conflict
-from lake_core.history import Draft, PoolState, Reference
+from lake_core.history import Draft, PoolState
 from lake_core.history.rebase import still_covered
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
-from lake_core.phrases import counted, human_size
+from lake_core.phrases import counted
 from lake_core.reading.age_off import age_off
+from lake_core.reading.deleted import apply_tombstones, needs_sequences
+from lake_core.reading.merge.streams import Reading, read_reference
 from lake_core.reading.plan import united_schema
 from lake_core.records import Action, MarkApplied, RemoveTombstone
+from lake_core.store import Store
 
 log = logging.getLogger(__name__)
 
-Job = tuple[Sequence[Reference], int, str]
 Searcher = Callable[[Sequence[Search]], Sequence[bool]]
-Runner = Callable[[Sequence[Job]], list[JobResult]]
-
-WHY = "remove deleted records"
-GOES_WHOLE = 1_000
-"""References that are covered as a whole go together, at most so many in one transaction."""
-
-
-@dataclass(frozen=True)
-class ApplyResult:
-    """What the agent did in a pool: numbers of references, bytes rewritten, tombstones retired and left.
-
-    `covered` is how many references those that are left may still cover.
-    """
-
-    pool: str
-    searched: int
-    marked: int
-    rewritten: int
-    size_in: int
-    size_out: int
-    retired: int
-    left: int
-    covered: int
-
-
-def policy_of(branch: Branch, *, now: float, at_once: bool = False) -> Policy:
-    """The pool's policy at a time; `at_once`: everything is due, whatever its age."""
-    return Policy(
-        due=None if at_once else int((now - branch.settings["delete.apply"]) * 1_000_000),
-        forget=int((now - branch.settings["delete.remember"]) * 1_000_000),
-    )
+Runner = Callable[[Sequence[CompactionJob]], list[CompactionResult]]
 
 
 def plan(branch: Branch, *, now: float, at_once: bool = False) -> ApplyPlan:
     """The work that is due.  Raises Unavailable, Corrupt."""
-    return _plan(branch, branch.history.load().state, policy_of(branch, now=now, at_once=at_once), now=now)
+    return _plan(
+        branch, branch.history.load().state, policy_of(branch.settings, now=now, at_once=at_once), now=now
+    )
 
 
-def _plan(branch: Branch, state: PoolState, policy: Policy, *, now: float) -> ApplyPlan:
+def _plan(branch: Branch, state: PoolState, policy: TombstonesPolicy, *, now: float) -> ApplyPlan:
     schema = united_schema(state, branch=branch.name, sub_pool="")
     aged = age_off(branch.settings["age_off"], schema, now=now)
     return plan_apply(state, policy, branch=branch.name, rule=branch.rule, aged=aged)
 
 
+def holds_covered(search: Search, store: Store) -> bool:
+    """Whether the reference holds a record that one of the tombstones covers.
+
+    Raises ObjectMissing, Corrupt, Unavailable.
+    """
+    key_range = search.reference.key_range
+    reading = Reading(store, search.pool, search.key, key_range, search.schema)
+    ordered = needs_sequences(search.tombstones, [search.reference])
+    for table in read_reference(search.reference, reading, ordered=ordered):
+        left = apply_tombstones([table], search.tombstones, key=search.key, marks=False)
+        if sum(t.num_rows for t in left) < table.num_rows:
+            return True
+    return False
+
+
 def search_here(branch: Branch) -> Searcher:
-    """Searches one reference after another."""
-    return lambda wanted: [holds_covered(search, branch.store) for search in wanted]
+    """A searcher of one reference after another."""
+    return lambda suspects: [holds_covered(search, branch.store) for search in suspects]
 
 
 def run_here(branch: Branch) -> Runner:
-    """Rewrites one reference after another."""
+    """A runner of one job after another."""
     return lambda jobs: run_jobs(branch, jobs, rewrite_here(branch))
 
 
@@ -105,56 +88,54 @@ def apply(
 ) -> ApplyResult:
     """Do what is due.  Raises ObjectMissing, Corrupt, OutcomeUnknown, Unavailable."""
     loaded = branch.history.load()
-    policy = policy_of(branch, now=now, at_once=at_once)
+    policy = policy_of(branch.settings, now=now, at_once=at_once)
     work = _plan(branch, loaded.state, policy, now=now)
-    wanted = list(
+    log.info("%s", plan_line(branch.pool.name, work))
+    suspects = list(
         searches(loaded.state, work.suspects, branch=branch.name, pool=branch.pool.id, key=branch.pool.key)
     )
-    found = (search or search_here(branch))(wanted)
-    dirty = [s.reference for s, holds in zip(wanted, found, strict=True) if holds]
-    clean = [s.reference for s, holds in zip(wanted, found, strict=True) if not holds]
+    found = (search or search_here(branch))(suspects)
+    dirty = [s.reference for s, holds in zip(suspects, found, strict=True) if holds]
+    clean = [s.reference for s, holds in zip(suspects, found, strict=True) if not holds]
+    if suspects:
+        log.info("%s", search_line(branch.pool.name, dirty=dirty, clean=clean))
     marked = _commit(
         branch,
         loaded.version,
         [MarkApplied(r.object, r.low, loaded.version) for r in clean],
         "searched for deleted records",
     )
-    target = branch.settings["compact.target_size"]
-    of_sub = [
-        [r for r in work.covered if r.sub_pool == sub_pool]
-        for sub_pool in sorted({r.sub_pool for r in work.covered})
-    ]
-    whole = [tuple(part[i : i + GOES_WHOLE]) for part in of_sub for i in range(0, len(part), GOES_WHOLE)]
-    jobs: list[Job] = [(part, 1, WHY) for part in whole]
-    jobs += [((r,), max(1, round(r.size / target)), WHY) for r in dirty]
-    done = [d for d in (run or run_here(branch))(jobs) if d.version is not None]
+    jobs = plan_jobs(work, dirty, target_size=branch.settings["compact.target_size"])
+    done = [one for one in (run or run_here(branch))(jobs) if one.version is not None]
     retired = retire(branch, now=now)
     state = branch.history.load().state
     held = state.branches[branch.name]
     left = held.tombstones.values()
-    return ApplyResult(
+    result = ApplyResult(
         pool=branch.pool.name,
-        searched=len(wanted),
+        searched=len(suspects),
         marked=len(clean) if marked else 0,
-        rewritten=sum(d.inputs for d in done),
-        size_in=sum(d.size_in for d in done),
-        size_out=sum(d.size_out for d in done),
+        rewritten=sum(one.inputs for one in done),
+        size_in=sum(one.size_in for one in done),
+        size_out=sum(one.size_out for one in done),
         retired=retired,
         left=len(left),
         covered=len({(r.object, r.low) for t in left for r in still_covered(state, held, t)}),
     )
+    log.info("%s", pool_line(result))
+    return result
 
 
 def retire(branch: Branch, *, now: float) -> int:
-    """Forget the tombstones that can cover nothing any more; how many."""
+    """Retire the tombstones that can cover nothing any more; returns how many."""
     loaded = branch.history.load()
-    work = plan_apply(loaded.state, policy_of(branch, now=now), branch=branch.name, rule=branch.rule)
+    work = plan_apply(loaded.state, policy_of(branch.settings, now=now), branch=branch.name, rule=branch.rule)
     actions = [RemoveTombstone(name) for name in work.retirable]
     return len(actions) if _commit(branch, loaded.version, actions, "drop finished deletes") else 0
 
 
 def _commit(branch: Branch, read_version: int, actions: Sequence[Action], message: str) -> bool:
-    """Whether it landed: where somebody changed what it names, it is planned again at the next run."""
+    """Whether it was committed; if somebody changed what it names meanwhile, the next run plans it again."""
     if not actions:
         return False
     draft = Draft(
@@ -173,9 +154,9 @@ def _commit(branch: Branch, read_version: int, actions: Sequence[Action], messag
 
 
 def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The agent's first task: pools with work as plain values, for one mapped task each.
+    """The agent's first task: pools with work as plain values, for one task `run` each.
 
-    `params`: lake, pools (none named: all), branch, dry_run.  A dry run logs what is due and gives none.
+    `params`: lake, pools (none named: all), branch, dry_run.  A dry run logs what is due and hands out nothing.
     """
     asked = Request.read(params, also=("branch",))
     lake = Lake.open(asked.lake)
@@ -186,60 +167,11 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     for name, work in look_at_each(named_pools(lake, asked.pools), look, named=bool(asked.pools)):
         if work is not None:
-            if work.idle:
-                continue
-            log.info("%s", describe(name, work))
-        found.append({"lake": asked.lake, "pool": name, "branch": asked.branch, "title": name})
+            log.info("%s", plan_line(name, work))
+        if work is None:
+            found.append(asked.work(name, "cannot be read"))
+        elif not work.idle:
+            found.append(asked.work(name, counted(work.due, "delete")))
     return handed_out(
         found, dry_run=asked.dry_run, nothing="no deletes to apply", not_done="nothing is rewritten"
     )
-
-
-def describe(pool: str, work: ApplyPlan) -> str:
-    """What is due, in a line."""
-    doing = [
-        f"remove {counted(len(work.covered), 'whole object')}" if work.covered else "",
-        f"search {counted(len(work.suspects), 'object')}" if work.suspects else "",
-        f"drop {counted(len(work.retirable), 'finished delete')}" if work.retirable else "",
-    ]
-    return (
-        f"{pool}: {counted(work.due, 'delete is', 'deletes are')} due: "
-        f"{', '.join(part for part in doing if part) or 'nothing to do'}; {work.left:,} left"
-    )
-
-
-def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """The agent's last task: a line a pool, and the totals.  Raises Incomplete if a pool failed."""
-    for r in results:
-        log.info("%s", pool_line(ApplyResult(**r)))
-    summed = ("searched", "rewritten", "size_in", "size_out", "retired", "left")
-    totals = {"pools": len(results)} | {name: sum(int(r[name]) for r in results) for name in summed}
-    conclude(
-        f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}; {totals['left']:,} left"
-        if results
-        else "no deletes were applied",
-        failed=missing(check_found(found), results, by="pool", task="apply"),
-        to_do="What was rewritten stays; the next run plans the rest again",
-    )
-    return totals
-
-
-def pool_line(did: ApplyResult, *, remember: str = "delete.remember") -> str:
-    """What was done in a pool, in a line; `remember` is how long a replace is remembered."""
-    if not (did.searched or did.rewritten or did.retired or did.left):
-        return f"{did.pool}: no deletes to apply"
-    if not did.left:
-        left = "none left"
-    elif did.covered:
-        left = f"{did.left:,} left, which may still cover records of {counted(did.covered, 'object')}"
-    else:  # as `plan_application` has it
-        kept = counted(did.left, "replace is", "replaces are")
-        left = f"{kept} remembered for {remember}, for loads that had already begun"
-    return f"{did.pool}: {_work_line(asdict(did))}; {left}"
-
-
-def _work_line(did: Mapping[str, Any]) -> str:
-    work = f"searched {counted(did['searched'], 'object')}, rewrote {did['rewritten']:,}"
-    if did["rewritten"]:
-        work += f" ({human_size(did['size_in'])} -> {human_size(did['size_out'])})"
-    return f"{work}; {counted(did['retired'], 'delete')} finished"

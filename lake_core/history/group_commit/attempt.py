@@ -1,46 +1,61 @@
-"""One commit under way: the draft is proposed on ever newer states, alone or with the requests of others.
+"""One commit under way: the writer proposes its draft on ever newer states, alone or with the requests of others.
 
-Who has lost two races, or met others at one of its last commits, asks whoever wins the next number to commit for
-it, and stands in line (group commit: docs/protocol.md).  Each call of `History.commit` makes an attempt.
+A writer that lost two races, or saw contention at one of its last commits, stores its draft as a request and
+waits in the queue (group commit: docs/protocol.md).  `states` holds what may follow what; here stands what the
+writer does in each state.  Each call of `History.commit` makes one attempt.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lake_core import naming
 from lake_core.combine import Rule
-from lake_core.errors import CheckpointDamaged, CheckpointGone, LakeError, OutcomeUnknown, Unavailable
+from lake_core.errors import (
+    CheckpointDamaged,
+    CheckpointGone,
+    Conflict,
+    LakeError,
+    OutcomeUnknown,
+    Unavailable,
+)
 from lake_core.history.group_commit.requests import Request, Requests
+from lake_core.history.group_commit.states import REQUEST_IS_STORED, Event, State, next_state
 from lake_core.history.rebase import Committed, Draft, rebase
 from lake_core.history.state import PoolState, Remembered, fold_transaction
-from lake_core.journal import Journal, LoadedState, Overtaken
+from lake_core.journal import Appended, Journal, LoadedState, Overtaken
 from lake_core.keys import PoolKey
 from lake_core.records import Consume, Entry, Transaction
 from lake_core.store import ObjectInfo
 
+log = logging.getLogger(__name__)
+
 LOST_RACES_BEFORE_REQUEST = 2
-"""How many races a writer loses before it asks the winner of the next to commit for it."""
+"""Races that a writer loses before it posts a request.  Every writer loses one now and then because its state is
+old; a request would cost more than another try (decision 24)."""
 
 PAUSES_PER_WRITER, MAX_PAUSES = 8, 32
-"""For how many pauses a writer lets each of those before it in the line go first, and all of them together: to
-commit takes a listing, the requests side by side, the entry, and a look for fences."""
+"""Pauses to wait for each writer ahead in the queue, and in total.  A commit takes about that long: one listing,
+the requests in parallel, the entry, the check for fences (decision 24)."""
 
 COLLECT_EVERY = 8
-"""Whoever writes an entry of a number that this divides looks for requests, though it lost no race: a writer that
-always wins would else never hear of those that always lose.  By the number, so that it holds for many
-processes of one commit each as well."""
+"""The writer of every eighth entry collects pending requests even if it lost no race; otherwise a writer that
+always wins would never see the requests of those that always lose.  The version is used, not a counter of the
+writer, so that this also works for many processes that commit once each (decision 20)."""
 
 
 @dataclass
 class Attempt:
-    """One commit under way: `propose` and `lost` are for `Journal.append`.
+    """One commit under way: `Journal.append` calls `propose` and `lose_race`; then comes `succeed` or `fail`.
 
-    `now`: microseconds since 1970.  `company`: others were met lately.  `seen` is the entry after which the draft
-    may be in the history without our knowing: others have been asked to commit it, or an earlier try of it was of
-    unknown outcome.  `met` says that others commit as well.  `begun` is the entry after which this try began.
+    `now`: microseconds since 1970.  `contended`: the writer saw contention at one of its last commits.
+    `possible_since`: after this version somebody else may have committed the draft without our knowing, because
+    we posted a request or because an earlier attempt ended with an unknown outcome.  None: impossible.
+    `begun`: the version on which this attempt first proposed.  `others`: how many other writers it met.
+    `answer`: what the last proposal says instead of an entry, the known outcome or the refusal.
     """
 
     journal: Journal[Entry, PoolState]
@@ -52,131 +67,211 @@ class Attempt:
     contended: bool
     possible_since: int | None = None
     begun: int | None = None
-    posted: bool = False
-    met_others: bool = False
+    state: State = field(init=False)
+    others: int = 0
     queue: list[ObjectInfo] = field(default_factory=list)
-    refusal: LakeError | None = None
-    outcome: Committed | None = None
+    answer: LakeError | Committed | None = None
+
+    def __post_init__(self) -> None:
+        self.state = State.IDLE if self.possible_since is None else State.UNKNOWN
 
     @property
     def name(self) -> str:
-        """Of the request."""
+        """The name of the draft's request."""
         return naming.request(self.journal.name, self.draft.id)
 
-    def lost(self, times: int, loaded: LoadedState[PoolState]) -> None:
-        """After the second lost race, ask whoever wins the next one."""
-        if not self.posted and times >= LOST_RACES_BEFORE_REQUEST:
-            self.met_others = True
-            self._post(loaded)
+    def _move(self, event: Event) -> None:
+        before, self.state = self.state, next_state(self.state, event)
+        log.debug("%s: %s: %s -> %s", self.draft.id, event.name, before.name, self.state.name)
 
-    def _post(self, loaded: LoadedState[PoolState]) -> None:
-        self.posted = True
-        self.possible_since = loaded.version if self.possible_since is None else self.possible_since
-        self.requests.post(self.draft, possible_since=self.possible_since, time=self.now())
-
-    def _wait_in_queue(self, loaded: LoadedState[PoolState]) -> Entry | None:
-        """The next entry if it is there, perhaps by one of those before us in the line, whom we let go first.
-
-        All of them would else read all requests, make one entry each of them, and lose the race but for one.
-        """
-        if not self.queue:  # the first time: others may have committed while our objects were written
-            entry = self._next(loaded)
-            if entry is not None:
-                return entry
-        retry, requests = self.journal.retry, self.requests
-        asked = retry.clock()
-        self.queue = requests.queue()
-        answer = retry.clock() - asked
-        waiting = [
-            r.id for r in self._read_requests([i for i in self.queue if not _is_done(i, loaded)], loaded)
-        ]
-        self.met_others |= bool(waiting)
-        before = sum(id < self.draft.id for id in waiting)
-        for _ in range(min(before * PAUSES_PER_WRITER, MAX_PAUSES)):
-            retry.rest(answer, before=before)
-            entry = self._next(loaded)
-            if entry is not None:
-                return entry
-        if before:  # whoever is before us has died, or is slow, and the line is no longer what it was
-            self.queue = requests.queue()
-        return self._next(loaded)
-
-    def _next(self, loaded: LoadedState[PoolState]) -> Entry | None:
-        with contextlib.suppress(Unavailable):
-            return self.journal.read(loaded.version + 1)
-        return None
+    # --- for Journal.append
 
     def propose(self, loaded: LoadedState[PoolState]) -> Entry | Overtaken[Entry] | None:
-        """The entry that should come next, None where the outcome is known already."""
-        self.begun = loaded.version if self.begun is None else self.begun
-        if self.contended and not self.posted:
-            self._post(loaded)
-        if self.posted:
+        """The entry that should come next, None if the outcome is known already."""
+        self.answer = None
+        if self.begun is None:
+            self.begun = loaded.version
+            if self.contended:
+                self._post(loaded)
+        if self.state in REQUEST_IS_STORED:
             entry = self._wait_in_queue(loaded)
             if entry is not None:
                 return Overtaken(entry)
         if self.possible_since is not None and not _is_known_since(self.possible_since, loaded):
-            self.outcome = self._search_entries(self.possible_since, loaded)
-            if self.outcome is not None:
+            self.answer = self._search_entries(self.possible_since, loaded)
+            if self.answer is not None:
                 return None
         try:
-            self.refusal = None
-            rebased = self._rebased(loaded.state, self.draft)
-        except LakeError as error:  # a state that cannot be read now refuses nothing
-            if not isinstance(error, Unavailable | CheckpointGone | CheckpointDamaged):
-                self.refusal = error
+            rebased = self._rebase(loaded.state, self.draft)
+        except LakeError as error:
+            if not isinstance(error, _STATE_UNREADABLE):
+                self.answer = error
             raise
         if isinstance(rebased, Remembered):
-            self.outcome = Committed(rebased.version, rebased.transaction_id, repeated=rebased)
+            self.answer = Committed(rebased.version, rebased.transaction_id, repeated=rebased)
             return None
-        transactions = [rebased]
-        if self.possible_since is not None or self.contended or (loaded.version + 1) % COLLECT_EVERY == 0:
-            transactions += self._collect_requests(loaded, rebased)
-        self.met_others |= len(transactions) > 1
-        return Entry(self.draft.id, tuple(transactions))
+        collected: list[Transaction] = []
+        if self.state is not State.IDLE or (loaded.version + 1) % COLLECT_EVERY == 0:
+            collected = self._collect_requests(loaded, rebased)
+        self.others += len(collected)
+        return Entry(self.draft.id, (rebased, *collected))
 
-    def _rebased(self, state: PoolState, draft: Draft) -> Transaction | Remembered:
+    def lose_race(self, times: int, loaded: LoadedState[PoolState]) -> None:
+        """Note a lost race; after the second, post a request."""
+        log.debug("%s: lost %d races, the last for version %d", self.draft.id, times, loaded.version + 1)
+        if self.state not in REQUEST_IS_STORED and times >= LOST_RACES_BEFORE_REQUEST:
+            self.others += times
+            self._post(loaded)
+
+    def succeed(self, appended: Appended[PoolState] | None) -> Committed:
+        """The outcome of a commit that the journal finished."""
+        self._move(Event.COMMITTED)
+        if appended is not None:
+            log.info(
+                "%s: version %d holds transaction %s; tried %d versions, met %d other writers",
+                self.journal.name,
+                appended.version,
+                self.draft.id,
+                appended.tries,
+                self.others,
+            )
+            return Committed(appended.version, self.draft.id)
+        assert isinstance(self.answer, Committed)  # propose returns None only after setting it
+        log.info("%s: %s is committed already, in version %d", *self._named, self.answer.version)
+        return self.answer
+
+    def fail(self, error: BaseException) -> None:
+        """Note the error that ended the commit: then the state is DONE if the draft is surely not committed."""
+        if isinstance(error, OutcomeUnknown):
+            self.possible_since = error.version - 1  # earlier entries were folded, and do not hold the draft
+            event = Event.ANSWER_LOST
+        elif isinstance(error, LakeError):
+            # the refusal itself is raised only if it rests on the newest state
+            is_refusal = error is self.answer or not isinstance(error, Conflict | Unavailable)
+            event = Event.REFUSED if is_refusal else Event.GAVE_UP
+        elif self.begun is None:  # interrupted before anything was proposed
+            event = Event.GAVE_UP
+        else:  # interrupted: the entry may be written, or others may commit the request
+            self.possible_since = self.begun if self.possible_since is None else self.possible_since
+            event = Event.ANSWER_LOST
+        self._move(event)
+        log.info("%s: %s ends in state %s: %s", *self._named, self.state.name, type(error).__name__)
+
+    @property
+    def _named(self) -> tuple[str, str]:
+        return self.journal.name, self.draft.id
+
+    # --- the request, and the queue of requests
+
+    def _post(self, loaded: LoadedState[PoolState]) -> None:
+        self._move(Event.CONTENTION)
+        self.possible_since = loaded.version if self.possible_since is None else self.possible_since
+        self._move(Event.POST)
+        self.requests.post(self.draft, possible_since=self.possible_since, time=self.now())
+
+    def _wait_in_queue(self, loaded: LoadedState[PoolState]) -> Entry | None:
+        """The next entry if another writer has put it; older requests go first, for a bounded number of pauses.
+
+        Otherwise every waiting writer would read all requests and build its own combined entry, and all but one
+        would lose the race.
+        """
+        if self.state is State.POSTED:  # others may have committed while this writer wrote its objects
+            entry = self._read_next(loaded)
+            if entry is not None:
+                return entry
+        retry = self.journal.retry
+        asked = retry.clock()
+        self._list_queue()
+        answer = retry.clock() - asked
+        pending = [info for info in self.queue if not _is_done(info, loaded)]
+        waiting = [request.id for request in self._read_requests(pending, loaded)]
+        self.others += len(waiting)
+        before = sum(id < self.draft.id for id in waiting)
+        pauses = min(before * PAUSES_PER_WRITER, MAX_PAUSES)
+        log.debug(
+            "%s: %d requests ahead in the queue; waits at most %d pauses", self.draft.id, before, pauses
+        )
+        for _ in range(pauses):
+            retry.rest(answer, before=before)
+            entry = self._read_next(loaded)
+            if entry is not None:
+                return entry
+        if before:  # the writers ahead died or are slow, and the queue has changed meanwhile
+            self._list_queue()
+        return self._read_next(loaded)
+
+    def _list_queue(self) -> None:
+        self.queue = self.requests.queue()
+        self._move(Event.QUEUE_LISTED if self.queue else Event.NOTHING_LISTED)
+
+    def _read_next(self, loaded: LoadedState[PoolState]) -> Entry | None:
+        with contextlib.suppress(Unavailable):
+            return self.journal.read(loaded.version + 1)
+        return None
+
+    def _rebase(self, state: PoolState, draft: Draft) -> Transaction | Remembered:
         return rebase(state, draft, key=self.key, rule=self.rule, time=self.now())
 
     def _collect_requests(self, loaded: LoadedState[PoolState], first: Transaction) -> list[Transaction]:
-        """The transactions of others that fit behind ours."""
+        """The transactions of other writers that fit after ours, oldest request first."""
         version = loaded.version + 1
         state = fold_transaction(loaded.state, version, 0, first)
-        taken: dict[str, Transaction] = {}
-        queue = self.queue if self.posted else self.requests.queue()
-        if version % COLLECT_EVERY == 0:  # those who live do so themselves
+        collected: dict[str, Transaction] = {}
+        queue = self.queue if self.state in REQUEST_IS_STORED else self.requests.queue()
+        if version % COLLECT_EVERY == 0:  # a living writer withdraws its own request; this is for the dead
             for info in queue:
                 if _is_done(info, loaded):
                     self.requests.withdraw(naming.request_id(info.name))
                     self.requests.overlook(info.name)
-        for request in self._read_requests([info for info in queue if not _is_done(info, loaded)], loaded):
+        pending = [info for info in queue if not _is_done(info, loaded)]
+        for request in self._read_requests(pending, loaded):
             try:
-                if _is_taken(state, request.draft):
+                if _is_ingested(state, request.draft):
                     continue
-                rebased = self._rebased(state, request.draft)
+                rebased = self._rebase(state, request.draft)
                 if isinstance(rebased, Transaction):
-                    state = fold_transaction(state, version, len(taken) + 1, rebased)
-                    taken[request.id] = rebased
-            except (Unavailable, CheckpointGone, CheckpointDamaged):  # the state cannot be read now
+                    state = fold_transaction(state, version, len(collected) + 1, rebased)
+                    collected[request.id] = rebased
+            except _STATE_UNREADABLE:
                 continue
-            except LakeError:  # its writer will find out why when it proposes it itself
+            except LakeError as error:  # its writer finds out why when it proposes the draft itself
+                log.debug("request %s is overlooked: %s", request.id, error)
                 self.requests.overlook(naming.request(self.journal.name, request.id))
-        return list(taken.values())
+        if queue:
+            log.info(
+                "%s: version %d takes in %d of %d requests",
+                self.journal.name,
+                version,
+                len(collected),
+                len(queue),
+            )
+        return list(collected.values())
 
     def _read_requests(self, queue: list[ObjectInfo], loaded: LoadedState[PoolState]) -> list[Request]:
-        """The requests of others that may come next, as much as one entry can take."""
+        """The requests of other writers that may come next, at most as many as one entry can hold."""
         others = [info for info in queue if info.name != self.name]
         live = []
         for request in self.requests.read(others, at_once=self.journal.read_all):
             if request.may_be_committed_at(loaded.version + 1, now=self.now()):
                 live.append(request)
-            else:  # nobody's concern any more, whether it can be deleted or not
+            else:  # expired: overlook it even if it cannot be deleted
+                log.debug("request %s has expired", request.id)
                 self.requests.withdraw(request.id)
                 self.requests.overlook(naming.request(self.journal.name, request.id))
         return live
 
     def _search_entries(self, possible_since: int, loaded: LoadedState[PoolState]) -> Committed | None:
-        """Whether the draft was committed, from the entries themselves."""
+        """The commit of the draft according to the entries themselves, None if it is not committed.
+
+        Raises OutcomeUnknown if one of the entries is purged.
+        """
+        log.info(
+            "%s: searches versions %d to %d for %s",
+            self.journal.name,
+            possible_since + 1,
+            loaded.version,
+            self.draft.id,
+        )
         committed = missing = None
         for version in range(possible_since + 1, loaded.version + 1):  # bounded: a stalled writer's entries
             entry = self.journal.read(version)
@@ -186,7 +281,7 @@ class Attempt:
             if any(t.id == self.draft.id for t in entry.transactions):
                 committed = Committed(version, self.draft.id)
                 break
-        fence = self.journal.marks().fence  # what was read at or below it may never have been history
+        fence = self.journal.marks().fence  # an entry read at or below it may never have been in the history
         if committed is not None and committed.version > fence:
             return committed
         if missing is None and fence <= possible_since:
@@ -199,9 +294,16 @@ class Attempt:
         )
 
 
-def _is_taken(state: PoolState, draft: Draft) -> bool:
-    """Whether a source of the draft was taken in, in whatever form: if in the same, its writer has heard of a
-    conflict, and must not find later that it was committed all the same, after the form has changed."""
+_STATE_UNREADABLE = (Unavailable, CheckpointGone, CheckpointDamaged)
+"""Errors of reading the state, which refuse nothing: the same draft may be accepted on a later try."""
+
+
+def _is_ingested(state: PoolState, draft: Draft) -> bool:
+    """Whether any source file of the draft has been ingested, in this version of the file or another.
+
+    If in this version, its writer was already told Conflict; committing the draft later, once the file has changed,
+    would contradict that answer.
+    """
     consumed = [action for action in draft.actions if isinstance(action, Consume)]
     return any(
         (draft.branch, source.uri) in state.sources for action in consumed for source in action.sources
@@ -209,10 +311,10 @@ def _is_taken(state: PoolState, draft: Draft) -> bool:
 
 
 def _is_done(request: ObjectInfo, loaded: LoadedState[PoolState]) -> bool:
-    """Whether the recent ids tell that what was asked for is committed."""
+    """Whether the recent ids show that the draft of the request is committed."""
     return loaded.recent.find(naming.request_id(request.name)) is not None
 
 
 def _is_known_since(version: int, loaded: LoadedState[PoolState]) -> bool:
-    """Whether the recent ids tell of every entry since `seen`."""
+    """Whether the recent ids reach back to every entry after the version."""
     return loaded.recent.reaches(version + 1)

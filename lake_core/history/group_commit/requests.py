@@ -1,28 +1,32 @@
-"""Requests: transactions that ask to be committed by whoever writes the next entry (group commit).
+"""Requests: drafts that the writer of the next entry commits for their writers (group commit).
 
-A writer that has lost two races, or met others at one of its last commits, leaves its draft as an object of its
-own; the winner of a number takes all the requests that it sees into its entry.  Who waits lets those go first whose
-requests are older, for a while.  Why each is committed once, whoever dies where:
+A writer that lost two races, or saw contention at one of its last commits, stores its draft as a request.  The
+writer that wins a version collects all requests that it sees into its entry.  A waiting writer lets older
+requests go first, for a while.  Each request is committed once, whichever process dies at any point, because:
 
-- a request names the entry that its writer had `seen`; it may be committed while the ids of all entries since
-  are among the recent ones (`journal.recent`), so every combiner knows whether it was; and not when it is old
-  by the clock, for what it rests on (a token, objects that were never referred to) is not kept for ever;
-- its writer folds every entry before it tries the next number, and finds its id there if somebody was faster;
-- a draft that is refused once is refused for ever after (`landing`), so a writer that reports a refusal need
-  not fear that somebody commits it yet; a combiner takes no draft of sources of which it knows another form.
+- A request names the version after which it may have been committed (`possible_since`).  A combiner may commit it
+  while the recent ids (`journal.recent`) reach back to that version, so every combiner knows whether it is
+  committed.  A request also expires by the clock, because the token and the unreferenced objects that it relies on
+  are not kept forever.
+- Its writer folds every entry before it tries the next version, and finds its id there if another writer was
+  faster.
+- A draft that is refused once is refused ever after (`rebase`), so a writer that reports a refusal need not fear
+  that a combiner commits it later.  A combiner skips drafts with a source file that was ingested in another
+  version.
 
-What nobody can commit any more is withdrawn by the combiner that sees it, or dead writers' requests would pile up.
+A combiner deletes the expired requests that it sees; otherwise requests of dead writers would pile up.
 
-What cannot be read, or is no request, is nobody's company: an empty file of a full disk, another user's file that
-may be neither read nor deleted, anything that somebody put there.  Each process looks at it once, and from then on
-it is not in the line: nobody waits for it, reads it again or tries to delete it again.  To overlook a request does
-no harm, since its writer commits it too.
+The folder may hold objects that are unreadable or no requests: an empty file of a full disk, another user's file
+that can be neither read nor deleted, any other file.  Each process reads such an object once and then overlooks
+it: it does not wait for it, read it or delete it again (decision 28).  Overlooking a request is harmless, because
+its writer commits it too.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -37,23 +41,25 @@ from lake_core.records import Action
 from lake_core.records.codec import Codec
 from lake_core.store import ObjectInfo, Store
 
+log = logging.getLogger(__name__)
+
 MAX_REQUESTS = 256
-"""How many requests one entry takes in."""
+"""Requests that one entry collects, at most."""
 
 MAX_REQUEST_BYTES = 4_000_000
-"""What the requests of one entry take, and so each of them: an entry is one small object."""
+"""Bytes of all requests that one entry collects, and so of each request: an entry is one small object."""
 
 MAX_QUEUE = 1024
-"""How many objects of the line a writer looks at: what lies there for ever must not hide what waits behind it."""
+"""Objects of the queue that a writer reads, at most: objects that stay forever must not hide the requests after
+them."""
 
 
 MAX_WAIT_MICROSECONDS = 600 * 1_000_000
-"""Microseconds for which a request may be committed by others; where clocks differ by more, each writer commits
-for itself."""
+"""Microseconds after which a request expires.  If clocks differ by more, each writer commits for itself."""
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A draft as it waits to be committed."""
+    """A draft that waits to be committed.  `time` is in microseconds since 1970."""
 
     id: str
     possible_since: int = msgspec.field(name="seen")
@@ -68,7 +74,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def draft(self) -> Draft:
-        """The draft again.  Raises Corrupt."""
+        """The draft of the request.  Raises Corrupt."""
         try:
             schemas = tuple(pa.ipc.read_schema(pa.py_buffer(s)) for s in self.schemas)
         except (OSError, pa.ArrowException) as error:
@@ -85,8 +91,11 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
     def may_be_committed_at(self, version: int, *, now: int) -> bool:
-        """Whether an entry `n` may hold it: later ones could not know whether an earlier one does, and a request
-        of long ago is a dead writer's, whose token and objects may be gone."""
+        """Whether the entry of a version may hold it.
+
+        Later entries could not tell whether an earlier one holds it.  An expired request belongs to a dead writer,
+        whose token and objects may have been deleted.
+        """
         return (
             generation(version) <= generation(self.possible_since) + 1
             and abs(now - self.time) <= MAX_WAIT_MICROSECONDS
@@ -97,7 +106,7 @@ _CODEC = Codec(Request)
 
 
 def request_of(draft: Draft, *, possible_since: int, time: int) -> Request:
-    """The draft as a request."""
+    """The draft as a request.  `time` is in microseconds since 1970."""
     schemas = tuple(s.serialize().to_pybytes() for s in draft.schemas)
     return Request(
         draft.id,
@@ -119,35 +128,38 @@ class Requests:
 
     store: Store
     journal: str
-    _known: dict[str, Request | None] = field(default_factory=dict)
-    """By name what was looked at: None is nobody's company."""
+    _read_before: dict[str, Request | None] = field(default_factory=dict)
+    """The objects that were read, by name; None: overlooked from now on."""
 
     def post(self, draft: Draft, *, possible_since: int, time: int) -> None:
-        """Leave the draft for others to commit.  Whether it arrives is of no consequence."""
+        """Store the draft for other writers to commit.  If the store refuses, its writer commits it alone."""
         data = _CODEC.encode(request_of(draft, possible_since=possible_since, time=time))
         if len(data) <= MAX_REQUEST_BYTES:
             with contextlib.suppress(Unavailable):
-                # not durably: no crash of a machine can lose more than the asking
+                # not durable: a crash of the machine loses only the request (decision 23)
                 self.store.put(naming.request(self.journal, draft.id), data)
+                log.info("%s: posted a request for %s, %d bytes", self.journal, draft.id, len(data))
 
     def withdraw(self, id: str) -> None:
-        """Take a request away whose outcome is known."""
+        """Delete a request that is decided or expired; if the store refuses, it stays."""
         with contextlib.suppress(Unavailable):
             self.store.delete(naming.request(self.journal, id))
 
     def overlook(self, name: str) -> None:
-        """From now on it is not in the line."""
-        self._known[name] = None
+        """Leave the object out of the queue from now on, in this process."""
+        self._read_before[name] = None
 
     def queue(self) -> list[ObjectInfo]:
-        """All requests, oldest first, as far as they may be some; nothing where the store does not say."""
+        """The objects that may be requests, oldest first; none if the store does not answer."""
         try:
-            listed = [info for info in self.store.list(naming.requests(self.journal)) if _may_be_one(info)]
-        except Unavailable:  # others' requests are no reason to fail
+            listed = [
+                info for info in self.store.list(naming.requests(self.journal)) if _may_be_request(info)
+            ]
+        except Unavailable:  # requests of other writers are no reason to fail
             return []
-        for name in self._known.keys() - {info.name for info in listed}:
-            del self._known[name]
-        return [info for info in listed if self._known.get(info.name, ...) is not None]
+        for name in self._read_before.keys() - {info.name for info in listed}:
+            del self._read_before[name]
+        return [info for info in listed if self._read_before.get(info.name, ...) is not None]
 
     def read(
         self,
@@ -155,44 +167,45 @@ class Requests:
         *,
         at_once: Callable[[Callable[[str], Request | None], list[str]], Iterable[Request | None]] = map,
     ) -> list[Request]:
-        """The first of the line, as much as one entry can take; `at_once` may read several at once.
+        """The first requests of the queue, at most as many as one entry can hold.
 
-        Those that cannot be read are passed by, now and later.
+        `at_once` may read several in parallel.  Unreadable objects are overlooked from now on.
         """
-        taken: list[Request] = []
+        requests: list[Request] = []
         size = 0
         for batch in _batches(itertools.islice(queue, MAX_QUEUE)):
-            unknown = [info.name for info in batch if info.name not in self._known]
-            for name, request in zip(unknown, at_once(self._read, unknown), strict=True):
-                self._known[name] = request
+            unread = [info.name for info in batch if info.name not in self._read_before]
+            for name, request in zip(unread, at_once(self._read, unread), strict=True):
+                self._read_before[name] = request
             for info in batch:
-                request = self._known.get(info.name)
+                request = self._read_before.get(info.name)
                 if request is None:
                     continue
                 size += info.size
-                if len(taken) >= MAX_REQUESTS or size > MAX_REQUEST_BYTES:
-                    return taken
-                taken.append(request)
-        return taken
+                if len(requests) >= MAX_REQUESTS or size > MAX_REQUEST_BYTES:
+                    return requests
+                requests.append(request)
+        return requests
 
     def _read(self, name: str) -> Request | None:
-        """The request, None where its outcome was known in the meantime or it cannot be read."""
+        """The request, None if its writer withdrew it meanwhile or it cannot be read."""
         with contextlib.suppress(Unavailable, Corrupt):
             data = self.store.get(name)
             request = None if data is None else _CODEC.decode(data, name=name)
             if request is not None and request.id == naming.request_id(name) and request.draft:
                 return request
+        log.debug("%s: no readable request; overlooked", name)
         return None
 
 
-def _may_be_one(info: ObjectInfo) -> bool:
-    """Whether name and size are those of a request."""
+def _may_be_request(info: ObjectInfo) -> bool:
+    """Whether the object has the name and the size of a request."""
     is_named = naming.is_request(info.name) and naming.is_id(naming.request_id(info.name))
     return is_named and 0 < info.size <= MAX_REQUEST_BYTES
 
 
 def _batches(queue: Iterable[ObjectInfo]) -> Iterator[list[ObjectInfo]]:
-    """As many at once as one entry can take."""
+    """The queue in batches, each as large as one entry can hold."""
     batch: list[ObjectInfo] = []
     size = 0
     for info in queue:

@@ -1,6 +1,6 @@
-"""What a branch holds at a version: references to data objects, columnar.
+"""The references of a branch at a version, in columns.
 
-`reference` is one of them; `fixed` are those that rest in a checkpoint or in memory; `snapshot` is all of them.
+`reference` is one of them; `fixed` are unchanging ones, in a checkpoint or in memory; `snapshot` is all of them.
 """
 
 from lake_core.history.snapshot.reference import Reference

@@ -1,8 +1,7 @@
-"""What a snapshot rests on: references as columns, in memory or in a checkpoint.
+"""Fixed references: columns in memory or in a checkpoint, on which a snapshot rests.
 
-Both answer the same few questions without making an object of every reference.  `newest` is the greatest id
-among them: since ids sort by time, a reference to a newer object cannot be there, and nothing has to be read to
-know it.
+Both answer the same few questions without making a Python object of every reference.  `newest` is the greatest id
+of their objects.  Ids sort by time, so a look-up of a newer object needs to read nothing.
 """
 
 from __future__ import annotations
@@ -29,47 +28,50 @@ class FixedReferences(Protocol):
 
     @property
     def newest(self) -> str:
-        """The greatest object id, "" where there is none."""
+        """The greatest object id, "" if there are no references."""
 
     def __len__(self) -> int: ...
 
     def get(self, object_id: str, low: bytes) -> Reference | None:
-        """The reference to the object that begins at `low`."""
+        """The reference to the object that begins at `low`, None if there is none."""
 
     def overlapping(self, key_range: KeyRange, *, sub_pool: str) -> Iterable[Reference]:
-        """References of the (sub-)pool that overlap the range."""
+        """The references of the (sub-)pool that overlap the range."""
 
     def tables(self, *, sub_pool: str) -> Iterator[pa.Table]:
-        """Rows of the (sub-)pool by low bound, a part at a time."""
+        """The rows of the (sub-)pool by low bound, a table at a time."""
 
 
 @dataclass(frozen=True)
 class TableReferences:
-    """In memory: one table of rows for each (sub-)pool."""
+    """Fixed references in memory: one table of rows for each (sub-)pool."""
 
-    by_sub: dict[str, pa.Table]
+    by_sub_pool: dict[str, pa.Table]
     newest: str = ""
 
     def rows(self, sub_pool: str) -> pa.Table:
         """The (sub-)pool's references."""
-        return self.by_sub[sub_pool] if sub_pool in self.by_sub else to_rows([])
+        return self.by_sub_pool[sub_pool] if sub_pool in self.by_sub_pool else to_rows([])
 
     def changed(
         self,
         *,
-        gone: Collection[tuple[str, bytes]],
+        removed: Collection[tuple[str, bytes]],
         added: Iterable[Reference],
         only: str | None = None,
     ) -> TableReferences:
-        """Without some references (by object and low bound), with others; of all sub-pools or only one."""
+        """A copy without the removed references (by object and low bound), with the added ones.
+
+        `only`: the one sub-pool to copy; None: all of them.
+        """
         new: dict[str, list[Reference]] = {}
         newest = self.newest
         for reference in added:
             new.setdefault(reference.sub_pool, []).append(reference)
             newest = max(newest, reference.object)
         changed = {}
-        for sub_pool in {*self.by_sub, *new} if only is None else {only}:
-            parts = [without(self.by_sub[sub_pool], gone)] if sub_pool in self.by_sub else []
+        for sub_pool in {*self.by_sub_pool, *new} if only is None else {only}:
+            parts = [without(self.by_sub_pool[sub_pool], removed)] if sub_pool in self.by_sub_pool else []
             table = pa.concat_tables([*parts, to_rows(new.get(sub_pool, []))])
             changed[sub_pool] = by_key(table)
         return TableReferences(changed, newest)
@@ -78,11 +80,11 @@ class TableReferences:
         return self._count
 
     @cached_property
-    def _count(self) -> int:  # asked for with every reference that is added
-        return sum(t.num_rows for t in self.by_sub.values())
+    def _count(self) -> int:  # every added reference needs it
+        return sum(t.num_rows for t in self.by_sub_pool.values())
 
     def get(self, object_id: str, low: bytes) -> Reference | None:
-        for sub_pool, table in self.by_sub.items():
+        for sub_pool, table in self.by_sub_pool.items():
             keys = Column(table, "key")
             begin = bisect_left(keys, low)
             equal = table.slice(begin, bisect_right(keys, low, lo=begin) - begin)
@@ -92,55 +94,56 @@ class TableReferences:
         return None
 
     def overlapping(self, key_range: KeyRange, *, sub_pool: str) -> Iterable[Reference]:
-        table = self.by_sub.get(sub_pool)
+        table = self.by_sub_pool.get(sub_pool)
         if table is None:
             return []
-        hit = pc.greater(table["high"], pa.scalar(key_range.low, pa.binary()))
+        overlaps = pc.greater(table["high"], pa.scalar(key_range.low, pa.binary()))
         if key_range.high is not None:
-            hit = pc.and_(hit, pc.less(table["key"], pa.scalar(key_range.high, pa.binary())))
-        return from_rows(table.filter(hit), sub_pool=sub_pool)
+            overlaps = pc.and_(overlaps, pc.less(table["key"], pa.scalar(key_range.high, pa.binary())))
+        return from_rows(table.filter(overlaps), sub_pool=sub_pool)
 
     def tables(self, *, sub_pool: str) -> Iterator[pa.Table]:
-        if sub_pool in self.by_sub:
-            yield self.by_sub[sub_pool]
+        if sub_pool in self.by_sub_pool:
+            yield self.by_sub_pool[sub_pool]
 
 
 def by_key(table: pa.Table) -> pa.Table:
-    """Rows in the order of `Reference.order`."""
+    """The rows in the order of `Reference.order`."""
     names = ("key", "seq", "place", "object")
     return table.take(pc.sort_indices(table, [(name, "ascending") for name in names]))
 
 
-def without(table: pa.Table, gone: Collection[tuple[str, bytes]]) -> pa.Table:
-    """The rows that are not of these (object, low bound)."""
-    if not gone:
+def without(table: pa.Table, removed: Collection[tuple[str, bytes]]) -> pa.Table:
+    """The rows without the removed references, each an object and a low bound."""
+    if not removed:
         return table
-    suspects = pc.is_in(table["object"], pa.array(sorted({id for id, _ in gone})))
-    held = [
-        not suspect or (object.as_py(), low.as_py()) not in gone
+    suspects = pc.is_in(table["object"], pa.array(sorted({id for id, _ in removed})))
+    mask = [
+        not suspect or (object.as_py(), low.as_py()) not in removed
         for suspect, object, low in zip(suspects.to_pylist(), table["object"], table["key"], strict=True)
     ]
-    return table.filter(pa.array(held))
+    return table.filter(pa.array(mask))
 
 
 @dataclass(frozen=True)
 class CheckpointReferences:
-    """In a checkpoint: only the row groups that a question needs are read."""
+    """Fixed references in a checkpoint; a look-up reads only the row groups that it needs."""
 
     file: CheckpointFile
     branch: str
     newest: str
 
-    def _subs(self) -> list[str]:
+    def _sub_pools(self) -> list[str]:
         return [sub_pool for branch, sub_pool in self.file.branches(REFERENCE) if branch == self.branch]
 
     def __len__(self) -> int:
         return sum(
-            self.file.count(REFERENCE, branch=self.branch, sub_pool=sub_pool) for sub_pool in self._subs()
+            self.file.count(REFERENCE, branch=self.branch, sub_pool=sub_pool)
+            for sub_pool in self._sub_pools()
         )
 
     def get(self, object_id: str, low: bytes) -> Reference | None:
-        for sub_pool in self._subs():
+        for sub_pool in self._sub_pools():
             for reference in from_rows(
                 self.file.at_key(REFERENCE, low, branch=self.branch, sub_pool=sub_pool), sub_pool=sub_pool
             ):

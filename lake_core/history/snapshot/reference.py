@@ -15,10 +15,10 @@ from lake_core.records import Column
 class Reference(msgspec.Struct, frozen=True):
     """A data object clipped to [low, high).
 
-    `seq` is when its newest record counts as written; `place` orders the objects of one transaction by arrival.
-    `oldest` is None where all records count as written at `seq`; else a compaction wrote the object, its oldest
-    record counts as written then, and it holds sequence and place of each record.  What tombstones up to entry
-    `applied` cover is not in it.
+    `seq` is the sequence of its newest record; `ordinal` orders the objects of one transaction by arrival.
+    `oldest` is None if all records have the sequence `seq`.  Otherwise a compaction wrote the object: `oldest` is
+    the sequence of its oldest record, and each record carries its own sequence and ordinal.  The object holds no
+    record that a tombstone up to version `applied` covers.
     """
 
     object: str
@@ -36,17 +36,17 @@ class Reference(msgspec.Struct, frozen=True):
 
     @property
     def first_seq(self) -> int:
-        """When its oldest record counts as written."""
+        """The sequence of its oldest record."""
         return self.seq if self.oldest is None else self.oldest
 
     @property
     def key_range(self) -> KeyRange:
-        """The range that the reference answers for."""
+        """The keys of the reference."""
         return KeyRange(self.low, self.high)
 
     @property
     def order(self) -> tuple[bytes, int, int, str]:
-        """By low bound, then by arrival; by id where that decides nothing, so that every process has one order."""
+        """The sort key: low bound, arrival, then id, so that every process has the same order."""
         return self.low, self.seq, self.ordinal, self.object
 
 
@@ -55,7 +55,7 @@ _NO_COLUMNS = msgspec.msgpack.encode(())
 
 
 def to_rows(references: Sequence[Reference]) -> pa.Table:
-    """References as rows of a checkpoint; all of one sub-pool."""
+    """The references as rows of a checkpoint; all must be of one sub-pool."""
     return rows(
         key=[r.low for r in references],
         high=[r.high for r in references],
@@ -75,16 +75,16 @@ _NAMES = ("object", "key", "high", "seq", "oldest", "applied", "place", "records
 
 
 def from_rows(table: pa.Table, *, sub_pool: str) -> Iterator[Reference]:
-    """The references of the rows."""
+    """The references that the rows hold."""
     columns = (table[name].to_pylist() for name in _NAMES)
     for row in zip(*columns, strict=True):
         object, low, high, seq, oldest, applied, ordinal, records, size, schema, value = row
-        known = _COLUMNS.decode(value)
+        statistics = _COLUMNS.decode(value)
         yield Reference(
-            object, low, high, seq, ordinal, records, size, schema, sub_pool, known, oldest, applied
+            object, low, high, seq, ordinal, records, size, schema, sub_pool, statistics, oldest, applied
         )
 
 
 def in_order(references: Iterable[Reference]) -> list[Reference]:
-    """By low bound, then by arrival."""
+    """The references by low bound, then by arrival."""
     return sorted(references, key=lambda r: r.order)

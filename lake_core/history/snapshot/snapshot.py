@@ -1,14 +1,15 @@
 """A snapshot: the references that a branch holds at a transaction.
 
-A pool may have a million references, so most of them are columns: in a checkpoint that is read where it is
-needed (`checkpoint`), and in memory what was folded since (`folded`).  What was taken out of the two is in
-`removed` and `dropped`, what came last in `added`: persistent maps, which make a new snapshot in constant time and
-leave the old one as it was.  When they have grown to an eighth of `folded`, they become part of it.
+A pool may have a million references, so most of them are columns: in a checkpoint that is read when needed
+(`checkpoint`), and in memory if they were folded since (`folded`).  `removed` are those taken out of the
+checkpoint, `dropped` those taken out of `folded`, `added` the latest ones.  These three are persistent maps: a
+change makes a new snapshot in constant time and leaves the old one unchanged.  When they reach an eighth of
+`folded`, they are merged into it.
 
-`shapes` counts references, records and bytes by sub-pool and schema, so that totals and the united schema are
-known without looking at a reference.
+`shapes` counts references, records and bytes by sub-pool and schema, so that totals and the united schema need no
+look at the references.
 
-The fold is total: adding what is there or removing what is not is Corrupt, never skipped.
+The fold is total: adding a reference twice, or removing one that is absent, is Corrupt, never skipped.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 
 _SMALLEST_OVERLAY = 1024
+"""References that `added` and `dropped` may hold, however few `folded` has."""
 _EMPTY = TableReferences({})
 
 Identity = tuple[str, bytes]
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """Totals of the references of one sub-pool and schema; `first` is the oldest seq of the first one ever."""
+    """Totals of the references of one sub-pool and schema; `first`: the oldest sequence of the first one ever."""
 
     first: int
     references: int = 0
@@ -40,7 +42,7 @@ class Shape(msgspec.Struct, frozen=True):
     size: int = 0
 
     def plus(self, reference: Reference, times: int) -> Shape:
-        """With the reference `times` more."""
+        """The totals with the reference counted `times` more; -1 takes it out."""
         return Shape(
             self.first,
             self.references + times,
@@ -51,7 +53,7 @@ class Shape(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """References of one branch; make it with `Snapshot()` and `add` / `remove`."""
+    """The references of one branch; make it with `Snapshot()`, `add` and `remove`."""
 
     checkpoint: FixedReferences = _EMPTY
     folded: TableReferences = _EMPTY
@@ -65,12 +67,12 @@ class Snapshot:
 
     @property
     def records(self) -> int:
-        """Records of the pool and its sub-pools."""
+        """Number of records, with those of the sub-pools."""
         return sum(s.records for s in self.shapes.values())
 
     @property
     def size(self) -> int:
-        """Bytes of the pool and its sub-pools."""
+        """Bytes of the objects, with those of the sub-pools."""
         return sum(s.size for s in self.shapes.values())
 
     def totals(self, sub_pool: str = "") -> Shape:
@@ -84,12 +86,12 @@ class Snapshot:
         )
 
     def schemas(self, sub_pool: str = "") -> list[str]:
-        """Ids of the schemas that references of the (sub-)pool have, in the order in which they came.
+        """Ids of the schemas that references of the (sub-)pool have, by first use.
 
-        Where all references are gone, those that they had: an empty pool keeps its fields.
+        If all references have been removed, the schemas that they had: an empty pool keeps its fields.
         """
-        known = [(s.first, schema, s.references) for (of, schema), s in self.shapes.items() if of == sub_pool]
-        used = [one for one in known if one[2]] or known
+        all_ = [(s.first, schema, s.references) for (of, schema), s in self.shapes.items() if of == sub_pool]
+        used = [item for item in all_ if item[2]] or all_
         return [schema for _, schema, _ in sorted(used)]
 
     def sub_pools(self) -> list[str]:
@@ -97,21 +99,21 @@ class Snapshot:
         return sorted({sub_pool for (sub_pool, _), s in self.shapes.items() if sub_pool and s.references})
 
     def add(self, reference: Reference) -> Snapshot:
-        """The snapshot with one reference more; raises Corrupt where it is there."""
+        """The snapshot with the reference added.  Raises Corrupt if the snapshot has it already."""
         identity = (reference.object, reference.low)
         if self._find(identity) is not None:
-            raise Corrupt(f"reference to {reference.object}: added although it is there")
+            raise Corrupt(f"reference to {reference.object}: added, but the branch has it already")
         changed = replace(
             self, added=self.added.insert(identity, reference), shapes=self._counted(reference, 1)
         )
         return changed._settled()
 
     def remove(self, object_id: str, low: bytes) -> Snapshot:
-        """The snapshot without one reference; raises Corrupt where it is not there."""
+        """The snapshot without the reference.  Raises Corrupt if the snapshot does not have it."""
         identity = (object_id, low)
         reference = self._find(identity)
         if reference is None:
-            raise Corrupt(f"reference to {object_id}: removed although it is not there")
+            raise Corrupt(f"reference to {object_id}: removed, but the branch does not have it")
         shapes = self._counted(reference, -1)
         if identity in self.added:
             return replace(self, added=self.added.remove(identity), shapes=shapes)
@@ -120,9 +122,9 @@ class Snapshot:
         return replace(self, removed=self.removed.insert(identity), shapes=shapes)
 
     def mark_applied(self, object_id: str, low: bytes, upto: int) -> Snapshot:
-        """The snapshot with a reference to which tombstones up to entry `upto` were applied.
+        """The snapshot after tombstones up to version `upto` were applied to a reference.
 
-        Raises Corrupt where it is not there.
+        Raises Corrupt if the snapshot does not have it.
         """
         reference = self._find((object_id, low))
         without = self.remove(object_id, low)
@@ -130,7 +132,7 @@ class Snapshot:
         return without.add(msgspec.structs.replace(reference, applied=max(reference.applied, upto)))
 
     def reference(self, object_id: str, low: bytes) -> Reference | None:
-        """The reference to the object's range that begins at `low`."""
+        """The reference to the object's range that begins at `low`, None if the branch has none."""
         return self._find((object_id, low))
 
     def holds(self, object_id: str, low: bytes) -> bool:
@@ -138,27 +140,29 @@ class Snapshot:
         return self._find((object_id, low)) is not None
 
     def find(self, key_range: KeyRange = EVERYTHING, *, sub_pool: str = "") -> list[Reference]:
-        """References of the (sub-)pool that overlap the range, by low bound, then by arrival."""
-        found = [r for r in self.added.values() if r.sub_pool == sub_pool and r.key_range.overlaps(key_range)]
-        found += self._held(self.checkpoint, self.removed, key_range, sub_pool=sub_pool)
-        found += self._held(self.folded, self.dropped, key_range, sub_pool=sub_pool)
-        return in_order(found)
+        """The references of the (sub-)pool that overlap the range, by low bound, then by arrival."""
+        added = [r for r in self.added.values() if r.sub_pool == sub_pool and r.key_range.overlaps(key_range)]
+        below = self._overlapping(self.checkpoint, self.removed, key_range, sub_pool=sub_pool)
+        folded = self._overlapping(self.folded, self.dropped, key_range, sub_pool=sub_pool)
+        return in_order([*added, *below, *folded])
 
     def since_checkpoint(self, *, sub_pool: str) -> pa.Table:
-        """References of the (sub-)pool that the checkpoint does not hold, as rows."""
-        return self.folded.changed(gone=self.dropped, added=self.added.values(), only=sub_pool).rows(sub_pool)
+        """The references of the (sub-)pool that the checkpoint does not hold, as rows."""
+        changed = self.folded.changed(removed=self.dropped, added=self.added.values(), only=sub_pool)
+        return changed.rows(sub_pool)
 
     @staticmethod
-    def _held(
-        fixed: FixedReferences, gone: HashTrieSet[Identity], key_range: KeyRange, *, sub_pool: str
+    def _overlapping(
+        fixed: FixedReferences, removed: HashTrieSet[Identity], key_range: KeyRange, *, sub_pool: str
     ) -> list[Reference]:
-        return [r for r in fixed.overlapping(key_range, sub_pool=sub_pool) if (r.object, r.low) not in gone]
+        overlapping = fixed.overlapping(key_range, sub_pool=sub_pool)
+        return [r for r in overlapping if (r.object, r.low) not in removed]
 
     def _find(self, identity: Identity) -> Reference | None:
-        found = self.added.get(identity) or self._in_folded(identity)
-        if found is None and identity not in self.removed and identity[0] <= self.checkpoint.newest:
+        reference = self.added.get(identity) or self._in_folded(identity)
+        if reference is None and identity not in self.removed and identity[0] <= self.checkpoint.newest:
             return self.checkpoint.get(*identity)
-        return found
+        return reference
 
     def _in_folded(self, identity: Identity) -> Reference | None:
         if identity in self.dropped or identity[0] > self.folded.newest:
@@ -167,12 +171,12 @@ class Snapshot:
 
     def _counted(self, reference: Reference, times: int) -> HashTrieMap[tuple[str, str], Shape]:
         shape_key = (reference.sub_pool, reference.schema)
-        known = self.shapes.get(shape_key) or Shape(reference.first_seq)
-        return self.shapes.insert(shape_key, known.plus(reference, times))
+        shape = self.shapes.get(shape_key) or Shape(reference.first_seq)
+        return self.shapes.insert(shape_key, shape.plus(reference, times))
 
     def _settled(self) -> Snapshot:
-        """Itself, or the same content with the overlay taken into `folded`."""
+        """The same content, with `added` and `dropped` merged into `folded` if they have grown too large."""
         if len(self.added) + len(self.dropped) <= max(_SMALLEST_OVERLAY, len(self.folded) // 8):
             return self
-        folded = self.folded.changed(gone=self.dropped, added=self.added.values())
+        folded = self.folded.changed(removed=self.dropped, added=self.added.values())
         return replace(self, folded=folded, added=HashTrieMap(), dropped=HashTrieSet())

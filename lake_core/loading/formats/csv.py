@@ -5,8 +5,8 @@ all of its values (`csv_types`), so a column has one type a file; declared field
 second gives the records in those types.  A small file is kept between the two, a large one is read twice.
 
 The options `csv.*` say how the file is written (`catalog.csv_options`); `csv_dialect` detects the delimiter.  An
-empty value is null, and so are the words of `csv.null`; a quoted one is text.  Empty lines and comments are passed
-by.
+empty value is null, and so are the words of `csv.null`; a quoted one is text.  Empty lines and comments are
+skipped.
 
 A line with too few or too many values, text behind a closing quote, what is not UTF-8 and what is not of the
 declared type make a bad record.  A quote that is never closed leaves nothing to trust: the file is refused under
@@ -58,7 +58,7 @@ def read_csv(reading: Reading) -> Iterator[Block]:
     }
     if kept:
         reading.progress(reading.file, sum(text.read for text in kept))
-    for text in kept or _text_blocks(reading, silent):
+    for text in kept or _text_blocks(reading, silent, types=_sure_types(read, reading)):
         yield _typed(text, read, reading)
 
 
@@ -112,6 +112,21 @@ class _Read:
     declared: bool = False
 
 
+_READ_BY_ARROW = frozenset({pa.int64(), pa.uint64(), pa.float64(), pa.bool_(), pa.string()})
+
+
+def _sure_types(read: dict[str, _Read], reading: Reading) -> dict[str, pa.DataType]:
+    """The types of columns of which every value was seen, and which Arrow's CSV reader reads as they are meant."""
+    return {
+        name: one.field.type
+        for name, one in read.items()
+        if one.field.type in _READ_BY_ARROW
+        and one.respell is None
+        and not one.declared
+        and reading.function(name) != "sum"  # of which some values may be no numbers
+    }
+
+
 def _declared(field: pa.Field, options: CsvOptions) -> _Read:
     respell, _ = spellings(options).get(spelling_of(field.type), (None, None))
     return _Read(field, respell, declared=True)
@@ -152,8 +167,13 @@ class _Text:
         return line.number, line.raw(self.body)
 
 
-def _text_blocks(reading: Reading, tell: Callable[[str], None]) -> Iterator[_Text]:
-    """The file's records as tables of strings.  They are read twice: each time half of the bytes are counted."""
+def _text_blocks(
+    reading: Reading, tell: Callable[[str], None], *, types: dict[str, pa.DataType] | None = None
+) -> Iterator[_Text]:
+    """The file's records as tables of strings, or of `types`.
+
+    They are read twice: each time half of the bytes are counted.
+    """
     names: list[str] = []
     counted = replace(reading, tell=tell)
     with open_text(counted, encoding=reading.csv.encoding, count=0.5) as file:
@@ -170,13 +190,19 @@ def _text_blocks(reading: Reading, tell: Callable[[str], None]) -> Iterator[_Tex
                     continue
                 names, first, body = header.names, header.first, block[header.begin :]
             if body and not body.isspace():
-                yield _text(body, first, names, dialect, len(block) / 2, reading)
+                yield _text(body, first, names, dialect, len(block) / 2, reading, types or {})
 
 
 def _text(
-    body: bytes, first: int, names: list[str], dialect: Dialect, read: float, reading: Reading
+    body: bytes,
+    first: int,
+    names: list[str],
+    dialect: Dialect,
+    read: float,
+    reading: Reading,
+    types: dict[str, pa.DataType],
 ) -> _Text:
-    """Whole records as a table of strings, without those that are malformed."""
+    """Whole records as a table of strings, or of `types` where all values are of them, without those malformed."""
     others: dict[int, str] = {}
     reasons: dict[int, str] = {}
 
@@ -189,8 +215,10 @@ def _text(
         return "skip"
 
     try:
-        table = _parsed(body, names, reading.csv.null, dialect, skip)
+        table = _parsed(body, dict.fromkeys(names, pa.binary()) | types, reading.csv.null, dialect, skip)
     except pa.ArrowInvalid as error:
+        if types:  # the file is another than before
+            return _text(body, first, names, dialect, read, reading, {})
         reading.unreadable(first, f"malformed CSV in or after this line: {error}")
     columns, undecoded = _decoded(table)
     faults = (
@@ -211,17 +239,17 @@ def _text(
 
 def _parsed(
     body: bytes,
-    names: list[str],
+    types: dict[str, pa.DataType],
     null: tuple[str, ...],
     dialect: Dialect,
     skip: Callable[[pcsv.InvalidRow], str],
 ) -> pa.Table:
-    """The records by Arrow's reader, every value as bytes; `skip` hears of records of another width."""
+    """The records by Arrow's reader in these types; `skip` hears of records of another width."""
 
     def read(piece: int) -> pa.Table:
         return pcsv.read_csv(
             pa.py_buffer(body),
-            read_options=pcsv.ReadOptions(column_names=names, use_threads=False, block_size=piece),
+            read_options=pcsv.ReadOptions(column_names=list(types), use_threads=False, block_size=piece),
             parse_options=pcsv.ParseOptions(
                 delimiter=dialect.delimiter,
                 quote_char=dialect.quote or False,
@@ -230,7 +258,7 @@ def _parsed(
                 invalid_row_handler=skip,
             ),
             convert_options=pcsv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.binary()),
+                column_types=types,
                 null_values=["", *null],
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=False,
@@ -244,10 +272,13 @@ def _parsed(
 
 
 def _decoded(table: pa.Table) -> tuple[list[pa.ChunkedArray], dict[int, str]]:
-    """The columns as strings, and the rows that are not UTF-8."""
+    """The columns of bytes as strings, and the rows that are not UTF-8."""
     columns: list[pa.ChunkedArray] = []
     wrong: dict[int, str] = {}
     for name, column in zip(table.schema.names, table.columns, strict=True):
+        if not pa.types.is_binary(column.type):
+            columns.append(column)
+            continue
         try:
             columns.append(column.cast(pa.string()))
         except pa.ArrowInvalid:
@@ -283,6 +314,8 @@ def _typed(text: _Text, read: dict[str, _Read], reading: Reading) -> Block:
 
 def _values(column: pa.ChunkedArray, read: _Read, wrong: dict[int, str]) -> pa.ChunkedArray:
     """The text as the field's values; `wrong` says of the rows whose text is not what was declared."""
+    if not pa.types.is_string(column.type):  # the second reading knew its type
+        return column
     if read.respell is None:
         return read_as(column, read.field, wrong, known=not read.declared)
     values = read.respell(column)

@@ -67,7 +67,7 @@ class Line:
     """A record's place: its first line (from 1), its bytes [begin, end), and where the next one begins.
 
     `fault` says what is wrong with its quotes or its escape; `open` is the line of a quote that is never closed,
-    else 0.  `ended`: it has a line end of its own.
+    0 if there is none.  `ended`: it has a line end of its own.
     """
 
     number: int
@@ -167,7 +167,7 @@ def whole_records(
 
 
 def _without_comments(data: bytes, first: int, dialect: Dialect) -> bytes:
-    """The text with empty lines in the place of comments, so that lines keep their numbers."""
+    """The text with empty lines instead of comments, so that lines keep their numbers."""
     comment = dialect.comment.encode()
     if not comment or comment not in data:
         return data

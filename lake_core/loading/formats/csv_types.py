@@ -22,6 +22,7 @@ import decimal
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -39,10 +40,12 @@ _DATE, _TIME, _INSTANT = pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UT
 _PLAIN = r"^-?(0|[1-9][0-9]*)(\.([0-9]*[1-9]|0))?$"
 """A number without a plus, an exponent, zeros in front, or zeros at the end."""
 
+_WITH_ZEROS = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
+
 _SURE_DIGITS = 15
 """Characters of a plain number that a double always gives back."""
 
-_MINUS, _POINT, _ZERO = (ord(letter) for letter in "-.0")
+_MINUS, _POINT, _ZERO, _NINE = b"-.09"
 _NUMERIC = np.isin(np.arange(256), [ord(letter) for letter in "0123456789.-"])
 
 _PRECISIONS = (18, 38)
@@ -68,7 +71,7 @@ class Narrowing:
             self._largest = max(self._largest, abs(bounds["min"]), abs(bounds["max"]))
             self._negative = self._negative or bounds["min"] < 0
         if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-            scale = common_scale(column)
+            scale = 0 if pa.types.is_integer(kind) else common_scale(column)
             self._scale = scale if self._scale in (None, scale) else -1
         self.kind = self._joined(kind)
 
@@ -127,7 +130,7 @@ def _boolean(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _integer(kind: pa.DataType) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
     def parse(column: pa.ChunkedArray) -> pa.ChunkedArray:
         values = column.cast(kind)
-        if not _written_shortest(column, values):
+        if not written_shortest(column, values):
             raise _OtherwiseWritten
         return values
 
@@ -137,8 +140,10 @@ def _integer(kind: pa.DataType) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
 _POWERS = np.array([10**n for n in range(1, 20)], np.uint64)
 
 
-def _written_shortest(texts: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
+def written_shortest(texts: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
     """Whether no integer has a plus, zeros in front, or a sign of zero: texts are as long as their digits ask."""
+    if any(_has_letters(chunk) for chunk in texts.chunks):  # 0x174876E800 has as many digits as its value
+        return False
     known = values.drop_null()
     negative = np.asarray(pc.less(known, 0)) if pa.types.is_signed_integer(known.type) else False
     sizes = known.to_numpy().astype(np.uint64)
@@ -148,10 +153,22 @@ def _written_shortest(texts: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
     return bool(np.array_equal(digits + negative, lengths))
 
 
+def _has_letters(texts: pa.Array) -> bool:
+    known = texts.drop_null() if texts.null_count else texts  # where there is null, there may be letters
+    return bool((_letters(known)[0] > _NINE).any())
+
+
+def _letters(texts: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+    """The bytes of all texts, and where in them each begins; the last number is their end."""
+    letters = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
+    offsets = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4)
+    return letters[offsets[0] : offsets[-1]], offsets - offsets[0]
+
+
 def _double(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The shortest text of a double is its own; so is a plain number of so few digits that it comes back."""
     values = column.cast(_DOUBLE)
-    sure = pa.chunked_array([_sure(chunk) for chunk in column.chunks], pa.bool_())
+    sure = pa.chunked_array([sure_numbers(chunk, zeros=False) for chunk in column.chunks], pa.bool_())
     if not pc.all(sure).as_py():
         rest, texts = values.filter(pc.invert(sure)), column.filter(pc.invert(sure))
         own = shown(rest, pa.field("", _DOUBLE))
@@ -162,17 +179,19 @@ def _double(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return values
 
 
-def _sure(texts: pa.Array) -> pa.Array:
-    """Which numbers are plain and short, looked at by their first and last characters; null for null."""
+def sure_numbers(texts: pa.Array, *, zeros: bool) -> pa.Array:
+    """Which texts are plain numbers so short that a double gives them back; null for null.
+
+    They are looked at by their first and last characters.  `zeros`: behind the point there may be zeros at the end.
+    """
     lengths = pc.binary_length(texts).fill_null(0).to_numpy(zero_copy_only=False)
-    letters = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
-    if not len(letters) or not lengths.any():
+    if not lengths.any():
         return pc.if_else(texts.is_valid(), False, None)
-    offsets = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4)
-    used = letters[offsets[0] : offsets[-1]]
-    if not _NUMERIC[used].all():  # an exponent, a plus, a word
+    letters, offsets = _letters(texts)
+    pattern = _WITH_ZEROS if zeros else _PLAIN
+    if not _NUMERIC[letters].all():  # an exponent, a plus, a word
         short = pc.less_equal(pc.utf8_length(texts), _SURE_DIGITS)
-        return pc.and_(pc.match_substring_regex(texts, _PLAIN), short)
+        return pc.and_(pc.match_substring_regex(texts, pattern), short)
     top = len(letters) - 1
     begin, end = offsets[:-1], offsets[1:]
     first = begin + (letters[np.minimum(begin, top)] == _MINUS)
@@ -182,8 +201,8 @@ def _sure(texts: pa.Array) -> pa.Array:
     plain &= (lengths > 0) & (lengths <= _SURE_DIGITS)
     plain &= (lead != _ZERO) | (end - first == 1) | (after == _POINT)
     doubtful = plain & (last == _ZERO)  # 10 and 1.0 are plain, 1.10 is not
-    if doubtful.any():
-        plain[doubtful] = np.asarray(pc.match_substring_regex(texts.filter(pa.array(doubtful)), _PLAIN))
+    if not zeros and doubtful.any():
+        plain[doubtful] = np.asarray(pc.match_substring_regex(texts.filter(pa.array(doubtful)), pattern))
     return pc.if_else(texts.is_valid(), pa.array(plain), None)
 
 

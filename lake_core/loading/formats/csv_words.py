@@ -20,7 +20,7 @@ _COMMA_NUMBER = r"^[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?$|^[+-]?,[0-9]+([eE][+
 _SAMPLE = 64
 
 Respell = Callable[[pa.ChunkedArray], pa.ChunkedArray]
-"""Values of a column in the form that is read without options; null where a value is not so spelled."""
+"""Values of a column in the form that is read without options; null if a value is not written like that."""
 
 
 def spellings(options: CsvOptions) -> dict[str, tuple[Respell, pa.DataType | None]]:

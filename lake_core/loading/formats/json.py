@@ -1,10 +1,11 @@
 """JSON: one object a record; `jsonframes` makes lines of arrays and documents.
 
-Fast path: Arrow's reader, a block of lines at a time.  It turns strings that look like times into times; a
-lake gives back what it was given, so such fields are read again as strings, and remembered.  Whatever the
-fast path cannot vouch for (a malformed line, a field of several kinds, integers that a double cannot hold,
-declared types that are not met, a key of another kind than before) is read line by line, exactly, and bad
-lines are named.  Before either reads a line, its nesting is looked at, since both recurse.
+Lines that are all of one shape are split at their commas (`json_flat`).  Others go to Arrow's reader, a block of
+lines at a time.  It turns strings that look like times into times; a lake gives back what it was given, so such
+fields are read again as strings, and remembered.  Whatever neither can vouch for (a malformed line, a field of
+several kinds, integers that a double cannot hold, declared types that are not met, a key of another kind than
+before) is read line by line, exactly, and bad lines are named.  Before a reader that recurses takes a line, its
+nesting is looked at.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ import pyarrow.json as pj
 
 from lake_core.loading.block import Block, Reading, Rejected
 from lake_core.loading.declared import DoesNotFit, convert
+from lake_core.loading.formats.json_flat import FlatLines, lose_digits
 from lake_core.loading.formats.json_frames import Frame, frames, positions, structure
 from lake_core.loading.formats.python_values import table_from_records
 from lake_core.loading.opening import open_text
 from lake_core.objects.limits import MAX_CELLS, MAX_NESTING, cells, leaves, names_fault, schema_fault
 from lake_core.objects.schema import EXACT_IN_DOUBLE
-from lake_core.values.text import NotReadable, exact_number
-from lake_core.values.typed_json import PLAIN, shown
+from lake_core.values.text import exact_number
+from lake_core.values.typed_json import PLAIN
 from lake_core.values.types import is_json
 
 _SPACE = np.frombuffer(b" \t\r\n", np.uint8)
@@ -47,9 +49,19 @@ _MOST_NEW = 1 << 17
 def read_ndjson(reading: Reading, *, only_lines: bool = False) -> Iterator[Block]:
     """The file's records, in blocks; with `only_lines` each line is one.  Raises InvalidInput."""
     seen = _Seen()
+    flat = FlatLines()
     with open_text(reading) as file:
         for frame in frames(file, reading, only_lines=only_lines):
-            yield from _blocks(frame, reading, seen, only_lines=only_lines)
+            table = flat.read(frame.lines)
+            if table is None:
+                yield from _blocks(frame, reading, seen, only_lines=only_lines)
+                continue
+            places = _Places(frame)
+            table = _fitting(table, reading, seen.kinds)
+            if table is not None:
+                yield Block(table, locate=places.locate)
+            else:
+                yield _exact(places, reading, seen.kinds, only_lines=only_lines)
 
 
 @dataclasses.dataclass
@@ -97,37 +109,56 @@ def _blocks(frame: Frame, reading: Reading, seen: _Seen, *, only_lines: bool) ->
                 seen.forget()  # the fields of these records may be few
             seen.size = max(1, min(seen.size, len(piece.lines)) // 4)
             continue
-        table = None
+        read = None
         if not places.deep and (known or places.are_few):
-            table = _fast(piece.lines, places.records, reading, seen, new=places.are_few)
-        only_known = table is not None or places.are_few or places.records <= 1
+            read = _fast(piece.lines, places.records, reading, seen, new=places.are_few)
+        only_known = read is not None or places.are_few or places.records <= 1
         if not only_known:
             continue
-        if table is not None:
-            seen.size = max(seen.size, min(8 * len(piece.lines), reading.block_bytes))
-            yield Block(table, locate=places.locate)
-        else:
+        table = None if read is None else _fitting(read, reading, seen.kinds)
+        if read is None or table is None:
             yield _exact(places, reading, seen.kinds, only_lines=only_lines)
+        else:
+            if places.are_few:
+                seen.learn(read.schema)
+            yield Block(table, locate=places.locate)
+        seen.size = max(seen.size, min(8 * len(piece.lines), reading.block_bytes))
         begin += len(piece.lines)
         number += piece.lines.count(b"\n")
 
 
 class _Places:
-    """Where the records of a frame are: `records` of them, those nested too deep are `deep` (lines, from 0)."""
+    """Where the records of a frame are; lines are counted from 0.  Found out only for a reader that asks."""
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
-        lines = frame.lines
-        data = np.frombuffer(lines, np.uint8)
-        ends = positions(data, b"\n")
-        self.records = _count(lines, data, ends)
-        # a line that is nested deep has many opening brackets; most have few, and are not looked at closer
-        opening = positions(data, b"{")
-        first = np.searchsorted(ends, opening)
+
+    @cached_property
+    def _data(self) -> npt.NDArray[np.uint8]:
+        return np.frombuffer(self.frame.lines, np.uint8)
+
+    @cached_property
+    def _ends(self) -> npt.NDArray[np.int64]:
+        return positions(self._data, b"\n")
+
+    @cached_property
+    def records(self) -> int:
+        """How many there are."""
+        return _count(self.frame.lines, self._data, self._ends)
+
+    @cached_property
+    def deep(self) -> frozenset[int]:
+        """The lines that are nested too deep."""
+        # such a line has many opening brackets; most have few, and are not looked at closer
+        first = np.searchsorted(self._ends, positions(self._data, b"{"))
         most = MAX_NESTING + 1  # the record itself is none of its fields
         crowded = np.unique(first[:-most][first[:-most] == first[most:]])
-        self.deep: frozenset[int] = frozenset(n for n in map(int, crowded) if self._is_deep(ends, n))
-        self.objects = lines.count(b"{")
+        return frozenset(n for n in map(int, crowded) if self._is_deep(self._ends, n))
+
+    @cached_property
+    def objects(self) -> int:
+        """How many records there are at most, those inside of records counted."""
+        return self.frame.lines.count(b"{")
 
     @cached_property
     def are_few(self) -> bool:
@@ -169,7 +200,7 @@ def _has_null_record(block: bytes) -> bool:
 
 
 def _fast(block: bytes, records: int, reading: Reading, seen: _Seen, *, new: bool) -> pa.Table | None:
-    """The block by Arrow's reader, None where it cannot be trusted with it.  A `new` one may have new names."""
+    """The block by Arrow's reader, None if that reader might change a value.  A `new` one may have new names."""
     if _has_null_record(block):
         return None
     if any(is_json(f) and json.dumps(name).encode() in block for name, f in reading.declared.items()):
@@ -180,21 +211,19 @@ def _fast(block: bytes, records: int, reading: Reading, seen: _Seen, *, new: boo
         table = _parse(block, list(seen.times.values()), new=new)
     if table is None or not table.num_columns or table.num_rows != records:
         return None
-    if schema_fault(table.schema):
-        return None
     if any(_has_empty_record(f.type) or _has_times(f.type) for f in table.schema):
         return None
-    arrays = list(_leaves(table))
-    if any(_may_have_lost_digits(c) for c in arrays) or (
-        any(pa.types.is_floating(c.type) for c in arrays) and _loses_digits(block)
-    ):
+    floating = any(pa.types.is_floating(leaf.type) for leaf in _leaves(table))
+    return None if floating and _loses_digits(block) else table
+
+
+def _fitting(table: pa.Table, reading: Reading, kinds: dict[str, type]) -> pa.Table | None:
+    """The records as the pool has them, None where some need a closer look."""
+    if schema_fault(table.schema) or any(map(_may_have_lost_digits, _leaves(table))):
         return None
-    read = table.schema
     table = _apply_declared(table, reading)
-    if table is None or not _keys_are_alike(table, reading, seen.kinds) or reading.fields.take(table.schema):
+    if table is None or not _keys_are_alike(table, reading, kinds) or reading.fields.take(table.schema):
         return None
-    if new:
-        seen.learn(read)
     return table
 
 
@@ -296,7 +325,6 @@ _STEP = 4
 """So many digits in a row are digits at every fourth place, too; that is seen in a quarter of the time."""
 _TINY = re.compile(rb"e-[0-9]{3}"), re.compile(rb"E-[0-9]{3}")
 _EXPONENT = re.compile(rb"[eE][+-]?[0-9]+")
-_DOUBLE = pa.field("", pa.float64())
 
 
 def _loses_digits(block: bytes) -> bool:
@@ -314,13 +342,7 @@ def _loses_digits(block: bytes) -> bool:
     texts = pa.array(
         [_number_at(block, at, to) for at, to in zip(begins[long].tolist(), ends[long].tolist(), strict=True)]
     )
-    texts = texts.cast(pa.string()).drop_null()
-    own = shown(pa.chunked_array([texts.cast(pa.float64())], pa.float64()), _DOUBLE)
-    others = texts.filter(pc.not_equal(own.combine_chunks(), texts))
-    try:
-        return any(isinstance(exact_number(text), decimal.Decimal) for text in others.to_pylist())
-    except NotReadable:
-        return True
+    return lose_digits(pa.chunked_array([texts.cast(pa.string()).drop_null()]), most=len(texts))
 
 
 def _is_number(block: bytes, exponent: int) -> bool:
@@ -348,7 +370,7 @@ _AFTER_NUMBER = (b",", b"}", b"]", b" ", b"\t", b"\r", b"\n", b"")
 
 
 def _apply_declared(table: pa.Table, reading: Reading) -> pa.Table | None:
-    """Columns in their declared types, None where a value needs a closer look."""
+    """Columns in their declared types, None if a value needs a closer look."""
     for name, field in reading.declared.items():
         index = table.schema.get_field_index(name)
         if index < 0:
@@ -514,6 +536,6 @@ _DECODER = json.JSONDecoder(
 
 
 def _near(text: str, position: int) -> str:
-    """The field in which the reader stopped, where one can be told."""
+    """Names the field before a position of a JSON text, for messages; "" if there is none."""
     names = re.findall(r'"((?:[^"\\]|\\.)*)"\s*:', text[: position + 1])
     return f" in field {names[-1]!r}" if names else ""

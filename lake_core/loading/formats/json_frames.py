@@ -65,7 +65,7 @@ class Frame:
 
 
 def frames(file: BinaryIO, reading: Reading, *, only_lines: bool = False) -> Iterator[Frame]:
-    """The file's records; raises InvalidInput where an array or a document is not closed."""
+    """The file's records; raises InvalidInput if an array or a document is not closed."""
     blocks = line_blocks(file, reading)
     begin = next(blocks, None)
     while begin is not None and not begin[1].strip(_SPACE):  # bounded by the file

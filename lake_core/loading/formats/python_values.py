@@ -1,6 +1,6 @@
-"""Columns from Python values, where a block needs a closer look than Arrow's own JSON reader gives.
+"""Columns from Python values, if a block needs a closer look than Arrow's own JSON reader gives.
 
-Types follow the values: one kind gives its type, integers and doubles give doubles where nothing is lost,
+Types follow the values: one kind gives its type, integers and doubles give doubles if nothing is lost,
 records and lists go down their elements, and what has several kinds becomes JSON text.
 """
 
@@ -22,7 +22,7 @@ def table_from_records(
 ) -> pa.Table:
     """The records as a table; fields in the order first seen.  Declared values are converted already.
 
-    A table without fields would have no records either: where no record has any, the fields `otherwise` are
+    A table without fields would have no records either: if no record has any, the fields `otherwise` are
     there, all null.
     """
     names = dict.fromkeys(name for record in records for name in record) or dict.fromkeys(otherwise)

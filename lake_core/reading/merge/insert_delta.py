@@ -5,7 +5,7 @@ and all others are newer and few, the base stays as it is decoded: each of the f
 key, which are found by search, and a table of the base that none of them falls into is passed through untouched.
 In upsert pools they take the place of what they supersede by the same copy.
 
-`split` decides by the references alone whether it is so; `overlay` does it.  Caller: `scan.merged`.
+`split` decides by the references alone whether it is so; `overlay` does it.  Caller: `reading.scan.merged`.
 """
 
 from __future__ import annotations

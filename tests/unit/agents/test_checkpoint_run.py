@@ -8,17 +8,19 @@ from typing import Any
 import pytest
 
 from lake_core import naming
+from lake_core.agents.checkpoint.policy import policy_of
+from lake_core.agents.checkpoint.report import report
 from lake_core.agents.checkpoint.run import (
     POOLS,
+    all_journals,
     checkpoint_and_purge,
     find,
-    find_due,
     journal_of,
+    look,
     plan_purge,
-    policy_of,
     purge_pool,
     purge_until,
-    report,
+    settings_of,
     write_checkpoint,
 )
 from lake_core.errors import Incomplete, InvalidInput, NotFound
@@ -71,7 +73,10 @@ def again(lake: Lake) -> Lake:
 
 
 def due(lake: Lake, clock: Clock) -> dict[str, str]:
-    return {one.pool: one.why for one in find_due(again(lake), now=clock.now)}
+    """Why each journal wants a checkpoint, of those that do."""
+    opened = again(lake)
+    looked = {name: look(opened, name, now=clock.now) for name in all_journals(opened)}
+    return {name: why for name, why in looked.items() if why}
 
 
 def checkpoints(lake: Lake, pool: str = "p") -> list[int]:
@@ -117,12 +122,12 @@ def test_the_list_of_pools_is_looked_after_too(lake: Lake, clock: Clock) -> None
     assert again(lake).pool("p").name == "p"
 
 
-def test_only_the_pools_that_are_named_are_looked_at(lake: Lake, clock: Clock) -> None:
+def test_each_journal_is_looked_at_on_its_own(lake: Lake, clock: Clock) -> None:
     commit(lake, 1, 2, 3)
-    assert find_due(lake, pools=[POOLS], now=clock.now) == []
-    assert [one.pool for one in find_due(lake, pools=["p"], now=clock.now)] == ["p"]
+    assert look(lake, POOLS, now=clock.now) is None
+    assert look(lake, "p", now=clock.now) == "3 entries or more since the last checkpoint"
     with pytest.raises(NotFound, match="'nothing'"):
-        find_due(lake, pools=["nothing"], now=clock.now)
+        look(lake, "nothing", now=clock.now)
 
 
 def test_to_look_at_a_pool_without_news_costs_a_listing_and_a_read(lake: Lake, store: ScriptedStore) -> None:
@@ -130,7 +135,7 @@ def test_to_look_at_a_pool_without_news_costs_a_listing_and_a_read(lake: Lake, s
     write_checkpoint(lake, "p", now=START)
     lake.pools()
     store.requests.clear()
-    find_due(lake, pools=["p"], now=START)
+    look(lake, "p", now=START)
     name = naming.pool_journal(lake.pool("p").config.id)
     assert [(r, n) for r, n in store.requests if n.startswith(name)] == [
         ("list", naming.marks(name)),
@@ -139,8 +144,9 @@ def test_to_look_at_a_pool_without_news_costs_a_listing_and_a_read(lake: Lake, s
 
 
 def test_the_policy_is_the_pools(lake: Lake) -> None:
-    assert policy_of(lake, "p").entries == 3
-    assert (policy_of(lake, POOLS).entries, policy_of(lake, POOLS).keep) == (500, 30 * DAY)
+    assert policy_of(settings_of(lake, "p")).entries == 3
+    policy = policy_of(settings_of(lake, POOLS))
+    assert (policy.entries, policy.keep) == (500, 30 * DAY)
 
 
 # ---------------------------------------------------------------- checkpoints
@@ -190,12 +196,12 @@ def test_a_checkpoint_is_written_though_what_its_state_rests_on_is_purged_meanwh
 def test_tokens_are_forgotten_by_the_policy_of_the_pool(lake: Lake, clock: Clock) -> None:
     lake.catalog.configure("p", {"token.keep": "1h"})
     commit(lake, 1, token="t")
-    assert again(lake).pool("p").history.remembered("t") is not None
+    assert again(lake).pool("p").history.find_commit("t") is not None
     write_checkpoint(again(lake), "p", now=clock.now + 3599)
-    assert again(lake).pool("p").history.remembered("t") is not None
+    assert again(lake).pool("p").history.find_commit("t") is not None
     commit(lake, 2)
     write_checkpoint(again(lake), "p", now=clock.now + 3601)
-    assert again(lake).pool("p").history.remembered("t") is None
+    assert again(lake).pool("p").history.find_commit("t") is None
 
 
 def test_a_process_that_runs_on_forgets_tokens_by_the_policy_that_the_pool_has_now(
@@ -204,11 +210,11 @@ def test_a_process_that_runs_on_forgets_tokens_by_the_policy_that_the_pool_has_n
     commit(lake, 1, token="t")
     again(lake).catalog.configure("p", {"token.keep": "1h"})
     write_checkpoint(lake, "p", now=clock.now + 3601)
-    assert again(lake).pool("p").history.remembered("t") is None
+    assert again(lake).pool("p").history.find_commit("t") is None
     commit(lake, 2, token="u")
     again(lake).catalog.configure("p", {"token.keep": "2h"})
     write_checkpoint(lake, "p", now=clock.now + 3601)
-    assert again(lake).pool("p").history.remembered("u") is not None
+    assert again(lake).pool("p").history.find_commit("u") is not None
 
 
 # ---------------------------------------------------------------- purge
@@ -276,13 +282,13 @@ def test_a_dry_run_logs_what_is_due_and_hands_over_nothing(
     lake.create_pool("p", key="k", settings={"checkpoint.entries": "1"})
     params: dict[str, Any] = {"lake": lake.store.uri, "pools": []}
     assert find(params) == []
-    assert caplog.messages == ["no checkpoint is due"]
+    assert caplog.messages == ["no checkpoint is due in 2 journals"]
     commit(lake, 1)
-    assert find(params) == ["p"]
+    assert [work["pool"] for work in find(params)] == ["p"]
     caplog.clear()
     assert find(params | {"dry_run": True}) == []
     assert caplog.messages == [
-        "p: 1 entry or more since the last checkpoint",
+        "p: a checkpoint is due: 1 entry or more since the last checkpoint",
         "dry run: nothing is written",
     ]
     with pytest.raises(InvalidInput, match="unknown parameter 'wait'"):
@@ -295,7 +301,8 @@ def test_a_report_sums_the_journals(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     one = {"pool": "p", "checkpoint": 1200, "written": True, "fence": 3, "entries": 2000, "checkpoints": 1}
     assert report(
-        ["p", "q"], [one, one | {"pool": "q", "written": False, "entries": 0, "checkpoints": 0}]
+        [{"pool": "p"}, {"pool": "q"}],
+        [one, one | {"pool": "q", "written": False, "entries": 0, "checkpoints": 0}],
     ) == {
         "journals": 2,
         "entries": 2000,
@@ -311,9 +318,9 @@ def test_a_report_names_the_journals_that_failed(caplog: pytest.LogCaptureFixtur
     caplog.set_level(logging.INFO)
     one = {"pool": "p", "checkpoint": 1, "written": True, "fence": 0, "entries": 0, "checkpoints": 0}
     with pytest.raises(Incomplete, match=r"^1 failure: q: damaged\. What was written stays"):
-        report(["p", "q"], [one, {"pool": "q", "failed": "damaged", "kind": "Corrupt"}])
+        report([{"pool": "p"}, {"pool": "q"}], [one, {"pool": "q", "failed": "damaged", "kind": "Corrupt"}])
     assert caplog.messages[0] == "p: wrote the checkpoint of version 1; nothing to purge"
-    with pytest.raises(Incomplete, match="q: the task `keep` failed"):
-        report(["q"], [])
+    with pytest.raises(Incomplete, match="q: run failed"):
+        report([{"pool": "q"}], [])
     with pytest.raises(Incomplete, match="the task `find` failed"):
         report(None, [])

@@ -376,7 +376,7 @@ def test_what_is_older_or_newer_than_the_inputs_may_stay() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"strategy": "leveled"}, "strategy 'leveled': use size_ratio, depth, time_window or full"),
+        ({"strategy": "leveled"}, "strategy 'leveled': use depth, full, size_ratio or time_window"),
         ({"max_inputs": 1}, "max_inputs must be at least 2 \\(got 1"),
         ({"depth": 0}, "depth must be at least 1 \\(got 0"),
         ({"ratio": 1.0}, "ratio must be greater than 1 \\(got 1"),

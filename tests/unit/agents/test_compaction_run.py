@@ -8,17 +8,29 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.run import JobResult, find, job_line, report, summary
+from lake_core.agents.compact import CompactionJob, CompactionResult
+from lake_core.agents.compact.report import job_line, report, start_line, summary
+from lake_core.agents.compact.run import find
 from lake_core.errors import Incomplete, InvalidInput, NotFound
 from lake_core.lake import Lake
 
-LANDED = JobResult("p", "too deep", 1_200, inputs=10, objects=1, records=5, size_in=11_600, size_out=4_000)
-DROPPED = JobResult("p", "too deep", None, inputs=0, objects=0, records=0, size_in=0, size_out=0)
+JOB = CompactionJob((), 1, "too deep")
+COMMITTED = CompactionResult(1_200, inputs=10, objects=1, records=5, size_in=11_600, size_out=4_000)
+DROPPED = CompactionResult(None, inputs=0, objects=0, records=0, size_in=0, size_out=0)
 
 
 def test_a_job_is_told_by_its_transaction_or_as_dropped() -> None:
-    assert job_line(LANDED) == "  version 1,200: merged 10 objects (11.6 kB) into 1 object (4.0 kB): too deep"
-    assert job_line(DROPPED) == "  dropped: another compaction was faster (too deep)"
+    assert (
+        job_line(JOB, COMMITTED)
+        == "  version 1,200: merged 10 objects (11.6 kB) into 1 object (4.0 kB): too deep"
+    )
+    assert job_line(JOB, DROPPED) == "  dropped: another compaction was faster (too deep)"
+
+
+def test_a_task_says_which_jobs_are_left_to_do() -> None:
+    planned = [JOB.values, JOB.values, JOB.values]
+    assert start_line("p", planned, [JOB, JOB, JOB]) == "p: 3 jobs, 0 B to rewrite"
+    assert start_line("p", planned, []) == "p: 0 jobs, 0 B to rewrite; 3 planned before and done since"
 
 
 FOUND = [{"pool": "p"}, {"pool": "q"}]
@@ -26,8 +38,8 @@ FOUND = [{"pool": "p"}, {"pool": "q"}]
 
 def test_a_report_tells_each_pool_and_the_sum(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    made = [summary("p", [LANDED], depth_before=10, depth_after=1)]
-    made += [summary("q", [LANDED, DROPPED], depth_before=3, depth_after=2)]
+    made = [summary("p", [COMMITTED], depth_before=10, depth_after=1)]
+    made += [summary("q", [COMMITTED, DROPPED], depth_before=3, depth_after=2)]
     assert report(FOUND, made) == {
         "pools": 2, "jobs": 2, "dropped": 1, "inputs": 20, "objects": 2, "size_in": 23_200, "size_out": 8_000,
     }  # fmt: skip
@@ -48,8 +60,8 @@ def test_a_report_without_work_says_so(caplog: pytest.LogCaptureFixture) -> None
 
 def test_a_report_says_what_was_done_also_where_a_pool_failed(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    made = [summary("p", [LANDED], depth_before=10, depth_after=1)]
-    with pytest.raises(Incomplete, match=r"^1 failure: q: compact\[1\] failed; its log says why\.") as said:
+    made = [summary("p", [COMMITTED], depth_before=10, depth_after=1)]
+    with pytest.raises(Incomplete, match=r"^1 failure: q: run\[1\] failed; its log says why\.") as said:
         report(FOUND, made)
     assert caplog.messages[0].startswith("p: 1 job merged")
     assert "next run" in str(said.value)

@@ -11,14 +11,12 @@ import pytest
 
 from lake_core import naming
 from lake_core.agents.ingest import parking
-from lake_core.agents.ingest.run import (
-    find,
-    find_batches,
-    pools_that_ingest,
-    report,
-    report_intervals,
-    waiting_files,
-)
+from lake_core.agents.ingest.plan import plan_batches
+from lake_core.agents.ingest.policy import policy_of
+from lake_core.agents.ingest.report import report
+from lake_core.agents.ingest.run import find
+from lake_core.agents.ingest.sources import look, pools_that_ingest
+from lake_core.agents.intervals.report import report as report_intervals
 from lake_core.errors import Incomplete, InvalidInput, NotFound
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
@@ -58,6 +56,11 @@ def take(pool: Pool, *files: SourceFile) -> None:
     pool.history.commit(draft(len(files), Consume(tuple(f.source for f in files)), schemas=()))
 
 
+def waiting(lake: Lake) -> list[SourceFile]:
+    """The source files that are to be ingested."""
+    return list(look(lake.pool("p")).waiting)
+
+
 def names(files: list[SourceFile]) -> list[str]:
     return [Path(f.uri).name for f in files]
 
@@ -78,40 +81,38 @@ def test_a_pool_that_is_named_must_exist_and_have_a_landing_place(lake: Lake, po
 
 def test_what_was_taken_waits_no_longer(lake: Lake, pool: Pool, landing: Path) -> None:
     a, b = land(landing, "a.ndjson"), land(landing, "b.ndjson")
-    assert waiting_files(lake, "p") == [a, b]
+    assert waiting(lake) == [a, b]
     take(pool, a)
-    assert waiting_files(lake, "p") == [b]
+    assert waiting(lake) == [b]
 
 
 def test_a_file_that_changed_after_it_was_taken_waits_again(lake: Lake, pool: Pool, landing: Path) -> None:
     take(pool, land(landing, "a.ndjson"))
     changed = land(landing, "a.ndjson", '{"k": 1}\n{"k": 2}\n')
-    assert waiting_files(lake, "p") == [changed]
+    assert waiting(lake) == [changed]
 
 
 def test_empty_hidden_and_unfinished_files_do_not_wait(lake: Lake, pool: Pool, landing: Path) -> None:
     land(landing, "empty.ndjson", "")
     for name in (".hidden.ndjson", "_part.ndjson", "a.ndjson.tmp"):
         land(landing, name)
-    assert waiting_files(lake, "p") == []
+    assert waiting(lake) == []
 
 
 def test_batches_follow_the_policy_of_the_pool(lake: Lake, pool: Pool, landing: Path) -> None:
     for name in ("a.ndjson", "b.ndjson", "c.ndjson"):
         land(landing, name)
-    assert [names(list(f.batch.files)) for f in find_batches(lake, now=NOW)] == [["a.ndjson", "b.ndjson"]]
-    later = find_batches(lake, now=NOW + 10)
-    assert [names(list(f.batch.files)) for f in later] == [["a.ndjson", "b.ndjson"], ["c.ndjson"]]
-    assert find_batches(lake, wait=False, now=NOW) == later
-    assert [(f.pool, f.branch, f.token) for f in later] == [
-        ("p", "main", f.batch.token("main")) for f in later
-    ]
+    batches = [plan_batches(look(pool).waiting, policy_of(pool.settings), now=now) for now in (NOW, NOW + 10)]
+    assert [names(list(batch.files)) for batch in batches[0]] == [["a.ndjson", "b.ndjson"]]
+    assert [names(list(batch.files)) for batch in batches[1]] == [["a.ndjson", "b.ndjson"], ["c.ndjson"]]
+    at_once = policy_of(pool.settings, wait=False)
+    assert plan_batches(look(pool).waiting, at_once, now=NOW) == batches[1]
 
 
 def test_a_run_hands_over_plain_values_and_a_dry_run_nothing(
     lake: Lake, pool: Pool, landing: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "lake_core.agents")
     a = land(landing, "a.ndjson", age=60)
     params: dict[str, Any] = {"lake": lake.store.uri, "pools": ["p"], "wait": False}
     (found,) = find(params)
@@ -120,8 +121,20 @@ def test_a_run_hands_over_plain_values_and_a_dry_run_nothing(
     assert found["title"] == "p: 1 file"
     caplog.clear()
     assert find(params | {"dry_run": True}) == []
-    assert f"p: 1 file, 9 B, token {found['token']}" in caplog.messages
-    assert caplog.messages[-1] == "dry run: nothing is ingested"
+    assert caplog.messages == [
+        "p: 1 new file, 9 B, in 1 batch of at most 2 files or 1.1 GB",
+        f"  batch of 1 file, 9 B, token {found['token']}",
+        "dry run: nothing is ingested",
+    ]
+    caplog.clear()
+    soon = land(landing, "b.ndjson")
+    os.utime(soon.uri)
+    Path(a.uri).unlink()
+    assert find(params | {"wait": True}) == []
+    assert caplog.messages == [
+        "p: 1 file waits, 9 B: the batch is not full, and its oldest file is younger than ingest.batch_age (10 s)",
+        "no batch is due",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -149,15 +162,15 @@ def test_a_run_with_a_parameter_that_cannot_be_is_refused(
 def test_a_parked_file_waits_no_longer_until_it_changes(lake: Lake, pool: Pool, landing: Path) -> None:
     a, b = land(landing, "a.ndjson", "bad\n"), land(landing, "b.ndjson")
     parking.park(pool, a, why="line 1: not JSON", now=NOW)
-    assert waiting_files(lake, "p") == [b]
+    assert waiting(lake) == [b]
     (parked,) = parking.parked_files(pool)
     assert (parked.file, parked.size, parked.etag, parked.why, parked.time) == (
         a.uri, a.size, a.etag, "line 1: not JSON", NOW,
     )  # fmt: skip
     changed = land(landing, "a.ndjson", '{"k": 7}\n')
-    assert waiting_files(lake, "p") == [changed, b]
+    assert waiting(lake) == [changed, b]
     touched = land(landing, "a.ndjson", "bad\n", age=-5)
-    assert waiting_files(lake, "p") == [touched, b], "of the same size, but written anew"
+    assert waiting(lake) == [touched, b], "of the same size, but written anew"
 
 
 def test_a_parked_file_is_tried_again_where_a_setting_that_reads_it_changes(
@@ -166,16 +179,16 @@ def test_a_parked_file_is_tried_again_where_a_setting_that_reads_it_changes(
     a = land(landing, "a.ndjson", "bad\n")
     parking.park(pool, a, why="bad", now=NOW)
     lake.catalog.configure("p", {"compact.depth": "4", "description": "x", "ingest.batch_files": "9"})
-    assert waiting_files(lake, "p") == []
+    assert waiting(lake) == []
     lake.catalog.configure("p", {"bad_records": "quarantine"})
-    assert waiting_files(lake, "p") == [a]
+    assert waiting(lake) == [a]
 
 
 def test_a_released_file_waits_again(lake: Lake, pool: Pool, landing: Path) -> None:
     a = land(landing, "a.ndjson")
     parking.park(pool, a, why="bad", now=NOW)
     parking.release(pool, parking.parked_files(pool))
-    assert (waiting_files(lake, "p"), parking.parked_files(pool)) == ([a], [])
+    assert (waiting(lake), parking.parked_files(pool)) == ([a], [])
 
 
 def test_a_note_that_is_damaged_costs_a_try_and_nothing_else(lake: Lake, pool: Pool, landing: Path) -> None:
@@ -183,7 +196,7 @@ def test_a_note_that_is_damaged_costs_a_try_and_nothing_else(lake: Lake, pool: P
     parking.park(pool, a, why="bad", now=NOW)
     (note,) = [o.name for o in lake.store.list(naming.parked_folder(pool.config.id))]
     lake.store.put(note, b"{half")
-    assert waiting_files(lake, "p") == [a]
+    assert waiting(lake) == [a]
 
 
 def test_the_note_of_a_file_that_is_gone_or_has_changed_is_forgotten_by_a_run(
@@ -203,7 +216,7 @@ def test_the_note_of_a_file_that_is_gone_or_has_changed_is_forgotten_by_a_run(
 def test_a_pool_whose_landing_place_is_gone_does_not_hold_back_the_others(
     lake: Lake, pool: Pool, landing: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "lake_core.agents")
     lake.create_pool("gone", key="k", settings={"ingest.source": str(landing / "nowhere")})
     land(landing, "a.ndjson", age=60)
     found = find({"lake": lake.store.uri, "wait": False})
@@ -231,7 +244,7 @@ FOUND = [{"pool": "p", "token": token} for token in ("t", "u", "v")]
 
 
 def test_a_report_sums_the_batches(lake: Lake, pool: Pool, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "lake_core.agents")
     params = {"lake": lake.store.uri, "wait": True}
     nothing = {"token": "v", "version": None, "records": 0, "objects": 0, "nokey": 0}
     totals = report(params, FOUND, [DONE, DONE | {"token": "u", "repeated": True}, DONE | nothing])
@@ -240,7 +253,7 @@ def test_a_report_sums_the_batches(lake: Lake, pool: Pool, caplog: pytest.LogCap
     }  # fmt: skip
     assert caplog.messages == [
         "p: version 3, 1,000 records in 2 objects, 1 without the key",
-        "p: version 3, 1,000 records in 2 objects, 1 without the key (had been committed before)",
+        "p: version 3, 1,000 records in 2 objects, 1 without the key (committed before)",
         "p: nothing to commit",
         "3 batches: 2,000 records in 4 objects, 2 without the key",
     ]
@@ -252,10 +265,8 @@ def test_a_report_sums_the_batches(lake: Lake, pool: Pool, caplog: pytest.LogCap
 def test_a_report_says_what_was_done_also_where_a_batch_failed(
     lake: Lake, pool: Pool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO)
-    with pytest.raises(
-        Incomplete, match=r"^2 failures: p: take_in\[1\] failed; its log says why; p: take_in\[2\]"
-    ):
+    caplog.set_level(logging.INFO, "lake_core.agents")
+    with pytest.raises(Incomplete, match=r"^2 failures: p: run\[1\] failed; its log says why; p: run\[2\]"):
         report({"lake": lake.store.uri}, FOUND, [DONE])
     assert caplog.messages[0].startswith("p: version 3, 1,000 records")
     with pytest.raises(Incomplete, match="the task `find` failed"):
@@ -279,11 +290,11 @@ def test_the_run_that_parks_a_file_fails_and_later_runs_mention_it(
 
 
 def test_an_interval_without_files_changes_nothing_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "lake_core.agents")
     empty = DONE | {"version": None, "records": 0, "objects": 0, "nokey": 0, "begin": "2026-11-21"}
     report_intervals([{"pool": "p"}], [empty])
     assert caplog.messages[0] == "p: no files for 2026-11-21: nothing changed"
-    with pytest.raises(Incomplete, match=r"q: replace\[1\] failed.*What failed changed nothing"):
+    with pytest.raises(Incomplete, match=r"q: run\[1\] failed.*What failed changed nothing"):
         report_intervals([{"pool": "p"}, {"pool": "q"}], [empty])
 
 

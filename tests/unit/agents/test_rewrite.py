@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lake_core.agents.compact.jobs import CompactionJob
 from lake_core.agents.compact.rewrite import (
     SMALLEST_PIECE,
     begin_compaction,
@@ -136,10 +137,11 @@ def test_what_deletes_cover_as_a_whole_is_combined_with_nothing(lake: Lake) -> N
 def test_the_object_says_what_it_was_made_of(lake: Lake) -> None:
     pool = filled(lake, *LOADS)
     inputs = sorted(r.object for r in pool.at().references)
-    done = compact(pool.branch(), pool.at().references)
+    compact(pool.branch(), pool.at().references)
+    _, transaction = next(pool.log())
     with DataObject(lake.store, pool=pool.config.id, object_id=pool.at().references[0].object) as data:
         assert data.metadata.origin.inputs == tuple(inputs)
-        assert data.metadata.origin.transaction_id == done.transaction_id
+        assert data.metadata.origin.transaction_id == transaction.id
         assert (data.metadata.first_seq, data.metadata.last_seq) == (sequence(1), sequence(3))
         assert data.schema.names == ["k", "v", "w", "_seq", "_place"]
     assert pool.at().schema.names == ["k", "v", "w"]
@@ -225,7 +227,7 @@ def test_a_job_whose_input_was_taken_before_it_began_is_dropped(lake: Lake) -> N
     before = rows(pool)
     with pytest.raises(Conflict, match="taken by another compaction"):
         begin_compaction(branch, planned, outputs=1, message="late")
-    (done,) = run_jobs(branch, [(planned, 1, "late")], rewrite_here(branch))
+    (done,) = run_jobs(branch, [CompactionJob(tuple(planned), 1, "late")], rewrite_here(branch))
     assert (done.version, done.records) == (None, 0)
     assert rows(pool) == before
 

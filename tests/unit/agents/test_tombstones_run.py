@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from lake_core.agents.tombstones.plan import Search
-from lake_core.agents.tombstones.run import ApplyResult, apply, find, pool_line, report, search_here
+from lake_core.agents.tombstones.report import ApplyResult, pool_line, report
+from lake_core.agents.tombstones.run import apply, find, search_here
 from lake_core.errors import Incomplete, InvalidInput
 from lake_core.lake import Lake
 from lake_core.store.memory import MemoryStore
@@ -48,7 +50,7 @@ def test_a_report_says_what_was_done_also_where_a_pool_failed(caplog: pytest.Log
         "2 pools: searched 6 objects, rewrote 4 (20.0 kB -> 16.0 kB); 2 deletes finished; 0 left"
     )
     caplog.clear()
-    with pytest.raises(Incomplete, match=r"^1 failure: q: apply\[1\] failed; its log says why"):
+    with pytest.raises(Incomplete, match=r"^1 failure: q: run\[1\] failed; its log says why"):
         report(FOUND, [DONE])
     assert caplog.messages[0].startswith("p: searched 3 objects")
     with pytest.raises(Incomplete, match="the task `find` failed"):
@@ -77,13 +79,28 @@ def test_a_delete_that_lands_during_the_search_counts_as_not_applied() -> None:
     assert pool.at().to_table()["k"].to_pylist() == [1]
 
 
+def test_the_log_says_what_was_searched_rewritten_and_left(caplog: pytest.LogCaptureFixture) -> None:
+    branch = Lake.create_on(MemoryStore()).create_pool("p", key="k").branch()
+    branch.append(pa.table({"k": [1, 5], "n": [1, 2]}))
+    branch.append(pa.table({"k": [2, 6], "n": [1, 3]}))
+    branch.delete(where="n = 2")
+    caplog.set_level(logging.INFO, "lake_core.agents.tombstones")
+    apply(branch, now=2e9, at_once=True)
+    planned, searched, done = caplog.messages
+    assert planned == "p: 1 delete is due: search 2 objects; 1 left"
+    assert re.fullmatch(r"p: 1 object, [0-9.]+ kB, to rewrite; 1 object without deleted records", searched)
+    assert re.fullmatch(
+        r"p: searched 2 objects, rewrote 1 \([0-9.]+ kB -> [0-9.]+ kB\); 1 delete finished; none left", done
+    )
+
+
 def test_a_pool_that_cannot_be_read_does_not_hold_back_the_others(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     lake = Lake.create(str(tmp_path), author="test")
     for name in ("bad", "good", "idle"):
-        pool = lake.create_pool(name, key="k", settings={"delete.apply": "0s"})
+        pool = lake.create_pool(name, key="k", settings={"tombstones.apply": "0s"})
         pool.branch().append(pa.table({"k": [1, 2], "n": [1, 2]}))
         if name != "idle":
             pool.branch().delete(where="n = 1")

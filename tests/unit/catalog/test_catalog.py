@@ -97,7 +97,7 @@ def test_a_dropped_name_is_free_again(store: ScriptedStore) -> None:
     assert names(store) == {}
     ours.create(pool(2, "a"))
     assert names(store) == {"a": an_id(2)}
-    with pytest.raises(NotFound, match="dropped by somebody else meanwhile"):
+    with pytest.raises(NotFound, match="dropped meanwhile by another command"):
         ours.drop(an_id(1))
     assert names(store) == {"a": an_id(2)}
 
@@ -180,7 +180,7 @@ def test_a_state_is_not_changed_by_what_is_folded_onto_it() -> None:
         ("csv.time_format", "%Y%m%dT%H%M%S.%f%z", "%Y%m%dT%H%M%S.%f%z"),
         ("csv.time_format", "%Y-%m-%d %H", "%Y-%m-%d %H"),
         ("csv.time_format", "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %I:%M:%S %p"),
-        ("interval.source", "/landing/%Y-%m-%d/*.csv", "/landing/%Y-%m-%d/*.csv"),
+        ("intervals.source", "/landing/%Y-%m-%d/*.csv", "/landing/%Y-%m-%d/*.csv"),
         ("history.keep", "365000d", 365_000 * 86_400.0),
         ("csv.encoding", "UTF-16", "utf-16"),
         ("csv.encoding", "shift_jis", "shift_jis"),
@@ -228,8 +228,8 @@ def test_a_setting_is_read_as(name: str, text: str, value: Any) -> None:
         ("bad_records.max", " "),
         ("bad_records.max", "101%"),
         ("bad_records.max", "-1"),
-        ("interval.source", "/landing/all.csv"),
-        ("interval.source", "/landing/%%Y.csv"),
+        ("intervals.source", "/landing/all.csv"),
+        ("intervals.source", "/landing/%%Y.csv"),
         ("csv.encoding", "idna"),
         ("csv.encoding", "punycode"),
         ("csv.encoding", "rot13"),
@@ -276,7 +276,7 @@ def test_a_type_that_no_load_could_fulfil_cannot_be_declared(
 
 
 def test_a_stored_text_that_is_not_accepted_any_more_is_named() -> None:
-    with pytest.raises(InvalidInput, match=r"setting compact\.window=0s: use a span of time of at least 1s"):
+    with pytest.raises(InvalidInput, match=r"setting compact\.window=0s: use a duration of at least 1s"):
         Settings({"compact.window": "0s"})["compact.window"]
 
 

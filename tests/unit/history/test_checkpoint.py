@@ -95,7 +95,7 @@ def test_a_pool_opens_from_its_checkpoint_as_it_was(store: ScriptedStore) -> Non
     history(store).commit(draft(1, add(1), Consume((FILE,)), token="t"))
     history(store).commit(draft(2, add(2, sub_pool="$nokey")))
     state = restored(store, checkpoint(store))
-    folded = history(store).at(2).state
+    folded = history(store).load_version(2).state
     assert snapshot(state).find() == snapshot(folded).find()
     assert snapshot(state).sub_pools() == ["$nokey"]
     assert (len(snapshot(state)), snapshot(state).records) == (2, 2)
@@ -120,7 +120,7 @@ def test_what_a_checkpoint_knows_decides_what_lands(store: ScriptedStore) -> Non
     assert later.commit(draft(2, add(2), token="t")).repeated is not None
     with pytest.raises(Conflict, match=FILE.uri):
         later.commit(draft(3, add(3), Consume((FILE,))))
-    with pytest.raises(Corrupt, match="added although it is there"):
+    with pytest.raises(Corrupt, match="added, but the branch has it already"):
         later.commit(draft(4, add(1)))
     with pytest.raises(Conflict, match="taken by another compaction"):
         later.commit(draft(5, RemoveReference(an_id(9), encode_value(0))))
@@ -208,7 +208,7 @@ def test_a_token_is_kept_long_enough_though_its_writers_clock_is_behind(
         history(store, clock=day * DAY).commit(draft(2 + id, add(2 + id)))
     checkpoint(store, now=111 * DAY, token_keep=10 * DAY, id=3)
     purge(history(store).journal, until=9)
-    assert history(store).remembered("t") is None
+    assert history(store).find_commit("t") is None
 
 
 def test_a_token_is_kept_long_enough_though_a_clock_is_behind_since_the_last_checkpoint(
@@ -222,7 +222,7 @@ def test_a_token_is_kept_long_enough_though_a_clock_is_behind_since_the_last_che
     history(store, clock=0.0).commit(draft(2, add(2), token="t"))
     checkpoint(store, now=(day + 9) * DAY, token_keep=10 * DAY, id=2)
     purge(history(store).journal, until=9)
-    assert history(store).remembered("t") is not None
+    assert history(store).find_commit("t") is not None
 
 
 def test_a_clock_that_is_ahead_makes_no_other_token_old(store: ScriptedStore) -> None:
@@ -231,8 +231,8 @@ def test_a_clock_that_is_ahead_makes_no_other_token_old(store: ScriptedStore) ->
     history(store, clock=101 * DAY).commit(draft(3, add(3), token="u"))
     checkpoint(store, now=102 * DAY, token_keep=10 * DAY)
     purge(history(store).journal, until=9)
-    assert [history(store).remembered(token) is not None for token in "tu"] == [True, True]
-    assert (history(store).remembered("u") or pytest.fail("gone")).repeated.time == 102 * DAY * 1e6  # type: ignore[union-attr]
+    assert [history(store).find_commit(token) is not None for token in "tu"] == [True, True]
+    assert (history(store).find_commit("u") or pytest.fail("gone")).repeated.time == 102 * DAY * 1e6  # type: ignore[union-attr]
 
 
 def test_a_token_that_was_forgotten_can_be_used_again_and_everybody_can_fold_it(store: ScriptedStore) -> None:
@@ -244,8 +244,8 @@ def test_a_token_that_was_forgotten_can_be_used_again_and_everybody_can_fold_it(
     store.delete(mark.name)
     whole = history(store)
     assert whole.load().version == 2
-    assert whole.remembered("t") == remembers.remembered("t")
-    assert (whole.remembered("t") or pytest.fail("forgotten")).version == 2
+    assert whole.find_commit("t") == remembers.find_commit("t")
+    assert (whole.find_commit("t") or pytest.fail("forgotten")).version == 2
 
 
 def test_a_token_that_is_remembered_answers_though_its_entry_is_purged(store: ScriptedStore) -> None:
@@ -277,7 +277,7 @@ def purged(store: ScriptedStore) -> History:
 @pytest.mark.parametrize("revision", ["1", an_id(1), "main@1970-01-01T00:00:15Z"])
 def test_a_revision_before_the_fence_gives_one_clear_line(purged: History, revision: str) -> None:
     with pytest.raises(NotFound, match="the history begins after 2") as caught:
-        purged.resolve(revision)
+        purged.resolve_revision(revision)
     assert "purged" in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -286,13 +286,13 @@ def test_a_revision_before_the_fence_gives_one_clear_line(purged: History, revis
     ("revision", "n"), [("2", 2), ("3", 3), (an_id(4), 4), ("main@1970-01-01T00:00:35Z", 3), ("main", 4)]
 )
 def test_a_revision_from_the_fence_on_is_there(purged: History, revision: str, n: int) -> None:
-    head, _ = purged.resolve(revision)
+    head, _ = purged.resolve_revision(revision)
     assert head.version == n
     assert len(snapshot(head.state)) == n
 
 
 def test_the_log_goes_back_to_the_fence(purged: History) -> None:
-    assert [n for n, _ in purged.transactions()] == [4, 3]
+    assert [n for n, _ in purged.read_transactions()] == [4, 3]
 
 
 # ---------------------------------------------------------------- a checkpoint that fails later
@@ -314,7 +314,7 @@ def test_damage_that_is_found_late_does_not_stop_a_writer(store: ScriptedStore) 
     damaged_late(store, checkpoint(store))
     removal = draft(2, RemoveReference(an_id(1), encode_value(0)), add(2))
     assert history(store).commit(removal).version == 2
-    assert [t.id for _, t in history(store).transactions()] == [an_id(2), an_id(1)]
+    assert [t.id for _, t in history(store).read_transactions()] == [an_id(2), an_id(1)]
 
 
 @pytest.mark.usefixtures("small_groups")

@@ -36,7 +36,7 @@ def history(store: Store, *, clock: float = 1.0, key: PoolKey = KEY) -> History:
 
 def committed(store: Store, n: int) -> Transaction:
     """The transaction of entry `n`."""
-    return next(t for at, t in history(store).transactions() if at == n)
+    return next(t for at, t in history(store).read_transactions() if at == n)
 
 
 def repeated(n: int, transaction: int) -> Committed:
@@ -47,7 +47,7 @@ def repeated(n: int, transaction: int) -> Committed:
 
 def ids(store: Store) -> list[str]:
     """Transactions of the pool, oldest first."""
-    return [t.id for _, t in history(store).transactions()][::-1]
+    return [t.id for _, t in history(store).read_transactions()][::-1]
 
 
 @pytest.fixture
@@ -103,8 +103,8 @@ def test_a_token_that_was_used_gives_the_first_outcome_and_writes_nothing(store:
     for other in (history(store), history(store)):
         assert other.commit(draft(2, add(2), token="t")) == repeated(1, 1)
     assert ids(store) == [an_id(1)]
-    assert history(store).remembered("t") == repeated(1, 1)
-    assert history(store).remembered("u") is None
+    assert history(store).find_commit("t") == repeated(1, 1)
+    assert history(store).find_commit("u") is None
 
 
 def test_of_two_with_one_token_at_once_one_lands_and_both_hear_of_it(store: ScriptedStore) -> None:
@@ -154,7 +154,7 @@ def test_16_threads_commit_16_transactions(store: ScriptedStore) -> None:
     with ThreadPoolExecutor(16) as pool:
         landed = list(pool.map(lambda n: shared.commit(draft(n, add(n))), range(1, 17)))
     assert sorted(ids(store)) == [an_id(n) for n in range(1, 17)]
-    found = {t.id: n for n, t in history(store).transactions()}
+    found = {t.id: n for n, t in history(store).read_transactions()}
     assert found == {one.transaction_id: one.version for one in landed}
     assert shared.load().state.branches["main"].snapshot.records == 16
 
@@ -263,7 +263,7 @@ def three(store: ScriptedStore) -> History:
     ],
 )
 def test_a_revision_names_a_state(three: History, revision: str, n: int) -> None:
-    head, branch = three.resolve(revision)
+    head, branch = three.resolve_revision(revision)
     assert (head.version, branch) == (n, "main")
     assert len(head.state.branches["main"].snapshot) == n
 
@@ -273,15 +273,15 @@ def test_a_revision_names_a_state(three: History, revision: str, n: int) -> None
 )
 def test_a_revision_that_is_not_there_is_not_found(three: History, revision: str) -> None:
     with pytest.raises(NotFound):
-        three.resolve(revision)
+        three.resolve_revision(revision)
 
 
 def test_a_time_that_cannot_be_read_is_invalid(three: History) -> None:
     with pytest.raises(InvalidInput, match="ISO 8601"):
-        three.resolve("main@yesterday")
+        three.resolve_revision("main@yesterday")
 
 
 def test_the_history_is_told_newest_first_and_by_branch(three: History) -> None:
-    assert [n for n, _ in three.transactions()] == [3, 2, 1]
-    assert [n for n, _ in three.transactions(branch="main")] == [3, 2, 1]
-    assert list(three.transactions(branch="dev")) == []
+    assert [n for n, _ in three.read_transactions()] == [3, 2, 1]
+    assert [n for n, _ in three.read_transactions(branch="main")] == [3, 2, 1]
+    assert list(three.read_transactions(branch="dev")) == []

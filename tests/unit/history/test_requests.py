@@ -83,7 +83,7 @@ def in_entry(store: Store, n: int) -> list[str]:
 
 
 def ids(store: Store) -> list[str]:
-    return [t.id for _, t in history(store).transactions()][::-1]
+    return [t.id for _, t in history(store).read_transactions()][::-1]
 
 
 def others_win(store: ScriptedStore, *numbers: int) -> None:
@@ -229,7 +229,7 @@ def test_the_winner_commits_the_request_and_its_writer_is_told_where_it_stands(s
     assert waiting(store) == []
     snapshot = ours.load().state.branches["main"].snapshot
     assert snapshot.records == 4
-    assert history(store).remembered("t") == Committed(
+    assert history(store).find_commit("t") == Committed(
         3, an_id(1), repeated=ours.load().state.tokens.get("t")
     )
 
@@ -541,7 +541,7 @@ def test_what_was_written_at_the_fence_is_no_outcome_either(store: ScriptedStore
 
     def meanwhile() -> None:
         other = history(store.behind)
-        at_2 = other.at(2)
+        at_2 = other.load_version(2)
         write_state(other.journal, at_2, id=an_id(7), now=0.0)
         for n in range(1000, 1020):
             other.commit(draft(n, add(n)))

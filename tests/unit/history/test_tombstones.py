@@ -56,9 +56,9 @@ def test_a_delete_stands_with_its_transaction() -> None:
 @pytest.mark.parametrize(
     ("action", "said"),
     [
-        (AddTombstone("t"), "added although it is there"),
-        (RemoveTombstone("u"), "removed although it is not there"),
-        (MarkApplied(an_id(9), b"", 1), "not there"),
+        (AddTombstone("t"), "added, but the branch has it already"),
+        (RemoveTombstone("u"), "removed, but the branch does not have it"),
+        (MarkApplied(an_id(9), b"", 1), "does not have it"),
     ],
     ids=["twice", "unknown", "no reference"],
 )

@@ -152,13 +152,13 @@ def test_every_earlier_state_can_be_had(store: ScriptedStore) -> None:
     for text in "abc":
         write(ours, text)
     for reader in (ours, journal(store)):
-        assert [reader.at(n) for n in (0, 2, 1, 3)] == [
+        assert [reader.load_version(n) for n in (0, 2, 1, 3)] == [
             LoadedState(0, ()),
             LoadedState(2, ("a", "b")),
             LoadedState(1, ("a",)),
             LoadedState(3, ("a", "b", "c")),
         ]
-        assert reader.at(4) is None
+        assert reader.load_version(4) is None
 
 
 def test_the_journal_ends_at_the_first_missing_entry(store: ScriptedStore) -> None:

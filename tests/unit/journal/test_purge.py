@@ -83,7 +83,7 @@ def write(to: Journal[Note, State], text: str, id: str = "") -> Appended[State]:
 def checkpoint(store: Store, *, at: int | None = None, id: int = 1) -> Mark:
     """A checkpoint of the newest state, or of the state at an entry."""
     ours = journal(store)
-    head = ours.load() if at is None else ours.at(at)
+    head = ours.load() if at is None else ours.load_version(at)
     assert head is not None
     return write_state(ours, head, id=an_id(id), now=0.0)
 
@@ -144,9 +144,9 @@ def test_an_earlier_state_is_had_from_the_checkpoint_before_it(store: ScriptedSt
     for at in (2, 4):
         checkpoint(store.behind, at=at)
     for n in range(1, 6):
-        head = journal(store).at(n)
+        head = journal(store).load_version(n)
         assert head == LoadedState(n, tuple("abcde")[:n])
-    assert journal(store).at(6) is None
+    assert journal(store).load_version(6) is None
 
 
 def test_an_empty_journal_has_a_checkpoint_too() -> None:
@@ -208,7 +208,7 @@ def test_a_checkpoint_under_another_name_is_passed_over(
         store.put(name, store.get(mark.name) or b"")
         assert other.load() == LoadedState(0, ())
     else:
-        assert journal(store).at(4) == LoadedState(4, tuple("abcd"))
+        assert journal(store).load_version(4) == LoadedState(4, tuple("abcd"))
     assert len(warnings()) == 1
 
 
@@ -348,7 +348,7 @@ def test_head_and_tail_deleted_or_garbled_change_nothing(
         if hint is not None:
             store.put(name, hint)
     assert journal(store).load() == LoadedState(5, tuple("abcde"))
-    assert journal(store).at(4) == LoadedState(4, tuple("abcd"))
+    assert journal(store).load_version(4) == LoadedState(4, tuple("abcd"))
     assert [n for n, _ in journal(store).backwards()] == ([5, 4] if tail else [5, 4, 3, 2, 1])
     assert write(journal(store), "f").version == 6
     assert checkpoint(store, id=2).version == 6
@@ -362,8 +362,8 @@ def test_a_purged_state_is_not_found_and_the_one_at_the_fence_is_there(store: Sc
     checkpoint(store, at=3)
     purged(store)
     with pytest.raises(NotFound, match="version 2 is purged: the history begins after 3"):
-        journal(store).at(2)
-    assert journal(store).at(3) == LoadedState(3, tuple("abc"))
+        journal(store).load_version(2)
+    assert journal(store).load_version(3) == LoadedState(3, tuple("abc"))
 
 
 def test_a_reader_that_is_purged_past_begins_again(store: ScriptedStore) -> None:
@@ -384,9 +384,9 @@ def test_a_reader_that_knows_an_old_state_finds_news_though_all_entries_are_purg
 
 def test_what_was_written_below_the_fence_is_not_read(store: ScriptedStore) -> None:
     stale = journal(store)
-    assert stale.at(3) is not None
+    assert stale.load_version(3) is not None
     idle = journal(store)
-    idle._remember(stale.at(3))  # type: ignore[arg-type]
+    idle._remember(stale.load_version(3))  # type: ignore[arg-type]
     checkpointed_and_purged(store)
     for text in ("a zombie", "misfit"):
         store.delete(naming.entry("j", 4))
@@ -435,7 +435,7 @@ def test_a_journal_whose_only_checkpoint_above_the_fence_is_damaged_is_corrupt(s
     mark = checkpoint(store)
     purged(store)
     damaged(store, mark, DAMAGE["half-written"])
-    with pytest.raises(Corrupt, match="purged up to 5, and no checkpoint from there on can be read"):
+    with pytest.raises(Corrupt, match="purged up to version 5, and no checkpoint from there on can be read"):
         journal(store).load()
     with pytest.raises(Corrupt):
         write(journal(store), "f")
@@ -531,7 +531,7 @@ def test_a_writer_that_stalled_too_long_hears_that_nobody_knows(store: ScriptedS
         checkpointed_and_purged(store.behind)
 
     store.on("create", naming.entry("j", 6), before=generations)
-    with pytest.raises(OutcomeUnknown, match="purged long ago") as caught:
+    with pytest.raises(OutcomeUnknown, match="older than the recent ids") as caught:
         write(ours, "ours", "our id")
     assert (caught.value.version, caught.value.entry_id) == (6, "our id")
 
@@ -548,7 +548,7 @@ def test_the_last_entry_of_a_forgotten_generation_is_forgotten_with_it(store: Sc
             checkpointed_and_purged(store.behind)
 
         store.on("create", naming.entry("j", 6), before=generations)
-        with pytest.raises(OutcomeUnknown, match="purged long ago"):
+        with pytest.raises(OutcomeUnknown, match="older than the recent ids"):
             write(ours, "ours", "our id")
     assert journal(store).load().version == 14
 

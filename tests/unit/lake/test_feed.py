@@ -53,7 +53,7 @@ def pool() -> Pool:
 
 def purge_up_to(pool: Pool, n: int) -> None:
     journal = pool.history.journal
-    head = journal.at(n)
+    head = journal.load_version(n)
     assert head is not None
     write_state(journal, head, id=pool.context.ids.new(), now=0.0)
     purge(journal, until=n)

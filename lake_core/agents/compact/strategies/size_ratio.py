@@ -3,7 +3,7 @@
 Universal compaction, as in RocksDB: runs by age; a stretch of neighbours is merged when together they hold at least
 `ratio` times what the largest of them holds.  Whatever is rewritten then becomes part of something `ratio` times as
 large, so a byte that came with one of n equal loads is rewritten at most log(n) / log(ratio) times.  Stretches are
-at least WIDTH runs wide: merging two at a time would rewrite more for less.
+at least WIDTH runs wide (`planner`).
 """
 
 from __future__ import annotations
@@ -11,12 +11,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lake_core.agents.compact.layout import Run
-
-WIDTH = 4
-"""The fewest runs that are worth merging before the depth asks for it."""
+from lake_core.agents.compact.planner import WIDTH, Choice, Planner
+from lake_core.agents.compact.strategies.depth import depth
+from lake_core.history import Reference
+from lake_core.keys import KeyRange
 
 MAX_RUNS = 256
-"""How many of the newest runs are looked at."""
+"""Only so many of the newest runs are considered: the search takes quadratic time."""
+
+
+def size_ratio(planner: Planner) -> None:
+    """Merge runs of like sizes, then what is still too deep, then small neighbours."""
+    merge_alike(planner, planner.references)
+    depth(planner)
+    planner.join()
+
+
+def merge_alike(planner: Planner, references: Sequence[Reference]) -> None:
+    """Merge runs of like sizes among the references."""
+
+    def choose(runs: Sequence[Run], taken: Sequence[KeyRange]) -> Choice:
+        chosen = alike(runs, ratio=planner.policy.ratio)
+        return chosen, f"{len(chosen):,} runs of like sizes"
+
+    planner.claim(references, least=WIDTH, choose=choose)
 
 
 def alike(runs: Sequence[Run], *, ratio: float) -> Sequence[Run]:

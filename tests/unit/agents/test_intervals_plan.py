@@ -7,7 +7,7 @@ import datetime as dt
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.intervals.policy import interval_range, path_of
+from lake_core.agents.intervals.plan import interval_range, path_of
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import encode_key, from_scalar

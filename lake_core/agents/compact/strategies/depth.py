@@ -1,4 +1,4 @@
-"""Depth: bring a spot that is too deep below the bound, for the fewest bytes over time.
+"""Depth: bring a spot that is too deep down to the bound, for the fewest bytes over time.
 
 Candidates are stretches of neighbours in age that are wide enough: as the deepest key asks for, and wider where
 that leaves another key too deep.  Fewest bytes now is not fewest over time: small runs behind a large newer one
@@ -15,15 +15,28 @@ from itertools import accumulate
 from math import log2
 
 from lake_core.agents.compact.layout import Run, depth_of, islands, span_of
+from lake_core.agents.compact.planner import Choice, Planner
 from lake_core.keys import KeyRange
 
 WORTH = 1.0
-"""Doublings of a byte, on the average of a merge, for which it is worth its bytes."""
+"""Doublings of a byte, on the average of a merge, from which it is worth its bytes."""
+
+
+def depth(planner: Planner) -> None:
+    """Merge what is deeper than the policy allows."""
+    bound = planner.policy.depth
+
+    def choose(runs: Sequence[Run], taken: Sequence[KeyRange]) -> Choice:
+        return cheapest(runs, taken, bound=bound), f"deeper than {bound:,}"
+
+    planner.claim(planner.references, least=bound + 1, choose=choose)
 
 
 def cheapest(runs: Sequence[Run], taken: Sequence[KeyRange], *, bound: int) -> Sequence[Run]:
-    """The stretch to merge so that at most `bound` are left on a key, beside what other jobs make there (`taken`);
-    none where there are no more.  Where `taken` alone are too many, all runs."""
+    """The stretch of runs to merge so that the depth, with the outputs of other jobs (`taken`), is at most `bound`.
+
+    Empty if it already is; all runs if `taken` alone exceeds it.
+    """
     most = min(len(runs), len(runs) + len(taken) - bound + 1)
     width = max(2, _depth(runs, taken) - bound + 1)
     while width < most:

@@ -11,7 +11,7 @@ import pytest
 from lake_core.agents.tombstones.run import find
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
-from spark_apps.tombstones import apply_found, apply_tombstones
+from spark_apps.tombstones import apply_tombstones, run
 from tests.spark.conftest import Landing
 
 pytestmark = pytest.mark.spark
@@ -44,12 +44,12 @@ def test_what_was_deleted_goes_and_the_deletes_are_forgotten(spark: Any, landing
 
 
 def test_the_agent_applies_what_is_due(spark: Any, landing: Landing) -> None:
-    pool = filled(landing.lake, delete_apply="0s")
+    pool = filled(landing.lake, tombstones_apply="0s")
     pool.branch().delete(where="v = 3")
     assert find({"lake": landing.uri, "dry_run": True}) == []
     (work,) = find({"lake": landing.uri})
     assert work["pool"] == "p"
-    did = apply_found(work)
+    did = run(work)
     assert (did["searched"], did["rewritten"], did["left"]) == (3, 3, 0)
-    assert apply_found(work)["searched"] == 0
+    assert run(work)["searched"] == 0
     assert find({"lake": landing.uri}) == []

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from lake_core.agents.ingest.batches import Batch, BatchPolicy, plan_batches
-from lake_core.agents.ingest.units import Part, plan_units, split_row_groups
+from lake_core.agents.ingest.plan import Batch, Part, plan_batches, plan_units, split_row_groups
+from lake_core.agents.ingest.policy import BatchPolicy
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
 from lake_core.reading.ranges import WeightedSample, blunt, even_cuts, split_range
@@ -22,9 +22,9 @@ def landed(name: str, size: int = 10, *, age: float = 0.0) -> SourceFile:
 
 
 def batches(
-    files: list[SourceFile], *, most_files: int = 100, most_bytes: int = 100, age: float = 0.0
+    files: list[SourceFile], *, most_files: int = 100, max_bytes: int = 100, age: float = 0.0
 ) -> list[list[str]]:
-    planned = plan_batches(files, BatchPolicy(most_files, most_bytes, age), now=NOW)
+    planned = plan_batches(files, BatchPolicy(most_files, max_bytes, age), now=NOW)
     return [[f.uri for f in batch.files] for batch in planned]
 
 
@@ -43,7 +43,7 @@ def test_a_batch_ends_at_most_files() -> None:
     assert batches([landed(n) for n in "abcde"], most_files=2) == [["a", "b"], ["c", "d"], ["e"]]
 
 
-def test_a_batch_ends_before_the_file_that_exceeds_most_bytes() -> None:
+def test_a_batch_ends_before_the_file_that_exceeds_max_bytes() -> None:
     assert batches([landed("a", 60), landed("b", 40), landed("c", 1)]) == [["a", "b"], ["c"]]
     assert batches([landed("a", 60), landed("b", 41)]) == [["a"], ["b"]]
 

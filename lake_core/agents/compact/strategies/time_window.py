@@ -1,9 +1,9 @@
-"""Time windows: which window of the key's time a reference lies in, and what a closed one asks for.
+"""Time windows: data of a window of the key's time comes to rest as one run.
 
-For pools whose leading key field is a time (a timestamp, a date, or a number of seconds).  A window that has ended
-a window ago is closed: what is in it is brought into one run, once; later stragglers gather until they are as deep
-as the policy bears.  That it was done is told by an object that a compaction wrote after the close, since ids hold
-when they were made.  References that span several windows belong to the open ones.
+For pools whose leading key field is a time (a timestamp, a date, or a number of seconds).  A window is closed one
+window length after it ends.  Then its references become one run, once; stragglers gather until they are deeper
+than the policy bears.  A window counts as compacted once it holds an object that a compaction wrote after the
+close; ids hold the time.  References that span several windows belong to the open ones.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lake_core.agents.compact.layout import depth_of
+from lake_core.agents.compact.planner import Planner
+from lake_core.agents.compact.strategies.depth import depth
+from lake_core.agents.compact.strategies.size_ratio import merge_alike
 from lake_core.errors import InvalidInput
 from lake_core.history import Reference
 from lake_core.keys import PoolKey
@@ -20,6 +23,19 @@ from lake_core.keys.encoding import Instant, Value, class_of, decode_key
 from lake_core.naming import id_time
 
 _DAY = 86_400.0
+
+
+def time_window(planner: Planner) -> None:
+    """Bring each closed window into one run, once; in the open ones merge as `size_ratio`.
+
+    Raises InvalidInput if the leading key field is no time.
+    """
+    windowed = by_window(planner.references, key=planner.key, seconds=planner.policy.window, now=planner.now)
+    for window in windowed.closed:
+        if window.due(depth=planner.policy.depth):
+            planner.settle(window.references, "its window has ended")
+    merge_alike(planner, windowed.open)
+    depth(planner)
 
 
 @dataclass(frozen=True)
@@ -30,22 +46,22 @@ class Closed:
     references: tuple[Reference, ...]
 
     def due(self, *, depth: int) -> bool:
-        """Whether it was not brought into one run since it closed, or is deeper than `depth` again."""
-        made = max((r.object for r in self.references if r.oldest is not None), default="")
-        settled = made != "" and id_time(made).timestamp() >= int(self.time)
+        """Whether no compaction wrote to it since it closed, or it is deeper than `depth` again."""
+        newest = max((r.object for r in self.references if r.oldest is not None), default="")
+        settled = newest != "" and id_time(newest).timestamp() >= int(self.time)
         return not settled or depth_of(r.key_range for r in self.references) > depth
 
 
 @dataclass(frozen=True)
 class Windowed:
-    """References by window: of closed windows each, and all others."""
+    """The closed windows, and the references of all others."""
 
     closed: tuple[Closed, ...]
     open: tuple[Reference, ...]
 
 
 def by_window(references: Sequence[Reference], *, key: PoolKey, seconds: float, now: float) -> Windowed:
-    """Raises InvalidInput where the leading key field is no time."""
+    """The references by window.  Raises InvalidInput if the leading key field is no time."""
     closed: dict[float, list[Reference]] = {}
     rest: list[Reference] = []
     leading = PoolKey(key.fields[:1])
@@ -63,7 +79,7 @@ def by_window(references: Sequence[Reference], *, key: PoolKey, seconds: float, 
 
 
 def _seconds(values: tuple[Value, ...], leading: PoolKey) -> float:
-    """Since 1970.  A null, which the first key of a pool is never, would be before all time."""
+    """Seconds since 1970 of the leading field."""
     value = values[0] if values else None
     if isinstance(value, Instant) and value[0] in (0x08, 0x09):
         return float(value[1])

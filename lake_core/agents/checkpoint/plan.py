@@ -1,0 +1,49 @@
+"""When a journal wants a checkpoint, and how far it may be purged; pure.
+
+A checkpoint is due when `entries` have come since the last one, or when the oldest entry since is `age` seconds
+old.  Purge keeps all entries that are younger than `keep` seconds, so that states of that time can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lake_core.agents.checkpoint.policy import CheckpointPolicy
+from lake_core.phrases import counted, human_duration
+
+
+@dataclass(frozen=True)
+class JournalTail:
+    """The entries after the last checkpoint: whether there are as many as the policy bears.
+
+    `first_time` is that of the first of them, in seconds since 1970; None if there is none.
+    """
+
+    first_time: float | None
+    is_full: bool
+
+
+def why_due(tail: JournalTail, policy: CheckpointPolicy, *, now: float) -> str | None:
+    """Why a checkpoint should be written now; None if it should not."""
+    if tail.is_full:
+        return f"{counted(policy.entries, 'entry', 'entries')} or more since the last checkpoint"
+    if tail.first_time is not None and now - tail.first_time >= policy.age:
+        return f"the oldest entry since the last checkpoint is {human_duration(now - tail.first_time)} old"
+    return None
+
+
+def last_older(first: int, last: int, *, time_of: Callable[[int], float], moment: float) -> int:
+    """The last entry of [first, last] that is older than `moment`; first - 1 if none is.
+
+    Found by bisection: times ascend with the versions, except for the skew of clocks.  An entry within that skew of
+    the moment may count as older or as younger.
+    """
+    low, high = first - 1, last
+    while low < high:  # the gap halves
+        middle = (low + high + 1) // 2
+        if time_of(middle) < moment:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,57 @@
+"""What the checkpoint agent did, in words: for its logs and its last task."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lake_core.agents.reporting import Found, check_found, conclude
+from lake_core.phrases import counted
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class CheckpointResult:
+    """What was done: `checkpoint` is the version of the newest one, `written` whether it is new.
+
+    `entries` and `checkpoints` count what was purged, up to the version `fence`.
+    """
+
+    pool: str
+    checkpoint: int
+    written: bool
+    fence: int
+    entries: int
+    checkpoints: int
+
+
+def journal_line(result: Mapping[str, Any]) -> str:
+    """What was done for a journal."""
+    wrote = "wrote the checkpoint" if result["written"] else "there was a checkpoint already, the one"
+    line = f"{result['pool']}: {wrote} of version {result['checkpoint']:,}"
+    if not (result["entries"] or result["checkpoints"]):
+        return f"{line}; nothing to purge"
+    entries = counted(result["entries"], "entry", "entries")
+    return f"{line}; purged {entries} and {counted(result['checkpoints'], 'checkpoint')}"
+
+
+def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """The agent's last task: a line a journal, and the totals.  Raises Incomplete if a journal failed."""
+    found = check_found(found)
+    done = [r for r in results if not r.get("failed")]
+    for result in done:
+        log.info("%s", journal_line(result))
+    totals = {"journals": len(done), "entries": sum(int(r["entries"]) for r in done)}
+    tried = {str(r["pool"]) for r in results}
+    conclude(
+        f"{counted(totals['journals'], 'journal')}: purged {counted(totals['entries'], 'entry', 'entries')}"
+        if done
+        else "nothing was written",
+        failed=[f"{r['pool']}: {r['failed']}" for r in results if r.get("failed")]
+        + [f"{w['pool']}: run failed; its log says why" for w in found if w["pool"] not in tried],
+        to_do="What was written stays; the next run tries the others again",
+    )
+    return totals

@@ -1,0 +1,100 @@
+"""What compaction plans and what it did, in words: for the agent's logs, its last task and `lake compact`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lake_core.agents.compact.jobs import CompactionJob, CompactionPlan, CompactionResult
+from lake_core.agents.reporting import Found, check_found, conclude, missing
+from lake_core.phrases import counted, human_size
+
+log = logging.getLogger(__name__)
+
+
+def plan_lines(pool: str, plan: CompactionPlan) -> Iterator[str]:
+    """A plan in lines: what is decided for the pool and why, then each job."""
+    if not plan.jobs:
+        yield f"{pool}: nothing to compact ({overlap(plan.depth)}; the policy allows {plan.allowed:,})"
+        return
+    yield (
+        f"{pool}: {overlap(plan.depth)} (the policy allows {plan.allowed:,}), {plan.depth_after:,} after "
+        f"{counted(len(plan.jobs), 'job')} of {plan.strategy}: rewrite {human_size(plan.rewritten)} of "
+        f"{human_size(plan.size)} (write amplification {plan.write_amplification:.2f})"
+    )
+    for job in plan.jobs:
+        yield (
+            f"  merge {counted(len(job.inputs), 'object')}, {human_size(job.size)}, {job.depth:,} of them at one "
+            f"key, into about {counted(job.outputs, 'object')}: {job.why}"
+        )
+
+
+def overlap(depth: int) -> str:
+    """The depth of a pool, in words."""
+    return f"at most {depth:,} objects overlap" if depth > 1 else "no objects overlap"
+
+
+def start_line(pool: str, planned: Sequence[Mapping[str, Any]], jobs: Sequence[CompactionJob]) -> str:
+    """What a task is about to do: the jobs that were planned, and those whose inputs are still there."""
+    size = human_size(sum(job.size for job in jobs))
+    gone = len(planned) - len(jobs)
+    others = f"; {gone:,} planned before and done since" if gone else ""
+    return f"{pool}: {counted(len(jobs), 'job')}, {size} to rewrite{others}"
+
+
+def job_line(job: CompactionJob, result: CompactionResult) -> str:
+    """What became of a job."""
+    if result.version is None:
+        return f"  dropped: another compaction was faster ({job.why})"
+    return (
+        f"  version {result.version:,}: merged {counted(result.inputs, 'object')} "
+        f"({human_size(result.size_in)}) into {counted(result.objects, 'object')} "
+        f"({human_size(result.size_out)}): {job.why}"
+    )
+
+
+def summary(
+    pool: str, results: Sequence[CompactionResult], *, depth_before: int, depth_after: int
+) -> dict[str, Any]:
+    """What was done in a pool, as plain values for the report."""
+    kept = [result for result in results if result.version is not None]
+    return {
+        "pool": pool,
+        "jobs": len(kept),
+        "dropped": len(results) - len(kept),
+        "inputs": sum(result.inputs for result in kept),
+        "objects": sum(result.objects for result in kept),
+        "size_in": sum(result.size_in for result in kept),
+        "size_out": sum(result.size_out for result in kept),
+        "depth_before": depth_before,
+        "depth_after": depth_after,
+    }
+
+
+def pool_line(done: Mapping[str, Any]) -> str:
+    """What became of a pool, from its `summary`."""
+    return f"{done['pool']}: {_work_line(done)}; overlap {done['depth_before']:,} -> {done['depth_after']:,}"
+
+
+def _work_line(done: Mapping[str, Any]) -> str:
+    dropped = f" ({done['dropped']:,} dropped: another compaction was faster)" if done["dropped"] else ""
+    return (
+        f"{counted(done['jobs'], 'job')}{dropped} merged {counted(done['inputs'], 'object')} "
+        f"({human_size(done['size_in'])}) into {counted(done['objects'], 'object')} "
+        f"({human_size(done['size_out'])})"
+    )
+
+
+def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """The agent's last task: a line a pool, and the totals.  Raises Incomplete if a pool failed."""
+    for result in results:
+        log.info("%s", pool_line(result))
+    summed = ("jobs", "dropped", "inputs", "objects", "size_in", "size_out")
+    totals = {"pools": len(results)} | {name: sum(int(r[name]) for r in results) for name in summed}
+    conclude(
+        f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}" if results else "nothing was compacted",
+        failed=missing(check_found(found), results, by="pool"),
+        to_do="Jobs that were committed stay; the next run plans the others again",
+    )
+    return totals

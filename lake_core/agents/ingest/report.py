@@ -1,0 +1,104 @@
+"""What the ingest agent found and what it did, in words: for its logs and its last task."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lake_core.agents.ingest.parking import Parked
+from lake_core.agents.ingest.plan import Batch
+from lake_core.agents.ingest.policy import BatchPolicy
+from lake_core.agents.ingest.sources import look, pools_that_ingest
+from lake_core.agents.reporting import (
+    Found,
+    check_found,
+    conclude,
+    load_line,
+    load_totals,
+    missing,
+    totals_line,
+)
+from lake_core.agents.request import Request
+from lake_core.errors import LakeError
+from lake_core.lake import Lake
+from lake_core.phrases import counted, human_duration, human_size, listed
+from lake_core.records.source_files import SourceFile
+
+log = logging.getLogger(__name__)
+
+
+def plan_lines(
+    pool: str, waiting: Sequence[SourceFile], batches: Mapping[str, Batch], policy: BatchPolicy
+) -> Iterator[str]:
+    """What is decided for a pool, in lines: its batches by token, then what waits for a batch to fill."""
+    size = sum(batch.size for batch in batches.values())
+    gathered = sum(len(batch.files) for batch in batches.values())
+    if batches:
+        yield (
+            f"{pool}: {counted(gathered, 'new file')}, {human_size(size)}, in "
+            f"{counted(len(batches), 'batch', 'batches')} of at most {counted(policy.max_files, 'file')} or "
+            f"{human_size(policy.max_bytes)}"
+        )
+    for token, batch in batches.items():
+        yield f"  batch of {counted(len(batch.files), 'file')}, {human_size(batch.size)}, token {token}"
+    if left := len(waiting) - gathered:
+        rest = sum(file.size for file in waiting) - size
+        yield (
+            f"{pool}: {counted(left, 'file waits', 'files wait')}, {human_size(rest)}: the batch is not full, and "
+            f"its oldest file is younger than ingest.batch_age ({human_duration(policy.age)})"
+        )
+
+
+def log_parked(pool: str, parked: Sequence[Parked]) -> None:
+    """Log which files are passed over, why, and what to do."""
+    if parked:
+        log.warning(
+            "%s: %s (lake parked %s): %s",
+            pool,
+            "1 file is parked until it changes or is released"
+            if len(parked) == 1
+            else f"{len(parked):,} files are parked until they change or are released",
+            pool,
+            listed([one.file for one in parked]),
+        )
+
+
+def batch_line(result: Mapping[str, Any]) -> str:
+    """What became of a batch."""
+    parked = f"; parked {counted(len(result['parked']), 'file')}" if result["parked"] else ""
+    return load_line(result) + parked
+
+
+def report(
+    params: Mapping[str, Any], found: Found | None, results: Sequence[Mapping[str, Any]]
+) -> dict[str, int]:
+    """The agent's last task: a line a batch, the parked files, the totals.
+
+    Raises Incomplete if a batch or a pool failed, or this run parked a file; later runs only mention that file.
+    """
+    for result in results:
+        log.info("%s", batch_line(result))
+    failed = missing(check_found(found), results, by="token")
+    failed += [f"{r['pool']}: parked {file}: {why}" for r in results for file, why in r["parked"]]
+    asked = Request.read(params, also=("wait",))
+    lake = Lake.open(asked.lake)
+    parked = 0
+    for name in pools_that_ingest(lake, asked.pools):
+        try:
+            files = look(lake.pool(name))
+        except LakeError as error:
+            failed.append(f"{name}: {error}")
+            continue
+        log_parked(name, files.parked)
+        parked += len(files.parked)
+    totals = load_totals(results) | {"parked": parked}
+    conclude(
+        totals_line(totals) if results else "nothing was ingested" if found else "no new files",
+        failed=failed,
+        to_do=(
+            "All else was ingested. Mend or remove a parked file, or set bad_records=quarantine; the next run "
+            "tries a failed batch again"
+        ),
+    )
+    return totals

@@ -1,0 +1,60 @@
+"""The source files of a pool: those that wait to be ingested, and those that are parked.
+
+To look at a pool costs a listing of its `ingest.source`, one of its parked files, and a look at its journal.  A
+pool takes part if that setting names a place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lake_core.agents.finding import pools_with
+from lake_core.agents.ingest import parking
+from lake_core.agents.ingest.parking import Parked
+from lake_core.history.state import MAIN
+from lake_core.lake import Lake
+from lake_core.lake.pool import Pool
+from lake_core.loading.sources import find_files
+from lake_core.records.source_files import SourceFile
+
+
+@dataclass(frozen=True)
+class SourceFiles:
+    """The source files at a pool's `ingest.source`: those `waiting` to be ingested, and the `parked` ones.
+
+    `forgotten` are notes of files that are gone or have changed; a changed file waits again.
+    """
+
+    waiting: tuple[SourceFile, ...]
+    parked: tuple[Parked, ...]
+    forgotten: tuple[Parked, ...]
+
+
+def look(pool: Pool, *, branch: str = MAIN) -> SourceFiles:
+    """The source files of a pool: those not ingested, or not in this form, and the parked ones.
+
+    Files of no bytes are left out.
+    """
+    sources = pool.at(branch).state.sources
+    settings = pool.settings
+    found = find_files(
+        [settings["ingest.source"]],
+        include=settings["include"],
+        exclude=settings["exclude"],
+        may_be_empty=True,
+    )
+    there = [f for f in found if f.size]
+    notes = parking.parked_files(pool, branch=branch)
+    kept = parking.still_parked(notes, there, parking.reading_digest(pool.config.settings))
+    names = {parked.file for parked in kept}
+    return SourceFiles(
+        tuple(f for f in there if f.uri not in names and sources.get((branch, f.uri)) != f.source),
+        tuple(kept),
+        tuple(note for note in notes if note.file not in names),
+    )
+
+
+def pools_that_ingest(lake: Lake, only: Sequence[str] = ()) -> list[str]:
+    """Names of the pools with `ingest.source`; of `only`, if any are named.  Raises NotFound, InvalidInput."""
+    return pools_with(lake, "ingest.source", only, example="PLACE")

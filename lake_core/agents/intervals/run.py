@@ -1,0 +1,79 @@
+"""The intervals agent without Spark: which files belong to an interval of time, pool by pool.
+
+A run for an interval replaces exactly that interval of a pool with the files of the interval, in one transaction;
+so it may be run twice, in any order and beside others, and ends in the same state.  If there are no files, the
+interval becomes empty.  A run without an interval appends the files that it is given, once.  A pool takes part if
+its setting `intervals.source` says where the files of an interval are.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from lake_core.agents.finding import handed_out, pools_with
+from lake_core.agents.intervals.plan import path_of
+from lake_core.agents.intervals.policy import IntervalsPolicy, policy_of
+from lake_core.agents.intervals.report import plan_line
+from lake_core.agents.request import Request
+from lake_core.errors import InvalidInput, NotFound
+from lake_core.lake import Lake
+from lake_core.loading.sources import find_files
+from lake_core.phrases import counted
+from lake_core.records.source_files import SourceFile
+
+log = logging.getLogger(__name__)
+
+
+def find_source_files(policy: IntervalsPolicy, begin: dt.datetime) -> list[SourceFile]:
+    """The files of the interval that begins then.  Their place need not exist yet."""
+    try:
+        place = path_of(policy.source, begin)
+        found = find_files([place], include=policy.include, exclude=policy.exclude)
+        return [f for f in found if f.size]
+    except NotFound:
+        return []
+
+
+def find(
+    params: Mapping[str, Any], *, begin: dt.datetime | None, end: dt.datetime | None, run: str
+) -> list[dict[str, Any]]:
+    """The agent's first task: pools and their files as plain values, for one task `run` each.
+
+    `params`: lake, pools (none named: all), branch, files (to be appended if there is no interval), dry_run.  `run`
+    names the run: what it appends, it appends once.
+    """
+    asked = Request.read(params, also=("branch", "files"))
+    lake = Lake.open(asked.lake)
+    names = pools_with(lake, "intervals.source", asked.pools, example="PATTERN")
+    if begin is None and (not asked.files or len(names) != 1):
+        raise InvalidInput(
+            "a run without an interval appends files: set the parameters `pools` (one pool) and `files`"
+        )
+    found = []
+    for name in names:
+        if begin is None:
+            files = find_files(list(asked.files))
+        else:
+            files = find_source_files(policy_of(lake.pool(name).settings), begin)
+        log.info("%s", plan_line(name, files, begin=begin, end=end))
+        found.append(
+            asked.work(
+                name,
+                begin.isoformat() if begin else counted(len(files), "file"),
+                begin=begin.isoformat() if begin else "",
+                end=end.isoformat() if end else "",
+                token="" if begin else f"interval:{run}:{name}",
+                files=msgspec.to_builtins(files),
+            )
+        )
+    return handed_out(
+        found,
+        dry_run=asked.dry_run,
+        nothing="no pool has intervals.source",
+        not_done="nothing is loaded",
+    )

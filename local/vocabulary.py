@@ -1,0 +1,135 @@
+"""Refuses words that readers stumble over, and names better ones: a part of `make lint`.
+
+    python -m local.vocabulary             prints `file:line: word -> better`; fails if there is any
+    python -m local.vocabulary --all       also of the files that are not done yet
+    python -m local.vocabulary --done      takes files that have become clean off the list
+
+It reads the prose of the documentation (no code blocks, no quoted code), and the comments, texts and names of
+programs.  `vocabulary_not_yet.txt` beside this file lists the files that are not done; the list only shrinks.
+docs/glossary.md has the words to use, CONTRIBUTING.md the rules of the sentences.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+NOT_YET = ROOT / "local/vocabulary_not_yet.txt"
+READ = (
+    "*.md",
+    "docs/**/*.md",
+    *(
+        f"{room}/**/*.py"
+        for room in ("lake_core", "spark_apps", "pyspark_lake", "airflow_lake", "dags", "local")
+    ),
+)
+
+WORDS = {
+    r"landed files?": "source file",
+    r"land|lands|landed|landing": "commit (a transaction); arrive (a file)",
+    r"company": "contention; other writers",
+    r"(?:stands?|stood|wait(?:s|ed|ing)?) in line": "wait in the queue",
+    r"whoever": "name the actor: the writer, the reader",
+    r"where there (?:is|are|was|were) (?:none|no|nothing|not)": "if there is none; None if",
+    r"but for": "except",
+    r"of which": "whose; or a second sentence",
+    r"(?:would|could|might|must|should|will|can|may) else|[,;:.] else": "otherwise",
+    r"pass(?:es|ed|ing)? by": "skip, skipped; ignore",
+    r"(?:takes?|taken|taking|took) in": "load; ingest",
+    r"in the place of": "instead of",
+    r"for ever": "forever; or say how long",
+    r"hears? (?:of|from)": "is told of",
+    r"erasures?": "delete; DeleteSpec",
+    r"overlays?": "delta; insert_delta",
+    r"the tip": "the newest state",
+    r"as (?:quick|early|soon|far) as can be": "as ... as possible",
+    r"so (?:many|much) times": "this many times",
+}
+"""A pattern of whole words, and what to write instead."""
+
+N = "version, count, or what it counts"
+"""Instead of `n` as the name of an argument or a field."""
+
+_GAP = r"(?:\s+)"
+_WORD = re.compile(
+    "|".join(
+        # a sentence may go on in the next line
+        f"(?P<w{n}>(?:(?<![\\w-])|(?=[,;:.]))(?:{pattern.replace(' ', _GAP)})(?![\\w-]))"
+        for n, pattern in enumerate(WORDS)
+    ),
+    re.IGNORECASE,
+)
+_BETTER = list(WORDS.values())
+_CODE = re.compile(r"```.*?^ *```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+_NAME = re.compile(r"^(?:landing|landed|lands|company|abreast|erasure|overlay)$", re.IGNORECASE)
+
+Finding = tuple[int, str, str]
+"""A line, the word there, what is better."""
+
+
+def in_prose(text: str) -> Iterator[Finding]:
+    """Forbidden words of a page; code in it does not count."""
+    prose = _CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
+    yield from _in_words(prose, 1)
+
+
+def in_program(text: str) -> Iterator[Finding]:
+    """Forbidden words in comments and texts of a Python program, and forbidden names."""
+    kinds = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in kinds:
+            yield from _in_words(token.string, token.start[0])
+        elif token.type == tokenize.NAME:
+            for part in token.string.strip("_").split("_"):
+                if _NAME.match(part):
+                    found = next(_in_words(part, token.start[0]), None)
+                    yield found or (token.start[0], part, "a word of docs/glossary.md")
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            yield from ((node.lineno, "n", N) for argument in arguments if argument.arg == "n")
+        elif isinstance(node, ast.ClassDef):
+            fields = [part.target for part in node.body if isinstance(part, ast.AnnAssign)]
+            yield from ((f.lineno, "n", N) for f in fields if isinstance(f, ast.Name) and f.id == "n")
+
+
+def findings(path: Path) -> list[Finding]:
+    """The forbidden words of one file, in its order."""
+    text = path.read_text()
+    return list(in_program(text) if path.suffix == ".py" else in_prose(text))
+
+
+def _in_words(text: str, line: int) -> Iterator[Finding]:
+    for match in _WORD.finditer(text):
+        if match.lastgroup:
+            yield line + text.count("\n", 0, match.start()), match[0], _BETTER[int(match.lastgroup[1:])]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Refuse words that readers stumble over.")
+    parser.add_argument("--all", action="store_true", help="read the files that are not done yet too")
+    parser.add_argument("--done", action="store_true", help="take files that became clean off the list")
+    args = parser.parse_args()
+    not_yet = NOT_YET.read_text().split() if NOT_YET.exists() else []
+    files = sorted({str(path.relative_to(ROOT)) for pattern in READ for path in ROOT.glob(pattern)})
+    files.remove(str(Path(__file__).relative_to(ROOT)))
+    found = {name: findings(ROOT / name) for name in files}
+    if args.done:
+        NOT_YET.write_text("".join(f"{name}\n" for name in not_yet if found.get(name)))
+        return 0
+    shown = [name for name in files if args.all or name not in not_yet]
+    for name in shown:
+        for line, word, better in found[name]:
+            print(f"{name}:{line}: {' '.join(word.split())} -> {better}")
+    return 1 if any(found[name] for name in shown) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,197 @@
+"""Files loaded into a pool, spread over Spark tasks: what the ingest and intervals agents do.
+
+The driver cuts the files into units; each unit is one task, in which a Python worker reads its files, sorts them
+within bounded memory and writes finished objects straight to their final names.  Only descriptions of objects come
+back to the driver (`spread`).  The driver commits once, under a token: if it runs again after a crash at any point,
+the files are committed exactly once, and the vacuum removes what the dead run had written.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from lake_core.agents.ingest.plan import Part, Unit, plan_units, split_row_groups
+from lake_core.agents.intervals.plan import interval_range
+from lake_core.combine.rule import rule_of
+from lake_core.errors import Conflict, InvalidInput
+from lake_core.keys.encoding import key_class
+from lake_core.lake import Lake
+from lake_core.lake.branch import Branch
+from lake_core.lake.delete_spec import DeleteSpec
+from lake_core.lake.replace_checks import check_inside
+from lake_core.lake.results import LoadResult, PendingLoad, repeated_line
+from lake_core.loading.block import Reading
+from lake_core.loading.builder import ObjectBuilder
+from lake_core.loading.detect import format_of, read_blocks, read_row_groups
+from lake_core.loading.formats.parquet import row_group_sizes
+from lake_core.loading.opening import is_stream
+from lake_core.loading.sources import find_files
+from lake_core.naming import IdSource
+from lake_core.objects.write import WrittenObject
+from lake_core.phrases import counted, human_size
+from lake_core.records.pools import PoolConfig
+from lake_core.records.source_files import SourceFile
+from lake_core.store import open_store
+from spark_apps import spread as spreading
+
+log = logging.getLogger(__name__)
+
+SMALLEST_UNIT = 8 << 20
+"""Bytes: no unit is made smaller for the sake of parallelism."""
+
+ORDINALS_PER_UNIT = 100_000
+"""Objects of one unit have ordinals in a range of their own, so that objects keep the order of the files."""
+
+
+@dataclass(frozen=True)
+class LoadWork:
+    """All that a task needs, as plain values: it is shipped to the workers."""
+
+    store: str
+    pool: PoolConfig
+    job: PendingLoad
+    format: str
+    readings: dict[str, Reading]
+    units: tuple[Unit, ...]
+
+
+def load_files(
+    spark: Any,
+    lake: Lake,
+    *,
+    pool: str,
+    files: list[SourceFile],
+    branch: str = "main",
+    format: str = "auto",
+    options: Mapping[str, str] | None = None,
+    token: str = "",
+    message: str = "",
+    consume: bool = True,
+    parallelism: int = 0,
+    interval: tuple[dt.datetime, dt.datetime] | None = None,
+) -> LoadResult:
+    """Load the files as one transaction; `consume` records them as ingested.
+
+    With an interval the files replace what the pool holds of it; if the interval was empty and stays empty, nothing
+    is committed.  `parallelism` is the number of tasks aimed at; 0 means twice the session's default.  Raises what
+    `Branch.commit` raises, InvalidInput for bad records, and Conflict if a file was changed meanwhile.
+    """
+    target = lake.pool(pool).branch(branch)
+    job = target.job(token=token, message=message, options=options)
+    if isinstance(job, LoadResult):
+        log.warning(repeated_line(job, pool=pool, token=token))
+        return job
+    readings = target.readings([f.uri for f in files], options=options)
+    units = _units(files, readings, format, parallelism or 2 * spreading.parallelism(spark))
+    log.info(
+        "%s: %s, %s, in %s",
+        pool,
+        counted(len(files), "file"),
+        human_size(sum(f.size for f in files)),
+        counted(len(units), "task"),
+    )
+    work = work_of(lake, target, job, units, format, readings)
+    written = spreading.spread(spark, partial(build_unit, work), len(units))
+    if consume or interval:
+        check_unchanged(files)
+    replaced = _replaced(target, written, interval) if interval else None
+    if interval and not written and (replaced is None or not target.may_delete(replaced)):
+        return LoadResult(None)
+    result = target.commit(
+        job,
+        objects=[w.action for w in written],
+        replaced=replaced,
+        schemas=list({w.action.schema: w.schema for w in written}.values()),
+        sources=[f.source for f in files] if consume else None,
+    )
+    if result.repeated:
+        log.warning(repeated_line(result, pool=pool, token=token))
+    return result
+
+
+def _replaced(
+    branch: Branch, written: list[WrittenObject], interval: tuple[dt.datetime, dt.datetime]
+) -> DeleteSpec | None:
+    """The keys of the interval; None if neither the pool nor the new objects say what class the key has."""
+    key = branch.pool.key
+    known = branch.key_class() or next(
+        (key_class(w.schema.field(key.names[0]).type) for w in written if not w.action.sub_pool), None
+    )
+    if known is None:
+        return None
+    key_range = interval_range(*interval, key=key, key_class=known)
+    check_inside([w.action for w in written], key_range, key)
+    return DeleteSpec(key_range, None)
+
+
+def check_unchanged(files: list[SourceFile]) -> None:
+    """Raise Conflict if a file changed since it was found: it would be recorded in one form and read in another."""
+    now = {f.uri: f.source for f in find_files([f.uri for f in files])}
+    changed = [f.uri for f in files if now.get(f.uri) != f.source]
+    if changed:
+        raise Conflict(f"{changed[0]} was changed while it was read; the next run loads it as it is then")
+
+
+def _units(
+    files: list[SourceFile], readings: dict[str, Reading], format: str, parallelism: int
+) -> list[Unit]:
+    parts: list[Part] = []
+    total = sum(f.size for f in files)
+    for file in files:
+        if is_stream(file.uri):
+            raise InvalidInput(f"{file.uri}: Spark tasks cannot read it; use lake load")
+        large = file.size > max(SMALLEST_UNIT, total // parallelism)
+        if large and format_of(readings[file.uri], format) == "parquet":
+            sizes = row_group_sizes(readings[file.uri])
+            parts += split_row_groups(file.uri, sizes, target=max(SMALLEST_UNIT, sum(sizes) // parallelism))
+        elif file.size:
+            parts.append(Part(file.uri, file.size))
+    return plan_units(parts, parallelism=parallelism, smallest=SMALLEST_UNIT)
+
+
+def work_of(
+    lake: Lake,
+    branch: Branch,
+    job: PendingLoad,
+    units: list[Unit],
+    format: str,
+    readings: dict[str, Reading] | None = None,
+) -> LoadWork:
+    """What the tasks of a job do; `readings` default to the pool's settings."""
+    names = dict.fromkeys(part.file for unit in units for part in unit.parts)
+    return LoadWork(
+        store=lake.store.uri,
+        pool=branch.pool,
+        job=job,
+        format=format,
+        readings=branch.readings(list(names)) if readings is None else readings,
+        units=tuple(units),
+    )
+
+
+def build_unit(work: LoadWork, number: int) -> list[WrittenObject]:
+    """In a worker: read, sort, write."""
+    unit = work.units[number]
+    builder = ObjectBuilder(
+        open_store(work.store),
+        work.pool.key,
+        work.job.origin,
+        work.job.memory,
+        IdSource().new,
+        unit.number * ORDINALS_PER_UNIT,
+        rule_of(work.pool.kind, work.pool.aggregates),
+    )
+    for part in unit.parts:
+        reading = work.readings[part.file]
+        if part.row_groups is None:
+            blocks = read_blocks(reading, format=work.format)
+        else:
+            blocks = read_row_groups(reading, list(range(*part.row_groups)))
+        for block in blocks:
+            builder.add(block)
+    return builder.finish()

@@ -1,0 +1,52 @@
+"""What the pages call a setting, a command or a DAG is one."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from lake_core.catalog.settings import KNOWN
+from lake_core.cli.main import build_parser
+from tests.docs.examples import ROOT
+
+PAGES = {
+    str(page.relative_to(ROOT)): page.read_text()
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+}
+GROUPS = {name.partition(".")[0] for name in KNOWN if "." in name}
+NEW = {"compact.quiet": None}
+"""What the reader of docs/first-change.md makes."""
+
+
+def is_module(name: str) -> bool:
+    return (ROOT / "lake_core" / name.replace(".", "/")).with_suffix(".py").exists()
+
+
+def test_settings_that_the_pages_name_are_settings() -> None:
+    named = re.compile(rf"(?<![\w/.])(?:{'|'.join(sorted(GROUPS))})\.[a-z_]+(?![\w/(])")
+    unknown = {
+        f"{page}: {name}"
+        for page, text in PAGES.items()
+        for name in named.findall(re.sub(r"https?://\S+", "", text))
+        if name not in KNOWN | NEW
+        and not is_module(name)
+        and not name.endswith((".py", ".md", ".parquet", ".svg"))
+    }
+    assert unknown == set()
+
+
+def test_commands_that_the_pages_show_are_commands() -> None:
+    (commands,) = [a for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction)]
+    shown = {
+        f"{page}: {name}"
+        for page, text in PAGES.items()
+        for name in re.findall(r"(?:^|`)lake ([a-z][a-z-]+)", text, re.MULTILINE)
+        if name not in commands.choices
+    }
+    assert shown == set()
+
+
+def test_the_page_of_the_agents_has_a_row_for_every_dag() -> None:
+    rows = set(re.findall(r"^\| `lake_(\w+)` \|", PAGES["docs/airflow.md"], re.MULTILINE))
+    assert rows >= {"ingest", "intervals", "compact", "checkpoint", "tombstones"}
+    assert {path.stem for path in (ROOT / "dags").glob("[a-z]*.py")} == rows

@@ -1,0 +1,67 @@
+"""The words that `make lint` refuses, where it looks for them, and its list of files that are not done."""
+
+from __future__ import annotations
+
+import pytest
+
+from local.vocabulary import NOT_YET, ROOT, WORDS, findings, in_program, in_prose
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("When a landed file is read", "landed file"),
+        ("the transaction lands first", "lands"),
+        ("Whoever writes looks", "Whoever"),
+        ("None where there is none.", "where there is none"),
+        ("all lose the race, but for one", "but for"),
+        ("a key range of which a condition holds", "of which"),
+        ("it would else never hear", "would else"),
+        ("sorted by key; else by arrival", "; else"),
+        ("a pool of many, where\nthere are none", "where\nthere are none"),
+    ],
+)
+def test_a_word_is_found_in_prose(text: str, word: str) -> None:
+    assert [found for _, found, _ in in_prose(text)] == [word]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Otherwise the island is passed on; or else it stays",
+        "a `landing` folder",
+        "```\nls landing\n```\n",
+        "the landlord's highland company-wide? no: companies",
+    ],
+)
+def test_other_words_and_quoted_code_are_not_found(text: str) -> None:
+    assert list(in_prose(text)) == []
+
+
+def test_lines_are_counted_from_the_first_of_the_file() -> None:
+    assert [line for line, _, _ in in_prose("one\n\n```\ncode\n```\nwhoever\n")] == [6]
+    assert [line for line, _, _ in in_program('"""First.\n\nWhoever calls.\n"""\n# landed\n')] == [3, 5]
+
+
+def test_comments_texts_and_names_of_a_program_are_read_and_its_keywords_are_not() -> None:
+    program = 'def is_landed(n: int) -> str:\n    return "landed" if n else f"{n} but for one"  # whoever\n'
+    found = {(line, word) for line, word, _ in in_program(program)}
+    assert found == {(1, "landed"), (1, "n"), (2, "landed"), (2, "but for"), (2, "whoever")}
+
+
+def test_every_finding_names_a_better_word() -> None:
+    assert all(WORDS.values())
+    assert {better for _, _, better in in_prose("whoever landed")} == {
+        "name the actor: the writer, the reader",
+        "commit (a transaction); arrive (a file)",
+    }
+
+
+def test_the_files_that_are_not_done_are_listed_once_each_in_order() -> None:
+    names = NOT_YET.read_text().split()
+    assert names == sorted(set(names))
+
+
+def test_the_glossary_and_the_guides_are_done() -> None:
+    for name in ("README.md", "docs/glossary.md", "docs/python.md", "lake_core/catalog/settings.py"):
+        assert findings(ROOT / name) == []

@@ -1,0 +1,68 @@
+"""The intervals agent before and after Spark: which files belong to an interval, and the report."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lake_core.agents.intervals.run import find
+from lake_core.errors import InvalidInput
+from lake_core.lake import Lake
+
+BEGIN = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+END = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
+
+
+@pytest.fixture
+def params(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> dict[str, Any]:
+    """A run on a lake with a pool whose files of 2026-01-01 are there."""
+    caplog.set_level(logging.INFO, "lake_core.agents")
+    lake = Lake.create(str(tmp_path / "lake"), author="test")
+    place = tmp_path / "%Y-%m-%d.ndjson"
+    lake.create_pool("p", key="t", settings={"intervals.source": str(place)})
+    lake.create_pool("without", key="t")
+    (tmp_path / "2026-01-01.ndjson").write_text('{"t": 1767225600}\n')
+    return {"lake": lake.store.uri}
+
+
+def test_the_files_of_an_interval_replace_it(
+    params: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    (work,) = find(params, begin=BEGIN, end=END, run="scheduled")
+    assert (work["pool"], work["begin"], work["end"]) == ("p", BEGIN.isoformat(), END.isoformat())
+    assert [Path(file["uri"]).name for file in work["files"]] == ["2026-01-01.ndjson"]
+    assert work["token"] == "", "an interval may be loaded again"
+    assert caplog.messages == [
+        "p: replace 2026-01-01T00:00:00+00:00 to 2026-01-02T00:00:00+00:00 by 1 file, 18 B"
+    ]
+
+
+def test_an_interval_without_files_is_handed_out_too(params: dict[str, Any]) -> None:
+    """It may have held records, which the run removes."""
+    (work,) = find(params, begin=END, end=END + (END - BEGIN), run="scheduled")
+    assert work["files"] == []
+
+
+def test_a_dry_run_hands_out_nothing(params: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    assert find(params | {"dry_run": True}, begin=BEGIN, end=END, run="scheduled") == []
+    assert caplog.messages[-1] == "dry run: nothing is loaded"
+
+
+def test_a_run_by_hand_appends_the_files_that_it_names(
+    params: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = str(tmp_path / "2026-01-01.ndjson")
+    (work,) = find(params | {"files": [file]}, begin=None, end=None, run="by-hand")
+    assert (work["begin"], work["token"], work["title"]) == ("", "interval:by-hand:p", "p: 1 file")
+    assert caplog.messages == ["p: append 1 file, 18 B, as the run asks"]
+    with pytest.raises(InvalidInput, match="set the parameters `pools`"):
+        find(params, begin=None, end=None, run="by-hand")
+
+
+def test_a_pool_that_is_named_must_have_a_source(params: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=r"lake set without intervals\.source=PATTERN"):
+        find(params | {"pools": ["without"]}, begin=BEGIN, end=END, run="scheduled")

@@ -1,0 +1,72 @@
+"""An agent has one name everywhere: its folder, DAG, Spark application, settings and schedule.
+
+Its folder has the same four names as those of the others.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from lake_core.catalog.settings import KNOWN
+
+ROOT = Path(__file__).parents[3]
+AGENTS = sorted(path.parent.name for path in (ROOT / "lake_core/agents").glob("*/__init__.py"))
+OF_NO_AGENT = {
+    "age_off",
+    "bad_records",
+    "csv",
+    "description",
+    "exclude",
+    "history",
+    "include",
+    "load",
+    "nokey",
+}
+OF_NO_AGENT |= {"partitions", "token"}
+
+
+def functions(path: str) -> set[str]:
+    """Names of the functions in a file, those in functions included."""
+    tree = ast.parse((ROOT / path).read_text())
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def test_the_agents_are_five() -> None:
+    assert AGENTS == ["checkpoint", "compact", "ingest", "intervals", "tombstones"]
+
+
+def test_each_dag_file_and_each_prefix_of_settings_is_that_of_an_agent() -> None:
+    assert sorted(path.stem for path in (ROOT / "dags").glob("[!_]*.py")) == AGENTS
+    assert {name.partition(".")[0] for name in KNOWN} - OF_NO_AGENT == set(AGENTS)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_agent_is_a_folder_with_a_policy_a_plan_a_run_and_a_report(agent: str) -> None:
+    folder = ROOT / "lake_core/agents" / agent
+    assert {path.stem for path in folder.glob("*.py")} >= {"policy", "plan", "run", "report"}
+    assert "policy_of" in functions(f"lake_core/agents/{agent}/policy.py")
+    assert "find" in functions(f"lake_core/agents/{agent}/run.py")
+    assert "report" in functions(f"lake_core/agents/{agent}/report.py")
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_plan_reads_no_store_no_clock_and_writes_no_log(agent: str) -> None:
+    tree = ast.parse((ROOT / f"lake_core/agents/{agent}/plan.py").read_text())
+    modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    modules |= {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+    impure = ("lake_core.store", "lake_core.lake", "lake_core.context", "logging", "time", "random")
+    assert not [module for module in modules if module.startswith(impure)]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_dag_of_an_agent_bears_its_name_and_has_the_tasks_find_run_report(agent: str) -> None:
+    assert functions(f"dags/{agent}.py") >= {f"lake_{agent}", "find", "run", "report"}
+    assert f"LAKE_{agent.upper()}_SCHEDULE" in (ROOT / f"dags/{agent}.py").read_text()
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_spark_application_of_an_agent_bears_its_name_and_has_its_task(agent: str) -> None:
+    assert "run" in functions(f"spark_apps/{agent}.py")
