@@ -11,6 +11,7 @@ state and returns the transaction to write, or the one that the draft's token co
 - If a source file was ingested meanwhile: Conflict; the batch must be planned again.
 - If another compaction took an input of a compaction meanwhile: Conflict; its work is dropped, without harm.
 - If a tombstone may still cover records, or is retired already, it is not retired: Conflict.
+- If a load brings new fields, and the pool would then have more than `limits.MAX_COLUMNS`: InvalidInput.
 - Schemas that the state knows by now are not announced again.
 """
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -31,6 +33,7 @@ from lake_core.history.state import BranchState, PoolState, Remembered
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import decode_value, key_class
+from lake_core.objects.limits import MAX_COLUMNS, Fields, Path, leaves
 from lake_core.objects.schema import schema_id, unite_fields
 from lake_core.records import (
     Action,
@@ -107,6 +110,7 @@ def rebase(
             _check_retired(state, branch, action.tombstone, forced=action.forced)
     overtaken = _overtaken(branch, draft)
     _check_fields(state, draft, key, rule)
+    _check_width(state, draft)
     _check_room(state, draft, rule)
     return Transaction(
         id=draft.id,
@@ -210,6 +214,35 @@ def _check_fields(state: PoolState, draft: Draft, key: PoolKey, rule: Rule) -> N
                 for other in forms:  # every two must unite: a scan may meet any two in any order
                     _check_pair(field, other, in_key=name in key.names)
                 forms = [*forms, field]
+
+
+def _check_width(state: PoolState, draft: Draft) -> None:
+    """A load must not bring new fields with which the pool, or one of its sub-pools, has more than it may.
+
+    A reader meets all schemas of the pool in one table.  Schemas without a new field always land.
+    """
+    incoming = {schema_id(schema): schema for schema in draft.schemas}
+    added = [a for a in draft.actions if isinstance(a, AddObject) and a.schema in incoming]
+    for sub_pool in {a.sub_pool for a in added if a.schema not in state.pool_schemas}:
+        new = {a.schema for a in added if a.sub_pool == sub_pool}
+        held = state.pool_schemas if not sub_pool else _schemas_held(state, draft.branch, sub_pool)
+        known = frozenset[Path]().union(*(_leaves(state.schemas[id]) for id in held))
+        brought = frozenset(path for id in sorted(new) for path in leaves(incoming[id])) - known
+        if not brought or len(known) + len(brought) <= MAX_COLUMNS:
+            continue
+        fields = Fields()
+        if fault := fields.take_paths(known) or fields.take_paths(sorted(brought, key=repr)):
+            where = f"sub-pool ${sub_pool}" if sub_pool else "pool"
+            raise InvalidInput(f"this load and the {where} together: {fault}; or load into another pool")
+
+
+def _schemas_held(state: PoolState, branch: str, sub_pool: str) -> set[str]:
+    return {reference.schema for reference in state.branches[branch].snapshot.find(sub_pool=sub_pool)}
+
+
+@functools.lru_cache(maxsize=4096)
+def _leaves(data: bytes) -> frozenset[Path]:
+    return frozenset(leaves(pa.ipc.read_schema(pa.py_buffer(data))))
 
 
 def _check_room(state: PoolState, draft: Draft, rule: Rule) -> None:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from lake_core.catalog.csv_options import CsvOptions
 from lake_core.combine.rule import APPEND, Rule
 from lake_core.errors import InvalidInput
+from lake_core.objects.limits import Fields
 
 QUARANTINE = "quarantine"
 
@@ -75,7 +76,8 @@ class Reading:
     `rule` says which values the pool combines: those that it cannot combine make bad records.
 
     `path` is where the bytes are, if not at `file`.  `constants` are fields that the file's folders give to each
-    record.  `progress` is called with the bytes that were read, `tell` with what was detected.
+    record.  `progress` is called with the bytes that were read, `tell` with what was detected.  `fields` counts the
+    fields of all files of the load.
     """
 
     file: str
@@ -90,6 +92,7 @@ class Reading:
     block_bytes: int = 16 << 20
     progress: Callable[[str, float], None] = silent
     tell: Callable[[str], None] = silent
+    fields: Fields = field(default_factory=Fields)
 
     def function(self, name: str) -> str:
         """The function that the pool names for the field; "" if there is none."""

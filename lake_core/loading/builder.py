@@ -8,7 +8,7 @@ the order of arrival between tasks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from lake_core.keys.spec import ARRIVAL
 from lake_core.loading.block import Block, rejected_table
 from lake_core.loading.checks import check_table
 from lake_core.naming import NOKEY, REJECTED, id_time
+from lake_core.objects.limits import MAX_CELLS, Fields, leaves
 from lake_core.objects.metadata import Origin
 from lake_core.objects.normalize import normalized
 from lake_core.objects.schema import cast_table, unite_schemas
@@ -45,11 +46,14 @@ class ObjectBuilder:
     written: list[WrittenObject] = field(default_factory=list)
     _pending: dict[str, list[pa.Table]] = field(default_factory=dict)
     _bytes: dict[str, int] = field(default_factory=dict)
+    _fields: Fields = field(default_factory=Fields)
 
     def add(self, block: Block) -> None:
         """Take a block; raises InvalidInput if the key cannot be ordered, or a limit is exceeded."""
         if not block.checked:
             check_table(block.table, tuple(self.key.names), self.rule)
+            if fault := self._fields.take(block.table.schema):
+                raise InvalidInput(fault)
         if block.rejected:
             id = self.origin.transaction_id
             rejected = rejected_table(list(block.rejected), transaction=id, time=id_time(id))
@@ -75,8 +79,10 @@ class ObjectBuilder:
     def _write(self, sub_pool: str) -> None:
         tables = self._pending.pop(sub_pool, [])
         self._bytes[sub_pool] = 0
-        if not tables:
-            return
+        for alike in groups(tables):
+            self._write_object(sub_pool, alike)
+
+    def _write_object(self, sub_pool: str, tables: list[pa.Table]) -> None:
         schema = unite_schemas(t.schema for t in tables)
         check_names(schema.names)
         table = pa.concat_tables([cast_table(t, schema, what="the load") for t in tables])
@@ -100,6 +106,27 @@ class ObjectBuilder:
                 rule=rule,
             )
         )
+
+
+def groups(tables: list[pa.Table]) -> Iterator[list[pa.Table]]:
+    """Tables that become one object each, in their order.
+
+    In one object each table has the fields of all.  A group ends where the absent values would exceed MAX_CELLS.
+    """
+    group: list[pa.Table] = []
+    rows = values = 0
+    fields = Fields()
+    for table in tables:
+        own = table.num_rows * sum(1 for _ in leaves(table.schema))
+        fault = fields.take(table.schema)
+        rows, values = rows + table.num_rows, values + own
+        if group and (fault or rows * fields.count - values > MAX_CELLS):
+            yield group
+            group, rows, values, fields = [], table.num_rows, own, Fields()
+            fields.take(table.schema)
+        group.append(table)
+    if group:
+        yield group
 
 
 def by_key(table: pa.Table, key: PoolKey) -> tuple[pa.Table, pa.Table]:

@@ -31,7 +31,7 @@ def checked(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:
     row, keyed, held = 0, False, None
     for block in blocks:
         table = with_constants(block.table, reading.constants, reading.file)
-        if fault := schema_fault(table.schema):
+        if fault := schema_fault(table.schema) or reading.fields.take(table.schema):
             reading.unreadable(0, fault)
         keyed = keyed or _has_key(table, reading)  # bad records count: their keys are there
         wrong = faults(table, reading)

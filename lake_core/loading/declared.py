@@ -1,7 +1,8 @@
 """Declared types: may this value be what the pool says the field is?
 
 JSON has no times, dates, decimals or bytes: those are read from strings (`values.text`), decimals from numbers
-too, exactly.  Otherwise a value must be of the declared class and in its range; a string is not a number,
+too, exactly.  NaN and the infinities are strings, as a scan shows them.
+Otherwise a value must be of the declared class and in its range; a string is not a number,
 though it may look like one.  CSV has only text, so there every class is read from it (`csv_types`).  A type
 never cuts a value: what it does not hold exactly does not fit; only doubles take the nearest number.
 """
@@ -56,6 +57,8 @@ def _of_class(value: Any, field: pa.Field) -> Value:
             if pa.types.is_integer(field.type) and not isinstance(value, int):
                 raise NotReadable("no integer of 64 bits")
             return value
+        case "number", "NaN" | "Infinity" | "-Infinity" if pa.types.is_floating(field.type):
+            return float(value)
         case "decimal", int() | float() if not isinstance(value, bool) and math.isfinite(value):
             return shown_decimal(value)
         case ("decimal", decimal.Decimal()) | ("boolean", bool()) | ("string", str()):

@@ -10,6 +10,7 @@ from lake_core.errors import InvalidInput
 from lake_core.loading.block import Block, Reading, Rejected
 from lake_core.loading.detect import read_blocks
 from lake_core.naming import REJECTED
+from lake_core.objects.limits import Fields
 from lake_core.phrases import counted
 from lake_core.records import AddObject
 
@@ -23,8 +24,9 @@ class FileSource:
 
     def blocks(self, format: str, *, limit: Limit | None = None) -> Iterator[Block]:
         """The records of all files; raises InvalidInput, also if more are rejected than a count in `limit`."""
-        rejected, first = 0, ""
+        rejected, first, fields = 0, "", Fields()
         for reading in self._readings:
+            reading.fields = fields
             reading.tell = partial(self._tell, reading.file)
             for block in read_blocks(reading, format=format):
                 if block.rejected:

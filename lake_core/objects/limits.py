@@ -2,12 +2,14 @@
 
 A load checks them before anything is committed: `check_schema` for names, columns and nesting, which a schema
 shows; the readers of files for a single record, so that the message names file and line.  docs/limits.md
-lists them for users.  Called by `ingest` and by whatever else brings records in.
+lists them for users.  Called by `loading`, by whatever else brings records in, and by `history`, which holds a
+pool to the limit on fields.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,7 +20,11 @@ MAX_NESTING = 32
 JSON readers of Python and Arrow recurse, and end the process when they recurse too deep (decision 38)."""
 
 MAX_COLUMNS = 10_000
-"""Top-level fields of a pool's records in one load."""
+"""Distinct fields of a pool's records; a field that holds records counts as the fields inside (`leaves`)."""
+
+MAX_CELLS = 1 << 24
+"""Values of the records that are in memory at once, where an absent field is a value too: Arrow makes a column of
+every name, and each column is as long as the table."""
 
 MAX_NAME_BYTES = 1_024
 """UTF-8 bytes of one field's name."""
@@ -59,7 +65,7 @@ def too_deep(name: str) -> str:
 def schema_fault(schema: pa.Schema) -> str:
     """The first limit that records of the schema exceed; "" if there is none."""
     if len(schema) > MAX_COLUMNS:
-        return f"{len(schema):,} fields; a record may have at most {MAX_COLUMNS:,}"
+        return _too_wide(len(schema))
     if fault := names_fault(schema.names):
         return fault
     for field in schema:
@@ -77,7 +83,157 @@ def schema_fault(schema: pa.Schema) -> str:
             level = [
                 kind for kind in children if pa.types.is_nested(kind) and not pa.types.is_dictionary(kind)
             ]
-    return ""
+    width = sum(1 for _ in leaves(schema))
+    return _too_wide(width) if width > MAX_COLUMNS else ""
+
+
+def _too_wide(width: int) -> str:
+    return f"{width:,} fields; a record may have at most {MAX_COLUMNS:,}, those inside of records counted"
+
+
+Path = tuple[str | None, ...]
+"""Names from the outside in; None stands for the values of a list or a map."""
+
+
+def leaves(schema: pa.Schema) -> Iterator[Path]:
+    """The fields that hold values: a record's own fields in its place, through lists and maps."""
+    stack: list[tuple[Path, pa.DataType]] = [((field.name,), field.type) for field in reversed(list(schema))]
+    while stack:  # bounded by the schema
+        path, kind = stack.pop()
+        if pa.types.is_nested(kind) and kind.num_fields:
+            inside = [kind.field(i) for i in range(kind.num_fields)]
+            named = pa.types.is_struct(kind)
+            stack += [((*path, f.name if named else None), f.type) for f in reversed(inside)]
+        else:
+            yield path
+
+
+def batch_rows(schema: pa.Schema, most: int) -> int:
+    """So many records of the schema, at `most`, that their values are no more than MAX_CELLS."""
+    return max(1, min(most, MAX_CELLS // max(1, sum(1 for _ in leaves(schema)))))
+
+
+def cells(records: list[Any]) -> int:
+    """Values of the columns that JSON records become: every field has one in each record, or item of its list."""
+    lengths: dict[Path, int] = {}
+    lists: dict[Path, Path] = {}
+    """By field, the list in which it is."""
+
+    def look(path: Path, above: Path, value: Any) -> None:
+        if isinstance(value, dict) and value:
+            for name, inner in value.items():
+                look((*path, name), above, inner)
+        elif isinstance(value, list):
+            path = (*path, None)
+            lengths[path] = lengths.get(path, 0) + len(value)
+            for inner in value:
+                look(path, path, inner)
+        else:
+            lists[path] = above
+
+    look((), (), records)
+    return sum(lengths[above] for above in lists.values())
+
+
+class Fields:
+    """Counts the distinct fields of records that come in parts.  What goes beyond the limit is not taken.
+
+    A tree of names: a node without any below is a field that holds values.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._tree: _Names = {}
+        self._last: pa.Schema | None = None
+        self._advice = ""
+
+    def take(self, schema: pa.Schema) -> str:
+        """Count the fields of a schema in; if they are too many, the fault, else ""."""
+        if self._last is not None and schema.equals(self._last):
+            return ""
+        fault = self.take_paths(leaves(schema))
+        self._last = None if fault else schema
+        return fault
+
+    def take_paths(self, paths: Iterable[Path]) -> str:
+        """Count the fields in; if they are too many, the fault, else ""."""
+        added: list[tuple[_Names, str | None]] = []
+        for path in paths:
+            node = self._tree
+            for name in path:
+                node = self._below(node, name, added)
+            if self.count > MAX_COLUMNS:
+                return self._refused(path[0], added)
+        return ""
+
+    def take_record(self, record: dict[str, Any], flat: Container[str]) -> str:
+        """Count in the fields of a JSON record, each `flat` one as one; if they are too many, the fault."""
+        added: list[tuple[_Names, str | None]] = []
+        for top, member in record.items():
+            stack = [(self._below(self._tree, top, added), member)]
+            if top in flat:
+                stack.clear()
+            while stack and self.count <= MAX_COLUMNS:  # bounded by the record
+                node, value = stack.pop()
+                if isinstance(value, dict):
+                    for name, inner in value.items():
+                        child = self._below(node, name, added)
+                        if isinstance(inner, dict | list):
+                            stack.append((child, inner))
+                        if self.count > MAX_COLUMNS:
+                            break
+                elif isinstance(value, list):
+                    inside = [inner for inner in value if isinstance(inner, dict | list)]
+                    if inside:
+                        child = self._below(node, None, added)
+                        stack += [(child, inner) for inner in inside]
+            if self.count > MAX_COLUMNS:
+                return self._refused(top, added)
+        return ""
+
+    def _below(self, node: _Names, name: str | None, added: list[tuple[_Names, str | None]]) -> _Names:
+        child = node.get(name)
+        if child is None:
+            child = node[name] = {}
+            added.append((node, name))
+            self.count += self._adds(node)
+        return child
+
+    def _adds(self, node: _Names) -> bool:
+        """Whether the newest name of the node is one more: the first inside of a field takes the field's place."""
+        return len(node) > 1 or node is self._tree
+
+    def _refused(self, top: str | None, added: list[tuple[_Names, str | None]]) -> str:
+        last = added[-1][1]
+        for node, name in reversed(added):
+            self.count -= self._adds(node)
+            del node[name]
+        self._advice = self._advice or self._widest(top)
+        where = f"field {last!r} in {top!r}" if last not in (top, None) else f"field {top!r}"
+        return (
+            f"{where}: with it there are more than {MAX_COLUMNS:,} fields, those inside of records counted"
+            f"{self._advice}"
+        )
+
+    def _widest(self, last: str | None) -> str:
+        """What to do about the field that has most of the fields inside."""
+        widths = {name: _width(node) for name, node in self._tree.items()}
+        name = max(widths, key=lambda name: widths[name], default=last)
+        if widths.get(name, 0) < 2:
+            name = last if last not in widths else None
+        return f"; lake set POOL type.{name}=json keeps all of {name!r} as one" if name is not None else ""
+
+
+_Names = dict[str | None, "_Names"]
+
+
+def _width(tree: _Names) -> int:
+    count, stack = 0, [tree]
+    while stack:  # bounded by the tree
+        node = stack.pop()
+        stack += node.values()
+        count += not node
+    return count
 
 
 def check_schema(schema: pa.Schema) -> None:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from lake_core.errors import InvalidInput
 from lake_core.lake import Lake
+from lake_core.loading.block import Reading
+from lake_core.loading.builder import groups
+from lake_core.loading.detect import read_blocks
 from lake_core.objects.limits import (
     MAX_COLUMNS,
     MAX_KEY_BYTES,
     MAX_NAME_BYTES,
     MAX_NESTING,
     MAX_VALUE_BYTES,
+    leaves,
 )
-from tests.support.command import Command
+from tests.support.command import Command, without_nulls
 
 
 def nested(depth: int, shape: str) -> Any:
@@ -155,4 +161,153 @@ def test_columns_beyond_the_limit_are_refused(lake: Command) -> None:
     values = ",".join(["1"] * MAX_COLUMNS)
     assert "a record may have at most 10,000" in lake.refuses_records("p", f"k,{wide}\n1,{values}\n", "a.csv")
     record = {"k": 1} | {f"c{i}": 1 for i in range(MAX_COLUMNS)}
-    assert "at most 10,000" in lake.refuses_records("p", [record])
+    assert "more than 10,000 fields" in lake.refuses_records("p", [record])
+
+
+def inside(width: int, shape: str) -> tuple[pa.Field, Any]:
+    """A field that holds so many fields, and a value of it."""
+    value: Any = {f"n{i}": i for i in range(width)}
+    kind = pa.struct([(name, pa.int64()) for name in value])
+    if shape == "list":
+        return pa.field("a", pa.list_(kind)), [value]
+    if shape == "map":
+        return pa.field("a", pa.map_(pa.string(), pa.struct(list(kind)[1:]))), [("x", {"n1": 1})]
+    return pa.field("a", pa.struct([("r", kind)])), {"r": value}
+
+
+def typed_file(lake: Command, name: str, field: pa.Field, value: Any) -> str:
+    """A Parquet file, or an Avro file of records in records."""
+    path = lake.folder / name
+    if name.endswith("parquet"):
+        schema = pa.schema([("k", pa.int64()), field])
+        pq.write_table(pa.Table.from_pylist([{"k": 1, "a": value}], schema), path)
+        return str(path)
+    members = [{"name": name, "type": "long"} for name in value["r"]]
+    inner = {"type": "record", "name": "inner", "fields": members}
+    outer = {"type": "record", "name": "outer", "fields": [{"name": "r", "type": inner}]}
+    fields = [{"name": "k", "type": "long"}, {"name": "a", "type": outer}]
+    with path.open("wb") as file:
+        fastavro.writer(file, {"type": "record", "name": "all", "fields": fields}, [{"k": 1, "a": value}])
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [("a.parquet", "record"), ("a.parquet", "list"), ("a.parquet", "map"), ("a.avro", "record")],
+)
+def test_fields_inside_of_records_count_in_typed_files(lake: Command, name: str, shape: str) -> None:
+    lake.pool("p")
+    message = lake.refuses("p", typed_file(lake, name, *inside(MAX_COLUMNS, shape)))
+    assert name in message
+    assert "10,001 fields; a record may have at most 10,000, those inside of records counted" in message
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.avro"])
+def test_as_many_fields_inside_as_there_may_be_are_read_from_typed_files(lake: Command, name: str) -> None:
+    path = typed_file(lake, name, *inside(MAX_COLUMNS - 1, "record"))
+    with contextlib.closing(read_blocks(Reading(path), format="auto")) as blocks:
+        (block,) = blocks
+    assert sum(1 for _ in leaves(block.table.schema)) == MAX_COLUMNS
+
+
+def test_an_appended_table_with_too_many_fields_inside_is_refused(lake: Command) -> None:
+    lake.pool("p")
+    field, value = inside(MAX_COLUMNS, "list")
+    table = pa.Table.from_pylist([{"k": 1, "a": value}], pa.schema([("k", pa.int64()), field]))
+    with pytest.raises(InvalidInput, match="10,001 fields; a record may have at most 10,000"):
+        Lake.open(lake.uri).pool("p").branch().append(table)
+
+
+def names_of_all_kinds(records: int, where: str) -> str:
+    """Records of which each has a field of its own."""
+    lines = []
+    for n in range(records):
+        value: Any = {f"name-{n}": n}
+        if where == "deep":
+            value = {"r": {"s": value}}
+        elif where == "list":
+            value = [value]
+        elif where == "few names":
+            value = {f"a{n // 400}": {f"b{n // 20 % 20}": {f"c{n % 20}": n}}}
+        lines.append(json.dumps({"k": n, **value} if where == "top" else {"k": n, "a": value}))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("where", "framing"),
+    [("top", "lines"), ("record", "array"), ("deep", "lines"), ("list", "lines"), ("few names", "lines")],
+)
+def test_a_file_with_names_of_all_kinds_is_refused_before_it_fills_the_memory(
+    lake: Command, where: str, framing: str
+) -> None:
+    lake.pool("p")
+    text = names_of_all_kinds(12_000, where)
+    if framing == "array":
+        text = "[" + text.strip().replace("\n", ",\n") + "]"
+    before = pa.default_memory_pool().max_memory()
+    message = lake.refuses_records("p", text, "a.json")
+    assert "a.json, line 10000: " in message
+    assert "more than 10,000 fields, those inside of records counted" in message
+    assert where == "top" or "lake set POOL type.a=json" in message
+    assert pa.default_memory_pool().max_memory() - before < 512 << 20
+
+
+def test_names_of_all_kinds_are_kept_as_json_where_the_pool_says_so(lake: Command) -> None:
+    lake.pool("p", types={"a": "json"})
+    assert lake.load_records("p", names_of_all_kinds(12_000, "record"))["records"] == 12_000
+
+
+def test_only_records_that_bring_one_field_too_many_are_bad_records(lake: Command) -> None:
+    names = [f"n{i}" for i in range(MAX_COLUMNS - 1)]
+    lines = [
+        {"k": 1, "a": dict.fromkeys(names, 1)},
+        {"k": 2, "a": {"new": 1}},
+        {"k": 3, "a": {"n7": 1}},
+        {"k": 4, "x": 1},
+    ]
+    path = lake.file("a.ndjson", lines)
+    reading = Reading(path, key=("k",), bad_records="quarantine")
+    blocks = list(read_blocks(reading, format="auto"))
+    assert [r["k"] for b in blocks for r in b.table.select(["k"]).to_pylist()] == [1, 3]
+    assert [r.line for b in blocks for r in b.rejected] == [2, 4]
+
+
+def test_one_record_whose_lists_hold_too_many_absent_values_is_a_bad_record(lake: Command) -> None:
+    lake.pool("p")
+    items = [{f"n{i % 4000}": 1} for i in range(5000)]
+    message = lake.refuses_records("p", [{"k": 1, "a": items}])
+    assert "line 1: 20,000,001 values, absent ones counted; a record may have at most 16,777,216" in message
+
+
+def test_fields_of_several_files_and_of_several_loads_count_together(lake: Command) -> None:
+    lake.pool("p")
+    files = [
+        lake.file(f"{n}.ndjson", [{"k": 1, f"f{n}": {f"{i}": i for i in range(MAX_COLUMNS // 2)}}])
+        for n in range(2)
+    ]
+    assert "1.ndjson, line 1: field '4999' in 'f1': with it there are more" in lake.refuses("p", *files)
+    lake.load("p", files[0])
+    message = lake.refuses("p", files[1])
+    assert "this load and the pool together: field" in message
+    assert "in 'f1': with it there are more than 10,000 fields, those inside of records counted" in message
+    lake.load_records("p", [{"k": 2, "f0": {"7": 8}}])
+
+
+def test_names_that_come_late_and_types_that_change_are_read(lake: Command) -> None:
+    lake.pool("p")
+    records: list[dict[str, Any]] = [{"k": n, "a": n, "r": {"x": n}} for n in range(20_000)]
+    records[9_000] |= {"late": "2026-01-01", "r": {"x": 1, "y": [{"z": None}]}}
+    records[12_000] |= {"a": 0.5, "r": {"x": 1, "y": [{"z": "text"}]}}
+    records[15_000] |= {"late": None, "a": -7}
+    records[18_000] |= {"a": "text"}
+    lake.load_records("p", records)
+    found = lake.scan("p")
+    assert [without_nulls(r) for r in found] == [without_nulls(r) for r in records]
+
+
+def test_tables_that_lack_most_fields_of_one_another_become_several_objects() -> None:
+    tables = [pa.table({"k": [1] * 1000, **{f"a{n}.{i}": [1] * 1000 for i in range(999)}}) for n in range(20)]
+    found = list(groups(tables))
+    assert [t for group in found for t in group] == tables
+    assert [len(group) for group in found] == [4, 4, 4, 4, 4]
+    assert list(groups([tables[0]] * 20)) == [[tables[0]] * 20]

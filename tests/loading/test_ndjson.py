@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -147,7 +148,7 @@ def blocks(path: str, *, size: int, bad_records: str = "fail") -> list[Block]:
 def test_the_size_of_blocks_does_not_matter(
     lake: Command, monkeypatch: pytest.MonkeyPatch, size: int, begin: int
 ) -> None:
-    monkeypatch.setattr(ndjson, "_BEGIN", begin)
+    monkeypatch.setattr(ndjson, "_FIRST_BYTES", begin)
     records = [{"k": i, "t": "2020-01-01" if i % 3 else "x" * i} for i in range(20)]
     path = lake.file("a.ndjson", records)
     assert [r for b in blocks(path, size=size) for r in b.table.to_pylist()] == records
@@ -175,16 +176,34 @@ def test_a_block_with_times_is_parsed_once(lake: Command, monkeypatch: pytest.Mo
     parsed: list[int] = []
     parse = ndjson._parse
     monkeypatch.setattr(
-        ndjson, "_parse", lambda block, *rest: parsed.append(len(block)) or parse(block, *rest)
+        ndjson,
+        "_parse",
+        lambda block, *rest, new: parsed.append(len(block)) or parse(block, *rest, new=new),
     )
     records = [
         {"k": i, "t": "2020-01-01T10:00:00Z", "d": None if i % 2 else "2020-01-01", "l": [i, i]}
         for i in range(8000)
     ]
-    (block,) = blocks(lake.file("a.ndjson", records), size=1 << 20)
-    assert block.table.to_pylist() == records
-    assert len(parsed) == 2
-    assert parsed[0] * 4 < parsed[1]
+    path = lake.file("a.ndjson", records)
+    found = blocks(path, size=1 << 20)
+    assert [r for block in found for r in block.table.to_pylist()] == records
+    assert len(found) > 2
+    assert parsed[0] == parsed[1]
+    assert parsed[0] * 4 < parsed[2]
+    assert sum(parsed[1:]) == os.path.getsize(path)
+
+
+@pytest.mark.parametrize("kind", ["double", "float"])
+def test_what_a_scan_shows_of_nan_and_infinity_is_read_into_a_declared_double(
+    lake: Command, kind: str
+) -> None:
+    lake.pool("p", types={"x": kind})
+    records = [{"k": n, "x": x} for n, x in enumerate(["NaN", "Infinity", "-Infinity", 1.5])]
+    lake.load_records("p", records)
+    assert lake.scan("p") == records
+    found = lake.query('select k from "p" where isnan(x) or isinf(x) order by k')
+    assert found == [{"k": 0}, {"k": 1}, {"k": 2}]
+    assert "'inf' is not a" in lake.refuses_records("p", [{"k": 1, "x": "inf"}])
 
 
 LONG = {

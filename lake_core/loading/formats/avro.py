@@ -18,7 +18,7 @@ import pyarrow as pa
 from lake_core.loading.block import Block, Reading
 from lake_core.loading.formats.parquet import declared
 from lake_core.loading.opening import open_unpacked
-from lake_core.objects.limits import MAX_NESTING, schema_fault, too_deep
+from lake_core.objects.limits import MAX_NESTING, batch_rows, schema_fault, too_deep
 from lake_core.values.text import DECIMAL_DIGITS, FRACTION_DIGITS
 from lake_core.values.typed_json import text_of
 from lake_core.values.types import is_json, json_field
@@ -60,9 +60,10 @@ def read_avro(reading: Reading) -> Iterator[Block]:
             fields = list(_field("", schema, {}, 0).type)
         if fault := schema_fault(pa.schema(fields)):
             reading.unreadable(0, fault)
+        most = batch_rows(pa.schema(fields), BATCH_ROWS)
         while True:  # bounded by the file
             with _naming(reading):
-                rows: list[Any] = list(islice(records, BATCH_ROWS))
+                rows: list[Any] = list(islice(records, most))
                 columns = [
                     pa.array([_storable(row[field.name], field) for row in rows], field.type)
                     for field in fields

@@ -10,6 +10,7 @@ nesting is looked at.
 
 from __future__ import annotations
 
+import dataclasses
 import decimal
 import json
 import re
@@ -30,7 +31,7 @@ from lake_core.loading.formats.json_flat import FlatLines, lose_digits
 from lake_core.loading.formats.json_frames import Frame, frames, positions, structure
 from lake_core.loading.formats.python_values import table_from_records
 from lake_core.loading.opening import open_text
-from lake_core.objects.limits import MAX_NESTING, names_fault, schema_fault
+from lake_core.objects.limits import MAX_CELLS, MAX_NESTING, cells, leaves, names_fault, schema_fault
 from lake_core.objects.schema import EXACT_IN_DOUBLE
 from lake_core.values.text import exact_number
 from lake_core.values.typed_json import PLAIN
@@ -38,25 +39,92 @@ from lake_core.values.types import is_json
 
 _SPACE = np.frombuffer(b" \t\r\n", np.uint8)
 
+_FIRST_BYTES = 64 << 10
+"""Bytes of the first piece of a file, which shows its fields."""
+
+_MOST_NEW = 1 << 17
+"""Names in a piece that may have new ones; Arrow takes some 500 bytes for each column."""
+
 
 def read_ndjson(reading: Reading, *, only_lines: bool = False) -> Iterator[Block]:
     """The file's records, in blocks; with `only_lines` each line is one.  Raises InvalidInput."""
-    learned: dict[str, pa.Field] = {}
-    kinds: dict[str, type] = {}
+    seen = _Seen()
     flat = FlatLines()
     with open_text(reading) as file:
         for frame in frames(file, reading, only_lines=only_lines):
-            places = _Places(frame)
             table = flat.read(frame.lines)
-            if table is None and not places.deep:
-                table = _fast(frame.lines, places.records, learned)
+            if table is None:
+                yield from _blocks(frame, reading, seen, only_lines=only_lines)
+                continue
+            places = _Places(frame)
+            table = _fitting(table, reading, seen.kinds)
             if table is not None:
-                table = _fitting(table, reading, kinds)
-            yield (
-                Block(table, locate=places.locate)
-                if table is not None
-                else _exact(places, reading, kinds, only_lines=only_lines)
-            )
+                yield Block(table, locate=places.locate)
+            else:
+                yield _exact(places, reading, seen.kinds, only_lines=only_lines)
+
+
+@dataclasses.dataclass
+class _Seen:
+    """What earlier pieces of a file showed.
+
+    `times` are fields that look like times, as text.  `known` are the fields that Arrow read, in their types; they
+    have `width` leaves.  `kinds` are those of the values that are ordered or added.  `size` is the next piece's.
+    """
+
+    times: dict[str, pa.Field] = dataclasses.field(default_factory=dict)
+    known: pa.Schema = dataclasses.field(default_factory=lambda: pa.schema([]))
+    width: int = 1
+    kinds: dict[str, type] = dataclasses.field(default_factory=dict)
+    size: int = _FIRST_BYTES
+
+    def learn(self, schema: pa.Schema) -> None:
+        """Fields that Arrow found in a piece."""
+        try:
+            self.known = pa.unify_schemas([self.known, schema], promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            self.known = schema
+        self.width = sum(1 for _ in leaves(self.known))
+
+    def forget(self) -> None:
+        """What was learned holds too many fields for pieces of a good size."""
+        self.known, self.width = pa.schema([]), 1
+
+
+def _blocks(frame: Frame, reading: Reading, seen: _Seen, *, only_lines: bool) -> Iterator[Block]:
+    """The frame's records, a piece at a time.
+
+    Arrow makes a column of every name that it meets, as long as the piece.  Records that all have other names would
+    fill the memory.  So only a small piece may have new names: one that fits even if all its names are new.  Others
+    may have known names only.  Most files show all names at the beginning; then each frame is one piece.
+    """
+    begin = number = 0
+    only_known = True
+    while begin < len(frame.lines):  # every turn goes past a piece, or makes it smaller
+        piece = frame.part(begin, number, seen.size)
+        places = _Places(piece)
+        known = places.objects * seen.width <= MAX_CELLS and only_known and len(seen.known) > 0
+        if not (known or places.are_few or places.records <= 1):
+            if places.objects * seen.width > MAX_CELLS:
+                seen.forget()  # the fields of these records may be few
+            seen.size = max(1, min(seen.size, len(piece.lines)) // 4)
+            continue
+        read = None
+        if not places.deep and (known or places.are_few):
+            read = _fast(piece.lines, places.records, reading, seen, new=places.are_few)
+        only_known = read is not None or places.are_few or places.records <= 1
+        if not only_known:
+            continue
+        table = None if read is None else _fitting(read, reading, seen.kinds)
+        if read is None or table is None:
+            yield _exact(places, reading, seen.kinds, only_lines=only_lines)
+        else:
+            if places.are_few:
+                seen.learn(read.schema)
+            yield Block(table, locate=places.locate)
+        seen.size = max(seen.size, min(8 * len(piece.lines), reading.block_bytes))
+        begin += len(piece.lines)
+        number += piece.lines.count(b"\n")
 
 
 class _Places:
@@ -86,6 +154,17 @@ class _Places:
         most = MAX_NESTING + 1  # the record itself is none of its fields
         crowded = np.unique(first[:-most][first[:-most] == first[most:]])
         return frozenset(n for n in map(int, crowded) if self._is_deep(self._ends, n))
+
+    @cached_property
+    def objects(self) -> int:
+        """How many records there are at most, those inside of records counted."""
+        return self.frame.lines.count(b"{")
+
+    @cached_property
+    def are_few(self) -> bool:
+        """Whether the records fit into the memory even if all their names are distinct."""
+        members = self.frame.lines.count(b":")
+        return members <= _MOST_NEW and self.objects * members <= MAX_CELLS
 
     def _is_deep(self, ends: npt.NDArray[np.int64], number: int) -> bool:
         begin = int(ends[number - 1]) + 1 if number else 0
@@ -120,16 +199,16 @@ def _has_null_record(block: bytes) -> bool:
     return bool(_NULL.search(block)) and any(null.search(block) for null in _NULL_RECORDS)
 
 
-def _fast(block: bytes, records: int, learned: dict[str, pa.Field]) -> pa.Table | None:
-    """The block by Arrow's reader, None if that reader might change a value."""
+def _fast(block: bytes, records: int, reading: Reading, seen: _Seen, *, new: bool) -> pa.Table | None:
+    """The block by Arrow's reader, None if that reader might change a value.  A `new` one may have new names."""
     if _has_null_record(block):
         return None
-    if not learned:
-        _learn_times(block, learned)
-    table = _parse(block, learned)
-    if table is not None and (times := [f for f in table.schema if _has_times(f.type)]):
-        learned.update((f.name, f.with_type(_as_text(f.type))) for f in times)
-        table = _parse(block, learned)
+    if any(is_json(f) and json.dumps(name).encode() in block for name, f in reading.declared.items()):
+        return None
+    table = _parse(block, list(seen.times.values()) if new else list(seen.known), new=new)
+    if table is not None and new and (times := [f for f in table.schema if _has_times(f.type)]):
+        seen.times.update((f.name, f.with_type(_as_text(f.type))) for f in times)
+        table = _parse(block, list(seen.times.values()), new=new)
     if table is None or not table.num_columns or table.num_rows != records:
         return None
     if any(_has_empty_record(f.type) or _has_times(f.type) for f in table.schema):
@@ -143,18 +222,9 @@ def _fitting(table: pa.Table, reading: Reading, kinds: dict[str, type]) -> pa.Ta
     if schema_fault(table.schema) or any(map(_may_have_lost_digits, _leaves(table))):
         return None
     table = _apply_declared(table, reading)
-    return table if table is not None and _keys_are_alike(table, reading, kinds) else None
-
-
-_BEGIN = 64 << 10
-"""Bytes that show which fields look like times."""
-
-
-def _learn_times(block: bytes, learned: dict[str, pa.Field]) -> None:
-    """Which fields look like times in the beginning of a long block, so that most blocks are parsed once."""
-    begin = _parse(block[: block.find(b"\n", _BEGIN) + 1], learned) if len(block) > 2 * _BEGIN else None
-    if begin is not None:
-        learned.update((f.name, f.with_type(pa.string())) for f in begin.schema if _is_time(f.type))
+    if table is None or not _keys_are_alike(table, reading, kinds) or reading.fields.take(table.schema):
+        return None
+    return table
 
 
 def _keys_are_alike(table: pa.Table, reading: Reading, kinds: dict[str, type]) -> bool:
@@ -177,20 +247,28 @@ def _keys_are_alike(table: pa.Table, reading: Reading, kinds: dict[str, type]) -
     return True
 
 
-def _parse(block: bytes, learned: dict[str, pa.Field]) -> pa.Table | None:
-    explicit = pa.schema(list(learned.values())) if learned else None
+_LOOKED_FOR = 64
+"""So many fields that a block has no value of are looked for in its text: null may be written there."""
+
+
+def _parse(block: bytes, expected: list[pa.Field], *, new: bool) -> pa.Table | None:
     try:
         table = pj.read_json(
             pa.BufferReader(block),
             read_options=pj.ReadOptions(block_size=max(1 << 20, min(len(block) + 1, 4 << 20))),
-            parse_options=pj.ParseOptions(explicit_schema=explicit),
+            parse_options=pj.ParseOptions(
+                explicit_schema=pa.schema(expected) if expected else None,
+                unexpected_field_behavior="infer" if new else "error",
+            ),
         )
         table.validate(full=True)  # the reader does not check UTF-8
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
     # fields that were learned elsewhere and are not in this block
-    absent = [f.name for f in learned.values() if table[f.name].null_count == table.num_rows]
-    return table.drop_columns([n for n in absent if json.dumps(n).encode() not in block]) if absent else table
+    absent = [f.name for f in expected if table[f.name].null_count == table.num_rows]
+    if len(absent) <= _LOOKED_FOR:
+        absent = [n for n in absent if json.dumps(n).encode() not in block]
+    return table.drop_columns(absent) if absent else table
 
 
 def _is_time(kind: pa.DataType) -> bool:
@@ -325,6 +403,7 @@ def _exact(places: _Places, reading: Reading, kinds: dict[str, type], *, only_li
     records: list[dict[str, Any]] = []
     numbers: list[int] = []
     rejected: list[Rejected] = []
+    flat = frozenset(name for name, field in reading.declared.items() if is_json(field))
     for number, line in enumerate(places.frame.lines.split(b"\n")):
         if not line.strip():
             continue
@@ -335,6 +414,11 @@ def _exact(places: _Places, reading: Reading, kinds: dict[str, type], *, only_li
             if len(found) > 1 and (only_lines or places.frame.spans):
                 why = "a comma is missing" if places.frame.spans else "--format json reads them"
                 raise _Bad(f"{len(found):,} records where one should be; {why}")
+            if not places.are_few and (size := cells(found)) > MAX_CELLS:
+                raise _Bad(f"{size:,} values, absent ones counted; a record may have at most {MAX_CELLS:,}")
+            for record in found:
+                if fault := reading.fields.take_record(record, flat):
+                    raise _Bad(fault)
             records += found
             numbers += [number] * len(found)
         except _Bad as bad:

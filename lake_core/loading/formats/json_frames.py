@@ -43,6 +43,17 @@ class Frame:
     text: bytes = b""
     spans: Sequence[tuple[int, int]] = ()
 
+    def part(self, begin: int, number: int, size: int) -> Frame:
+        """Whole lines of about `size` bytes, from the byte `begin` of `lines` on, where line `number` begins."""
+        end = self.lines.find(b"\n", begin + size - 1) + 1 or len(self.lines)
+        if not begin and end == len(self.lines):
+            return self
+        lines = self.lines[begin:end]
+        if not self.spans:
+            return Frame(lines, self.first + number)
+        count = lines.count(b"\n") + (not lines.endswith(b"\n"))
+        return Frame(lines, self.first, self.text, self.spans[number : number + count])
+
     def locate(self, number: int) -> tuple[int, bytes]:
         """The line in the file and the text of a line of `lines`, counted from 0."""
         if not self.spans:

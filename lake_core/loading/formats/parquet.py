@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from lake_core.loading.block import Block, Reading
 from lake_core.loading.declared import DoesNotFit, declared_columns
 from lake_core.loading.opening import open_seekable
-from lake_core.objects.limits import schema_fault
+from lake_core.objects.limits import batch_rows, schema_fault
 
 BATCH_ROWS = 131_072
 _ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, NotImplementedError)
@@ -21,7 +21,8 @@ _ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, NotImplementedError)
 def read_parquet(reading: Reading, row_groups: list[int] | None = None) -> Iterator[Block]:
     """The file's records, or those of some row groups, in blocks; raises InvalidInput."""
     with _opened(reading) as parquet:
-        batches = parquet.iter_batches(batch_size=BATCH_ROWS, row_groups=row_groups)
+        rows = batch_rows(parquet.schema_arrow, BATCH_ROWS)
+        batches = parquet.iter_batches(batch_size=rows, row_groups=row_groups)
         while True:  # bounded by the file
             with _naming(reading):
                 batch = next(batches, None)
