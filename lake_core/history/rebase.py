@@ -217,9 +217,9 @@ def _check_fields(state: PoolState, draft: Draft, key: PoolKey, rule: Rule) -> N
 
 
 def _check_width(state: PoolState, draft: Draft) -> None:
-    """A load must not bring new fields with which the pool, or one of its sub-pools, has more than it may.
+    """Raises InvalidInput if a load brings new fields and the pool, or one of its sub-pools, then has too many.
 
-    A reader meets all schemas of the pool in one table.  Schemas without a new field always land.
+    A reader holds the fields of all schemas in one table.  A schema without a new field is never refused.
     """
     incoming = {schema_id(schema): schema for schema in draft.schemas}
     added = [a for a in draft.actions if isinstance(a, AddObject) and a.schema in incoming]

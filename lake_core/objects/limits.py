@@ -148,7 +148,7 @@ class Fields:
         self._advice = ""
 
     def take(self, schema: pa.Schema) -> str:
-        """Count the fields of a schema in; if they are too many, the fault, else ""."""
+        """Add the fields of a schema; returns the fault if they are too many, otherwise ""."""
         if self._last is not None and schema.equals(self._last):
             return ""
         fault = self.take_paths(leaves(schema))
@@ -156,7 +156,7 @@ class Fields:
         return fault
 
     def take_paths(self, paths: Iterable[Path]) -> str:
-        """Count the fields in; if they are too many, the fault, else ""."""
+        """Add fields; returns the fault if they are too many, otherwise ""."""
         added: list[tuple[_Names, str | None]] = []
         for path in paths:
             node = self._tree

@@ -114,7 +114,7 @@ def begin_compaction(
     near = revision.references_in(span_of(ordered))
     if rule.kind == "aggregate":
         left = [r for r, covers in reaching.items() if not any(t.covers_all(r, state.schema) for t in covers)]
-        _check_neighbours(near, left)
+        _check_neighbours(near, ordered, left)
     samples = [_sample(r, branch.store, pool_id=pool.id) for r in ordered] if outputs > 1 else []
     # the first and the last piece are open, since clips bound the records anyway
     pieces = split_range(samples, EVERYTHING, pieces=outputs) if samples else [EVERYTHING]
@@ -140,13 +140,19 @@ def begin_compaction(
     )
 
 
-def _check_neighbours(near: Sequence[Reference], inputs: Sequence[Reference]) -> None:
-    """Raises Conflict if another reference lies between the inputs in age, on a key of two of them.
+def _check_neighbours(
+    near: Sequence[Reference], inputs: Sequence[Reference], left: Sequence[Reference]
+) -> None:
+    """Raises Conflict if another reference lies between inputs in age, on a key of two of them.
 
-    `inputs` are those that keep records.  The planner takes such references in (`agents.compact.between` says
+    `left` are the inputs that keep records.  The planner includes such references (`agents.compact.between` says
     why); but another compaction may have made one since.
     """
-    if len(inputs) > 1 and (found := Ages(near).between(inputs, most=len(inputs))):
+    if len(left) < 2:
+        return
+    taken = {(r.object, r.low) for r in inputs}
+    between = Ages(near).between(left, most=len(inputs))
+    if found := [r for r in between if (r.object, r.low) not in taken]:
         raise Conflict(
             f"object {found[0].object} lies between the inputs of this compaction in age, and shares keys with two "
             "of them: an aggregate pool must combine it with them; plan the compaction again, or take it in"
