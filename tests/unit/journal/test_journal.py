@@ -16,7 +16,7 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, OutcomeUnknown, Unavailable
-from lake_core.journal import Appended, Journal, LoadedState, Overtaken, Retry
+from lake_core.journal import Appended, Journal, LoadedState, NextEntry, Retry
 from lake_core.journal.hints import write_head_hint
 from lake_core.journal.reader import LARGEST_WINDOW
 from lake_core.records.codec import Codec
@@ -290,8 +290,8 @@ def test_an_entry_that_the_proposer_has_seen_is_not_read_again(store: ScriptedSt
     assert seen is not None
     store.requests.clear()
 
-    def propose(head: LoadedState[State]) -> Note | Overtaken[Note]:
-        return Overtaken(seen) if head.version == 0 else Note("our id", "ours")
+    def propose(head: LoadedState[State]) -> Note | NextEntry[Note]:
+        return NextEntry(seen) if head.version == 0 else Note("our id", "ours")
 
     appended = ours.append(propose, id="our id")
     assert appended is not None
