@@ -5,8 +5,9 @@ state and returns the transaction to write, or the one that the draft's token co
 
 - If the pool was dropped, every draft is refused: NotFound.
 - If the token was used, the first outcome counts and nothing is written.
-- Loads and deletes never conflict: they are rebased unchanged.  If a replace started after a load but
-  committed before it, the load also carries a tombstone that hides its own records in the replaced range.
+- Loads and deletes are rebased unchanged.  If a replace began after a load but was committed before it
+  (it overtook the load), the load also carries a self-only tombstone, which hides its own records in the replaced
+  range.  If the tombstone of such a replace may be retired already: Conflict; the load must begin again.
 - If another replace took the range of a replace meanwhile: Conflict.
 - If a source file was ingested meanwhile: Conflict; the batch must be planned again.
 - If another compaction took an input of a compaction meanwhile: Conflict; its work is dropped, without harm.
@@ -128,12 +129,19 @@ def rebase(
 def _overtaken(branch: BranchState, draft: Draft) -> list[AddTombstone]:
     """Self-only tombstones for the replaces that overtook the draft: as if it had been committed before them.
 
-    Raises Conflict if the draft is a replace itself and overlaps one of them.
+    A replace overtook the draft if it was committed above the draft's read version, began later than the draft
+    (`Tombstone.started`), and its range overlaps a new object.
+
+    Raises Conflict if a replace that may have overtaken the draft is retired, or if the draft is a replace itself
+    and overlaps one that was committed meanwhile.
     """
     replaces = [a.range for a in draft.actions if isinstance(a, AddTombstone) and a.replaces]
     added = [KeyRange(a.low, a.high) for a in draft.new_objects]
     if (replaces or added) and draft.read_version < branch.replaced:
-        raise Conflict("this load started before a replace whose record has expired; start the load again")
+        raise Conflict(
+            f"this load began on version {draft.read_version}, before the replace of version {branch.replaced}, "
+            "whose tombstone is retired; start the load again"
+        )
     since = [t for t in branch.tombstones.values() if t.replaces and t.version > draft.read_version]
     taken = [t for t in since if any(t.key_range.overlaps(key_range) for key_range in replaces)]
     if taken:

@@ -7,7 +7,7 @@ One journal lists the pools of a lake; each pool has one more, its history.  doc
 hold.
 """
 
-from lake_core.journal.journal import Appended, Journal, Overtaken
+from lake_core.journal.journal import Appended, Journal, NextEntry
 from lake_core.journal.loaded_state import LoadedState, StateFormat
 from lake_core.journal.purge import Purged, purge, write_state
 from lake_core.journal.retry import Retry
@@ -16,7 +16,7 @@ __all__ = [
     "Appended",
     "Journal",
     "LoadedState",
-    "Overtaken",
+    "NextEntry",
     "Purged",
     "Retry",
     "StateFormat",

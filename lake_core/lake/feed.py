@@ -2,7 +2,8 @@
 
 A position in the feed is the version of the last entry that was delivered; 0 is the beginning.  Objects follow by
 entry, by index of the transaction, by ordinal; each holds records in key order.  A transaction that removes
-references rewrites records that were delivered before, so the feed passes it over.
+references rewrites records that were delivered before, so the feed passes it over.  Tombstones do not act here: an
+object holds all records that were written, also those that a replace hides because it overtook their load.
 
 Entries may be purged.  A reader at the beginning then gets the state at the oldest entry that can be resolved,
 instead of the transactions before it (`start`).  A reader further on gets an error, never a gap.

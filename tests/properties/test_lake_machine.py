@@ -410,7 +410,7 @@ class LakeMachine(RuleBasedStateMachine):
             return done.version
 
         if job.read_version < self.forgotten(kind):
-            with pytest.raises(Conflict, match="a replace whose record has expired"):
+            with pytest.raises(Conflict, match="whose tombstone is retired"):
                 commit()
             return
         if erasure is None:

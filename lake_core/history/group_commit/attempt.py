@@ -26,7 +26,7 @@ from lake_core.history.group_commit.requests import Request, Requests
 from lake_core.history.group_commit.states import REQUEST_IS_STORED, Event, State, next_state
 from lake_core.history.rebase import Committed, Draft, rebase
 from lake_core.history.state import PoolState, Remembered, fold_transaction
-from lake_core.journal import Appended, Journal, LoadedState, Overtaken
+from lake_core.journal import Appended, Journal, LoadedState, NextEntry
 from lake_core.keys import PoolKey
 from lake_core.records import Consume, Entry, Transaction
 from lake_core.store import ObjectInfo
@@ -86,7 +86,7 @@ class Attempt:
 
     # --- for Journal.append
 
-    def propose(self, loaded: LoadedState[PoolState]) -> Entry | Overtaken[Entry] | None:
+    def propose(self, loaded: LoadedState[PoolState]) -> Entry | NextEntry[Entry] | None:
         """The entry that should come next, None if the outcome is known already."""
         self.answer = None
         if self.begun is None:
@@ -96,7 +96,7 @@ class Attempt:
         if self.state in REQUEST_IS_STORED:
             entry = self._wait_in_queue(loaded)
             if entry is not None:
-                return Overtaken(entry)
+                return NextEntry(entry)
         if self.possible_since is not None and not _is_known_since(self.possible_since, loaded):
             self.answer = self._search_entries(self.possible_since, loaded)
             if self.answer is not None:

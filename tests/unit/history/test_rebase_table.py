@@ -164,6 +164,16 @@ def test_what_a_replace_overtook_takes_nothing_of_the_replace_along(kind: str, o
     assert records(pool.at()) == sorted([(1, "new"), *others, *(r for r in TICK if r[0] >= 3)])
 
 
+def test_a_load_that_died_and_runs_again_is_newer_than_a_replace_committed_meanwhile() -> None:
+    pool = Lake.create_on(MemoryStore()).create_pool("p", key="k")
+    branch = pool.branch()
+    branch.begin_load(token="once")  # its process dies here
+    branch.append(table(TICK))
+    branch.replace_with(table([(1, "new")]), key_range=pool.at().key_range(high=3))
+    branch.append(table([(1, "late")]), token="once")
+    assert records(pool.at()) == [(1, "late"), (1, "new"), *TICK]
+
+
 def test_a_load_that_began_before_replaces_that_are_forgotten_begins_again() -> None:
     pool = Lake.create_on(MemoryStore()).create_pool("p", key="k")
     branch = pool.branch()
@@ -173,7 +183,7 @@ def test_a_load_that_began_before_replaces_that_are_forgotten_begins_again() -> 
     branch.replace([], key_range=pool.at().key_range(low=0, high=3))
     assert tombstones.apply(branch, now=4e9, at_once=True).retired == 1
     for work in (late, also):
-        with pytest.raises(Conflict, match="whose record has expired"):
+        with pytest.raises(Conflict, match="before the replace of version 2, whose tombstone is retired"):
             work()
     branch.append(table([(1, "new")]))
     assert records(pool.at()) == sorted([*OLD[3:], (1, "new")])

@@ -374,6 +374,18 @@ def test_a_request_whose_writer_died_is_committed_once_though_its_combiner_dies_
     assert transaction_ids(store.behind) == [an_id(8), an_id(1), an_id(9)]
 
 
+def test_a_request_that_a_replace_overtook_is_committed_as_its_dead_writer_would_have(
+    store: ScriptedStore,
+) -> None:
+    history(store).commit(draft(1, add(1)))
+    post(store, 2)
+    history(store).commit(draft(3, AddTombstone("t", encode_value(0), replaces=True), read_version=1))
+    crowded(store).commit(draft(9, add(9), read_version=2))
+    assert in_entry(store, 3) == [an_id(9), an_id(2)]
+    held = history(store).load().state.branches["main"].tombstones.values()
+    assert {t.transaction_id for t in held if t.self_only} == {an_id(2)}
+
+
 def test_one_id_in_two_requests_is_committed_once(store: ScriptedStore) -> None:
     post(store, 1)
     other = CODEC.encode(request_of(draft(1, add(2)), possible_since=0, time=NOW))

@@ -15,7 +15,7 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, OutcomeUnknown, Unavailable
-from lake_core.journal import Appended, LoadedState, Overtaken, Retry
+from lake_core.journal import Appended, LoadedState, NextEntry, Retry
 from lake_core.journal.hints import write_head_hint
 from lake_core.journal.reader import LARGEST_WINDOW
 from lake_core.store import Created
@@ -254,8 +254,8 @@ def test_an_entry_that_the_proposer_has_seen_is_not_read_again(store: ScriptedSt
     assert seen is not None
     store.requests.clear()
 
-    def propose(head: LoadedState[State]) -> Note | Overtaken[Note]:
-        return Overtaken(seen) if head.version == 0 else Note("our id", "ours")
+    def propose(head: LoadedState[State]) -> Note | NextEntry[Note]:
+        return NextEntry(seen) if head.version == 0 else Note("our id", "ours")
 
     appended = ours.append(propose, id="our id")
     assert appended is not None

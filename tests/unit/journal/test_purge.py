@@ -20,7 +20,7 @@ from lake_core.errors import Corrupt, InvalidInput, NotFound, OutcomeUnknown, Un
 from lake_core.journal import (
     Journal,
     LoadedState,
-    Overtaken,
+    NextEntry,
     Purged,
     purge,
     recent,
@@ -611,8 +611,8 @@ def test_an_entry_that_the_proposer_has_seen_is_not_believed_below_a_fence(
     write(journal(store.behind), "f")
     checkpointed_and_purged(store.behind)
 
-    def propose(head: LoadedState[State]) -> Note | Overtaken[Note]:
-        return Overtaken(Note("z", text)) if head.version == 5 else Note("our id", "ours")
+    def propose(head: LoadedState[State]) -> Note | NextEntry[Note]:
+        return NextEntry(Note("z", text)) if head.version == 5 else Note("our id", "ours")
 
     appended = ours.append(propose, id="our id")
     assert appended is not None
@@ -625,7 +625,7 @@ def test_an_entry_that_the_proposer_has_seen_and_that_does_not_fit_is_corrupt(st
     misfit = Note("m", "misfit")
     store.behind.create(naming.entry("j", 6), CODEC.encode(misfit))
     with pytest.raises(Corrupt, match="a misfit"):
-        ours.append(lambda head: Overtaken(misfit), id="our id")
+        ours.append(lambda head: NextEntry(misfit), id="our id")
 
 
 def test_a_hole_in_what_is_followed_is_corrupt(store: ScriptedStore) -> None:
