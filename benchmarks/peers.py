@@ -72,10 +72,10 @@ class OneAtATime(Lake):
     """Ours without group commit: who loses a race tries again alone."""
 
     def open(self, path: str) -> None:
-        from lake_core.history.group_commit import attempt
+        from lake_core.history import HistoryLimits
 
-        attempt.LOST_RACES_BEFORE_REQUEST = 10**9
         super().open(path)
+        self._pool.history.limits = HistoryLimits(lost_races_before_request=10**9)
 
 
 class Unsynced(Lake):

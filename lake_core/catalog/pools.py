@@ -11,7 +11,7 @@ from lake_core.catalog.settings import check_settings
 from lake_core.catalog.state import PoolsState, fold_pools
 from lake_core.context import Context
 from lake_core.errors import AlreadyExists, NotFound
-from lake_core.journal import Journal, LoadedState
+from lake_core.journal import JOURNAL_LIMITS, Journal, JournalLimits, LoadedState
 from lake_core.records import ConfigurePool, CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool
 from lake_core.records.codec import Codec
 from lake_core.records.pools import PoolConfig
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 class Catalog:
     """The list of pools: a journal on a store."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, *, limits: JournalLimits = JOURNAL_LIMITS) -> None:
         self._context = context
         self.journal: Journal[PoolsEntry, PoolsState] = Journal(
             context.store,
@@ -31,6 +31,7 @@ class Catalog:
             PoolsState(),
             fold_pools,
             format=PoolsFormat(),
+            limits=limits,
         )
 
     def load(self) -> LoadedState[PoolsState]:

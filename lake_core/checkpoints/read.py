@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lake_core.checkpoints.layout import ROW, CheckpointFooter, Column, Group, Part, complete, decode_footer
+from lake_core.checkpoints.limits import CHECKPOINT_LIMITS, CheckpointLimits
 from lake_core.errors import (
     CheckpointDamaged,
     CheckpointGone,
@@ -39,8 +40,6 @@ from lake_core.store.failures import words
 
 log = logging.getLogger(__name__)
 
-_KEPT_GROUPS = 4
-"""Decoded row groups that stay in memory."""
 _EMPTY = pa.Table.from_batches([], schema=ROW)
 
 
@@ -51,10 +50,18 @@ def _ignore(name: str) -> None:
 class CheckpointFile:
     """One checkpoint, open.  Safe to use from several threads."""
 
-    def __init__(self, store: Store, name: str, *, on_damage: Callable[[str], None] = _ignore) -> None:
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        *,
+        on_damage: Callable[[str], None] = _ignore,
+        limits: CheckpointLimits = CHECKPOINT_LIMITS,
+    ) -> None:
         """Raises CheckpointGone, Corrupt, Unavailable."""
         self.name = name
         self._on_damage = on_damage
+        self._limits = limits
         self._lock = threading.Lock()
         self._decoded: OrderedDict[int, pa.Table] = OrderedDict()
         self._rebuilt: dict[tuple[str, str, str], pa.Table] | None = None
@@ -137,7 +144,7 @@ class CheckpointFile:
                 return self._rebuilt_rows(number, damage)
             if keep:
                 self._decoded[number] = table
-                if len(self._decoded) > _KEPT_GROUPS:
+                if len(self._decoded) > self._limits.kept_groups:
                     self._decoded.popitem(last=False)
             return table
 

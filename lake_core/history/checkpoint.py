@@ -30,14 +30,19 @@ from rpds import HashTrieMap, HashTrieSet
 
 from lake_core import naming
 from lake_core.checkpoints import CheckpointFile, Part
-from lake_core.checkpoints.layout import GROUP_ROWS, Column, rows
+from lake_core.checkpoints.layout import Column, rows
+from lake_core.checkpoints.limits import CHECKPOINT_LIMITS
 from lake_core.errors import Corrupt
 from lake_core.history.layered_map import LayeredMap
+from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.snapshot.fixed import REFERENCE, CheckpointReferences, by_key, without
 from lake_core.history.snapshot.snapshot import Shape, Snapshot
 from lake_core.history.state import BranchState, Closing, PoolState, Remembered
 from lake_core.history.tombstone import Tombstone
 from lake_core.records import Source
+
+_TABLE_ROWS = CHECKPOINT_LIMITS.group_rows
+"""Rows that are handed to the writer at once."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -61,6 +66,7 @@ class PoolStateFormat:
     """How a pool's state is written into a checkpoint (`journal.StateFormat`).  `token_keep` is in seconds."""
 
     token_keep: float = 30 * 86400
+    limits: HistoryLimits = HISTORY_LIMITS
 
     def parts(self, state: PoolState, *, now: float) -> Iterator[Part]:
         """The state as rows, one part for each section and branch."""
@@ -90,7 +96,7 @@ class PoolStateFormat:
         """The state that the file holds; it goes on reading from the file.  Raises Corrupt."""
         try:
             branches = {
-                name: _branch_state(file, name, msgspec.msgpack.decode(value, type=BranchRow))
+                name: self._branch_state(file, name, msgspec.msgpack.decode(value, type=BranchRow))
                 for name, value in _all_values(file, BRANCH)
             }
             closings = [
@@ -106,6 +112,26 @@ class PoolStateFormat:
             sources=LayeredMap(_Sources(file)),
             closed=closings[0] if closings else None,
             time=_time(file),
+        )
+
+    def _branch_state(self, file: CheckpointFile, name: str, row: BranchRow) -> BranchState:
+        shapes: HashTrieMap[tuple[str, str], Shape] = HashTrieMap(
+            {(sub_pool, schema): shape for sub_pool, schema, shape in row.shapes}
+        )
+        return BranchState(
+            row.tip,
+            Snapshot(
+                CheckpointReferences(file, name, row.newest),
+                shapes=shapes,
+                min_changes=self.limits.min_changes,
+            ),
+            HashTrieMap(
+                {
+                    id: msgspec.msgpack.decode(value, type=Tombstone)
+                    for id, value in _all_values(file, TOMBSTONE, name)
+                }
+            ),
+            row.replaced,
         )
 
 
@@ -146,23 +172,6 @@ def _branch_row(branch: BranchState) -> bytes:
     return msgspec.msgpack.encode(BranchRow(branch.tip, newest, shapes, branch.replaced))
 
 
-def _branch_state(file: CheckpointFile, name: str, row: BranchRow) -> BranchState:
-    shapes: HashTrieMap[tuple[str, str], Shape] = HashTrieMap(
-        {(sub_pool, schema): shape for sub_pool, schema, shape in row.shapes}
-    )
-    return BranchState(
-        row.tip,
-        Snapshot(CheckpointReferences(file, name, row.newest), shapes=shapes),
-        HashTrieMap(
-            {
-                id: msgspec.msgpack.decode(value, type=Tombstone)
-                for id, value in _all_values(file, TOMBSTONE, name)
-            }
-        ),
-        row.replaced,
-    )
-
-
 def _references(snapshot: Snapshot, sub_pool: str) -> Iterator[pa.Table]:
     """All references of the (sub-)pool in order: those of the checkpoint, merged with those added since.
 
@@ -176,8 +185,8 @@ def _references(snapshot: Snapshot, sub_pool: str) -> Iterator[pa.Table]:
         below = without(table.drop_columns(["section", "branch", "sub"]), snapshot.removed)
         yield by_key(pa.concat_tables([below, since.slice(done, end - done)])) if end > done else below
         done = end
-    for start in range(done, since.num_rows, GROUP_ROWS):
-        yield since.slice(start, GROUP_ROWS)
+    for start in range(done, since.num_rows, _TABLE_ROWS):
+        yield since.slice(start, _TABLE_ROWS)
 
 
 def _values(section: str, pairs: Iterable[tuple[str, bytes]], *, branch: str = "") -> Part:
@@ -192,7 +201,7 @@ def _batches(items: Iterable[T]) -> Iterator[list[T]]:
     batch: list[T] = []
     for item in items:
         batch.append(item)
-        if len(batch) == GROUP_ROWS:
+        if len(batch) == _TABLE_ROWS:
             yield batch
             batch = []
     if batch:

@@ -44,7 +44,12 @@ RULES: dict[str, tuple[object, str, object, int]] = {
         92,
     ),
     "recent ids are looked up": (Recent, "find", lambda recent, id: None, 0),
-    "recent ids are kept in checkpoints": (Recent, "of", classmethod(lambda cls, n, items: Recent(n)), 405),
+    "recent ids are kept in checkpoints": (
+        Recent,
+        "of",
+        classmethod(lambda cls, n, items, limits: Recent(n, limits=limits)),
+        405,
+    ),
     "a purge goes only up to a sound checkpoint": (purge_module, "is_sound", lambda journal, mark: True, 190),
     "a fence comes before what is deleted": (purge_module, "_put_fence", lambda journal, n: True, 3),
     "what was removed is left out of a checkpoint": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lake_core.history import History
+from lake_core.history import HISTORY_LIMITS, History, HistoryLimits
 from lake_core.journal import Retry
 from lake_core.keys import PoolKey
 from lake_core.store import Store
@@ -18,11 +18,23 @@ def retry(*, races: int = 50, repeats: int = 4) -> Retry:
 
 
 def history(
-    store: Store, *, clock: float = NOW, key: PoolKey = KEY, races: int = 50, token_keep: float = 30 * DAY
+    store: Store,
+    *,
+    clock: float = NOW,
+    key: PoolKey = KEY,
+    races: int = 50,
+    token_keep: float = 30 * DAY,
+    limits: HistoryLimits = HISTORY_LIMITS,
 ) -> History:
     """The history of the pool `P`, as a process finds it that has read nothing."""
     return History(
-        store, pool_id="P", key=key, clock=lambda: clock, retry=retry(races=races), token_keep=token_keep
+        store,
+        pool_id="P",
+        key=key,
+        clock=lambda: clock,
+        retry=retry(races=races),
+        token_keep=token_keep,
+        limits=limits,
     )
 
 

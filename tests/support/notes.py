@@ -12,7 +12,7 @@ import msgspec
 from lake_core.checkpoints import CheckpointFile, Part
 from lake_core.checkpoints.layout import rows
 from lake_core.errors import Corrupt
-from lake_core.journal import Appended, Journal
+from lake_core.journal import JOURNAL_LIMITS, Appended, Journal, JournalLimits
 from lake_core.records.codec import Codec
 from lake_core.store import Store
 from tests.support.histories import retry
@@ -50,10 +50,17 @@ def fold(state: State, n: int, note: Note) -> State:
 
 
 def journal(
-    store: Store, *, races: int = 50, repeats: int = 4, format: NotesFormat | None = FORMAT
+    store: Store,
+    *,
+    races: int = 50,
+    repeats: int = 4,
+    format: NotesFormat | None = FORMAT,
+    limits: JournalLimits = JOURNAL_LIMITS,
 ) -> Journal[Note, State]:
     """The journal `j`, as a process finds it that has read nothing."""
-    return Journal(store, "j", CODEC, (), fold, retry(races=races, repeats=repeats), format=format)
+    return Journal(
+        store, "j", CODEC, (), fold, retry(races=races, repeats=repeats), format=format, limits=limits
+    )
 
 
 def write(to: Journal[Note, State], text: str, id: str = "") -> Appended[State]:

@@ -24,6 +24,7 @@ from lake_core.errors import (
 )
 from lake_core.history.group_commit.requests import Request, Requests
 from lake_core.history.group_commit.states import REQUEST_IS_STORED, Event, State, next_state
+from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.rebase import Committed, Draft, rebase
 from lake_core.history.state import PoolState, Remembered, fold_transaction
 from lake_core.journal import Appended, Journal, LoadedState, NextEntry
@@ -32,10 +33,6 @@ from lake_core.records import Consume, Entry, Transaction
 from lake_core.store import ObjectInfo
 
 log = logging.getLogger(__name__)
-
-LOST_RACES_BEFORE_REQUEST = 2
-"""Races that a writer loses before it posts a request.  Every writer loses one now and then because its state is
-old; a request would cost more than another try (decision 24)."""
 
 PAUSES_PER_WRITER, MAX_PAUSES = 8, 32
 """Pauses to wait for each writer ahead in the queue, and in total.  A commit takes about that long: one listing,
@@ -65,6 +62,7 @@ class Attempt:
     now: Callable[[], int]
     draft: Draft
     contended: bool
+    limits: HistoryLimits = HISTORY_LIMITS
     possible_since: int | None = None
     begun: int | None = None
     state: State = field(init=False)
@@ -117,9 +115,9 @@ class Attempt:
         return Entry(self.draft.id, (rebased, *collected))
 
     def lose_race(self, times: int, loaded: LoadedState[PoolState]) -> None:
-        """Note a lost race; after the second, post a request."""
+        """Note a lost race; after enough of them, post a request."""
         log.debug("%s: lost %d races, the last for version %d", self.draft.id, times, loaded.version + 1)
-        if self.state not in REQUEST_IS_STORED and times >= LOST_RACES_BEFORE_REQUEST:
+        if self.state not in REQUEST_IS_STORED and times >= self.limits.lost_races_before_request:
             self.others += times
             self._post(loaded)
 
@@ -252,7 +250,7 @@ class Attempt:
         others = [info for info in queue if info.name != self.name]
         live = []
         for request in self.requests.read(others, at_once=self.journal.read_all):
-            if request.may_be_committed_at(loaded.version + 1, now=self.now()):
+            if request.may_be_committed_at(loaded.version + 1, now=self.now(), limits=self.limits.journal):
                 live.append(request)
             else:  # expired: overlook it even if it cannot be deleted
                 log.debug("request %s has expired", request.id)

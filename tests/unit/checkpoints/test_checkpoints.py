@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core.checkpoints import CheckpointFile, CheckpointFooter, Part, write_checkpoint
-from lake_core.checkpoints.layout import GROUP_ROWS, VERSION, rows
+from lake_core.checkpoints.layout import VERSION, rows
+from lake_core.checkpoints.limits import CHECKPOINT_LIMITS
 from lake_core.checkpoints.write import write_rows
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, Unavailable
 from lake_core.keys import KeyRange
@@ -21,6 +22,7 @@ from tests.support.stores import ALWAYS, InPlaceStore, ScriptedStore, unavailabl
 
 NAME = "j/marks/some.checkpoint"
 HEAD = CheckpointFooter(VERSION, "j", 7, "id")
+GROUP_ROWS = CHECKPOINT_LIMITS.group_rows
 MANY = 10 * GROUP_ROWS
 
 

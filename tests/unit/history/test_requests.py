@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 
 from lake_core import naming
-from lake_core.checkpoints import read
+from lake_core.checkpoints import CheckpointLimits
 from lake_core.errors import Conflict, NotFound, OutcomeUnknown, Unavailable
-from lake_core.history import Committed, History
+from lake_core.history import Committed, History, HistoryLimits
 from lake_core.history.group_commit.attempt import MAX_PAUSES, PAUSES_PER_WRITER
 from lake_core.history.group_commit.requests import (
     MAX_REQUEST_BYTES,
@@ -27,15 +26,14 @@ from lake_core.history.group_commit.requests import (
     request_of,
 )
 from lake_core.history.history import CONTENDED_COMMITS
-from lake_core.journal import purge, recent, write_state
-from lake_core.journal.recent import GENERATION
+from lake_core.journal import JournalLimits, purge, write_state
 from lake_core.keys.encoding import encode_value
 from lake_core.records import AddTombstone, Consume, Entry, RemoveReference, RemoveTombstone, Source
 from lake_core.records.codec import Codec
 from lake_core.store import Created, Store
 from lake_core.store.local import LocalStore
 from tests.support import histories
-from tests.support.histories import history, transaction_ids
+from tests.support.histories import transaction_ids
 from tests.support.records import SCHEMA, add, an_id, draft, transaction
 from tests.support.stores import ALWAYS, ScriptedStore, lost, opened, raising, unavailable
 
@@ -43,6 +41,13 @@ JOURNAL = "P/journal"
 FILE = Source("landing/a", 7, "etag")
 NOW = int(histories.NOW * 1e6)
 CODEC = Codec(Request)
+GENERATION = 4
+LIMITS = HistoryLimits(
+    journal=JournalLimits(generation_versions=GENERATION, checkpoints=CheckpointLimits(kept_groups=0))
+)
+"""Ids are soon forgotten, and checkpoints read again whenever they are asked."""
+
+history = partial(histories.history, limits=LIMITS)
 
 
 def entry(n: int) -> str:
@@ -239,7 +244,7 @@ def test_a_writer_that_knows_no_crowd_does_not_look_for_requests(store: Scripted
 def test_an_eighth_entry_takes_in_requests_though_its_writer_lost_no_race(store: ScriptedStore) -> None:
     post(store, 1)
     for n in range(11, 19):  # a process each, of one commit
-        history(store).commit(draft(n, add(n)))
+        histories.history(store).commit(draft(n, add(n)))
     assert [in_entry(store, n) for n in (7, 8)] == [[an_id(17)], [an_id(18), an_id(1)]]
     assert store.asked("list", "requests") == 1
 
@@ -414,17 +419,17 @@ def test_requests_of_one_token_are_committed_once(store: ScriptedStore) -> None:
 
 
 def test_a_request_may_be_committed_only_where_everybody_knows_whether_it_was(store: ScriptedStore) -> None:
-    one = request_of(draft(1, add(1)), possible_since=5, time=NOW)
-    assert one.may_be_committed_at(6, now=NOW)
-    assert one.may_be_committed_at(2 * GENERATION - 1, now=NOW)
-    assert not one.may_be_committed_at(2 * GENERATION, now=NOW)
+    one = request_of(draft(1, add(1)), possible_since=GENERATION - 1, time=NOW)
+    assert one.may_be_committed_at(GENERATION, now=NOW, limits=LIMITS.journal)
+    assert one.may_be_committed_at(2 * GENERATION - 1, now=NOW, limits=LIMITS.journal)
+    assert not one.may_be_committed_at(2 * GENERATION, now=NOW, limits=LIMITS.journal)
 
 
 @pytest.mark.parametrize("late", [-1, 1])
 def test_a_request_of_long_ago_is_a_dead_writers_and_is_taken_away(store: ScriptedStore, late: int) -> None:
     one = request_of(draft(1, add(1)), possible_since=0, time=NOW)
-    assert one.may_be_committed_at(1, now=NOW + late * MAX_WAIT_MICROSECONDS)
-    assert not one.may_be_committed_at(1, now=NOW + late * (MAX_WAIT_MICROSECONDS + 1))
+    assert one.may_be_committed_at(1, now=NOW + late * MAX_WAIT_MICROSECONDS, limits=LIMITS.journal)
+    assert not one.may_be_committed_at(1, now=NOW + late * (MAX_WAIT_MICROSECONDS + 1), limits=LIMITS.journal)
     post(store, 1, time=NOW + late * (MAX_WAIT_MICROSECONDS + 1))
     crowded(store).commit(draft(9, add(9)))
     assert transaction_ids(store) == [an_id(9)]
@@ -461,12 +466,11 @@ def test_the_same_draft_again_finds_its_entry_whether_others_are_met_or_not(
     ours.load()
     store.on("create", entry(1), answer=lost, times=4)
     store.on("get", entry(1), instead=unavailable, times=4)
-    with patch.object(recent, "GENERATION", 4):
-        with pytest.raises(OutcomeUnknown):
-            ours.commit(draft(1, add(1)))
-        forgotten(store.behind, ours)
-        ours._contended = company
-        assert ours.commit(draft(1, add(1))) == Committed(1, an_id(1))
+    with pytest.raises(OutcomeUnknown):
+        ours.commit(draft(1, add(1)))
+    forgotten(store.behind, ours)
+    ours._contended = company
+    assert ours.commit(draft(1, add(1))) == Committed(1, an_id(1))
     assert transaction_ids(store).count(an_id(1)) == 1
 
 
@@ -478,13 +482,12 @@ def test_a_draft_whose_possible_entries_are_all_there_is_committed_though_what_c
     ours, other = history(store), history(store.behind)
     ours.load()
     store.on("create", entry(6), instead=lost, times=4)
-    with patch.object(recent, "GENERATION", 4):
-        with pytest.raises(OutcomeUnknown):
-            ours.commit(draft(1, add(1)))
-        write_state(other.journal, other.load(), id=an_id(7), now=0.0)
-        assert purge(other.journal, until=5).fence == 5
-        forgotten(store.behind, ours)
-        assert ours.commit(draft(1, add(1))) == Committed(26, an_id(1))
+    with pytest.raises(OutcomeUnknown):
+        ours.commit(draft(1, add(1)))
+    write_state(other.journal, other.load(), id=an_id(7), now=0.0)
+    assert purge(other.journal, until=5).fence == 5
+    forgotten(store.behind, ours)
+    assert ours.commit(draft(1, add(1))) == Committed(26, an_id(1))
 
 
 @pytest.mark.parametrize("purged", [False, True])
@@ -548,7 +551,7 @@ def test_what_was_written_at_the_fence_is_no_outcome_either(store: ScriptedStore
         zombie = transaction(add(1), id=an_id(1), parent=1)
         store.behind.create(entry(2), Codec(Entry).encode(Entry(an_id(8), (zombie,))))
 
-    with patch.object(recent, "GENERATION", 4), pytest.raises(OutcomeUnknown, match="purged; whether"):
+    with pytest.raises(OutcomeUnknown, match="purged; whether"):
         stalled(store, meanwhile).commit(draft(1, add(1)))
 
 
@@ -663,20 +666,19 @@ def test_what_may_be_committed_yet_is_remembered_however_late_the_draft_is_tried
 ) -> None:
     """Somebody commits the request afterwards, and so long ago that no recent id tells: the entries do."""
     ours, n = history(store, races=4), 5
-    with patch.object(recent, "GENERATION", 4):
-        if gives_up_by == "conflict":
-            others_win(store, 1, 2, 3, 4)
-        else:
-            others_win(store, 1, 2)
-            store.on("create", entry(3), instead=unavailable)
-            n = 3
-        with pytest.raises(OutcomeUnknown, match="may still be committed"):
-            ours.commit(draft(1, add(1)))
-        crowded(store.behind).commit(draft(9, add(9)))
-        assert an_id(1) in in_entry(store.behind, n)
-        for other in range(1000, 1020):
-            history(store.behind).commit(draft(other, add(other)))
-        assert ours.commit(draft(1, add(1))) == Committed(n, an_id(1))
+    if gives_up_by == "conflict":
+        others_win(store, 1, 2, 3, 4)
+    else:
+        others_win(store, 1, 2)
+        store.on("create", entry(3), instead=unavailable)
+        n = 3
+    with pytest.raises(OutcomeUnknown, match="may still be committed"):
+        ours.commit(draft(1, add(1)))
+    crowded(store.behind).commit(draft(9, add(9)))
+    assert an_id(1) in in_entry(store.behind, n)
+    for other in range(1000, 1020):
+        history(store.behind).commit(draft(other, add(other)))
+    assert ours.commit(draft(1, add(1))) == Committed(n, an_id(1))
     assert transaction_ids(store).count(an_id(1)) == 1
 
 
@@ -697,15 +699,14 @@ def test_what_is_unknown_stays_so_when_the_next_try_is_interrupted_while(
     ours.load()
     store.on("create", entry(1), answer=lost, times=4)
     store.on("get", entry(1), instead=unavailable, times=4)
-    with patch.object(recent, "GENERATION", 4):
-        with pytest.raises(OutcomeUnknown):
-            ours.commit(draft(1, add(1)))
-        forgotten(store.behind, ours)
-        time[0] += 60
-        store.on(*at, instead=raising(KeyboardInterrupt()))
-        with pytest.raises(KeyboardInterrupt):
-            ours.commit(draft(1, add(1)))
-        assert ours.commit(draft(1, add(1))) == Committed(1, an_id(1))
+    with pytest.raises(OutcomeUnknown):
+        ours.commit(draft(1, add(1)))
+    forgotten(store.behind, ours)
+    time[0] += 60
+    store.on(*at, instead=raising(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        ours.commit(draft(1, add(1)))
+    assert ours.commit(draft(1, add(1))) == Committed(1, an_id(1))
     assert transaction_ids(store).count(an_id(1)) == 1
 
 
@@ -723,13 +724,12 @@ def test_the_outcome_of_a_try_that_is_interrupted_is_unknown_to_the_next_one(
         others_win(store, 1, 2)
         name = entry(3) if request_ == "get" else "requests"
         store.on(request_, name, instead=raising(KeyboardInterrupt()))
-    with patch.object(recent, "GENERATION", 4):
-        with pytest.raises(KeyboardInterrupt):
-            ours.commit(draft(1, Consume((FILE,))))
-        if request_ != "create":
-            crowded(store.behind).commit(draft(9, add(9)))
-        forgotten(store.behind, ours)
-        assert ours.commit(draft(1, Consume((FILE,)))) == Committed(n, an_id(1))
+    with pytest.raises(KeyboardInterrupt):
+        ours.commit(draft(1, Consume((FILE,))))
+    if request_ != "create":
+        crowded(store.behind).commit(draft(9, add(9)))
+    forgotten(store.behind, ours)
+    assert ours.commit(draft(1, Consume((FILE,)))) == Committed(n, an_id(1))
     assert transaction_ids(store).count(an_id(1)) == 1
 
 
@@ -756,7 +756,7 @@ def test_a_state_that_cannot_be_read_now_refuses_nothing(store: ScriptedStore) -
         return answer
 
     store.on("put", f"requests/{an_id(1)}.txn", answer=asked)
-    with patch.object(read, "_KEPT_GROUPS", 0), pytest.raises(OutcomeUnknown, match="may still be committed"):
+    with pytest.raises(OutcomeUnknown, match="may still be committed"):
         ours.commit(draft(1, add(1), token="u"))
 
 

@@ -11,24 +11,23 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 
 from lake_core import naming
 from lake_core.errors import Corrupt, InvalidInput, NotFound, OutcomeUnknown, Unavailable
 from lake_core.journal import (
+    JOURNAL_LIMITS,
     Journal,
+    JournalLimits,
     LoadedState,
     NextEntry,
     Purged,
     purge,
-    recent,
     write_state,
 )
 from lake_core.journal.marks import Mark, Marks
 from lake_core.journal.reader import FRESH
-from lake_core.journal.recent import GENERATION
 from lake_core.store import Created, Store
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
@@ -37,21 +36,23 @@ from tests.support.records import an_id
 from tests.support.stores import ALWAYS, InPlaceStore, ScriptedStore, lost, unavailable
 
 
-def checkpoint(store: Store, *, at: int | None = None, id: int = 1) -> Mark:
+def checkpoint(
+    store: Store, *, at: int | None = None, id: int = 1, limits: JournalLimits = JOURNAL_LIMITS
+) -> Mark:
     """A checkpoint of the newest state, or of the state at an entry."""
-    ours = journal(store)
+    ours = journal(store, limits=limits)
     head = ours.load() if at is None else ours.load_version(at)
     assert head is not None
     return write_state(ours, head, id=an_id(id), now=0.0)
 
 
-def purged(store: Store, *, until: int = 10**9) -> Purged:
-    return purge(journal(store), until=until)
+def purged(store: Store, *, until: int = 10**9, limits: JournalLimits = JOURNAL_LIMITS) -> Purged:
+    return purge(journal(store, limits=limits), until=until)
 
 
-def checkpointed_and_purged(store: Store) -> None:
-    checkpoint(store, id=len(list(store.list("j/marks"))) + 1)
-    purged(store)
+def checkpointed_and_purged(store: Store, *, limits: JournalLimits = JOURNAL_LIMITS) -> None:
+    checkpoint(store, id=len(list(store.list("j/marks"))) + 1, limits=limits)
+    purged(store, limits=limits)
 
 
 def entries(store: Store) -> list[int]:
@@ -478,36 +479,37 @@ def test_a_checkpoint_under_the_number_of_another_entry_is_nothing_to_purge_up_t
     assert journal(store).load().state == tuple("abcde")
 
 
-def test_a_writer_that_stalled_too_long_hears_that_nobody_knows(store: ScriptedStore) -> None:
-    ours, other = journal(store), journal(store.behind)
+def forgetting(limits: JournalLimits) -> tuple[ScriptedStore, Journal[Note, State]]:
+    """A journal of five notes, and a writer whose next entry comes after a purge of two generations."""
+    store = ScriptedStore(InPlaceStore())
+    for text in "abcde":
+        write(journal(store.behind, limits=limits), text)
+    ours, other = journal(store, limits=limits), journal(store.behind, limits=limits)
     ours.load()
 
     def generations() -> None:
-        for n in range(6, 2 * GENERATION + 1):
+        for n in range(6, 2 * limits.generation_versions + 1):
             write(other, str(n))
-        checkpointed_and_purged(store.behind)
+        checkpointed_and_purged(store.behind, limits=limits)
 
     store.on("create", naming.entry("j", 6), before=generations)
+    return store, ours
+
+
+def test_a_writer_that_stalled_too_long_hears_that_nobody_knows() -> None:
+    _, ours = forgetting(JOURNAL_LIMITS)
     with pytest.raises(OutcomeUnknown, match="older than the recent ids") as caught:
         write(ours, "ours", "our id")
     assert (caught.value.version, caught.value.entry_id) == (6, "our id")
 
 
-def test_the_last_entry_of_a_forgotten_generation_is_forgotten_with_it(store: ScriptedStore) -> None:
+def test_the_last_entry_of_a_forgotten_generation_is_forgotten_with_it() -> None:
     """A writer of it must not go on to the next number: its change may have been committed and purged."""
-    ours, other = journal(store), journal(store.behind)
-    with patch.object(recent, "GENERATION", 7):
-        ours.load()
-
-        def generations() -> None:
-            for n in range(6, 2 * 7 + 1):
-                write(other, str(n))
-            checkpointed_and_purged(store.behind)
-
-        store.on("create", naming.entry("j", 6), before=generations)
-        with pytest.raises(OutcomeUnknown, match="older than the recent ids"):
-            write(ours, "ours", "our id")
-    assert journal(store).load().version == 14
+    limits = JournalLimits(generation_versions=7)
+    store, ours = forgetting(limits)
+    with pytest.raises(OutcomeUnknown, match="older than the recent ids"):
+        write(ours, "ours", "our id")
+    assert journal(store, limits=limits).load().version == 14
 
 
 @pytest.mark.parametrize("local", [False, True], ids=["a store that lists", "a folder"])
@@ -517,16 +519,16 @@ def test_a_slow_writer_whose_number_is_purged_long_since_looks_before_it_writes(
     """Its change is surely not in the history: nothing was written before it looked."""
     store = ScriptedStore(LocalStore(tmp_path) if local else InPlaceStore())
     time = [0.0]
-    with patch.object(recent, "GENERATION", 8):
-        ours, other = journal(store), journal(store.behind)
-        ours.retry = replace(ours.retry, clock=lambda: time[0])
-        write(other, "1")
-        ours.load()
-        for n in range(2, 40):
-            write(other, str(n))
-        checkpointed_and_purged(store.behind)
-        time[0] += FRESH * 2
-        assert write(ours, "ours").version == 40
+    limits = JournalLimits(generation_versions=8)
+    ours, other = journal(store, limits=limits), journal(store.behind, limits=limits)
+    ours.retry = replace(ours.retry, clock=lambda: time[0])
+    write(other, "1")
+    ours.load()
+    for n in range(2, 40):
+        write(other, str(n))
+    checkpointed_and_purged(store.behind, limits=limits)
+    time[0] += FRESH * 2
+    assert write(ours, "ours").version == 40
     assert store.asked("create") == 1
 
 
