@@ -171,12 +171,12 @@ def _nothing(_: int) -> None:
 def _copy_one(file: str, target: str) -> int:
     import pyarrow.parquet as pq
 
-    from lake_core.objects.write import GATHERED, ROW_GROUP, parquet_writer
+    from lake_core.objects.write import OBJECT_LIMITS, parquet_writer
 
     source = pq.ParquetFile(file)
     writer = None
     with open(f"{target}/{Path(file).name}", "wb") as out:
-        for batch in source.iter_batches(GATHERED * ROW_GROUP):
+        for batch in source.iter_batches(OBJECT_LIMITS.gathered * OBJECT_LIMITS.row_group):
             import pyarrow as pa
 
             from lake_core.keys import PoolKey
@@ -184,7 +184,7 @@ def _copy_one(file: str, target: str) -> int:
             table = pa.Table.from_batches([batch])
             if writer is None:
                 writer = parquet_writer(out, table, key=PoolKey.parse(data.KEY))
-            writer.write_table(table, row_group_size=ROW_GROUP)
+            writer.write_table(table, row_group_size=OBJECT_LIMITS.row_group)
         assert writer is not None
         writer.close()
     return int(source.metadata.num_rows)

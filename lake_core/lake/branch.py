@@ -223,7 +223,12 @@ class Branch:
     def builder(self, pending: PendingLoad, *, first_ordinal: int = 0) -> ObjectBuilder:
         """Builds objects for a load, in this process; `first_ordinal` is that of the first object."""
         return loads.builder(
-            self.store, self.config, pending, self.context.ids.new, first_ordinal=first_ordinal
+            self.store,
+            self.config,
+            pending,
+            self.context.ids.new,
+            first_ordinal=first_ordinal,
+            limits=self.limits.objects,
         )
 
     def commit(

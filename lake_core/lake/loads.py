@@ -22,7 +22,7 @@ from lake_core.loading.builder import ObjectBuilder
 from lake_core.loading.files import check_rejected, rejected_fault
 from lake_core.loading.preview import Nowhere, Preview, PreviewBuilder
 from lake_core.objects.metadata import Origin
-from lake_core.objects.write import WrittenObject
+from lake_core.objects.write import OBJECT_LIMITS, ObjectLimits, WrittenObject
 from lake_core.phrases import counted
 from lake_core.records import Action, AddObject, Consume, Source
 from lake_core.records.pools import PoolConfig
@@ -60,10 +60,11 @@ def builder(
     new_id: Callable[[], str],
     *,
     first_ordinal: int = 0,
+    limits: ObjectLimits = OBJECT_LIMITS,
 ) -> ObjectBuilder:
     """Builds objects of a load, in any process; `first_ordinal` is that of the first object."""
     return ObjectBuilder(
-        store, config.key, pending.origin, pending.memory, new_id, first_ordinal, rule_of(config)
+        store, config.key, pending.origin, pending.memory, new_id, first_ordinal, rule_of(config), limits
     )
 
 

@@ -27,7 +27,7 @@ from lake_core.objects.limits import MAX_CELLS, Fields, leaves
 from lake_core.objects.metadata import Origin
 from lake_core.objects.normalize import normalized
 from lake_core.objects.schema import cast_table, unite_schemas
-from lake_core.objects.write import WrittenObject, write_object
+from lake_core.objects.write import OBJECT_LIMITS, ObjectLimits, WrittenObject, write_object
 from lake_core.store import Store
 from lake_core.values.types import is_json
 
@@ -43,6 +43,7 @@ class ObjectBuilder:
     new_id: Callable[[], str]
     first_ordinal: int = 0
     rule: Rule = APPEND
+    limits: ObjectLimits = OBJECT_LIMITS
     written: list[WrittenObject] = field(default_factory=list)
     _pending: dict[str, list[pa.Table]] = field(default_factory=dict)
     _bytes: dict[str, int] = field(default_factory=dict)
@@ -104,6 +105,7 @@ class ObjectBuilder:
                 ordinal=self.first_ordinal + len(self.written),
                 sub_pool=sub_pool,
                 rule=rule,
+                limits=self.limits,
             )
         )
 

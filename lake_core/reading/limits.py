@@ -1,4 +1,4 @@
-"""The bounds of a merge: of memory in bytes, of time in records.
+"""The bounds of a merge: of memory in bytes, of time in records; and the sizes of what is written.
 
 The `Lake` passes its `Limits` down to revisions, and these to scans and compactions.  Tests pass their own, so
 that few records take every way through a merge.
@@ -12,6 +12,8 @@ is larger than a batch is a batch of its own, so the largest record comes on top
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from lake_core.objects.write import OBJECT_LIMITS, ObjectLimits
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,9 @@ class Limits:
 
     max_small_bytes: int = 1 << 20
     """Stored bytes of a small object; only small ones are grouped, so that a group takes little space on disk."""
+
+    objects: ObjectLimits = OBJECT_LIMITS
+    """Sizes of the row groups that loads and compactions write."""
 
     def batch_bytes(self, streams: int) -> int:
         """Bytes of one batch if so many streams are open at once."""

@@ -1,7 +1,7 @@
 """Cutting the records of references into key ranges for parallel tasks.
 
 The state has the bounds of references.  If they do not suffice, the footers of the objects are read, the heaviest
-first and at most `MAX_FOOTERS`; the others are small or spread over the same keys.  `reading.ranges` decides.
+first and at most `max_footers`; the others are small or spread over the same keys.  `reading.ranges` decides.
 """
 
 from __future__ import annotations
@@ -16,18 +16,25 @@ from lake_core.reading.ranges import WeightedSample, blunt, split_range
 from lake_core.store import Store
 
 MAX_FOOTERS = 64
+"""Footers to read, at most: each is a request of the store."""
 _AT_ONCE = 16
 
 
 def split(
-    references: Sequence[Reference], store: Store, *, pool_id: str, key_range: KeyRange, pieces: int
+    references: Sequence[Reference],
+    store: Store,
+    *,
+    pool_id: str,
+    key_range: KeyRange,
+    pieces: int,
+    max_footers: int = MAX_FOOTERS,
 ) -> list[KeyRange]:
     """The key range as at most `pieces` ranges that follow each other and hold about equal bytes of the references.
 
     Raises ObjectMissing, Corrupt, Unavailable.
     """
     samples = [WeightedSample.of_bounds(r.low, r.high, weight=r.size) for r in references]
-    unclear = blunt(samples, key_range, pieces=pieces)[:MAX_FOOTERS]
+    unclear = blunt(samples, key_range, pieces=pieces)[:max_footers]
     if unclear:
         with ThreadPoolExecutor(min(len(unclear), _AT_ONCE)) as threads:
             read = threads.map(lambda number: _sample(references[number], store, pool_id), unclear)

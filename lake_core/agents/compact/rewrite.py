@@ -190,7 +190,13 @@ def rewrite(
     Raises ObjectMissing, Corrupt, Unavailable.  Nothing refers to the object until the job is committed.
     """
     writer = ObjectWriter(
-        store, key=work.key, object_id=new_id(), origin=work.origin, ordinal=piece, sub_pool=work.sub_pool
+        store,
+        key=work.key,
+        object_id=new_id(),
+        origin=work.origin,
+        ordinal=piece,
+        sub_pool=work.sub_pool,
+        limits=work.limits.objects,
     )
     with writer:
         for table in _records(work, work.pieces[piece], store):

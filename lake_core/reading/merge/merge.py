@@ -123,12 +123,18 @@ class _Open:
         return held.slice(0, rows)
 
 
-def merge(streams: list[Stream], *, key: PoolKey) -> Generator[pa.Table]:
+def _threads() -> Executor:
+    return ThreadPoolExecutor(READERS)
+
+
+def merge(
+    streams: list[Stream], *, key: PoolKey, threads: Callable[[], Executor] = _threads
+) -> Generator[pa.Table]:
     """All records of the streams in key order; tables of the streams' common schema."""
     waiting = sorted(streams, key=lambda s: s.begin, reverse=True)
     has_sequence = any(s.has_sequence for s in streams)
     active: list[_Open] = []
-    readers = ThreadPoolExecutor(READERS)
+    readers = threads()
     try:
         while waiting or active:  # every turn opens a stream or uses up records of a batch
             cuts = [s.last for s in active if not s.final]

@@ -27,8 +27,9 @@ from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.lake.results import PendingLoad
 from lake_core.loading.block import Block
-from lake_core.objects import write
 from lake_core.objects.read import DataObject
+from lake_core.objects.write import ObjectLimits
+from lake_core.reading.limits import Limits
 from lake_core.records import AddObject, RemoveReference
 from lake_core.records.transactions import sequence
 from lake_core.store.memory import MemoryStore
@@ -159,8 +160,8 @@ def test_the_object_says_what_it_was_made_of(lake: Lake) -> None:
     assert [c.name for c in pool.at().references[0].columns] == ["k", "v", "w"]
 
 
-def test_outputs_follow_each_other_and_share_no_key(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write, "ROW_GROUP", 10)
+def test_outputs_follow_each_other_and_share_no_key() -> None:
+    lake = Lake.create_on(MemoryStore(), limits=Limits(objects=ObjectLimits(row_group=10)))
     keys = [n % 100 for n in range(1000)]
     pool = filled(lake, {"k": keys}, {"k": keys})
     before = rows(pool)

@@ -19,14 +19,15 @@ from lake_core.keys.encoding import AFTER, encode_key
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
-from lake_core.objects import write
+from lake_core.objects.write import ObjectLimits
+from lake_core.reading.limits import LIMITS, Limits
 from lake_core.reading.merge.datafusion import DataFusionMerge, can_merge, inputs_of
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
 
 
-def a_pool(folder: Path, tables: list[pa.Table], key: str = "k") -> Pool:
-    pool = Lake.create_on(LocalStore(folder)).create_pool("p", key=key)
+def a_pool(folder: Path, tables: list[pa.Table], key: str = "k", limits: Limits = LIMITS) -> Pool:
+    pool = Lake.create_on(LocalStore(folder), limits=limits).create_pool("p", key=key)
     for table in tables:
         pool.branch().append(table)
     return pool
@@ -153,9 +154,9 @@ def test_a_missing_file_is_said_by_name(tmp_path: Path) -> None:
         merge_of(pool)
 
 
-def test_damage_is_corrupt_when_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write, "ROW_GROUP", 100)
-    pool = a_pool(tmp_path, [pa.table({"k": list(range(1000))}), pa.table({"k": list(range(1000))})])
+def test_damage_is_corrupt_when_it_is_read(tmp_path: Path) -> None:
+    tables = [pa.table({"k": list(range(1000))}), pa.table({"k": list(range(1000))})]
+    pool = a_pool(tmp_path, tables, limits=Limits(objects=ObjectLimits(row_group=100)))
     path = tmp_path / pool.at().object_name(pool.at().references[0])
     merge = merge_of(pool)
     content = path.read_bytes()
