@@ -47,8 +47,8 @@ ROW_GROUP_BYTES = 16 << 20
 A reader holds a whole row group, so this bounds what a merge of many objects takes (decision 33)."""
 
 COLUMN_BYTES = 8 << 10
-"""A row group may have so many bytes for each column, if there are thousands: the smallest chunk of a column costs
-as much to write as these."""
+"""A row group may have so many bytes for each column, if there are thousands, those inside of records counted: the
+smallest chunk of a column costs as much to write as these."""
 
 GATHERED = 8
 """How many row groups are gathered before they are written, if together they have no more than ROW_GROUP_BYTES."""
@@ -184,7 +184,7 @@ class ObjectWriter:
         self._rows += table.num_rows
         self._sizes = self._sizes or Sizes.of(table.schema)
         self._bytes += self._sizes.size(table)
-        if self._rows >= GATHERED * ROW_GROUP or self._bytes >= _most_bytes(table):
+        if self._rows >= GATHERED * ROW_GROUP or self._bytes >= _most_bytes(self._sizes):
             with self._writing():
                 self._flush(everything=False)
 
@@ -192,10 +192,10 @@ class ObjectWriter:
         """Write what is gathered, in whole row groups unless it is the end."""
         if not self._rows:
             return
-        gathered = pa.concat_tables(self._gathered)
-        if self._rows < _SMALL_CHUNK * len(self._gathered) and self._bytes < 2 * _most_bytes(gathered):
-            gathered = gathered.combine_chunks()
         assert self._sizes is not None
+        gathered = pa.concat_tables(self._gathered)
+        if self._rows < _SMALL_CHUNK * len(self._gathered) and self._bytes < 2 * _most_bytes(self._sizes):
+            gathered = gathered.combine_chunks()
         groups = _row_groups(gathered, self._sizes)
         rows = self._rows
         if not everything and groups[-1] < ROW_GROUP and len(groups) > 1:
@@ -300,15 +300,15 @@ def parquet_writer(file: BinaryIO | SummedFile, first: pa.Table, *, key: PoolKey
     )
 
 
-def _most_bytes(table: pa.Table) -> int:
-    return max(ROW_GROUP_BYTES, COLUMN_BYTES * table.num_columns)
+def _most_bytes(sizes: Sizes) -> int:
+    return max(ROW_GROUP_BYTES, COLUMN_BYTES * sizes.leaves)
 
 
 def _row_groups(table: pa.Table, sizes: Sizes) -> list[int]:
     """How many records go into each row group: slices that are too large in bytes are halved."""
     found: list[int] = []
     left = [(at, min(ROW_GROUP, table.num_rows - at)) for at in range(0, table.num_rows, ROW_GROUP)][::-1]
-    most = _most_bytes(table)
+    most = _most_bytes(sizes)
     small = sizes.size(table) <= most
     while left:  # a slice of one record is not halved
         at, rows = left.pop()
