@@ -240,7 +240,7 @@ def _check_width(state: PoolState, draft: Draft) -> None:
             continue
         fields = Fields()
         if fault := fields.take_paths(known) or fields.take_paths(sorted(brought, key=repr)):
-            where = f"sub-pool ${sub_pool}" if sub_pool else "pool"
+            where = f"sub-pool {sub_pool}" if sub_pool else "pool"
             raise InvalidInput(f"this load and the {where} together: {fault}; or load into another pool")
 
 

@@ -110,10 +110,15 @@ class ObjectBuilder:
         )
 
 
+WIDE = 1_000
+"""Fields from which on absent values cost more than memory: a chunk of a column costs as much as 1,000 values."""
+
+
 def groups(tables: list[pa.Table]) -> Iterator[list[pa.Table]]:
     """Tables that become one object each, in their order.
 
-    In one object each table has the fields of all.  A group ends where the absent values would exceed MAX_CELLS.
+    In one object each table has the fields of all.  A group ends if the absent values would be too many.  The more
+    fields there are, the fewer may be absent, since chunks of columns are short then.
     """
     group: list[pa.Table] = []
     rows = values = 0
@@ -122,7 +127,7 @@ def groups(tables: list[pa.Table]) -> Iterator[list[pa.Table]]:
         own = table.num_rows * sum(1 for _ in leaves(table.schema))
         fault = fields.take(table.schema)
         rows, values = rows + table.num_rows, values + own
-        if group and (fault or rows * fields.count - values > MAX_CELLS):
+        if group and (fault or rows * fields.count - values > MAX_CELLS // (1 + fields.count // WIDE)):
             yield group
             group, rows, values, fields = [], table.num_rows, own, Fields()
             fields.take(table.schema)

@@ -38,7 +38,7 @@ MAX_VALUE_BYTES = 16 << 20
 
 def name_fault(name: str) -> str:
     """What is wrong with a field's name; "" if it may be stored.  JSON allows the empty name, and so do we."""
-    if len(name.encode(errors="surrogatepass")) > MAX_NAME_BYTES:
+    if len(name) * 4 > MAX_NAME_BYTES and len(name.encode(errors="surrogatepass")) > MAX_NAME_BYTES:
         return f"field {name[:40] + '...'!r}: a name may have at most {MAX_NAME_BYTES:,} bytes"
     if "\0" in name:
         return f"field {name!r}: a name must not contain the character NUL"
@@ -114,7 +114,7 @@ def batch_rows(schema: pa.Schema, most: int) -> int:
 
 
 def cells(records: list[Any]) -> int:
-    """Values of the columns that JSON records become: every field has one in each record, or item of its list."""
+    """Values of the columns that JSON records become: every field has one in each record of its list."""
     lengths: dict[Path, int] = {}
     lists: dict[Path, Path] = {}
     """By field, the list in which it is."""
@@ -128,7 +128,7 @@ def cells(records: list[Any]) -> int:
             lengths[path] = lengths.get(path, 0) + len(value)
             for inner in value:
                 look(path, path, inner)
-        else:
+        elif path[-1] is not None:  # the items of a list of other values are as many as are written
             lists[path] = above
 
     look((), (), records)
@@ -146,6 +146,11 @@ class Fields:
         self._tree: _Names = {}
         self._last: pa.Schema | None = None
         self._advice = ""
+
+    @property
+    def full(self) -> bool:
+        """Whether hardly another field has room."""
+        return self.count * 100 >= MAX_COLUMNS * 99
 
     def take(self, schema: pa.Schema) -> str:
         """Add the fields of a schema; returns the fault if they are too many, otherwise ""."""

@@ -32,12 +32,15 @@ class Sizes:
 
     fixed: int
     variable: tuple[int, ...]
+    leaves: int = 1
+    """Columns in the file, those inside of records counted."""
 
     @classmethod
     def of(cls, schema: pa.Schema) -> Sizes:
         """Those of records of the schema."""
         variable = tuple(i for i, field in enumerate(schema) if not _is_fixed(field.type))
-        return cls(least_width(schema), variable)
+        fixed = sum(_width(field.type) for field in schema if _is_fixed(field.type))
+        return cls(fixed, variable, sum(_leaves(field.type) for field in schema))
 
     def size(self, records: pa.Table | pa.RecordBatch) -> int:
         """Bytes of the records."""

@@ -58,15 +58,15 @@ class ObjectLimits:
     33)."""
 
     column_bytes: int = 8 << 10
-    """A row group may have this many bytes for each column, if there are thousands: the smallest chunk of a column
-    costs as much to write as these."""
+    """A row group may have this many bytes for each column, if there are thousands, those inside of records counted:
+    the smallest chunk of a column costs as much to write as these."""
 
     gathered: int = 8
     """Row groups to gather before they are written, if together they have at most `row_group_bytes`."""
 
-    def max_bytes(self, columns: int) -> int:
-        """Decoded bytes of a row group of so many columns."""
-        return max(self.row_group_bytes, self.column_bytes * columns)
+    def max_bytes(self, sizes: Sizes) -> int:
+        """Decoded bytes that a row group of such columns may have."""
+        return max(self.row_group_bytes, self.column_bytes * sizes.leaves)
 
 
 OBJECT_LIMITS = ObjectLimits()
@@ -200,9 +200,6 @@ class ObjectWriter:
         with contextlib.suppress(Exception):
             self._stack.__exit__(type(failure), failure, failure.__traceback__)
 
-    def _max_bytes(self, table: pa.Table) -> int:
-        return self.limits.max_bytes(table.num_columns)
-
     def _writing(self) -> AbstractContextManager[None]:
         return writing(f"{self.store.uri}/{self.name}")
 
@@ -214,9 +211,8 @@ class ObjectWriter:
         self._rows += table.num_rows
         self._sizes = self._sizes or Sizes.of(table.schema)
         self._bytes += self._sizes.size(table)
-        if self._rows >= self.limits.gathered * self.limits.row_group or self._bytes >= self._max_bytes(
-            table
-        ):
+        limits = self.limits
+        if self._rows >= limits.gathered * limits.row_group or self._bytes >= limits.max_bytes(self._sizes):
             with self._writing():
                 self._flush(everything=False)
 
@@ -224,10 +220,11 @@ class ObjectWriter:
         """Write what is gathered, in whole row groups unless it is the end."""
         if not self._rows:
             return
-        gathered = pa.concat_tables(self._gathered)
-        if self._rows < _SMALL_CHUNK * len(self._gathered) and self._bytes < 2 * self._max_bytes(gathered):
-            gathered = gathered.combine_chunks()
         assert self._sizes is not None
+        gathered = pa.concat_tables(self._gathered)
+        few = self._rows < _SMALL_CHUNK * len(self._gathered)
+        if few and self._bytes < 2 * self.limits.max_bytes(self._sizes):
+            gathered = gathered.combine_chunks()
         groups = _row_groups(gathered, self._sizes, self.limits)
         rows = self._rows
         if not everything and groups[-1] < self.limits.row_group and len(groups) > 1:
@@ -343,7 +340,7 @@ def _row_groups(table: pa.Table, sizes: Sizes, limits: ObjectLimits) -> list[int
     found: list[int] = []
     rows = limits.row_group
     left = [(at, min(rows, table.num_rows - at)) for at in range(0, table.num_rows, rows)][::-1]
-    most = limits.max_bytes(table.num_columns)
+    most = limits.max_bytes(sizes)
     small = sizes.size(table) <= most
     while left:  # a slice of one record is not halved
         at, rows = left.pop()

@@ -14,9 +14,13 @@ import pytest
 
 from lake_core.errors import InvalidInput
 from lake_core.lake import Lake
-from lake_core.loading.block import Reading
+from lake_core.loading import builder
+from lake_core.loading.block import REJECTED_SCHEMA, Reading
 from lake_core.loading.builder import groups
 from lake_core.loading.detect import read_blocks
+from lake_core.loading.formats import csv, json_frames
+from lake_core.loading.formats import json as ndjson
+from lake_core.objects import limits
 from lake_core.objects.limits import (
     MAX_COLUMNS,
     MAX_KEY_BYTES,
@@ -279,6 +283,22 @@ def test_one_record_whose_lists_hold_too_many_absent_values_is_a_bad_record(lake
     assert "line 1: 20,000,001 values, absent ones counted; a record may have at most 16,777,216" in message
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_record_may_have_so_many_values_absent_ones_counted(
+    lake: Command, monkeypatch: pytest.MonkeyPatch, more: int
+) -> None:
+    for module in (limits, ndjson, builder):
+        monkeypatch.setattr(module, "MAX_CELLS", 1_000)
+    lake.pool("p")
+    items = [{f"n{i % 27}": i} for i in range(37)]  # 999 values, and the key
+    record = {"k": 1, "a": items, "l": list(range(5_000))} | dict.fromkeys("x"[:more], 1)
+    if more:
+        assert "line 1: 1,001 values, absent ones counted; a record" in lake.refuses_records("p", [record])
+    else:
+        lake.load_records("p", [record])
+        assert without_nulls(lake.scan("p")) == [record]
+
+
 def test_fields_of_several_files_and_of_several_loads_count_together(lake: Command) -> None:
     lake.pool("p")
     files = [
@@ -309,5 +329,61 @@ def test_tables_that_lack_most_fields_of_one_another_become_several_objects() ->
     tables = [pa.table({"k": [1] * 1000, **{f"a{n}.{i}": [1] * 1000 for i in range(999)}}) for n in range(20)]
     found = list(groups(tables))
     assert [t for group in found for t in group] == tables
-    assert [len(group) for group in found] == [4, 4, 4, 4, 4]
+    assert [len(group) for group in found] == [2] * 10
     assert list(groups([tables[0]] * 20)) == [[tables[0]] * 20]
+
+
+def test_narrow_tables_stay_together_though_many_values_are_absent() -> None:
+    tables = [pa.table({"k": [1] * 1000, **{f"a{n}.{i}": [1] * 1000 for i in range(9)}}) for n in range(40)]
+    assert list(groups(tables)) == [tables]
+
+
+def test_what_has_no_room_is_rejected_as_its_text_and_arrow_makes_no_columns_of_it(
+    lake: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_COLUMNS", 300)
+    infers: list[bool] = []
+    parse = ndjson._parse
+    monkeypatch.setattr(ndjson, "_parse", lambda *given, new: infers.append(new) or parse(*given, new=new))
+    lake.pool("p", bad_records="quarantine")
+    lines = names_of_all_kinds(20_000, "record").splitlines()
+    done = lake.load("p", lake.file("a.ndjson", "\n".join(lines)))
+    assert (done["records"], done["rejected"]) == (299, 20_000 - 299)
+    rejected = lake.scan("p.$rejected")
+    assert [r["raw"] for r in rejected] == lines[299:]
+    assert [r["line"] for r in rejected] == list(range(300, 20_001))
+    assert set(rejected[0]) == set(REJECTED_SCHEMA.names) - {"raw_bytes"}
+    assert sum(infers) < 10  # those of the beginning
+
+
+@pytest.mark.parametrize("name", ["a.ndjson", "a.json", "a.csv"])
+def test_where_bad_records_are_is_looked_for_once_a_block(
+    lake: Command, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Each alone would take as long as the block is."""
+    looked: list[int] = []
+    positions, records_of = json_frames.positions, csv.records_of
+    monkeypatch.setattr(json_frames, "positions", lambda *given: looked.append(1) or positions(*given))
+    monkeypatch.setattr(csv, "records_of", lambda *given: looked.append(1) or records_of(*given))
+    records = [{"k": "x" * (MAX_KEY_BYTES + 1), "n": str(n)} for n in range(100)]
+    lines = [json.dumps(record) for record in records]
+    if name == "a.json":
+        lines = ["[" + ",\n".join(lines) + "]"]
+    elif name == "a.csv":
+        lines = ["k,n", *(f"{r['k']},{r['n']}" for r in records)]
+    path = lake.file(name, "\n".join(lines))
+    blocks = list(read_blocks(Reading(path, key=("k",), bad_records="quarantine"), format="auto"))
+    rejected = [r for b in blocks for r in b.rejected]
+    assert [r.line for r in rejected] == list(range(2, 102) if name == "a.csv" else range(1, 101))
+    assert [str(r["n"]) in (bad.raw or "")[-8:] for r, bad in zip(records, rejected, strict=True)] == [
+        True
+    ] * 100
+    assert len(looked) < 10
+
+
+def test_the_sub_pool_that_is_full_is_named_as_it_is_written(lake: Command) -> None:
+    lake.pool("p", nokey="accept")
+    width = MAX_COLUMNS // 2 + 1
+    lake.load_records("p", [{"a": {f"{i}": i for i in range(width)}}])
+    message = lake.refuses("p", lake.file("b.ndjson", [{"b": {f"{i}": i for i in range(width)}}]))
+    assert "this load and the sub-pool $nokey together: field" in message

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from functools import cached_property
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +27,7 @@ import pyarrow.csv as pcsv
 from lake_core.catalog.csv_options import CsvOptions
 from lake_core.loading.block import Block, Reading, Rejected, silent
 from lake_core.loading.formats.csv_dialect import dialect_of, header_of
-from lake_core.loading.formats.csv_lines import Dialect, is_regular, records_of, whole_records
+from lake_core.loading.formats.csv_lines import Dialect, Line, is_regular, records_of, whole_records
 from lake_core.loading.formats.csv_types import Narrowing, read_as
 from lake_core.loading.formats.csv_words import Respell, respelled, spelling_of, spellings
 from lake_core.loading.opening import FIRST, line_blocks, open_text
@@ -154,17 +155,20 @@ class _Text:
 
     def reject(self, reasons: dict[int, str], reading: Reading) -> list[Rejected]:
         """The records of the body with these numbers as rejected ones; raises InvalidInput by policy."""
-        lines = list(records_of(self.body, self.first, self.dialect))
         return [
-            reading.reject(lines[i].number, reason, lines[i].raw(self.body))
+            reading.reject(self._lines[i].number, reason, self._lines[i].raw(self.body))
             for i, reason in sorted(reasons.items())
         ]
 
     def locate(self, row: int) -> tuple[int, bytes]:
         """The line and the text of a row of the table."""
-        number = row if self.numbers is None else self.numbers[row]
-        line = next(islice(records_of(self.body, self.first, self.dialect), number, None))
+        line = self._lines[row if self.numbers is None else self.numbers[row]]
         return line.number, line.raw(self.body)
+
+    @cached_property
+    def _lines(self) -> list[Line]:
+        """Looked for once: each record of a block may be a bad one."""
+        return list(records_of(self.body, self.first, self.dialect))
 
 
 def _text_blocks(

@@ -16,7 +16,6 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -97,6 +96,8 @@ def _blocks(frame: Frame, reading: Reading, seen: _Seen, *, only_lines: bool) ->
     Arrow makes a column of every name that it meets, as long as the piece.  Records that all have other names would
     fill the memory.  So only a small piece may have new names: one that fits even if all its names are new.  Others
     may have known names only.  Most files show all names at the beginning; then each frame is one piece.
+
+    If the load has as many fields as it may have, a piece with new names is read line by line at once.
     """
     begin = number = 0
     only_known = True
@@ -104,14 +105,15 @@ def _blocks(frame: Frame, reading: Reading, seen: _Seen, *, only_lines: bool) ->
         piece = frame.part(begin, number, seen.size)
         places = _Places(piece)
         known = places.objects * seen.width <= MAX_CELLS and only_known and len(seen.known) > 0
+        new = places.are_few and not reading.fields.full
         if not (known or places.are_few or places.records <= 1):
-            if places.objects * seen.width > MAX_CELLS:
+            if places.objects * seen.width > MAX_CELLS and not reading.fields.full:
                 seen.forget()  # the fields of these records may be few
             seen.size = max(1, min(seen.size, len(piece.lines)) // 4)
             continue
         read = None
-        if not places.deep and (known or places.are_few):
-            read = _fast(piece.lines, places.records, reading, seen, new=places.are_few)
+        if not places.deep and (known or new):
+            read = _fast(piece.lines, places.records, reading, seen, new=new)
         only_known = read is not None or places.are_few or places.records <= 1
         if not only_known:
             continue
@@ -119,7 +121,7 @@ def _blocks(frame: Frame, reading: Reading, seen: _Seen, *, only_lines: bool) ->
         if read is None or table is None:
             yield _exact(places, reading, seen.kinds, only_lines=only_lines)
         else:
-            if places.are_few:
+            if new:
                 seen.learn(read.schema)
             yield Block(table, locate=places.locate)
         seen.size = max(seen.size, min(8 * len(piece.lines), reading.block_bytes))
@@ -174,8 +176,12 @@ class _Places:
 
     def locate(self, row: int) -> tuple[int, bytes]:
         """The line and the text of a record, counted from 0."""
-        numbers = (n for n, line in enumerate(self.frame.lines.split(b"\n")) if line.strip())
-        return self.frame.locate(next(islice(numbers, row, None)))
+        return self.frame.locate(self._numbers[row])
+
+    @cached_property
+    def _numbers(self) -> list[int]:
+        """The lines that hold records."""
+        return [n for n, line in enumerate(self.frame.lines.split(b"\n")) if line.strip()]
 
 
 def _count(lines: bytes, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> int:
@@ -414,7 +420,8 @@ def _exact(places: _Places, reading: Reading, kinds: dict[str, type], *, only_li
             if len(found) > 1 and (only_lines or places.frame.spans):
                 why = "a comma is missing" if places.frame.spans else "--format json reads them"
                 raise _Bad(f"{len(found):,} records where one should be; {why}")
-            if not places.are_few and (size := cells(found)) > MAX_CELLS:
+            most = line.count(b"{") * line.count(b":")
+            if most > MAX_CELLS and (size := cells(found)) > MAX_CELLS:
                 raise _Bad(f"{size:,} values, absent ones counted; a record may have at most {MAX_CELLS:,}")
             for record in found:
                 if fault := reading.fields.take_record(record, flat):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import BinaryIO
 
@@ -36,12 +37,14 @@ class Frame:
     """Some records, one a line.  `first` is the line of the file where they begin.
 
     Where the records are not lines of the file, `text` is what the file holds, and `spans` are their places in it.
+    `whole` is the frame that this one is a part of.
     """
 
     lines: bytes
     first: int
     text: bytes = b""
     spans: Sequence[tuple[int, int]] = ()
+    whole: Frame | None = None
 
     def part(self, begin: int, number: int, size: int) -> Frame:
         """Whole lines of about `size` bytes, from the byte `begin` of `lines` on, where line `number` begins."""
@@ -52,16 +55,23 @@ class Frame:
         if not self.spans:
             return Frame(lines, self.first + number)
         count = lines.count(b"\n") + (not lines.endswith(b"\n"))
-        return Frame(lines, self.first, self.text, self.spans[number : number + count])
+        return Frame(lines, self.first, self.text, self.spans[number : number + count], self)
 
     def locate(self, number: int) -> tuple[int, bytes]:
         """The line in the file and the text of a line of `lines`, counted from 0."""
+        ends = (self.whole or self)._line_ends
         if not self.spans:
-            return self.first + number, self.lines.split(b"\n", number + 1)[number]
+            begin = int(ends[number - 1]) + 1 if number else 0
+            return self.first + number, self.lines[begin : int(ends[number]) if number < len(ends) else None]
         begin, end = self.spans[number]
         record = self.text[begin:end].lstrip(_SPACE)
         begin = end - len(record)
-        return self.first + self.text.count(b"\n", 0, begin), record.rstrip(_SPACE)
+        return self.first + int(np.searchsorted(ends, begin)), record.rstrip(_SPACE)
+
+    @cached_property
+    def _line_ends(self) -> Positions:
+        """Looked for once: each record of a block may be a bad one."""
+        return positions(np.frombuffer(self.text if self.spans else self.lines, np.uint8), b"\n")
 
 
 def frames(file: BinaryIO, reading: Reading, *, only_lines: bool = False) -> Iterator[Frame]:

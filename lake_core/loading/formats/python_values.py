@@ -7,6 +7,7 @@ records and lists go down their elements, and what has several kinds becomes JSO
 from __future__ import annotations
 
 import decimal
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -46,12 +47,13 @@ def infer_field(name: str, values: list[Any]) -> pa.Field:
         return json_field(name)
     kind = kinds.pop()
     if kind == "record":
-        members = dict.fromkeys(k for v in values if v is not None for k in v)
+        members: dict[str, list[Any]] = {}
+        for record in values:
+            for member, value in (record or {}).items():
+                members.setdefault(member, []).append(value)
         if not members:
             return json_field(name)
-        return pa.field(
-            name, pa.struct([infer_field(m, [v.get(m) for v in values if v is not None]) for m in members])
-        )
+        return pa.field(name, pa.struct([infer_field(*member) for member in members.items()]))
     if kind == "list":
         return pa.field(name, pa.list_(infer_field("item", [e for v in values if v is not None for e in v])))
     return pa.field(name, pa.bool_() if kind == "boolean" else pa.string())
@@ -87,20 +89,33 @@ def _number_field(name: str, values: list[Any], kinds: set[str]) -> pa.Field:
 
 
 def _array(values: list[Any], field: pa.Field) -> pa.Array:
+    store = _storing(field)
+    stored = [None if value is None else store(value) for value in values]
     if is_json(field) or pa.types.is_nested(field.type):
-        return pa.array([_storable(v, field) for v in values], field.type)
-    return array_of([_storable(v, field) for v in values], field.type)
+        return pa.array(stored, field.type)
+    return array_of(stored, field.type)
 
 
-def _storable(value: Any, field: pa.Field) -> Any:
-    if value is None:
-        return None
+def _storing(field: pa.Field) -> Callable[[Any], Any]:
+    """Makes a value of the field, other than None, what Arrow takes.  A record keeps the members that it has."""
     if is_json(field):
-        return text_of(value)
-    if pa.types.is_struct(field.type) and isinstance(value, dict):
-        return {f.name: _storable(value.get(f.name), f) for f in field.type}
-    if pa.types.is_list(field.type) and isinstance(value, list):
-        return [_storable(v, field.type.value_field) for v in value]
-    if pa.types.is_floating(field.type) and isinstance(value, int):
-        return float(value)
+        return text_of
+    if pa.types.is_struct(field.type):
+        members = {member.name: _storing(member) for member in field.type}
+        return lambda value: (
+            {n: members[n](v) for n, v in value.items() if v is not None and n in members}
+            if isinstance(value, dict)
+            else value
+        )
+    if pa.types.is_list(field.type):
+        store = _storing(field.type.value_field)
+        return lambda value: (
+            [None if v is None else store(v) for v in value] if isinstance(value, list) else value
+        )
+    if pa.types.is_floating(field.type):
+        return lambda value: float(value) if isinstance(value, int) else value
+    return _as_it_is
+
+
+def _as_it_is(value: Any) -> Any:
     return value

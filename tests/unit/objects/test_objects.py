@@ -160,6 +160,19 @@ def test_the_file_is_zstd_with_a_page_index_and_says_how_it_is_sorted(store: Mem
     assert group.sorting_columns == (pq.SortingColumn(1, descending=True, nulls_first=True),)
 
 
+@pytest.mark.parametrize("inside", [False, True])
+def test_records_of_thousands_of_fields_are_not_cut_into_tiny_row_groups(
+    store: MemoryStore, inside: bool
+) -> None:
+    values = pa.nulls(900, pa.int64())
+    names = [str(n) for n in range(3000)]
+    columns = (
+        {"a": pa.StructArray.from_arrays([values] * 3000, names)} if inside else dict.fromkeys(names, values)
+    )
+    written(store, pa.table({"k": range(900), **columns}))
+    assert pq.ParquetFile(io.BytesIO(store.get(NAME) or b"")).num_row_groups == 1
+
+
 @pytest.mark.parametrize("count", [40, 1_000, 20_000])
 def test_columns_whose_values_recur_have_dictionaries(store: MemoryStore, count: int) -> None:
     written(
