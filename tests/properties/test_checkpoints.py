@@ -124,7 +124,7 @@ def said(state: PoolState, spans: Iterable[tuple[int, int]]) -> Any:
 
 @contextmanager
 def small(rows: int, min_changes: int) -> Iterator[None]:
-    """Small row groups, none kept in memory, and an min_changes that is folded in early."""
+    """Small row groups, none kept in memory, and changes that are folded early."""
     with (
         patch.object(write, "GROUP_ROWS", rows),
         patch.object(read, "_KEPT_GROUPS", 0),
