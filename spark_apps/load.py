@@ -133,7 +133,10 @@ def check_unchanged(files: list[SourceFile]) -> None:
     now = {f.uri: f.source for f in find_files([f.uri for f in files])}
     changed = [f.uri for f in files if now.get(f.uri) != f.source]
     if changed:
-        raise Conflict(f"{changed[0]} was changed while it was read; the next run loads it as it is then")
+        raise Conflict(
+            f"file {changed[0]!r} changed while Spark read it; nothing was committed. Run again to load it as "
+            "it is now"
+        )
 
 
 def _units(

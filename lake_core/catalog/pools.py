@@ -44,7 +44,7 @@ class Catalog:
 
         def propose(state: PoolsState) -> PoolAction:
             if config.name in state.names:
-                raise AlreadyExists(f"pool {config.name!r} exists already")
+                raise AlreadyExists(f"pool {config.name!r} exists already; use another name")
             return CreatePool(config)
 
         return self._append(propose)
@@ -68,7 +68,7 @@ class Catalog:
         def propose(state: PoolsState) -> PoolAction:
             pool = state.named(name)
             if new in state.names:
-                raise AlreadyExists(f"pool {new!r} exists already")
+                raise AlreadyExists(f"pool {new!r} exists already; use another name")
             return RenamePool(pool.id, new)
 
         return self._append(propose)
@@ -81,7 +81,7 @@ class Catalog:
 
         def propose(state: PoolsState) -> PoolAction:
             if pool_id not in state.pools:
-                raise NotFound(f"pool {pool_id} was dropped meanwhile by another command")
+                raise NotFound(f"pool {pool_id} does not exist: another command dropped it at the same time")
             return DropPool(pool_id)
 
         return self._append(propose)

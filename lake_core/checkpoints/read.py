@@ -72,7 +72,9 @@ class CheckpointFile:
             self._file = pq.ParquetFile(store.open_input(name), page_checksum_verification=True)
             metadata, schema = self._file.metadata, self._file.schema_arrow
         except FileNotFoundError as error:
-            raise CheckpointGone(f"{store.uri}/{name}: this checkpoint was purged; load again") from error
+            raise CheckpointGone(
+                f"{store.uri}/{name}: a purge deleted this checkpoint; load again"
+            ) from error
         except LakeError:
             raise
         except Exception as error:  # damaged bytes make Arrow raise errors of many classes
@@ -154,7 +156,7 @@ class CheckpointFile:
         try:
             table = self._file.read_row_group(number)
         except FileNotFoundError as error:
-            raise CheckpointGone(f"{self.name}: this checkpoint was purged meanwhile; load again") from error
+            raise CheckpointGone(f"{self.name}: a purge deleted this checkpoint; load again") from error
         except LakeError:
             raise
         except Exception as error:  # damaged bytes make Arrow raise errors of many classes
@@ -213,7 +215,9 @@ def _rows_of(number: int, groups: tuple[Group, ...], parts: dict[tuple[str, str,
         rows = bisect_right(keys, group.last, lo=begin) - begin
         is_whole = rows >= group.rows
     if not is_whole:
-        raise Corrupt(f"the {group.section} rows of this state cannot be folded again")
+        raise Corrupt(
+            f"neither an older checkpoint nor the entries give the {group.section} rows of this state"
+        )
     return part.slice(begin, rows)
 
 

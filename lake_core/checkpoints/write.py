@@ -45,7 +45,7 @@ def write_checkpoint(
     except LakeError:
         raise
     except Exception as error:  # Arrow raises errors of many classes
-        raise Unavailable(f"{store.uri}/{name}: cannot be written: {words(error)}") from error
+        raise Unavailable(f"{store.uri}/{name}: writing this checkpoint failed: {words(error)}") from error
     rows, groups = sum(g.rows for g in written.groups), len(written.groups)
     log.info("%s: wrote %d rows in %d row groups", name, rows, groups)
     return written

@@ -30,7 +30,7 @@ def explain(args: Namespace) -> None:
     over = [t for t in view.tombstones if t.key_range.overlaps(key_range)]
     if not versions and not over:
         raise NotFound(
-            f"pool {args.pool!r}: no record with key {args.key} was ever stored, or none is any more"
+            f"pool {args.pool!r}: no object of version {view.version} has a record with key {args.key}"
         )
     if args.json:
         print_json(

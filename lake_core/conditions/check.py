@@ -89,7 +89,7 @@ class _Check:
         stored = condition.values if isinstance(condition, In) else (condition.value,)
         boolean = kind == "boolean" or (kind == ANY and class_of(decode_value(stored[0])) == "boolean")
         if boolean and isinstance(condition, Compare) and condition.op not in ("=", "!="):
-            raise fault(self.text, leaf.field, "a boolean has no order; use = or !=")
+            raise fault(self.text, leaf.field, f"a boolean has no order (got {condition.op}); use = or !=")
         values: list[Value] = []
         for data, position in zip(stored, leaf.values, strict=True):
             try:

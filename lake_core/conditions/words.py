@@ -58,7 +58,7 @@ class Word(NamedTuple):
 def words(text: str) -> list[Word]:
     """All words, the last one of kind `end`; raises InvalidInput for text that is no word."""
     if len(text) > LONGEST:
-        raise InvalidInput(f"condition: longer than {LONGEST:,} characters")
+        raise InvalidInput(f"condition of {len(text):,} characters; it may have at most {LONGEST:,}")
     found: list[Word] = []
     at = 0
     while not found or found[-1].kind != "end":  # every turn takes at least a character

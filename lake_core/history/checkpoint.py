@@ -103,7 +103,7 @@ class PoolStateFormat:
                 msgspec.msgpack.decode(value, type=Closing) for _, value in _all_values(file, CLOSING)
             ]
         except msgspec.DecodeError as error:
-            raise Corrupt(f"{file.name}: a branch cannot be read: {error}") from error
+            raise Corrupt(f"{file.name}: the row of a branch is damaged: {error}") from error
         return PoolState(
             branches=HashTrieMap(branches),
             schemas=HashTrieMap(dict(_all_values(file, SCHEMA))),

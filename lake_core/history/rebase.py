@@ -184,9 +184,9 @@ def _check_retired(state: PoolState, branch: BranchState, name: str, *, forced: 
     """Raises Conflict if the tombstone is retired already, or may still cover records."""
     tombstone = branch.tombstones.get(name)
     if tombstone is None:
-        raise Conflict(f"tombstone {name} was retired meanwhile")
+        raise Conflict(f"tombstone {name} is retired already, by another writer; there is nothing left to do")
     if not forced and still_covered(state, branch, tombstone):
-        raise Conflict(f"tombstone {name} may still cover records; apply it before it is retired")
+        raise Conflict(f"tombstone {name} may still cover records; apply it first (lake tombstones POOL)")
 
 
 def still_covered(state: PoolState, branch: BranchState, tombstone: Tombstone) -> list[Reference]:

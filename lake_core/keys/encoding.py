@@ -88,13 +88,18 @@ def _tag_and_payload(value: Value) -> tuple[int, bytes]:
         return 0x02, bytes((value,))
     if isinstance(value, int):
         if not -(2**63) <= value < 2**64:
-            raise InvalidInput(f"key value {value}: integers have at most 64 bits")
+            raise InvalidInput(
+                f"key value {value}: an integer must be at least -2^63 and less than 2^64; use a decimal"
+            )
         return 0x03, _number(value)
     if isinstance(value, float):
         return 0x03, _number(value)
     if isinstance(value, decimal.Decimal):
         if not value.is_finite() or value.adjusted() > _DECIMAL_LARGEST:
-            raise InvalidInput(f"key value {value}: not a decimal of at most {_DECIMAL_LARGEST + 1} digits")
+            raise InvalidInput(
+                f"key value {value}: a decimal must be finite, with at most {_DECIMAL_LARGEST + 1} digits "
+                "before the point"
+            )
         with decimal.localcontext(prec=120):
             scaled = int(value.scaleb(_DECIMAL_SCALE).to_integral_value())
         return 0x04, (scaled + _DECIMAL_OFFSET).to_bytes(_DECIMAL_BYTES, "big")
@@ -104,19 +109,23 @@ def _tag_and_payload(value: Value) -> tuple[int, bytes]:
         try:
             return 0x06, _escaped(value.encode())
         except UnicodeEncodeError as error:
-            raise InvalidInput(f"key value {value!r}: not UTF-8") from error
+            raise InvalidInput(f"key value {value!r} is not UTF-8; write it in UTF-8") from error
     if isinstance(value, Instant):
         tag, seconds, nanos = value
         return tag, struct.pack(">QI", seconds + 2**63, nanos)
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         return 0x07, struct.pack(">I", value.toordinal() - _EPOCH_DAY + 2**31)
-    raise InvalidInput(f"a {type(value).__name__} cannot be a key value: {value!r}")
+    raise InvalidInput(
+        f"key value {value!r} is a {type(value).__name__}; use a number, a text, bytes, a boolean, a date or a time"
+    )
 
 
 def encode_key(values: tuple[Value, ...] | list[Value], key: PoolKey) -> bytes:
     """The bytes of a key, or of a prefix of its fields."""
     if len(values) > len(key.fields):
-        raise InvalidInput(f"key {list(values)!r}: the pool key {key} has {len(key.fields)} fields")
+        raise InvalidInput(
+            f"key {list(values)!r} has {len(values)} values; the pool key {key} has {len(key.fields)} fields"
+        )
     return b"".join(
         encode_value(value, descending=field.descending)
         for value, field in zip(values, key.fields, strict=False)
@@ -176,7 +185,7 @@ def key_class(kind: pa.DataType) -> str:
         return "duration"
     if pa.types.is_null(kind):
         return "null"
-    raise InvalidInput(f"a field of type {kind} cannot be ordered")
+    raise InvalidInput(f"type {kind} has no order; use numbers, texts, bytes, booleans, dates or times")
 
 
 _CLASS_OF_TAG = {

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import pyarrow.compute as pc
 
 from lake_core.conditions import check, holds, key_range_of, parse, top_level
-from lake_core.errors import InvalidInput
 from lake_core.history.tombstone import newer_than_all
 from lake_core.keys import KeyRange
 from lake_core.reading.plan import plan_scan
@@ -16,6 +15,7 @@ from lake_core.reading.scan import scan
 from lake_core.records import AddTombstone
 from lake_core.records.conditions import Condition
 from lake_core.store import Store
+from lake_core.values.keytext import check_range
 
 MAX_RECORDS_READ = 65_536
 """How many records to read while checking whether anything matches.  Beyond that, write the tombstone without
@@ -58,8 +58,7 @@ def check_delete(
     does not fit the pool's fields.  In aggregate pools a condition may name fields of the key only, since the value
     of any other field is combined from all records of the key.
     """
-    if key_range.empty:
-        raise InvalidInput("the key range is empty: its end does not come after its beginning")
+    check_range(key_range, revision.key)
     if where is None:
         return DeleteSpec(key_range, None, revision.sub_pool)
     schema = revision.schema
@@ -69,9 +68,7 @@ def check_delete(
         return None
     unfit = {}
     if revision.rule.kind == "aggregate":
-        why = (
-            "is combined from many records; in an aggregate pool a condition may name fields of the key only"
-        )
+        why = "this field is combined from many records; in an aggregate pool a condition may name key fields only"
         unfit = {name: why for name in schema.names if name not in revision.key.names}
     condition = check(where, schema, unfit=unfit)
     narrowed = key_range.intersect(key_range_of(condition, revision.key)) if narrow else key_range

@@ -54,8 +54,8 @@ class Feed:
                     yield version, action
         except NotFound as error:
             raise NotFound(
-                f"{error}; nobody can deliver what it brought. Begin again, from the state at the beginning of the "
-                "history, or keep more of it (lake set POOL history.keep=60d)"
+                f"{error}. A purge removed the transactions that come next: begin again from the state at the "
+                "beginning of the history, and keep more of it from now on (lake set POOL history.keep=60d)"
             ) from error
 
 

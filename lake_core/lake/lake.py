@@ -99,7 +99,7 @@ class Lake:
         if created is Created.EXISTS and (there := store.get(naming.LAKE_FILE)) != data:
             if there is None:
                 raise Unavailable(f"{store.uri}: the store does not say whether the lake was made; try again")
-            raise Conflict(f"{store.uri}: somebody else made a lake here just now; open it instead")
+            raise Conflict(f"{store.uri}: another process made a lake here just now; open that one")
         return cls(store, lake_id, ids=ids, author=author, limits=limits)
 
     @classmethod
@@ -126,7 +126,9 @@ class Lake:
             magic, version, lake_id = loaded["magic"], int(loaded["version"]), str(loaded["id"])
             lock = str(loaded.get("lock", ""))
         except (ValueError, TypeError, KeyError) as error:
-            raise Corrupt(f"{store.uri}/{naming.LAKE_FILE}: not the head of a lake: {data[:60]!r}") from error
+            raise Corrupt(
+                f"{store.uri}/{naming.LAKE_FILE}: not the file of a lake: it begins with {data[:60]!r}"
+            ) from error
         if magic != _MAGIC or version > FORMAT_VERSION:
             raise Corrupt(f"{store.uri}: written by a newer version (format {version}); upgrade this program")
         behind = store.behind

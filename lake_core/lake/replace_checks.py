@@ -21,8 +21,8 @@ def check_fulfils(records: pa.Table, condition: Condition) -> None:
     misses = records.num_rows - pc.sum(holds(condition, records)).as_py()
     if misses:
         raise InvalidInput(
-            f"replace: {misses:,} of {records.num_rows:,} new records do not fulfil the condition; "
-            "nothing was committed"
+            f"replace: {misses:,} of {records.num_rows:,} new records do not fulfil the condition; nothing was "
+            "committed. Leave them out, or change the condition"
         )
 
 
@@ -31,12 +31,13 @@ def check_inside(objects: Sequence[AddObject], key_range: KeyRange, key: PoolKey
     for added in objects:
         if added.sub_pool == NOKEY:
             raise InvalidInput(
-                f"replace: {added.records:,} new records without the key lie in no range; nothing was committed"
+                f"replace: {added.records:,} new records without the key lie in no range; nothing was committed. "
+                "Give them a key, or leave them out"
             )
         if not added.sub_pool and (
             added.low < key_range.low or (key_range.high is not None and added.high > key_range.high)
         ):
             raise InvalidInput(
-                f"replace: new records from key {show_key(added.low, key)} to {show_key(added.high, key)} lie "
-                "outside the range; nothing was committed"
+                f"replace: new records from key {show_key(added.low, key)} to {show_key(added.high, key)} (both "
+                "inclusive) lie outside the range; nothing was committed. Leave them out, or replace a wider range"
             )

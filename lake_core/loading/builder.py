@@ -92,7 +92,7 @@ class ObjectBuilder:
         for name in key.names:
             if is_json(table.schema.field(name)):
                 raise InvalidInput(
-                    f"key field {name!r}: values of several kinds cannot be ordered together; "
+                    f"key field {name!r}: its values are of several classes, which have no common order; "
                     f"declare its type (lake set POOL type.{name}=TYPE)"
                 )
         self.written.append(

@@ -107,12 +107,12 @@ def check_tail(file: pa.NativeFile, pairs: Mapping[bytes, bytes], data_end: int,
         return  # of a time when there were none
     size = file.size()
     if said is None or not 0 < data_end < size:
-        raise Corrupt(f"{name}: the footer is damaged: it says only half of its checksums")
+        raise Corrupt(f"{name}: the footer is damaged: it has one of its two checksums only")
     file.seek(data_end)
     tail = file.read(size - data_end)
     place = tail.rfind(_PLACE + said)
     if place < 0 or len(said) != len(NOTHING_YET):
-        raise Corrupt(f"{name}: the footer is damaged: its checksum is not where it must be")
+        raise Corrupt(f"{name}: the footer is damaged: its checksum is missing")
     place += len(_PLACE)
     found = _text(zlib.crc32(tail[:place] + NOTHING_YET + tail[place + len(NOTHING_YET) :]))
     if found != said:

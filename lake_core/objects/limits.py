@@ -41,7 +41,7 @@ def name_fault(name: str) -> str:
     if len(name) * 4 > MAX_NAME_BYTES and len(name.encode(errors="surrogatepass")) > MAX_NAME_BYTES:
         return f"field {name[:40] + '...'!r}: a name may have at most {MAX_NAME_BYTES:,} bytes"
     if "\0" in name:
-        return f"field {name!r}: a name must not contain the character NUL"
+        return f"field {name!r}: a name cannot have the character NUL; rename the field"
     return ""
 
 
@@ -52,7 +52,7 @@ def names_fault(names: Iterable[str]) -> str:
         if fault := name_fault(name):
             return fault
         if name in seen:
-            return f"field {name!r} is there more than once"
+            return f"field {name!r} occurs more than once; name each field once"
         seen.add(name)
     return ""
 

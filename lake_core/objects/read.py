@@ -146,7 +146,10 @@ class DataObject:
         try:
             self._file = store.open_input(self.name)
         except FileNotFoundError as error:
-            raise ObjectMissing(f"{store.uri}/{self.name}: the data object is missing") from error
+            raise ObjectMissing(
+                f"{store.uri}/{self.name}: this data object is missing from the store; restore it, or take it "
+                "out (lake repair)"
+            ) from error
         known = footers(store).get(self.name)
         try:
             with reading(f"{store.uri}/{self.name}", "not a readable Parquet file"):
@@ -259,7 +262,7 @@ class DataObject:
             if gathered:
                 yield _joined(gathered)
             if missing:  # Arrow skips a page whose header says that it is of an unknown kind, or empty
-                raise Corrupt(f"{self.name}: {missing} records of the row groups {run} are not there")
+                raise Corrupt(f"{self.name}: damaged: {missing} records of the row groups {run} are missing")
             at += len(run)
 
     def _tried(self, group: int, rows: int, names: list[str] | None, wanted: list[str] | None) -> float:

@@ -22,6 +22,7 @@ from lake_core.keys.ranges import EVERYTHING
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.reading.revision import Revision
 from lake_core.records.conditions import Condition
+from lake_core.values.keytext import check_range
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,8 @@ def plan_scan(
 
     Raises InvalidInput for an unknown column, an empty range, or a condition that does not fit the fields.
     """
-    if key_range.empty:
-        raise InvalidInput("the key range is empty: its end does not come after its beginning")
     schema, key, rule = revision.schema, revision.key, revision.rule
+    check_range(key_range, key)
     if columns is None:
         columns = [name for name in schema.names if not (name == DELETED and rule.kind == "upsert")]
     known = set(schema.names)

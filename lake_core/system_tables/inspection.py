@@ -120,7 +120,7 @@ def _row(section: str, value: bytes, name: str) -> Any:
     try:
         return _values(msgspec.msgpack.decode(value, type=_SHOWN[section]))
     except msgspec.DecodeError as error:
-        raise Corrupt(f"{name}: a {section} cannot be read: {error}") from error
+        raise Corrupt(f"{name}: the row of a {section} is damaged: {error}") from error
 
 
 def _part(groups: list[Group]) -> dict[str, Any]:

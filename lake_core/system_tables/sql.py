@@ -71,7 +71,7 @@ class _Question:
         connection = self._connection
         assert connection is not None
         if any("\ud800" <= sign <= "\udfff" for sign in sql):
-            raise InvalidInput("query: the SQL is not UTF-8")
+            raise InvalidInput("query: the SQL is not UTF-8; write it in UTF-8")
         try:
             statements = connection.extract_statements(sql)
             if len(statements) != 1 or statements[0].type not in _GIVES_ROWS:
@@ -159,7 +159,9 @@ def _check_distinct(names: set[str]) -> None:
     known: dict[str, str] = {}
     for name in sorted(names):
         if (other := known.setdefault(name.lower(), name)) != name:
-            raise InvalidInput(f'query: SQL does not tell "{other}" from "{name}"; ask for one at a time')
+            raise InvalidInput(
+                f'query: SQL takes "{other}" and "{name}" for one table; ask for one at a time'
+            )
 
 
 def _told(error: Exception) -> str:

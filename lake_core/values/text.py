@@ -92,7 +92,7 @@ def read(text: str, kind: str) -> Value:
             return read_time(text)
         case "duration":
             return read_duration(text)
-    raise NotReadable(f"a value of a field of class {kind}, which holds none that can be written")
+    raise NotReadable(f"a text, and class {kind} has no values that text can give")
 
 
 def show(value: Value) -> str:

@@ -26,9 +26,7 @@ def check_apart(schema: T.StructType, options: opts.Options, *, what: str) -> No
                 known[folded] = name
                 continue
             if other == name:
-                raise InvalidInput(
-                    f"column {_shown((*path, name))}: {what} has it twice; name each one differently"
-                )
+                raise InvalidInput(f"column {_shown((*path, name))} occurs twice in {what}; rename one")
             raise InvalidInput(
                 f"columns {_shown((*path, other))} and {_shown((*path, name))} of {what} differ in case only, and "
                 "Spark takes them for one; rename one or choose one (option columns), or set "

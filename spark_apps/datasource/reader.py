@@ -19,11 +19,11 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from lake_core.conditions import check, key_range_of
-from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange
 from lake_core.lake.view import View
 from lake_core.reading.split import split
 from lake_core.records.conditions import Condition
+from lake_core.values.keytext import check_range
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.names import check_apart, check_known
 from spark_apps.datasource.to_spark import check_readable, to_batches
@@ -55,8 +55,7 @@ class LakeReader(DataSourceReader):
             b"" if low is None else view.bound_of_text(low),
             None if high is None else view.bound_of_text(high),
         )
-        if self._span.empty:
-            raise InvalidInput("the key range is empty: `to` does not come after `from`")
+        check_range(self._span, view.key)
         if self._where is not None:
             self._span = self._span.intersect(key_range_of(self._where, view.key))
         if not view.version:  # no transaction to pin: this read does not see what is committed from here on

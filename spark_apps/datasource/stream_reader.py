@@ -100,8 +100,9 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._most = opts.count(options, "maxTransactionsPerBatch") or MAX_TRANSACTIONS
         if is_inferred and not schema.names:
             raise InvalidInput(
-                f"stream of {opts.table_name(options)!r}: it has no records yet, so its columns are not known; say "
-                'them: .schema("k long, ...")'
+                f"stream of {opts.table_name(options)!r}: the pool has no records yet, so it has no columns; "
+                "give them: "
+                '.schema("k long, ...")'
             )
         check_apart(schema, options, what=f"pool {opts.table_name(options)!r}")
         self._last: int | None = None
@@ -124,11 +125,13 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return 0 if text == "earliest" else newest
         first = opts.count(self._options, "startingTransaction") or 0
         if first > newest + 1:
-            raise NotFound(f"startingTransaction={first}: it does not exist; the newest is {newest}")
+            raise NotFound(
+                f"startingTransaction={first} does not exist; use 1 to {newest + 1}, earliest or latest"
+            )
         if first <= fence:
             raise NotFound(
-                f"startingTransaction={first}: purged, the history begins after {fence}; earliest begins with the "
-                "state there"
+                f"startingTransaction={first} is purged; the history begins after {fence}. Use a later one, "
+                "or earliest (the state at the beginning)"
             )
         return first - 1
 
@@ -146,8 +149,9 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         newest = self._feed.newest()
         if at > newest:
             raise NotFound(
-                f"pool {self._pool.name!r} ends at version {newest}, and the stream has delivered {at}: the "
-                "lake is an older copy of the one that the stream has read"
+                f"pool {self._pool.name!r} ends at version {newest}, and the stream has delivered {at}: this "
+                "lake is an "
+                "older copy. Name the right lake, or start a new stream with a checkpointLocation of its own"
             )
         self._seen = self._offset(newest, since=start["since"])
         end = newest if self._last is None else min(newest, self._last)
@@ -166,8 +170,8 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _number(self, offset: Offset) -> int:
         if offset["pool"] != self._pool.config.id:
             raise InvalidInput(
-                f"pool {self._pool.name!r} is another of that name than the one that the stream was started on; "
-                "start a new stream, with a checkpointLocation of its own"
+                f"pool {self._pool.name!r} was dropped and created again since this stream began; start a new "
+                "stream, with a checkpointLocation of its own"
             )
         return int(offset["version"])
 
@@ -275,7 +279,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             ):
                 if partition.refuses_markers and without_markers(table).num_rows < table.num_rows:
                     raise InvalidInput(
-                        f"object {object_id} deletes keys, which the stream has no column {DELETED} to say; "
-                        f"start the query again with one: .schema(..., {DELETED} boolean)"
+                        f"object {object_id} deletes keys, and the stream has no column {DELETED} for that; "
+                        f"start the query again with it: .schema(..., {DELETED} boolean)"
                     )
                 yield from to_batches(cast_table(table, schema, what=object_id), target)

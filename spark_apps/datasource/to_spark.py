@@ -43,7 +43,8 @@ def to_batches(table: pa.Table, target: pa.Schema) -> list[pa.RecordBatch]:
         except (_Refused, pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             reason = f": {error}" if str(error) else ""
             raise InvalidInput(
-                f"column {field.name!r}: {show_type(source)} cannot be read as {_shown(field.type)}{reason}; "
+                f"column {field.name!r}: the lake does not read {show_type(source)} as "
+                f"{_shown(field.type)}{reason}; "
                 "read it in its own type, and cast it in Spark"
             ) from error
         columns.append(pa.chunked_array(chunks, field.type))
@@ -57,7 +58,7 @@ def check_readable(schema: pa.Schema, target: pa.Schema) -> None:
 
 def _convert_field(array: pa.Array, source: pa.Field, target: pa.Field) -> pa.Array:
     if not target.nullable and array.null_count:
-        raise _Refused(f"{target.name!r} is said to be never null, and a record has no value for it")
+        raise _Refused(f"the schema says that {target.name!r} is not null, and a record has no value for it")
     return _convert(array, source, target.type)
 
 
@@ -148,7 +149,7 @@ def _child(array: pa.StructArray, source: pa.Field, wanted: pa.Field) -> pa.Arra
     index = array.type.get_field_index(wanted.name)
     child = pa.nulls(len(array)) if index < 0 else array.field(index)
     if not wanted.nullable and child.filter(array.is_valid()).null_count:
-        raise _Refused(f"{wanted.name!r} is said to be never null, and a record has no value for it")
+        raise _Refused(f"the schema says that {wanted.name!r} is not null, and a record has no value for it")
     return _convert(child, wanted if index < 0 else source.type.field(index), wanted.type)
 
 

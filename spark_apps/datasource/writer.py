@@ -119,7 +119,9 @@ def commit_tasks(branch: Branch, tasks: list[WrittenPartition], *, token: str | 
     if job is None:
         return LoadResult(None)
     if job.origin.pool_id != branch.config.id:
-        raise Conflict(f"pool {branch.config.name!r} was dropped and made anew meanwhile; write again")
+        raise Conflict(
+            f"pool {branch.config.name!r} was dropped and created again since this write began; write again"
+        )
     objects = [action for task in tasks for action in task.objects]
     result = branch.commit(
         job if token is None else replace(job, token=token),
@@ -138,11 +140,11 @@ def check(options: opts.Options, schema: StructType, known: tuple[str, ...], *, 
     opts.check_names(options, known, what="a write")
     if overwrite:
         raise InvalidInput(
-            "records can only be added: use mode append (overwrite, and a stream's output mode complete, would "
-            "replace what is there, which this version cannot)"
+            "mode overwrite (and a stream's output mode complete) would replace records, which the data "
+            "source does not do; use mode append"
         )
     if not schema.names:
-        raise InvalidInput("the data frame has no columns")
+        raise InvalidInput("the data frame has no columns; a record needs at least one")
     check_apart(schema, options, what="the data frame")
     check_storable(schema)
 

@@ -184,7 +184,7 @@ def test_scan_chooses_columns_by_their_whole_names(lake: Command) -> None:
     ("words", "status", "says"),
     [
         (["--columns", "nope"], INVALID_INPUT, "column 'nope' does not exist; there are: k, m"),
-        (["--from", "2", "--to", "1"], INVALID_INPUT, "the key range is empty"),
+        (["--from", "2", "--to", "1"], INVALID_INPUT, "(exclusive) is empty"),
         (["--from", '[1,"a",2]'], INVALID_INPUT, "has 2 fields"),
         (["--at", "7"], NOT_FOUND, "version 7 does not exist; the newest is 2"),
         (["--at", "side"], NOT_FOUND, "revision 'side' does not exist"),

@@ -90,12 +90,12 @@ def test_the_same_token_deletes_once(lake: Command, pool: str) -> None:
     [
         (["--where", "dep_dely > 15"], "at `dep_dely`: no such field"),
         (["--where", "n = 'x'"], "column 5, at `'x'`"),
-        (["--from", "5", "--to", "5"], "the key range is empty"),
-        (["--from", "6", "--to", "5"], "the key range is empty"),
+        (["--from", "5", "--to", "5"], "(exclusive) is empty"),
+        (["--from", "6", "--to", "5"], "(exclusive) is empty"),
         ([], "say which records"),
         (["--all", "--key", "1"], "say which records"),
         (["--key", "1", "--from", "1"], "either --key"),
-        (["--from", "x"], "the pool's key is a number"),
+        (["--from", "x"], "the field is a number"),
     ],
     ids=[
         "unknown field",
@@ -162,7 +162,7 @@ def test_a_replace_puts_the_new_in_the_place_of_the_old_in_one_transaction(lake:
         ([{"k": None}, {"k": 4}], ["--from", "3"], "without the key"),
         ([{"k": 4, "v": "x"}], ["--where", "v = 'v0'"], "1 of 1 new records do not fulfil the condition"),
         ([{"k": 4}], [], "say which records"),
-        ([{"k": 4}], ["--from", "9", "--to", "1"], "the key range is empty"),
+        ([{"k": 4}], ["--from", "9", "--to", "1"], "(exclusive) is empty"),
     ],
     ids=["above", "below", "no key", "condition", "no range", "inverted"],
 )
@@ -259,7 +259,7 @@ def test_explain_tells_every_version_and_what_decides(lake: Command) -> None:
     assert "asked for" in lake("explain", "u", "1").out
     told = lake("explain", "u", "1", "--at", "2", "--json").records[0]
     assert [(v["fate"], v["by"]) for v in told["versions"]] == [("superseded", "2"), ("visible", "")]
-    assert "no record with key 7" in lake.fails(NOT_FOUND, "explain", "u", "7")
+    assert "no object of version 4 has a record with key 7" in lake.fails(NOT_FOUND, "explain", "u", "7")
 
 
 def test_explain_says_in_words_who_wrote_a_version_and_why_it_is_visible_or_not(lake: Command) -> None:

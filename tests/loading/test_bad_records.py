@@ -23,13 +23,13 @@ BAD_LINES = [
         "a.ndjson",
         '{"k":1}\n{"k":2,"a":1,"a":2}\n',
         2,
-        "field 'a' is there more than once",
+        "field 'a' occurs more than once",
         '{"k":2,"a":1,"a":2}',
     ),
     ("a.ndjson", '{"k":1}\n{"k":2,"a":"\\ud800"}\n', 2, "surrogate", '{"k":2,"a":"\\ud800"}'),
     ("a.ndjson", b'{"k":1}\n{"k":2,"a":"\xff"}\n', 2, "not UTF-8: byte 13 is 0xff", '{"k":2,"a":"\ufffd"}'),
     ("a.ndjson", '{"k":1}\n{"k":"x"}\n', 2, "key field 'k': a string", '{"k":"x"}'),
-    ("a.ndjson", '{"k":1}\n{"k":[1]}\n', 2, "key field 'k': a list cannot be ordered", '{"k":[1]}'),
+    ("a.ndjson", '{"k":1}\n{"k":[1]}\n', 2, "key field 'k': a list has no order", '{"k":[1]}'),
     ("a.ndjson", '{"k":1}\n{"k":2,"n":"x"}\n', 2, "field 'n': 'x' is not a int", '{"k":2,"n":"x"}'),
     (
         "a.ndjson",
@@ -166,4 +166,4 @@ def test_files_that_do_not_exist_or_have_no_format_are_named(lake: Command) -> N
     lake.pool("p")
     assert "nowhere.csv" in lake.fails(NOT_FOUND, "load", "p", str(lake.folder / "nowhere.csv"))
     message = lake.fails(INVALID_INPUT, "load", "p", lake.file("a.xyz", "x"))
-    assert "a.xyz: cannot tell the format from the name or the first bytes; say --format json" in message
+    assert "a.xyz: neither the name nor the first bytes tell the format; add --format json" in message

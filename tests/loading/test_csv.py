@@ -325,7 +325,7 @@ def test_a_long_record_is_no_bad_record(lake: Command) -> None:
         ('a,b\n1,"x"\n2,"y ""quoted"" z\n3,"v"\n', 3, "goes on behind its closing quote"),
         ('a,b\n1,x\n"', 3, "is not closed"),
         ('a,"b\n1,2\n', 1, "is not closed"),
-        ("\n\na,a\n1,2\n", 3, "field 'a' is there more than once"),
+        ("\n\na,a\n1,2\n", 3, "field 'a' occurs more than once"),
         ("a,,b\n1,2,3\n", 1, "must name every field"),
         (b"a,\xff\n1,2\n", 1, "malformed CSV header"),
     ],

@@ -52,7 +52,7 @@ def test_a_folder_that_is_not_a_demos_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "airflow").mkdir()
     (tmp_path / "airflow" / "airflow.db").touch()
     with (
-        pytest.raises(LocalError, match="is not a demo's, and what is in it would be removed"),
+        pytest.raises(LocalError, match="holds files of others, and the demo would remove them"),
         demo.alone(tmp_path),
     ):
         pass

@@ -212,7 +212,7 @@ def test_a_format_is_told_by_name_or_content_unless_it_is_said(spark: Any, landi
     landing.pool()
     assert landing.load(spark, "p", landing.file("a.records", [{"k": 1}])).records == 1
     name = landing.file("b.records", "k,v\n1,2\n")
-    with pytest.raises(InvalidInput, match="cannot tell the format"):
+    with pytest.raises(InvalidInput, match="neither the name nor the first bytes tell the format"):
         landing.load(spark, "p", name)
     assert landing.load(spark, "p", name, format="csv").records == 1
 

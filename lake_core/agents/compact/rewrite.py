@@ -155,7 +155,8 @@ def _check_neighbours(
     if found := [r for r in between if (r.object, r.low) not in taken]:
         raise Conflict(
             f"object {found[0].object} lies between the inputs of this compaction in age, and shares keys with two "
-            "of them: an aggregate pool must combine it with them; plan the compaction again, or take it in"
+            "of them: an aggregate pool must combine it with them; plan the compaction again, or add it to "
+            "the inputs"
         )
 
 

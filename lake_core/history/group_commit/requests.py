@@ -79,7 +79,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
         try:
             schemas = tuple(pa.ipc.read_schema(pa.py_buffer(s)) for s in self.schemas)
         except (OSError, pa.ArrowException) as error:
-            raise Corrupt(f"request {self.id}: a schema cannot be read: {error}") from error
+            raise Corrupt(f"request {self.id}: its schema is damaged: {error}") from error
         return Draft(
             self.id,
             self.branch,

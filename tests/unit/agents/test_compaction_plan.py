@@ -336,7 +336,9 @@ def test_days_are_times_too() -> None:
 )
 def test_a_key_that_is_no_time_is_refused(value: Any, what: str) -> None:
     reference = ref(value, value, seq=1)
-    with pytest.raises(InvalidInput, match=f"time_window: the key field 'k' is a .*{what}.*another compact"):
+    with pytest.raises(
+        InvalidInput, match=f"time_window needs .*; the key field 'k' is a .*{what}.*use another"
+    ):
         plan([reference], strategy="time_window")
 
 

@@ -97,7 +97,7 @@ def test_a_dropped_name_is_free_again(store: ScriptedStore) -> None:
     assert names(store) == {}
     ours.create(pool(2, "a"))
     assert names(store) == {"a": an_id(2)}
-    with pytest.raises(NotFound, match="dropped meanwhile by another command"):
+    with pytest.raises(NotFound, match="another command dropped it"):
         ours.drop(an_id(1))
     assert names(store) == {"a": an_id(2)}
 

@@ -120,7 +120,7 @@ def test_a_later_delete_covers_again_what_an_earlier_was_applied_to() -> None:
 
 def test_a_delete_that_is_retired_twice_loses_the_race() -> None:
     state = folded((KNOWN, add(1)), (AddTombstone("t", self_only=True),), (RemoveTombstone("t"),))
-    with pytest.raises(Conflict, match="retired meanwhile"):
+    with pytest.raises(Conflict, match="is retired already"):
         rebase(state, draft(77, RemoveTombstone("t"), schemas=()), key=PoolKey.parse("k"), time=1)
 
 
