@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from lake_core.lake import Lake
+from lake_core.lake.loads import load_blocks
+from lake_core.loading.block import Block
 from tests.cli.command import INVALID_INPUT, NOT_FOUND, USAGE, Command
 
 
@@ -292,6 +297,28 @@ def test_explain_says_in_words_who_wrote_a_version_and_why_it_is_visible_or_not(
         "",
         "The delete of version 3 (asked for) reaches from the first key to the last key: "
         "records written before it where v = 'b'.",
+    ]
+
+
+def test_explain_says_that_a_replace_overtook_a_load(lake: Command) -> None:
+    lake.pool("p")
+    lake.load_records("p", [{"k": 9, "v": "old"}])
+
+    def while_a_replace_commits() -> Iterator[Block]:
+        lake.load_records("p", [{"k": 5, "v": "between"}])
+        lake("replace", "p", lake.file("new.ndjson", [{"k": 1, "v": "new"}]), "--from", "0", "--to", "3")
+        yield Block(pa.table({"k": [1, 7], "v": ["late", "late"]}))
+
+    branch = Lake.open(lake.uri).pool("p").branch()
+    load_blocks(branch, while_a_replace_commits(), token="", message="")
+    assert [r["v"] for r in lake.scan("p")] == ["new", "between", "late", "old"]
+    told = lake("explain", "p", "1").out.splitlines()
+    assert told[7:] == [
+        "   Not visible: its load was overtaken by the replace of version 3.",
+        '   The record: {"k":1,"v":"late"}',
+        "",
+        "The replace of version 3 reaches from 0 to 3: records written before it.",
+        "The load of version 4 was overtaken by the replace of version 3, which hides its records from 0 to 3.",
     ]
 
 
