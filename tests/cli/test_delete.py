@@ -300,7 +300,9 @@ def test_explain_says_in_words_who_wrote_a_version_and_why_it_is_visible_or_not(
     ]
 
 
-def test_explain_says_that_a_replace_overtook_a_load(lake: Command) -> None:
+def test_a_load_that_a_replace_overtook_is_told_so_and_explained(
+    lake: Command, caplog: pytest.LogCaptureFixture
+) -> None:
     lake.pool("p")
     lake.load_records("p", [{"k": 9, "v": "old"}])
 
@@ -311,6 +313,9 @@ def test_explain_says_that_a_replace_overtook_a_load(lake: Command) -> None:
 
     branch = Lake.open(lake.uri).pool("p").branch()
     load_blocks(branch, while_a_replace_commits(), token="", message="")
+    assert [r.getMessage() for r in caplog.records if r.levelname == "WARNING"] == [
+        "p: version 4 was overtaken by the replace of version 3, which hides its records in that range"
+    ]
     assert [r["v"] for r in lake.scan("p")] == ["new", "between", "late", "old"]
     told = lake("explain", "p", "1").out.splitlines()
     assert told[7:] == [
