@@ -114,7 +114,8 @@ def begin_compaction(
     near = revision.references_in(span_of(ordered))
     if rule.kind == "aggregate":
         left = [r for r, covers in reaching.items() if not any(t.covers_all(r, state.schema) for t in covers)]
-        _check_neighbours(near, left)
+        gone = {(r.object, r.low) for r in ordered} - {(r.object, r.low) for r in left}
+        _check_neighbours([r for r in near if (r.object, r.low) not in gone], left)
     samples = [_sample(r, branch.store, pool_id=pool.id) for r in ordered] if outputs > 1 else []
     # the first and the last piece are open, since clips bound the records anyway
     pieces = split_range(samples, EVERYTHING, pieces=outputs) if samples else [EVERYTHING]
@@ -143,8 +144,9 @@ def begin_compaction(
 def _check_neighbours(near: Sequence[Reference], inputs: Sequence[Reference]) -> None:
     """Raises Conflict if another reference lies between the inputs in age, on a key of two of them.
 
-    `inputs` are those that keep records.  The planner takes such references in (`agents.compact.between` says
-    why); but another compaction may have made one since.
+    `inputs` are those that keep records; `near` are the references on their keys, without the inputs that deletes
+    cover as a whole.  The planner adds such references to a job (`agents.compact.between` says why); but another
+    compaction may have made one since.
     """
     if len(inputs) > 1 and (found := Ages(near).between(inputs, most=len(inputs))):
         raise Conflict(
