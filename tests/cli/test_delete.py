@@ -189,6 +189,13 @@ def test_an_upsert_pool_has_no_conditional_replace(lake: Command) -> None:
     )
 
 
+def test_a_replace_says_that_it_replaced(lake: Command, pool: str) -> None:
+    file = lake.file("new.ndjson", [{"k": 3, "v": "new", "n": 1}])
+    words = ["replace", pool, file, "--from", "3", "--to", "4", "--token", "once"]
+    assert lake(*words).err.startswith("p: replaced the old records by 1 record in 1 object (")
+    assert "which replaced the old records by 1 record" in lake(*words).err
+
+
 def test_a_range_is_dropped_and_the_pool_stays(lake: Command, pool: str) -> None:
     assert "removed the records of the range; version 3" in lake("drop", pool, "--from", "2", "--yes").err
     assert keys(lake, pool) == [0, 1]
