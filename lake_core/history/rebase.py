@@ -72,12 +72,16 @@ class Draft:
 
 @dataclass(frozen=True)
 class Committed:
-    """The outcome: the transaction is in the version.  `repeated`: the first commit of the token, if this was not
-    it."""
+    """The outcome: the transaction is in the version.
+
+    `repeated`: the first commit of the token, if this was not it.  `overtaken`: the reasons of its self-only
+    tombstones, one for each replace that overtook it; empty if the outcome was learned from an entry alone.
+    """
 
     version: int
     transaction_id: str
     repeated: Remembered | None = None
+    overtaken: tuple[str, ...] = ()
 
 
 def rebase(

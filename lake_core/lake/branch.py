@@ -259,6 +259,8 @@ class Branch:
         else:
             others = counted(max(0, version - draft.read_version - 1), "entry", "entries")
             log.info("%s: version %d %s; others wrote %s since it began", name, version, does, others)
+        for reason in committed.overtaken:
+            log.warning("%s: version %d was %s, which hides its records in that range", name, version, reason)
         return committed
 
     def check_writable(self) -> None:

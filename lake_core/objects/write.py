@@ -58,8 +58,8 @@ class ObjectLimits:
     33)."""
 
     column_bytes: int = 8 << 10
-    """A row group may have this many bytes for each column, if there are thousands, those inside of records counted:
-    the smallest chunk of a column costs as much to write as these."""
+    """A row group may have this many bytes for each column, if there are thousands: the smallest chunk of a column
+    costs as much to write as these.  Fields inside of records count as columns."""
 
     gathered: int = 8
     """Row groups to gather before they are written, if together they have at most `row_group_bytes`."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from lake_core.lake import Lake
+from lake_core.lake.loads import load_blocks
+from lake_core.loading.block import Block
 from tests.support.command import INVALID_INPUT, NOT_FOUND, USAGE, Command
 
 
@@ -184,6 +189,13 @@ def test_an_upsert_pool_has_no_conditional_replace(lake: Command) -> None:
     )
 
 
+def test_a_replace_says_that_it_replaced(lake: Command, pool: str) -> None:
+    file = lake.file("new.ndjson", [{"k": 3, "v": "new", "n": 1}])
+    words = ["replace", pool, file, "--from", "3", "--to", "4", "--token", "once"]
+    assert lake(*words).err.startswith("p: replaced the old records by 1 record in 1 object (")
+    assert "which replaced the old records by 1 record" in lake(*words).err
+
+
 def test_a_range_is_dropped_and_the_pool_stays(lake: Command, pool: str) -> None:
     assert "removed the records of the range; version 3" in lake("drop", pool, "--from", "2", "--yes").err
     assert keys(lake, pool) == [0, 1]
@@ -292,6 +304,33 @@ def test_explain_says_in_words_who_wrote_a_version_and_why_it_is_visible_or_not(
         "",
         "The delete of version 3 (asked for) reaches from the first key to the last key: "
         "records written before it where v = 'b'.",
+    ]
+
+
+def test_a_load_that_a_replace_overtook_is_told_so_and_explained(
+    lake: Command, caplog: pytest.LogCaptureFixture
+) -> None:
+    lake.pool("p")
+    lake.load_records("p", [{"k": 9, "v": "old"}])
+
+    def while_a_replace_commits() -> Iterator[Block]:
+        lake.load_records("p", [{"k": 5, "v": "between"}])
+        lake("replace", "p", lake.file("new.ndjson", [{"k": 1, "v": "new"}]), "--from", "0", "--to", "3")
+        yield Block(pa.table({"k": [1, 7], "v": ["late", "late"]}))
+
+    branch = Lake.open(lake.uri).pool("p").branch()
+    load_blocks(branch, while_a_replace_commits(), token="", message="")
+    assert [r.getMessage() for r in caplog.records if r.levelname == "WARNING"] == [
+        "p: version 4 was overtaken by the replace of version 3, which hides its records in that range"
+    ]
+    assert [r["v"] for r in lake.scan("p")] == ["new", "between", "late", "old"]
+    told = lake("explain", "p", "1").out.splitlines()
+    assert told[7:] == [
+        "   Not visible: its load was overtaken by the replace of version 3.",
+        '   The record: {"k":1,"v":"late"}',
+        "",
+        "The replace of version 3 reaches from 0 to 3: records written before it.",
+        "The load of version 4 was overtaken by the replace of version 3, which hides its records from 0 to 3.",
     ]
 
 

@@ -133,7 +133,9 @@ class Attempt:
                 appended.tries,
                 self.others,
             )
-            return Committed(appended.version, self.draft.id)
+            held = appended.state.branches[self.draft.branch].tombstones.values()
+            overtaken = [t.reason for t in held if t.self_only and t.transaction_id == self.draft.id]
+            return Committed(appended.version, self.draft.id, overtaken=tuple(sorted(overtaken)))
         assert isinstance(self.answer, Committed)  # propose returns None only after setting it
         log.info("%s: %s is committed already, in version %d", *self._named, self.answer.version)
         return self.answer

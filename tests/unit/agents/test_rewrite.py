@@ -135,15 +135,16 @@ def test_what_deletes_cover_as_a_whole_is_combined_with_nothing(lake: Lake) -> N
     assert rows(pool) == [{"k": 3}]
 
 
-def test_an_input_that_a_delete_covers_lies_between_no_others(lake: Lake) -> None:
-    """All three are inputs: nothing is left out, although the second brings no record."""
-    pool = filled(
-        lake, {"k": [1, 9], "v": ["a", "a"]}, {"k": [5], "v": ["b"]}, {"k": [1, 9]}, kind="aggregate"
-    )
-    pool.branch().delete(key_range=pool.at().key_range(low=4, high=6))
+def test_an_input_between_the_others_may_be_one_that_a_delete_covers_as_a_whole(lake: Lake) -> None:
+    pool = filled(lake, {"k": [1, 3]}, {"k": [2, 3]}, kind="aggregate")
+    _first, second = sorted(pool.at().references, key=lambda r: r.seq)
+    pool.branch().delete(key_range=KeyRange(second.low, None))
+    pool.branch().append(pa.table({"k": [1, 3]}))
     before = rows(pool)
-    assert compact(pool.branch(), pool.at().references).records == len(before) == 2
-    assert rows(pool) == before
+    with pytest.raises(Conflict, match=f"{second.object} lies between"):
+        compact(pool.branch(), [r for r in pool.at().references if r.object != second.object])
+    compact(pool.branch(), pool.at().references)
+    assert rows(pool) == before == [{"k": 1}, {"k": 3}]
 
 
 def test_the_object_says_what_it_was_made_of(lake: Lake) -> None:

@@ -140,16 +140,16 @@ def test_sub_pools_are_not_covered() -> None:
     assert isinstance(rebase(state, retire, key=PoolKey.parse("k"), time=1), Transaction)
 
 
-@pytest.mark.parametrize(("began_after", "carries"), [(4, 1), (6, 0)], ids=["before it", "after it"])
+@pytest.mark.parametrize(("number", "carries"), [(4, 1), (6, 0)], ids=["began before it", "began after it"])
 def test_of_work_that_began_on_one_state_the_ids_say_what_a_replace_overtook(
-    began_after: int, carries: int
+    number: int, carries: int
 ) -> None:
-    """The replace of transaction 5 landed first.  What began after it is newer, and keeps its records."""
+    """The replace of transaction 5 is committed first.  What began after it is newer, and keeps its records."""
     replacing = transaction(KNOWN, AddTombstone("t", LOW, HIGH, replaces=True), id=an_id(5))
     state = fold_entry(PoolState(), 1, entry(replacing))
-    landed = rebase(state, draft(began_after, add(began_after)), key=PoolKey.parse("k"), time=1)
-    assert isinstance(landed, Transaction)
-    assert sum(isinstance(a, AddTombstone) and a.self_only for a in landed.actions) == carries
+    rebased = rebase(state, draft(number, add(number)), key=PoolKey.parse("k"), time=1)
+    assert isinstance(rebased, Transaction)
+    assert sum(isinstance(a, AddTombstone) and a.self_only for a in rebased.actions) == carries
 
 
 def test_a_replace_covers_what_is_older_and_not_what_it_brings_also_where_a_compaction_mixed_them() -> None:
