@@ -8,8 +8,8 @@ from lake_core.cli.output import print_json, say
 from lake_core.cli.pools import confirm
 from lake_core.errors import InvalidInput
 from lake_core.lake import Lake
-from lake_core.lake.repair import RepairPlan, plan_repair, repair
 from lake_core.phrases import counted
+from lake_core.repair.removal import RepairPlan, plan_repair, repair
 
 
 def repair_pool(args: Namespace) -> None:

@@ -80,14 +80,13 @@ class PoolStateFormat:
                 {sub_pool for (sub_pool, _), shape in branch.snapshot.shapes.items() if shape.references}
             )
             for sub_pool in sub_pools:
-                yield Part(REFERENCE, name, sub_pool, _references(branch.snapshot, sub_pool))
+                yield Part(REFERENCE, name, sub_pool, reference_tables(branch.snapshot, sub_pool))
         for name, branch in branches:
             tombstones = sorted(branch.tombstones.items())
             yield _values(TOMBSTONE, ((id, msgspec.msgpack.encode(t)) for id, t in tombstones), branch=name)
         yield Part(SCHEMA, "", "", _schemas(state))
         for name, _ in branches:
-            sources = ((uri, s) for (branch, uri), s in _sorted_items(state.sources) if branch == name)
-            yield _values(SOURCE, ((uri, msgspec.msgpack.encode(s)) for uri, s in sources), branch=name)
+            yield _values(SOURCE, _sources_of(state, name), branch=name)
         tokens = ((token, _dated(token, r, state, now=now)) for token, r in _sorted_items(state.tokens))
         values = ((token, msgspec.msgpack.encode(r)) for token, r in tokens if r.time >= forget_before)
         yield _values(TOKEN, values)
@@ -135,6 +134,12 @@ class PoolStateFormat:
         )
 
 
+def _sources_of(state: PoolState, branch: str) -> Iterator[tuple[str, bytes]]:
+    for (of, uri), source in _sorted_items(state.sources):
+        if of == branch:
+            yield uri, msgspec.msgpack.encode(source)
+
+
 def _dated(token: str, remembered: Remembered, state: PoolState, *, now: float) -> Remembered:
     """The remembered transaction, dated by the history if its writer's clock was behind.
 
@@ -172,7 +177,7 @@ def _branch_row(branch: BranchState) -> bytes:
     return msgspec.msgpack.encode(BranchRow(branch.tip, newest, shapes, branch.replaced))
 
 
-def _references(snapshot: Snapshot, sub_pool: str) -> Iterator[pa.Table]:
+def reference_tables(snapshot: Snapshot, sub_pool: str) -> Iterator[pa.Table]:
     """All references of the (sub-)pool in order: those of the checkpoint, merged with those added since.
 
     Added references follow those of the checkpoint with an equal low bound, also across table boundaries.

@@ -108,7 +108,7 @@ class Journal(JournalReader[E, S]):
                     continue
                 entry, refusal = proposed, None
                 # an entry that does not fit must never be written: no reader could fold past it
-                after = None if entry is None else self._folded(loaded, entry)
+                after = None if entry is None else self.folded(loaded, entry)
             except (CheckpointGone, CheckpointDamaged) as error:
                 log.info("%s: loads again, the state cannot be read: %s", self.name, error)
                 self._loaded = None

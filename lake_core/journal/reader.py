@@ -280,7 +280,7 @@ class JournalReader(Generic[E, S]):
 
         Raises Corrupt if the entry does not fit, also when it was written below a fence.
         """
-        after = self._folded(loaded, entry)
+        after = self.folded(loaded, entry)
         if self._is_behind(loaded):
             return self._follow(self._start(), window=LARGEST_WINDOW)
         self._remember(after)
@@ -320,7 +320,7 @@ class JournalReader(Generic[E, S]):
             ask = window if until is None else min(window, until - loaded.version)
             entries = self._read_window(loaded.version + 1, ask)
             for entry in entries:
-                loaded = self._folded(loaded, entry)
+                loaded = self.folded(loaded, entry)
             if len(entries) < ask:
                 break
             window = min(LARGEST_WINDOW, window * 2)
@@ -330,7 +330,8 @@ class JournalReader(Generic[E, S]):
             )
         return loaded if until is None or loaded.version == until else None
 
-    def _folded(self, loaded: LoadedState[S], entry: E) -> LoadedState[S]:
+    def folded(self, loaded: LoadedState[S], entry: E) -> LoadedState[S]:
+        """The state after the next entry.  Raises Corrupt if the entry does not fit."""
         version = loaded.version + 1
         return LoadedState(
             version,

@@ -143,12 +143,16 @@ class Sums:
         if not self.blocks:
             return
         with reading(path), open(path, "rb") as file:
-            for number in range(self.begin // BLOCK, min(len(self.blocks), -(-self.end // BLOCK))):
-                at = number * BLOCK
-                file.seek(at)
-                if zlib.crc32(file.read(min(BLOCK, self.data_end - at))) != self.blocks[number]:
-                    upto = min(at + BLOCK, self.data_end)
-                    raise Corrupt(f"{path}: damaged between the bytes {at} and {upto}")
+            self.check_open(file, name=path)
+
+    def check_open(self, file: Any, *, name: str) -> None:
+        """As `check`, of a file that is open."""
+        for number in range(self.begin // BLOCK, min(len(self.blocks), -(-self.end // BLOCK))):
+            at = number * BLOCK
+            file.seek(at)
+            if zlib.crc32(file.read(min(BLOCK, self.data_end - at))) != self.blocks[number]:
+                upto = min(at + BLOCK, self.data_end)
+                raise Corrupt(f"{name}: damaged between the bytes {at} and {upto}")
 
 
 def _text(crc: int) -> bytes:

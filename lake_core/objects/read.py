@@ -288,6 +288,23 @@ class DataObject:
             return None
         return [leaf for name in columns for leaf in self._known.leaves.get(name, ())]
 
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        with reading(self.name):
+            return int(self._file.size())
+
+    @property
+    def group_rows(self) -> list[int]:
+        """The number of records of each row group."""
+        return [self._rows(group) for group in range(self._parquet.metadata.num_row_groups)]
+
+    def check_bytes(self) -> None:
+        """Read all data and compare their checksums.  Raises Corrupt, Unavailable."""
+        known = self.metadata
+        with reading(self.name):
+            Sums(known.blocks, known.data_end, 0, known.data_end).check_open(self._file, name=self.name)
+
     def weigh(self, key_range: KeyRange, columns: list[str]) -> Weight:
         """What the row groups that the range touches take when they are decoded, as the footer tells it."""
         known = self._known.leaves
