@@ -11,7 +11,6 @@ import pytest
 
 from lake_core.objects.zng.reader import read
 from lake_core.objects.zng.rows import Batch, Rows
-from lake_core.objects.zng.text import value_text
 from lake_core.objects.zng.writer import ZngWriter
 from lake_core.objects.zst.reader import ZstFile
 from lake_core.objects.zst.writer import ZstWriter
@@ -34,9 +33,7 @@ def rows_of(data: bytes) -> list[Rows]:
 
 
 def lines_of(data: bytes) -> list[str]:
-    return [
-        value_text(r.types[k], r.body(row)) for r in rows_of(data) for row, k in enumerate(r.kinds.tolist())
-    ]
+    return [rows.text(row) for rows in rows_of(data) for row in range(len(rows))]
 
 
 def zng_of(values: Iterable[Rows | Batch], *, block_bytes: int = 0) -> bytes:

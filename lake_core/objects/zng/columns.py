@@ -35,8 +35,11 @@ from lake_core.objects.zng.slices import (
 )
 from lake_core.objects.zng.types import Array, Map, Record, Type, Union, plain
 
-_SCALAR_ROWS = 16
-"""Rows for which the elements of arrays are counted one by one: fewer are no work for numpy."""
+_SHORT_BYTES = 4_096
+"""Arrays up to this size are read side by side, an element of each in one step; longer ones each by itself."""
+
+_FEW_ROWS = 8
+"""Arrays that are left at last, and not worth a step of numpy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,16 +228,17 @@ def _elements(slices: Slices) -> tuple[Ints, Slices]:
     buffer, stop = slices.buffer, slices.stop
     cursor = slices.start.copy()
     counts = np.zeros(len(slices), np.int64)
-    active = np.flatnonzero(cursor < stop)
+    size = stop - cursor
+    active = np.flatnonzero((size > 0) & (size <= _SHORT_BYTES))
     steps: list[tuple[Ints, Ints, Slices]] = []
-    while len(active) > _SCALAR_ROWS:  # ends: every step reads a value in each container that is left
+    while len(active) > _FEW_ROWS:  # ends: every step reads a value in each container that is left
         values = at_cursors(buffer, cursor[active], stop[active])
         steps.append((active, counts[active], values))
         counts[active] += 1
         cursor[active] = values.stop
         active = active[cursor[active] < stop[active]]
-    for row in active.tolist():
-        found = chain(buffer, int(cursor[row]), int(stop[row]))  # one container may hold millions of values
+    for row in [*active.tolist(), *np.flatnonzero(size > _SHORT_BYTES).tolist()]:
+        found = chain(buffer, int(cursor[row]), int(stop[row]))
         number = np.arange(len(found)) + counts[row]
         steps.append((np.full(len(found), row), number, found))
         counts[row] += len(found)

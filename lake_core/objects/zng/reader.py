@@ -31,6 +31,9 @@ _READ_BYTES = 1 << 20
 _MAX_MESSAGE = 2 * MAX_VALUE_BYTES
 """Bytes of one message; a typedef that is longer is a lie about a length."""
 
+_GROUP_NODES = 100_000
+"""Types that all types of a group are made of: each becomes columns, which take memory even if they are empty."""
+
 _LZ4 = 0
 _MOST_UNPACKED = 255
 """Bytes that one byte of LZ4 can become."""
@@ -43,31 +46,41 @@ class Source(Protocol):
         """At most `size` bytes, none only at the end."""
 
 
-def read(source: Source, *, name: str, rows_bytes: int = ROWS_BYTES) -> Iterator[Rows]:
-    """The values of a file in groups; `name` is for errors.
+def read(source: Source, *, name: str, offset: int = 0, rows_bytes: int = ROWS_BYTES) -> Iterator[Rows]:
+    """The values of a file in groups; `name`, and the `offset` at which the source begins in it, are for errors.
 
     Raises Corrupt with the offset of what is damaged, after all groups before it.
     """
-    yield from _Reader(source, name, rows_bytes).groups()
+    yield from _Reader(source, name, rows_bytes).groups(offset)
 
 
 class _Group:
     """Values that are gathered up to a group."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, rows_bytes: int) -> None:
         self._name = name
+        self._rows_bytes = rows_bytes
         self._parts: list[bytes] = []
         self._origins: list[tuple[int, int, str]] = []
         """Where a part begins in the group and in its file or block, and the name of that."""
         self._types: dict[Type, int] = {}
         self.size = 0
+        self.nodes = 0
         self.kinds: list[int] = []
         self.starts: list[int] = []
         self.lengths: list[int] = []
 
     def kind(self, kind: Type) -> int:
         """The number of the type in the group."""
-        return self._types.setdefault(kind, len(self._types))
+        if kind not in self._types:
+            self._types[kind] = len(self._types)
+            self.nodes += kind.nodes
+        return self._types[kind]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more values should be added."""
+        return self.size >= self._rows_bytes or self.nodes >= _GROUP_NODES
 
     def add(self, data: bytes, cursor: Cursor, begun: int) -> None:
         """Takes the bytes of the values that were read since `begun`."""
@@ -103,14 +116,16 @@ class _Reader:
         self._types = TypeReader()
         self._data = b""
         self._ended = False
+        self._block = Cursor(b"", name=name)
+        """A compressed block whose values did not all fit into a group."""
 
-    def groups(self) -> Iterator[Rows]:
+    def groups(self, offset: int) -> Iterator[Rows]:
         """The values in groups."""
-        group = _Group(self._name)
-        wanted, offset = _READ_BYTES, 0
+        group = _Group(self._name, self._rows_bytes)
+        wanted = _READ_BYTES
         while True:  # ends: each round reads more of the file, up to its end
             self._fill(wanted)
-            if not self._data:
+            if not self._data and not self._block.left:
                 break
             cursor = Cursor(self._data, name=self._name, offset=offset)
             try:
@@ -119,12 +134,12 @@ class _Reader:
                 if group.kinds:
                     yield group.rows()
                 raise
-            wanted = _READ_BYTES if cursor.position else 2 * len(self._data)
+            wanted = _READ_BYTES if cursor.position or self._block.left else 2 * len(self._data)
             self._data = self._data[cursor.position :]
             offset += cursor.position
-            if group.size >= self._rows_bytes:
+            if group.is_full:
                 yield group.rows()
-                group = _Group(self._name)
+                group = _Group(self._name, self._rows_bytes)
         if group.kinds:
             yield group.rows()
 
@@ -139,11 +154,13 @@ class _Reader:
 
     def _messages(self, group: _Group, cursor: Cursor) -> None:
         """Read whole messages, up to a group's size; the cursor is left where the next begins."""
-        while cursor.left and group.size < self._rows_bytes:  # ends: a message takes a byte at least
+        if self._block.left:
+            self._of_block(group)
+        while cursor.left and not group.is_full:  # ends: a message takes a byte at least
             begun = cursor.position
             try:
                 if cursor.data[begun] <= WIDE_VALUE:
-                    self._values(group, cursor, begun + self._rows_bytes)
+                    self._values(group, cursor)
                 else:
                     self._message(group, cursor)
             except Corrupt:
@@ -162,17 +179,20 @@ class _Reader:
             self._types.define(code, cursor)
         elif code == COMPRESSED:
             name = f"{self._name}: byte {cursor.offset + begun:,}: a compressed block"
-            block = Cursor(self._block(cursor), name=name)
-            self._values(group, block, block.left)
-            if block.left:
-                raise block.corrupt("something else than values")
+            self._block = Cursor(self._unpacked(cursor), name=name)
+            self._of_block(group)
         elif code == APPLICATION:
             cursor.byte()
             cursor.take(_limited(cursor))
         else:
             self._types = TypeReader()
 
-    def _block(self, cursor: Cursor) -> bytes:
+    def _of_block(self, group: _Group) -> None:
+        self._values(group, self._block)
+        if self._block.left and not group.is_full:
+            raise self._block.corrupt("something else than values")
+
+    def _unpacked(self, cursor: Cursor) -> bytes:
         begun = cursor.position
         if (form := cursor.uvarint()) != _LZ4:
             raise cursor.corrupt(f"compression {form} is unknown; only LZ4 (0) is", begun)
@@ -188,10 +208,11 @@ class _Reader:
             raise cursor.corrupt(f"a compressed block has {len(block):,} bytes, not {size:,}", begun)
         return block
 
-    def _values(self, group: _Group, cursor: Cursor, limit: int) -> None:
+    def _values(self, group: _Group, cursor: Cursor) -> None:
         """Read values up to the first message that is none; those before one that is damaged are kept."""
         data, begun, position = cursor.data, cursor.position, cursor.position
-        size, limit = len(data), min(len(data), limit)
+        size = len(data)
+        limit = min(size, begun + self._rows_bytes)
         kinds, starts, lengths = group.kinds, group.starts, group.lengths
         shift = group.size - begun
         indexes: dict[int, int] = {}
@@ -213,6 +234,8 @@ class _Reader:
                     if found is None:
                         raise cursor.corrupt(f"a value has type {code}, which is not defined", position)
                     kind = indexes[code] = group.kind(found)
+                    if group.is_full:
+                        limit = position
                 kinds.append(kind)
                 starts.append(body + shift)
                 lengths.append(length)

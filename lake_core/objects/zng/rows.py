@@ -6,11 +6,14 @@ Readers give them in groups of a few megabytes; `Rows.columns` makes a column of
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
+from lake_core.errors import Corrupt
 from lake_core.objects.zng.columns import Column, of_bodies
 from lake_core.objects.zng.slices import Buffer, Ints, Slices
+from lake_core.objects.zng.text import value_text
 from lake_core.objects.zng.types import Type
 
 
@@ -46,14 +49,23 @@ class Rows:
             else self.buffer.data[start : start + int(self.length[row])].tobytes()
         )
 
-    def slices(self, kind: int) -> Slices:
-        """The bodies of the values of one type."""
-        rows = np.flatnonzero(self.kinds == kind)
-        return Slices(self.buffer, self.start[rows], self.length[rows], np.zeros(len(rows), np.int64))
+    def text(self, row: int) -> str:
+        """One value as readable text.  Raises Corrupt if its bytes are no value of its type."""
+        kind = self.types[int(self.kinds[row])]
+        try:
+            return value_text(kind, self.body(row))
+        except Corrupt:
+            raise self.buffer.corrupt(
+                int(self.start[row]), f"bytes that are no value of type {kind!r}"
+            ) from None
 
-    def column(self, kind: int) -> Column:
-        """The values of one type."""
-        return of_bodies(self.types[kind], self.slices(kind))
+    def columns(self) -> list[Column]:
+        """The values of each type.  Raises Corrupt if bytes are no values of their type."""
+        columns = []
+        for kind, rows in zip(self.types, by_kind(self.kinds, len(self.types)), strict=True):
+            tag = np.zeros(len(rows), np.int64)
+            columns.append(of_bodies(kind, Slices(self.buffer, self.start[rows], self.length[rows], tag)))
+        return columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +81,22 @@ class Batch:
 
     def part(self, start: int, stop: int) -> Batch:
         """The values from `start` to before `stop`."""
-        columns = []
-        for kind, column in enumerate(self.columns):
-            low = int(np.count_nonzero(self.kinds[:start] == kind))
-            columns.append(column.part(low, low + int(np.count_nonzero(self.kinds[start:stop] == kind))))
+        lows = np.bincount(self.kinds[:start], minlength=len(self.types))
+        counts = np.bincount(self.kinds[start:stop], minlength=len(self.types))
+        columns = [
+            column.part(low, low + count)
+            for column, low, count in zip(self.columns, lows.tolist(), counts.tolist(), strict=True)
+        ]
         return Batch(self.types, self.kinds[start:stop], columns)
 
 
 def batch_of(rows: Rows) -> Batch:
     """The values as columns.  Raises Corrupt if bytes are no values of their type."""
-    return Batch(rows.types, rows.kinds, [rows.column(kind) for kind in range(len(rows.types))])
+    return Batch(rows.types, rows.kinds, rows.columns())
+
+
+def by_kind(kinds: Ints, count: int) -> list[Ints]:
+    """The rows of each kind, in their order."""
+    order = np.argsort(kinds, kind="stable")
+    bounds = np.searchsorted(kinds[order], np.arange(count + 1))
+    return [order[low:high] for low, high in pairwise(bounds.tolist())]

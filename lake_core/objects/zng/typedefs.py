@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from lake_core.objects.zng.types import (
     FIRST_TYPEDEF,
+    MAX_STREAM_NODES,
     PRIMITIVES,
     Array,
     Enum,
@@ -36,6 +37,7 @@ class TypeReader:
         self._defined: list[Type] = []
         self._known: set[Type] = set()
         self._targets: dict[str, Type] = {}
+        self._nodes = 0
 
     def type_of(self, type_id: int) -> Type | None:
         """The type of the id; None if it is not defined."""
@@ -50,6 +52,9 @@ class TypeReader:
         kind = _READ[code](self, cursor)
         if fault := fault_of(kind):
             raise cursor.corrupt(fault, begun)
+        self._nodes += kind.nodes
+        if self._nodes > MAX_STREAM_NODES:
+            raise cursor.corrupt(f"types that are together made of more than {MAX_STREAM_NODES:,}", begun)
         if isinstance(kind, Named):
             if self._targets.get(kind.name) == kind.target:
                 return

@@ -16,6 +16,10 @@ MAX_NODES = 100_000
 """Types that one type is made of, counted as often as they are used; the original program allows as many fields."""
 
 
+MAX_STREAM_NODES = 1_000_000
+"""Types that all types of one stream are made of.  A typedef of six bytes can use a type of 100,000 once more."""
+
+
 class Type:
     """What a value is.  Equal types have the same structure and the same names."""
 

@@ -47,13 +47,15 @@ def signed(number: int) -> bytes:
 
 
 def as_unsigned(body: bytes) -> int:
-    """An unsigned integer of a body."""
+    """An unsigned integer of a body.  Raises Corrupt if it has more than 64 bits."""
+    if len(body) > 8:
+        raise Corrupt(f"a number of {len(body):,} bytes; at most 8 are allowed")
     return int.from_bytes(body, "little")
 
 
 def as_signed(body: bytes) -> int:
-    """A signed integer of a body."""
-    number = int.from_bytes(body, "little")
+    """A signed integer of a body.  Raises Corrupt if it has more than 64 bits."""
+    number = as_unsigned(body)
     if not number & 1:
         return number >> 1
     return -(number >> 1) if number > 1 else _MIN_INT64

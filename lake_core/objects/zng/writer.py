@@ -16,7 +16,7 @@ import numpy as np
 from lake_core.errors import InvalidInput
 from lake_core.objects.zng.columns import RecordColumn, encoded, record_bodies
 from lake_core.objects.zng.reader import COMPRESSED, END, WIDE_VALUE
-from lake_core.objects.zng.rows import Batch, Rows
+from lake_core.objects.zng.rows import Batch, Rows, by_kind
 from lake_core.objects.zng.slices import Bytes, Ints, Pieces, interleaved, made, uvarints
 from lake_core.objects.zng.typedefs import TypeWriter
 from lake_core.objects.zng.types import Type
@@ -125,8 +125,8 @@ def _bodies_of_batch(batch: Batch) -> Pieces:
     start, length = np.zeros(len(batch), np.int64), np.zeros(len(batch), np.int64)
     parts: list[Bytes] = []
     begun = 0
-    for at, (kind, column) in enumerate(zip(batch.types, batch.columns, strict=True)):
-        rows = np.flatnonzero(batch.kinds == at)
+    every = by_kind(batch.kinds, len(batch.types))
+    for kind, column, rows in zip(batch.types, batch.columns, every, strict=True):
         if isinstance(column, RecordColumn):
             pieces = record_bodies(kind, column)
             rows = rows[column.valid]

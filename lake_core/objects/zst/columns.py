@@ -60,13 +60,11 @@ class Values:
             wanted -= len(part)
         return parts[0] if len(parts) == 1 else _joined(parts)
 
-    def up_to(self, count: int) -> Slices | None:
-        """The next values, at most `count`; None at the end."""
-        found = self.some()
-        if found is None or len(found) <= count:
-            return found
-        self._left = found[count:]
-        return found[:count]
+    def peek(self, count: int) -> Slices:
+        """The next values, at most `count` and perhaps fewer, without taking them; none at the end."""
+        if (self._left is None or not len(self._left)) and self._segments:
+            self._left = self._next()
+        return nothing() if self._left is None else self._left[:count]
 
     def some(self) -> Slices | None:
         """The values that are left of a segment, or those of the next; None at the end."""

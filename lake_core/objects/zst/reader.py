@@ -14,10 +14,10 @@ from itertools import chain as joined
 import numpy as np
 import pyarrow as pa
 
-from lake_core.errors import Corrupt
+from lake_core.objects.zng.columns import Column
 from lake_core.objects.zng.reader import read
 from lake_core.objects.zng.rows import Batch, Rows
-from lake_core.objects.zng.text import value_text
+from lake_core.objects.zng.slices import Ints
 from lake_core.objects.zng.types import Record, Type, plain
 from lake_core.objects.zng.wire import Cursor, corrupt
 from lake_core.objects.zst.columns import RecordReader, Values
@@ -36,7 +36,7 @@ from lake_core.objects.zst.source import SegmentSource
 BATCH_ROWS = 65_536
 """Rows that are given together, unless their types have very many fields."""
 
-_BATCH_CELLS = 4 << 20
+_BATCH_CELLS = 1 << 20
 """Values of a batch, nulls included."""
 
 
@@ -77,40 +77,45 @@ class ZstFile:
         source = SegmentSource(self.file, name=self.name, needed=needed)
         root = Values(self.root, source)
         readers = [RecordReader(_record(kind), found, source) for kind, found in chosen]
-        rows = max(1, min(BATCH_ROWS, _BATCH_CELLS // (1 + sum(kind.nodes for kind in types))))
+        nodes = np.array([kind.nodes for kind in types], np.int64)
         position = 0
         while stop is None or position < stop:  # ends: each round takes rows of the root
-            ids = self._ids(root, rows if stop is None else min(rows, stop - position))
-            if ids is None:
+            ids = self._ids(root, BATCH_ROWS if stop is None else min(BATCH_ROWS, stop - position), nodes)
+            if not len(ids):
                 return
-            counts = np.bincount(ids, minlength=len(types))
-            columns = [reader.take(int(count)) for reader, count in zip(readers, counts, strict=True)]
-            batch = Batch(list(types), ids, list(columns))
+            present, kinds = np.unique(ids, return_inverse=True)
+            counts = np.bincount(kinds)
+            columns: list[Column] = [
+                readers[at].take(n) for at, n in zip(present.tolist(), counts.tolist(), strict=True)
+            ]
+            batch = Batch([types[at] for at in present.tolist()], kinds, columns)
             low = max(start - position, 0)
             position += len(ids)
             if low < len(ids):
                 yield batch.part(low, len(ids)) if low else batch
 
-    def _ids(self, root: Values, most: int) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:
-        """The super types of the next values, None at the end."""
-        slices = root.up_to(most)
-        if slices is None:
-            return None
+    def _ids(self, root: Values, most: int, nodes: Ints) -> Ints:
+        """The super types of the next values: so many that the batch does not become too large, none at the end."""
+        slices = root.peek(most)
         ids = slices.signed()
         wrong = (ids < 0) | (ids >= len(self.types))
         if wrong.any():
             at = int(np.argmax(wrong))
-            raise slices.buffer.corrupt(
-                slices.start[at], f"super type {ids[at]}, where there are {len(self.types)}"
-            )
-        return ids
+            what = f"super type {ids[at]}, where there are {len(self.types)}"
+            raise slices.buffer.corrupt(slices.start[at], what)
+        if not len(ids):
+            return ids
+        cells = np.cumsum(nodes[ids])
+        count = max(1, int(np.searchsorted(cells, _BATCH_CELLS, side="right")))
+        root.take(count)
+        return ids[:count]
 
     def lines(self) -> Iterator[str]:
         """The reassembly maps as text: the super types, the root, a map for each type; the trailer last."""
         section = _reassembly(self.file, self.trailer, self.name)
-        for rows in read(io.BytesIO(section), name=self.name):
-            for row, kind in enumerate(rows.kinds.tolist()):
-                yield value_text(rows.types[kind], rows.body(row))
+        for rows in read(io.BytesIO(section), name=self.name, offset=self.trailer.sections[0]):
+            for row in range(len(rows)):
+                yield rows.text(row)
         found = self.trailer
         yield (
             f'{{magic:"zst",version:1(int32),skew_thresh:{found.skew_bytes}(int32),'
@@ -137,7 +142,7 @@ def _assembly(
 ) -> tuple[tuple[Type, ...], Segments, tuple[RecordMap, ...]]:
     """The super types, the segments of the root, and the maps."""
     here = Cursor(b"", name=name, offset=offset)
-    values = _values(section, name=f"{name}: the reassembly section at byte {offset:,}")
+    values = _values(section, name=name, offset=offset)
     types: list[Type] = []
     root: Segments | None = None
     for kind, body in values:
@@ -167,9 +172,9 @@ def _assembly(
     return tuple(types), root, tuple(maps)
 
 
-def _values(section: bytes, *, name: str) -> Iterator[tuple[Type, bytes | None]]:
+def _values(section: bytes, *, name: str, offset: int) -> Iterator[tuple[Type, bytes | None]]:
     rows: Rows
-    for rows in read(io.BytesIO(section), name=name):
+    for rows in read(io.BytesIO(section), name=name, offset=offset):
         for row, kind in enumerate(rows.kinds.tolist()):
             yield rows.types[kind], rows.body(row)
 
@@ -177,7 +182,5 @@ def _values(section: bytes, *, name: str) -> Iterator[tuple[Type, bytes | None]]
 def _is_super_type(kind: Type, body: bytes | None, name: str, offset: int) -> bool:
     record = plain(kind)
     if not isinstance(record, Record):
-        raise Corrupt(
-            f"{name}: byte {offset:,}: a super type {kind!r}, which is no record; the file is damaged"
-        )
+        raise corrupt(name, offset, f"a super type {kind!r}, which is no record")
     return not body or Cursor(body, name=name, offset=offset).value() is None

@@ -11,9 +11,9 @@ from typing import BinaryIO
 import numpy as np
 
 from lake_core.errors import InvalidInput
-from lake_core.objects.zng.columns import Column, RecordColumn, record_bodies
+from lake_core.objects.zng.columns import RecordColumn, record_bodies
 from lake_core.objects.zng.reader import END, WIDE_VALUE
-from lake_core.objects.zng.rows import Batch, Rows
+from lake_core.objects.zng.rows import Batch, Rows, by_kind
 from lake_core.objects.zng.slices import Ints, signed_values
 from lake_core.objects.zng.typedefs import TypeWriter
 from lake_core.objects.zng.types import Record, Type, plain
@@ -87,11 +87,11 @@ class ZstWriter:
         due: list[Flush] = []
         super_ids = self._super_ids(values.types, values.kinds)
         self._root.add(signed_values(super_ids), lambda at: (at, 0), due)
-        for number, kind in enumerate(values.types):
-            rows = np.flatnonzero(values.kinds == number)
+        columns = values.columns if isinstance(values, Batch) else values.columns()
+        every = by_kind(values.kinds, len(values.types))
+        for kind, column, rows in zip(values.types, columns, every, strict=True):
             if not len(rows):
                 continue
-            column: Column = values.columns[number] if isinstance(values, Batch) else values.column(number)
             if not column.valid.all():
                 raise InvalidInput(f"a top-level null of type {kind!r}: ZST has no form for it")
             writer = self._columns[self._types[kind]]
@@ -145,8 +145,8 @@ class ZstWriter:
 def _sizes(batch: Batch) -> Ints:
     """Bytes of each value's body."""
     found = np.zeros(len(batch), np.int64)
-    for number, (kind, column) in enumerate(zip(batch.types, batch.columns, strict=True)):
-        rows = np.flatnonzero(batch.kinds == number)
+    every = by_kind(batch.kinds, len(batch.types))
+    for kind, column, rows in zip(batch.types, batch.columns, every, strict=True):
         if isinstance(column, RecordColumn):
             found[rows[column.valid]] = record_bodies(kind, column)[2]
     return found
