@@ -15,9 +15,6 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.fakes.damage import turn_a_bit
-from tests.fakes.records import an_id
-from tests.fakes.stores import ScriptedStore, unavailable
 
 from lake_core import naming
 from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
@@ -37,6 +34,9 @@ from lake_core.repair.finding import DAMAGE, KINDS, Finding
 from lake_core.repair.fsck import Fsck
 from lake_core.store import ObjectInfo
 from lake_core.store.memory import MemoryStore
+from tests.support.damage import turn_a_bit
+from tests.support.records import an_id
+from tests.support.stores import ScriptedStore, unavailable
 
 DAY = 86_400.0
 START = 1_800_000_000.0
