@@ -136,7 +136,8 @@ class Attempt:
                 appended.tries,
                 self.others,
             )
-            held = appended.state.branches[self.draft.branch].tombstones.values()
+            after = appended.state.branches.get(self.draft.branch)  # None if the draft deleted it
+            held = after.tombstones.values() if after else ()
             overtaken = [t.reason for t in held if t.self_only and t.transaction_id == self.draft.id]
             return Committed(appended.version, self.draft.id, overtaken=tuple(sorted(overtaken)))
         assert isinstance(self.answer, Committed)  # propose returns None only after setting it
