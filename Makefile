@@ -28,7 +28,7 @@ uv_export = .venv/bin/uv export --frozen --quiet --all-extras --no-emit-project 
 uv_lock = env -u UV_INDEX -u UV_EXTRA_INDEX_URL .venv/bin/uv lock --default-index https://pypi.org/simple
 
 # A line for each folder of tests, at its end.
-pytest = $(PY) -m pytest tests -q -p tests.parts -o console_output_style=classic
+pytest = $(PY) -m pytest tests -q -p tests.support.parts -o console_output_style=classic
 
 .DEFAULT_GOAL := help
 .PHONY: help env wheel lock demo test test-s3 up down status airflow check lint bench sim sim-compaction
@@ -76,7 +76,7 @@ test-s3: env
 	@LAKE_TEST_CEPH=1 $(PY) -m pytest tests/contract -q -rs -k ceph
 
 bench: env
-	@$(with_java) $(PY) -m tests.benchmarks $(BENCH)
+	@$(with_java) $(PY) -m benchmarks $(BENCH)
 
 sim: env
 	@$(PY) -m tests.simulation $(or $(SEEDS),1000) $(if $(FROM),--first $(FROM))

@@ -9,11 +9,11 @@ each.  So a backfill loads months, or loads them again after a mistake:
         --reprocess-behavior completed --max-active-runs 8
 
 A pool takes part when its setting `intervals.source` says where the files of an interval are, as in
-`s3://landing/flights/%Y-%m-%d/*.csv`, and its key begins with a time.  Schedule: LAKE_INTERVALS_SCHEDULE, a cron
+`s3://incoming/flights/%Y-%m-%d/*.csv`, and its key begins with a time.  Schedule: LAKE_INTERVALS_SCHEDULE, a cron
 line or a preset that cuts time into intervals (default daily, UTC).  A run that is triggered by hand has no
 interval: it appends the files that it is given:
 
-    airflow dags trigger lake_intervals --conf '{"pools": ["flights"], "files": ["/landing/late.csv"]}'
+    airflow dags trigger lake_intervals --conf '{"pools": ["flights"], "files": ["/incoming/late.csv"]}'
 """
 
 from __future__ import annotations

@@ -10,11 +10,11 @@
       OutcomeUnknown          the commit may have happened: resolve it by its id before anything else
       Unavailable             wait and call again
       Incomplete              part of the work was done; the message names the rest, and the next step
-      Corrupt                 stop: an object of the lake is damaged; the message names it and the bytes that were
-        read ObjectMissing         a data object of a snapshot is not on the store CheckpointDamaged     part of a
-        checkpoint is damaged: load again, the journal passes it over ObjectVacuumed          the revision is
-        older than the retention time OutputFailed            make room for the output, or choose another; earlier
-        changes remain
+      Corrupt                 stop: an object of the lake is damaged; the message names it
+        ObjectMissing         a data object of a snapshot is not on the store
+        CheckpointDamaged     part of a checkpoint is damaged: load again, the journal skips it
+      ObjectVacuumed          the revision is older than the retention time
+      OutputFailed            make room for the output, or choose another; earlier changes remain
 
 A lost race is not an error: the functions that race return the result (`store.Created`, `journal.Appended`,
 `history.Committed`).  An error carries one line: thing, value, next step; an error in SQL has more lines, which

@@ -181,8 +181,10 @@ def check_pool_name(name: str) -> str:
     `POOL:META` and the sub-pools need.
     """
     if not name or len(name) > 255:
-        raise InvalidInput(f"pool name {name!r}: must have 1 to 255 characters")
+        raise InvalidInput(f"pool name {name!r}: a name has 1 to 255 characters (got {len(name)})")
     bad = sorted({c for c in name if c in "@:$/\\\"'" or c.isspace() or not c.isprintable()})
     if bad:
-        raise InvalidInput(f"pool name {name!r}: must not contain {' '.join(map(repr, bad))}")
+        raise InvalidInput(
+            f"pool name {name!r}: a name cannot have {' '.join(map(repr, bad))}; leave them out"
+        )
     return name

@@ -163,7 +163,8 @@ class AirflowApi:
         if not self._await(is_known, seconds=seconds):
             broken = "; ".join(self.import_errors()) or "none"
             raise LocalError(
-                f"Airflow does not know the DAG {dag_id} after {seconds:.0f} s (files with errors: {broken})"
+                f"Airflow does not know the DAG {dag_id} after {seconds:.0f} s (files with errors: {broken}); "
+                "see the log of the DAG processor"
             )
 
     def set_paused(self, dag_id: str, paused: bool) -> None:
@@ -181,7 +182,7 @@ class AirflowApi:
         if run_id is None:
             run_id = f"manual__{uuid.uuid4()}"
         elif self._has_run(dag_id, run_id):
-            raise LocalError(f"{dag_id} has a run {run_id} already: choose another run_id")
+            raise LocalError(f"{dag_id} has a run {run_id} already: use another run_id")
         body: Json = {"dag_run_id": run_id, "logical_date": logical_date, "conf": conf or {}}
         try:
             self.request("POST", f"dags/{_quoted(dag_id)}/dagRuns", body=body)

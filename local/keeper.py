@@ -119,7 +119,7 @@ def keep(argv: list[str], *, parent: int | None) -> int:
         # Held on to: a Popen that is let go of collects a command that has ended already, and its status.
         started = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
     except OSError as problem:
-        print(f"keeper: {argv[0]} could not be started: {problem}", flush=True)
+        print(f"keeper: {argv[0]} did not start: {problem}", flush=True)
         return 127
     command = started.pid
     status = None

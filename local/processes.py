@@ -145,7 +145,9 @@ def stop(identity: Identity, *, mark: str, child: subprocess.Popen[bytes] | None
         psutil.wait_procs(left, timeout=LAST_RESORT_SECONDS)
     left = survivors(identity, mark=mark)
     if left:
-        raise LocalError(f"processes {', '.join(str(p.pid) for p in left)} of {mark} do not end")
+        raise LocalError(
+            f"processes {', '.join(str(p.pid) for p in left)} of {mark} did not end after SIGKILL; end them by hand"
+        )
 
 
 def _await_end(identity: Identity, child: subprocess.Popen[bytes] | None, seconds: float) -> None:

@@ -64,7 +64,7 @@ class Services:
         silent: bool = False,
     ) -> None:
         if not (airflow or spark):
-            raise ValueError("neither Airflow nor Spark is wanted")
+            raise ValueError("airflow and spark are both False: ask for at least one")
         self.run_dir = run_dir.resolve()
         self.lake = absolute(lake) if lake else str(self.run_dir / "lake")
         self._env = dict(env or {})
@@ -178,13 +178,13 @@ class Services:
 
     def _started(self, name: str) -> Started:
         if name not in self._up:
-            raise LocalError(f"{name} is not up")
+            raise LocalError(f"{name} is not up: start it first (`make up`)")
         return self._up[name]
 
     @property
     def _secrets(self) -> credentials.Credentials:
         if self._credentials is None:
-            raise LocalError("the services are not up")
+            raise LocalError("the services are not up: start them first (`make up`)")
         return self._credentials
 
     # --- starting
@@ -302,7 +302,7 @@ class Services:
 
     def _spark_environ(self) -> dict[str, str]:
         if self._java is None:
-            raise LocalError("Spark needs a Java, and none was looked for")
+            raise LocalError("Spark needs a Java, and these services were started without Spark")
         return {
             **inherited(os.environ, prefix=Path(sys.prefix)),
             **spark_service.settings(token=self._secrets.spark_token, java=self._java),
@@ -430,7 +430,8 @@ def _only_one(path: Path, *, clock: Callable[[], float] = time.monotonic) -> Ite
             except BlockingIOError:
                 if clock() > deadline:
                     raise LocalError(
-                        f"somebody else has been starting the services for long ({path})"
+                        f"another process has held {path} for {LOCK_SECONDS:.0f} s to start the services: "
+                        "wait for its end, or stop it"
                     ) from None
                 time.sleep(POLL_SECONDS)
         yield

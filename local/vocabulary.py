@@ -1,17 +1,13 @@
 """Refuses words that readers stumble over, and names better ones: a part of `make lint`.
 
     python -m local.vocabulary             prints `file:line: word -> better`; fails if there is any
-    python -m local.vocabulary --all       also of the files that are not done yet
-    python -m local.vocabulary --done      takes files that have become clean off the list
 
 It reads the prose of the documentation (no code blocks, no quoted code), and the comments, texts and names of
-programs.  `vocabulary_not_yet.txt` beside this file lists the files that are not done; the list only shrinks.
-docs/glossary.md has the words to use, CONTRIBUTING.md the rules of the sentences.
+programs.  docs/glossary.md has the words to use, CONTRIBUTING.md the rules of the sentences.
 """
 
 from __future__ import annotations
 
-import argparse
 import ast
 import io
 import re
@@ -21,7 +17,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-NOT_YET = ROOT / "local/vocabulary_not_yet.txt"
 READ = (
     "*.md",
     "docs/**/*.md",
@@ -57,10 +52,10 @@ WORDS = {
 N = "version, count, or what it counts"
 """Instead of `n` as the name of an argument or a field."""
 
-_GAP = r"(?:\s+)"
+_GAP = r"(?:[ \t]+|[ \t]*\n[ \t]*)"
+"""A sentence may go on in the next line, not behind an empty one."""
 _WORD = re.compile(
     "|".join(
-        # a sentence may go on in the next line
         f"(?P<w{n}>(?:(?<![\\w-])|(?=[,;:.]))(?:{pattern.replace(' ', _GAP)})(?![\\w-]))"
         for n, pattern in enumerate(WORDS)
     ),
@@ -113,22 +108,12 @@ def _in_words(text: str, line: int) -> Iterator[Finding]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Refuse words that readers stumble over.")
-    parser.add_argument("--all", action="store_true", help="read the files that are not done yet too")
-    parser.add_argument("--done", action="store_true", help="take files that became clean off the list")
-    args = parser.parse_args()
-    not_yet = NOT_YET.read_text().split() if NOT_YET.exists() else []
     files = sorted({str(path.relative_to(ROOT)) for pattern in READ for path in ROOT.glob(pattern)})
     files.remove(str(Path(__file__).relative_to(ROOT)))
-    found = {name: findings(ROOT / name) for name in files}
-    if args.done:
-        NOT_YET.write_text("".join(f"{name}\n" for name in not_yet if found.get(name)))
-        return 0
-    shown = [name for name in files if args.all or name not in not_yet]
-    for name in shown:
-        for line, word, better in found[name]:
-            print(f"{name}:{line}: {' '.join(word.split())} -> {better}")
-    return 1 if any(found[name] for name in shown) else 0
+    found = [(name, *finding) for name in files for finding in findings(ROOT / name)]
+    for name, line, word, better in found:
+        print(f"{name}:{line}: {' '.join(word.split())} -> {better}")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

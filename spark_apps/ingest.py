@@ -72,7 +72,7 @@ def run(batch: dict[str, Any]) -> dict[str, Any]:
         human_size(sum(file.size for file in files)),
         batch["token"],
     )
-    first = pool.branch(branch).job(token=batch["token"])
+    first = pool.branch(branch).begin_load(token=batch["token"])
     if isinstance(first, LoadResult):  # committed before: Spark is not worth starting
         done = BatchResult(first)
     else:
@@ -168,7 +168,7 @@ def _commit(
     """The objects of all files as one transaction."""
     target = lake.pool(pool).branch(branch)
     token = Batch(tuple(files)).token(branch)
-    first = target.job(token=token)
+    first = target.begin_load(token=token)
     if isinstance(first, LoadResult):  # a try before this one committed them, and died
         return first
     check_unchanged(files)
@@ -194,7 +194,7 @@ def _build_apart(
 ) -> tuple[PendingLoad, dict[str, list[WrittenObject]], list[Refused]]:
     """The objects of each file that can be loaded, by its name; and the other files."""
     target = lake.pool(pool).branch(branch)
-    job = target.job()
+    job = target.begin_load()
     assert not isinstance(job, LoadResult)  # without a token there is no first outcome
     units = [Unit(number, (Part(file.uri, file.size),)) for number, file in enumerate(files)]
     work = work_of(lake, target, job, units, target.settings["ingest.format"])

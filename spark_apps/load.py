@@ -17,16 +17,15 @@ from typing import Any
 
 from lake_core.agents.ingest.plan import Part, Unit, plan_units, split_row_groups
 from lake_core.agents.intervals.plan import interval_range
-from lake_core.combine.rule import rule_of
 from lake_core.errors import Conflict, InvalidInput
 from lake_core.keys.encoding import key_class
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.lake.delete_spec import DeleteSpec
+from lake_core.lake.loads import builder
 from lake_core.lake.replace_checks import check_inside
 from lake_core.lake.results import LoadResult, PendingLoad, repeated_line
 from lake_core.loading.block import Reading
-from lake_core.loading.builder import ObjectBuilder
 from lake_core.loading.detect import format_of, read_blocks, read_row_groups
 from lake_core.loading.formats.parquet import row_group_sizes
 from lake_core.loading.opening import is_stream
@@ -53,7 +52,7 @@ class LoadWork:
     """All that a task needs, as plain values: it is shipped to the workers."""
 
     store: str
-    pool: PoolConfig
+    config: PoolConfig
     job: PendingLoad
     format: str
     readings: dict[str, Reading]
@@ -82,9 +81,9 @@ def load_files(
     `Branch.commit` raises, InvalidInput for bad records, and Conflict if a file was changed meanwhile.
     """
     target = lake.pool(pool).branch(branch)
-    job = target.job(token=token, message=message, options=options)
+    job = target.begin_load(token=token, message=message, options=options)
     if isinstance(job, LoadResult):
-        log.warning(repeated_line(job, pool=pool, token=token))
+        log.warning(repeated_line(job, pool_name=pool, token=token))
         return job
     readings = target.readings([f.uri for f in files], options=options)
     units = _units(files, readings, format, parallelism or 2 * spreading.parallelism(spark))
@@ -110,7 +109,7 @@ def load_files(
         sources=[f.source for f in files] if consume else None,
     )
     if result.repeated:
-        log.warning(repeated_line(result, pool=pool, token=token))
+        log.warning(repeated_line(result, pool_name=pool, token=token))
     return result
 
 
@@ -118,8 +117,8 @@ def _replaced(
     branch: Branch, written: list[WrittenObject], interval: tuple[dt.datetime, dt.datetime]
 ) -> DeleteSpec | None:
     """The keys of the interval; None if neither the pool nor the new objects say what class the key has."""
-    key = branch.pool.key
-    known = branch.key_class() or next(
+    key = branch.config.key
+    known = branch.revision().key_classes.get(key.names[0]) or next(
         (key_class(w.schema.field(key.names[0]).type) for w in written if not w.action.sub_pool), None
     )
     if known is None:
@@ -134,7 +133,10 @@ def check_unchanged(files: list[SourceFile]) -> None:
     now = {f.uri: f.source for f in find_files([f.uri for f in files])}
     changed = [f.uri for f in files if now.get(f.uri) != f.source]
     if changed:
-        raise Conflict(f"{changed[0]} was changed while it was read; the next run loads it as it is then")
+        raise Conflict(
+            f"file {changed[0]!r} changed while Spark read it; nothing was committed. Run again to load it as "
+            "it is now"
+        )
 
 
 def _units(
@@ -166,7 +168,7 @@ def work_of(
     names = dict.fromkeys(part.file for unit in units for part in unit.parts)
     return LoadWork(
         store=lake.store.uri,
-        pool=branch.pool,
+        config=branch.config,
         job=job,
         format=format,
         readings=branch.readings(list(names)) if readings is None else readings,
@@ -177,14 +179,9 @@ def work_of(
 def build_unit(work: LoadWork, number: int) -> list[WrittenObject]:
     """In a worker: read, sort, write."""
     unit = work.units[number]
-    builder = ObjectBuilder(
-        open_store(work.store),
-        work.pool.key,
-        work.job.origin,
-        work.job.memory,
-        IdSource().new,
-        unit.number * ORDINALS_PER_UNIT,
-        rule_of(work.pool.kind, work.pool.aggregates),
+    first_ordinal = unit.number * ORDINALS_PER_UNIT
+    building = builder(
+        open_store(work.store), work.config, work.job, IdSource().new, first_ordinal=first_ordinal
     )
     for part in unit.parts:
         reading = work.readings[part.file]
@@ -193,5 +190,5 @@ def build_unit(work: LoadWork, number: int) -> list[WrittenObject]:
         else:
             blocks = read_row_groups(reading, list(range(*part.row_groups)))
         for block in blocks:
-            builder.add(block)
-    return builder.finish()
+            building.add(block)
+    return building.finish()

@@ -1,8 +1,10 @@
-"""What all tests share: nothing but what pytest is told here."""
+"""What all tests share."""
 
 from __future__ import annotations
 
+import logging
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,3 +17,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, lambda *_: None)
+
+
+@pytest.fixture
+def without_warnings() -> Iterator[None]:
+    """Warnings that a test expects, perhaps thousands of them, are not printed."""
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)

@@ -35,5 +35,5 @@ class PoolsFormat:
                 for value in table["value"].to_pylist()
             ]
         except msgspec.DecodeError as error:
-            raise Corrupt(f"{file.name}: a pool cannot be read: {error}") from error
+            raise Corrupt(f"{file.name}: the row of a pool is damaged: {error}") from error
         return PoolsState(HashTrieMap({p.id: p for p in pools}), HashTrieMap({p.name: p.id for p in pools}))

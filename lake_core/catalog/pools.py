@@ -11,7 +11,7 @@ from lake_core.catalog.settings import check_settings
 from lake_core.catalog.state import PoolsState, fold_pools
 from lake_core.context import Context
 from lake_core.errors import AlreadyExists, NotFound
-from lake_core.journal import Journal, LoadedState
+from lake_core.journal import JOURNAL_LIMITS, Journal, JournalLimits, LoadedState
 from lake_core.records import ConfigurePool, CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool
 from lake_core.records.codec import Codec
 from lake_core.records.pools import PoolConfig
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 class Catalog:
     """The list of pools: a journal on a store."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, *, limits: JournalLimits = JOURNAL_LIMITS) -> None:
         self._context = context
         self.journal: Journal[PoolsEntry, PoolsState] = Journal(
             context.store,
@@ -31,20 +31,21 @@ class Catalog:
             PoolsState(),
             fold_pools,
             format=PoolsFormat(),
+            limits=limits,
         )
 
     def load(self) -> LoadedState[PoolsState]:
         """The newest list of pools."""
         return self.journal.load()
 
-    def create(self, pool: PoolConfig) -> int:
+    def create(self, config: PoolConfig) -> int:
         """Add the pool; returns the version of the list.  Raises AlreadyExists, InvalidInput (settings)."""
-        check_settings(pool.settings, kind=pool.kind, key=pool.key, aggregates=pool.aggregates)
+        check_settings(config.settings, kind=config.kind, key=config.key, aggregates=config.aggregates)
 
         def propose(state: PoolsState) -> PoolAction:
-            if pool.name in state.names:
-                raise AlreadyExists(f"pool {pool.name!r} exists already")
-            return CreatePool(pool)
+            if config.name in state.names:
+                raise AlreadyExists(f"pool {config.name!r} exists already; use another name")
+            return CreatePool(config)
 
         return self._append(propose)
 
@@ -67,7 +68,7 @@ class Catalog:
         def propose(state: PoolsState) -> PoolAction:
             pool = state.named(name)
             if new in state.names:
-                raise AlreadyExists(f"pool {new!r} exists already")
+                raise AlreadyExists(f"pool {new!r} exists already; use another name")
             return RenamePool(pool.id, new)
 
         return self._append(propose)
@@ -80,7 +81,7 @@ class Catalog:
 
         def propose(state: PoolsState) -> PoolAction:
             if pool_id not in state.pools:
-                raise NotFound(f"pool {pool_id} was dropped meanwhile by another command")
+                raise NotFound(f"pool {pool_id} does not exist: another command dropped it at the same time")
             return DropPool(pool_id)
 
         return self._append(propose)

@@ -6,7 +6,16 @@ The packages that fold define the meaning of the rows: `history.checkpoint` (a p
 """
 
 from lake_core.checkpoints.layout import ROW, CheckpointFooter, Part
+from lake_core.checkpoints.limits import CHECKPOINT_LIMITS, CheckpointLimits
 from lake_core.checkpoints.read import CheckpointFile
 from lake_core.checkpoints.write import write_checkpoint
 
-__all__ = ["ROW", "CheckpointFile", "CheckpointFooter", "Part", "write_checkpoint"]
+__all__ = [
+    "CHECKPOINT_LIMITS",
+    "ROW",
+    "CheckpointFile",
+    "CheckpointFooter",
+    "CheckpointLimits",
+    "Part",
+    "write_checkpoint",
+]

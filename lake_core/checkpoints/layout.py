@@ -22,8 +22,6 @@ from lake_core.errors import Corrupt
 FOOTER = b"lake"
 CHECKSUM = b"lake.crc32"
 VERSION = 1
-GROUP_ROWS = 8192
-"""Rows of a row group, at most: a look-up reads one group (decisions 11 and 12)."""
 
 ROW = pa.schema(
     [

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lake_core.checkpoints.layout import ROW, CheckpointFooter, Column, Group, Part, complete, decode_footer
+from lake_core.checkpoints.limits import CHECKPOINT_LIMITS, CheckpointLimits
 from lake_core.errors import (
     CheckpointDamaged,
     CheckpointGone,
@@ -39,8 +40,6 @@ from lake_core.store.failures import words
 
 log = logging.getLogger(__name__)
 
-_KEPT_GROUPS = 4
-"""Decoded row groups that stay in memory."""
 _EMPTY = pa.Table.from_batches([], schema=ROW)
 
 
@@ -51,10 +50,18 @@ def _ignore(name: str) -> None:
 class CheckpointFile:
     """One checkpoint, open.  Safe to use from several threads."""
 
-    def __init__(self, store: Store, name: str, *, on_damage: Callable[[str], None] = _ignore) -> None:
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        *,
+        on_damage: Callable[[str], None] = _ignore,
+        limits: CheckpointLimits = CHECKPOINT_LIMITS,
+    ) -> None:
         """Raises CheckpointGone, Corrupt, Unavailable."""
         self.name = name
         self._on_damage = on_damage
+        self._limits = limits
         self._lock = threading.Lock()
         self._decoded: OrderedDict[int, pa.Table] = OrderedDict()
         self._rebuilt: dict[tuple[str, str, str], pa.Table] | None = None
@@ -65,7 +72,9 @@ class CheckpointFile:
             self._file = pq.ParquetFile(store.open_input(name), page_checksum_verification=True)
             metadata, schema = self._file.metadata, self._file.schema_arrow
         except FileNotFoundError as error:
-            raise CheckpointGone(f"{store.uri}/{name}: this checkpoint was purged; load again") from error
+            raise CheckpointGone(
+                f"{store.uri}/{name}: a purge deleted this checkpoint; load again"
+            ) from error
         except LakeError:
             raise
         except Exception as error:  # damaged bytes make Arrow raise errors of many classes
@@ -137,7 +146,7 @@ class CheckpointFile:
                 return self._rebuilt_rows(number, damage)
             if keep:
                 self._decoded[number] = table
-                if len(self._decoded) > _KEPT_GROUPS:
+                if len(self._decoded) > self._limits.kept_groups:
                     self._decoded.popitem(last=False)
             return table
 
@@ -147,7 +156,7 @@ class CheckpointFile:
         try:
             table = self._file.read_row_group(number)
         except FileNotFoundError as error:
-            raise CheckpointGone(f"{self.name}: this checkpoint was purged meanwhile; load again") from error
+            raise CheckpointGone(f"{self.name}: a purge deleted this checkpoint; load again") from error
         except LakeError:
             raise
         except Exception as error:  # damaged bytes make Arrow raise errors of many classes
@@ -206,7 +215,9 @@ def _rows_of(number: int, groups: tuple[Group, ...], parts: dict[tuple[str, str,
         rows = bisect_right(keys, group.last, lo=begin) - begin
         is_whole = rows >= group.rows
     if not is_whole:
-        raise Corrupt(f"the {group.section} rows of this state cannot be folded again")
+        raise Corrupt(
+            f"neither an older checkpoint nor the entries give the {group.section} rows of this state"
+        )
     return part.slice(begin, rows)
 
 

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lake_core.checkpoints.layout import (
-    GROUP_ROWS,
     ROW,
     CheckpointFooter,
     Group,
@@ -20,6 +19,7 @@ from lake_core.checkpoints.layout import (
     complete,
     encode_footer,
 )
+from lake_core.checkpoints.limits import CHECKPOINT_LIMITS, CheckpointLimits
 from lake_core.errors import LakeError, Unavailable
 from lake_core.store import Store
 from lake_core.store.failures import words
@@ -28,7 +28,12 @@ log = logging.getLogger(__name__)
 
 
 def write_checkpoint(
-    store: Store, name: str, footer: CheckpointFooter, parts: Iterable[Part]
+    store: Store,
+    name: str,
+    footer: CheckpointFooter,
+    parts: Iterable[Part],
+    *,
+    limits: CheckpointLimits = CHECKPOINT_LIMITS,
 ) -> CheckpointFooter:
     """Write the rows and return the footer with its groups.  The object appears whole or not at all.
 
@@ -36,17 +41,23 @@ def write_checkpoint(
     """
     try:
         with store.open_output(name) as file:
-            written = write_rows(file, footer, parts)
+            written = write_rows(file, footer, parts, limits=limits)
     except LakeError:
         raise
     except Exception as error:  # Arrow raises errors of many classes
-        raise Unavailable(f"{store.uri}/{name}: cannot be written: {words(error)}") from error
+        raise Unavailable(f"{store.uri}/{name}: writing this checkpoint failed: {words(error)}") from error
     rows, groups = sum(g.rows for g in written.groups), len(written.groups)
     log.info("%s: wrote %d rows in %d row groups", name, rows, groups)
     return written
 
 
-def write_rows(file: BinaryIO, footer: CheckpointFooter, parts: Iterable[Part]) -> CheckpointFooter:
+def write_rows(
+    file: BinaryIO,
+    footer: CheckpointFooter,
+    parts: Iterable[Part],
+    *,
+    limits: CheckpointLimits = CHECKPOINT_LIMITS,
+) -> CheckpointFooter:
     """Write the content of the file and return the footer with its groups."""
     groups: list[Group] = []
     with pq.ParquetWriter(
@@ -58,25 +69,25 @@ def write_rows(file: BinaryIO, footer: CheckpointFooter, parts: Iterable[Part]) 
         write_statistics=False,
     ) as writer:
         for part in parts:
-            for table in _grouped(part.tables):
-                writer.write_table(complete(table, part), row_group_size=GROUP_ROWS)
+            for table in _grouped(part.tables, rows=limits.group_rows):
+                writer.write_table(complete(table, part), row_group_size=limits.group_rows)
                 groups.append(_group(table, part))
         footer = msgspec.structs.replace(footer, groups=tuple(groups))
         writer.add_key_value_metadata(encode_footer(footer))
     return footer
 
 
-def _grouped(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows in tables of `GROUP_ROWS`; the last may be smaller."""
+def _grouped(tables: Iterable[pa.Table], *, rows: int) -> Iterator[pa.Table]:
+    """The same rows in tables of this many; the last may be smaller."""
     buffer: list[pa.Table] = []
     count = 0
     for table in tables:
         buffer.append(table)
         count += table.num_rows
-        while count >= GROUP_ROWS:
+        while count >= rows:
             whole = pa.concat_tables(buffer)
-            yield whole.slice(0, GROUP_ROWS)
-            buffer, count = [whole.slice(GROUP_ROWS)], count - GROUP_ROWS
+            yield whole.slice(0, rows)
+            buffer, count = [whole.slice(rows)], count - rows
     if count:
         yield pa.concat_tables(buffer)
 

@@ -86,8 +86,8 @@ def report_preview(found: Preview, *, pool: str, as_json: bool) -> None:
     say(f"{line}; {f'the load would fail{why}' if found.fails else 'nothing was committed'}")
 
 
-def report_load(result: LoadResult, *, pool: str, as_json: bool) -> None:
-    """What a load did, for people or for programs."""
+def report_load(result: LoadResult, *, pool: str, as_json: bool, did: str = "loaded") -> None:
+    """What a load or a replace `did`, for people or for programs."""
     if as_json:
         print_json(vars(result))
         return
@@ -100,11 +100,11 @@ def report_load(result: LoadResult, *, pool: str, as_json: bool) -> None:
         say(
             f"{pool}: nothing was written: the token was used in version {result.version}, transaction "
             f"{result.transaction_id}, "
-            f"which loaded {counted(result.records, 'record')}"
+            f"which {did} {counted(result.records, 'record')}"
         )
         return
     line = (
-        f"{pool}: loaded {counted(result.records, 'record')} in {counted(result.objects, 'object')}"
+        f"{pool}: {did} {counted(result.records, 'record')} in {counted(result.objects, 'object')}"
         f" ({human_size(result.size)})"
     )
     if result.nokey:

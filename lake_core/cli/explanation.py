@@ -30,7 +30,7 @@ def explain(args: Namespace) -> None:
     over = [t for t in view.tombstones if t.key_range.overlaps(key_range)]
     if not versions and not over:
         raise NotFound(
-            f"pool {args.pool!r}: no record with key {args.key} was ever stored, or none is any more"
+            f"pool {args.pool!r}: no object of version {view.version} has a record with key {args.key}"
         )
     if args.json:
         print_json(
@@ -90,7 +90,7 @@ def tell(
             f"   The record: {version.record}",
         ]
     lines += [""] if over else []
-    lines += [f"{_delete(t)} reaches {_range(t, key)}: {_covers(t)}." for t in over]
+    lines += [_tombstone_line(t, key) for t in over]
     return lines
 
 
@@ -107,8 +107,20 @@ def _fate(version: StoredRecord, versions: Sequence[StoredRecord], over: Sequenc
             return "Not visible: its field _deleted is true, so it deletes its key."
         case _:
             named = {t.id: t for t in over}.get(version.by)
+            if named is not None and named.self_only:
+                return f"Not visible: its load was {named.reason}."
             said = _delete(named) if named is not None else f"Tombstone {version.by}"
             return f"Not visible: {said[0].lower()}{said[1:]} covers it."
+
+
+def _tombstone_line(tombstone: Tombstone, key: PoolKey) -> str:
+    where = f" where {show(tombstone.condition)}" if tombstone.condition is not None else ""
+    if tombstone.self_only:
+        return (
+            f"The load of version {tombstone.version:,} was {tombstone.reason}, which hides its records "
+            f"{_range(tombstone, key)}{where}."
+        )
+    return f"{_delete(tombstone)} reaches {_range(tombstone, key)}: records written before it{where}."
 
 
 def _delete(tombstone: Tombstone) -> str:
@@ -121,8 +133,3 @@ def _range(tombstone: Tombstone, key: PoolKey) -> str:
     low = json_of(show_key(tombstone.low, key)) if tombstone.low else "the first key"
     high = json_of(show_key(tombstone.high, key)) if tombstone.high is not None else "the last key"
     return f"over the key {low}" if low == high else f"from {low} to {high}"
-
-
-def _covers(tombstone: Tombstone) -> str:
-    which = "records of its own transaction" if tombstone.self_only else "records written before it"
-    return f"{which} where {show(tombstone.condition)}" if tombstone.condition is not None else which

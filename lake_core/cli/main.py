@@ -322,6 +322,19 @@ def build_parser() -> Parser:
     sub.add_argument("--dry-run", action="store_true", help="print what would be removed; change nothing")
     sub.add_argument("--yes", action="store_true", help="do not ask (required without a terminal)")
 
+    sub = command("fsck", "checking.fsck", "look for damage and leftovers; change nothing")
+    sub.add_argument(
+        "pools", nargs="*", metavar="POOL", help="pools, or lake:pools (default: everything in the lake)"
+    )
+    sub.add_argument("--data", action="store_true", help="read every record too, not only the footers")
+    sub.add_argument(
+        "--older-than",
+        type=_span,
+        default=86_400.0,
+        metavar="DURATION",
+        help="report an object that nothing refers to only if it is older than this (default: 1d)",
+    )
+
     sub = command(
         "parked", "parked.parked", "list or release files that the ingest agent cannot load and skips"
     )

@@ -20,11 +20,11 @@ def parked(args: Namespace) -> None:
         _print(args.pool, held, as_json=args.json)
         return
     if args.release and args.release_all:
-        raise InvalidInput("parked: give either --release FILE, or --release-all")
+        raise InvalidInput("lake parked: give either --release FILE, or --release-all")
     by_name = {one.file: one for one in held}
     for name in args.release:
         if name not in by_name:
-            raise NotFound(f"{args.pool}: no file {name!r} is parked; {did_you_mean(name, by_name)}")
+            raise NotFound(f"pool {args.pool!r}: no file {name!r} is parked; {did_you_mean(name, by_name)}")
     chosen = held if args.release_all else [by_name[name] for name in dict.fromkeys(args.release)]
     release(pool, chosen)
     if args.json:

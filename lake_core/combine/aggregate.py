@@ -5,10 +5,10 @@
     first, last         the oldest and the newest value that is not null
     any_value           some value that is not null: here the oldest
 
-Every function is associative, so combining parts and then their results gives what combining all gives; sums of
-doubles only up to rounding.  Sums of integers and decimals are exact: they have 38 digits, and `rule.prepared` and
-the landing of a load keep out what would need more.  What a combined record says of its age is what the newest of
-them said.
+Every function is associative: combining parts, and then their results, gives the same as combining all at once.
+Sums of doubles are the same up to rounding.  Sums of integers and decimals are exact: they have 38 digits, and
+`rule.prepared` and `history.rebase` refuse values that would need more (decision 53).  A combined record counts as
+written with the newest of its records.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def aggregate(table: pa.Table, ends: Mask, *, key: PoolKey, rule: Rule) -> pa.Ta
 
 
 def _grouped(column: pa.ChunkedArray, first: Positions, last: Positions, function: str) -> pa.ChunkedArray:
-    """The values of each run of records by one of Arrow's own functions; null where there are none."""
+    """Each run's values combined by one of Arrow's own functions; null if a run has no value."""
     if pa.types.is_null(column.type):
         return column.slice(0, len(first))
     if pa.types.is_duration(column.type):  # Arrow has no kernel for these

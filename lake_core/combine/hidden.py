@@ -1,11 +1,11 @@
-"""Hidden columns: what an object says of each record beside the user's fields.
+"""Hidden columns: what an object stores of each record besides the user's fields.
 
-    _seq      when the record counts as written; in every object that a compaction wrote
-    _place    its object's place in the order of arrival within that transaction; likewise
+    _seq      the record's sequence: when it counts as written; in every object that a compaction wrote
+    _place    the ordinal of the record's own object in that transaction; in the same objects
     _deleted  in upsert pools: the record is a delete marker, its key is absent
 
-A load's records all have the sequence of its transaction, which nobody knows when they are written: fresh objects
-have neither `_seq` nor `_place`.  The names are reserved: a load with a field of such a name is refused.
+All records of a load have the sequence of its transaction, which is not known when they are written.  So objects of
+loads have neither `_seq` nor `_place`.  The names are reserved: a load with such a field is refused.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from lake_core.errors import InvalidInput
 SEQ, ORDINAL, DELETED = "_seq", "_place", "_deleted"
 
 ORDER = pa.schema([(SEQ, pa.int64()), (ORDINAL, pa.int32())])
-"""The columns that order records of equal keys; behind the user's."""
+"""The columns that order records of equal keys; they follow the user's fields."""
 
 _RESERVED = (SEQ, ORDINAL)
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Raises InvalidInput where a user's field has a reserved name."""
+    """Raises InvalidInput if a user's field has a reserved name."""
     for name in names:
         if name in _RESERVED:
             raise InvalidInput(f"field {name!r}: the name is reserved; give the field another one")
@@ -37,7 +37,7 @@ def user_fields(schema: pa.Schema) -> pa.Schema:
 
 
 def with_order(table: pa.Table, *, seq: int, ordinal: int) -> pa.Table:
-    """The table with sequence and place of its records, all of which have the same."""
+    """The table with the sequence and ordinal that all its records have."""
     rows = table.num_rows
     return table.append_column(ORDER.field(0), pa.repeat(pa.scalar(seq, pa.int64()), rows)).append_column(
         ORDER.field(1), pa.repeat(pa.scalar(ordinal, pa.int32()), rows)

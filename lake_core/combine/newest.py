@@ -16,8 +16,8 @@ def newest(table: pa.Table, ends: Mask) -> pa.Table:
 
 
 def without_markers(table: pa.Table) -> pa.Table:
-    """The records that are no delete markers."""
+    """The records without the delete markers."""
     if DELETED not in table.schema.names:
         return table
-    marks = pc.fill_null(table.column(DELETED).cast(pa.bool_()), False)
-    return table.filter(pc.invert(marks)) if pc.any(marks).as_py() else table
+    markers = pc.fill_null(table.column(DELETED).cast(pa.bool_()), False)
+    return table.filter(pc.invert(markers)) if pc.any(markers).as_py() else table

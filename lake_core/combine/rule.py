@@ -17,6 +17,7 @@ from lake_core.combine.hidden import DELETED
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
 from lake_core.phrases import choices
+from lake_core.records.pools import PoolConfig
 from lake_core.values.types import SUM_MARK, WIDE_MARK, is_json, show_type
 
 KINDS = ("append", "upsert", "aggregate")
@@ -25,14 +26,14 @@ DEFAULT = "last"
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """`aggregates` names a function for fields of an aggregate pool; see the package for what the kinds mean."""
+    """A pool's kind (see the package), and the functions of an aggregate pool's fields."""
 
     kind: str = "append"
     aggregates: tuple[tuple[str, str], ...] = ()
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """Fields whose values must be of one class in all records, since they are compared or added."""
+        """Fields whose values are compared or added, and so must be of one class in all records."""
         return tuple(name for name, function in self.aggregates if function in ("sum", "min", "max"))
 
     @property
@@ -48,9 +49,9 @@ class Rule(msgspec.Struct, frozen=True):
 APPEND = Rule()
 
 
-def rule_of(kind: str, aggregates: Mapping[str, str]) -> Rule:
-    """The rule of a pool as it is declared."""
-    return Rule(kind, tuple(sorted(aggregates.items())))
+def rule_of(config: PoolConfig, sub_pool: str = "") -> Rule:
+    """The rule of a pool as it is declared; the sub-pools keep all records, "" is the pool itself."""
+    return APPEND if sub_pool else Rule(config.kind, tuple(sorted(config.aggregates.items())))
 
 
 def parse_aggregates(text: str) -> dict[str, str]:
@@ -60,9 +61,9 @@ def parse_aggregates(text: str) -> dict[str, str]:
         name, equals, function = part.strip().rpartition("=")
         name = name.strip()
         if not equals or not name:
-            raise InvalidInput(f"aggregate {part.strip()!r}: write FIELD=FN")
+            raise InvalidInput(f"aggregate {part.strip()!r}: write FIELD=FN, such as bytes=sum")
         if name in found:
-            raise InvalidInput(f"aggregate {name!r}: named twice")
+            raise InvalidInput(f"aggregate {name!r} is named twice; give each field one function")
         found[name] = function.strip().lower()
     return found
 
@@ -72,19 +73,24 @@ def check_rule(kind: str, aggregates: Mapping[str, str], key: PoolKey) -> None:
     if kind not in KINDS:
         raise InvalidInput(f"unknown kind {kind!r}: use {choices(KINDS)}")
     if aggregates and kind != "aggregate":
-        raise InvalidInput(f"aggregates are for pools of kind aggregate, not {kind}")
+        raise InvalidInput(
+            f"aggregates are for pools of kind aggregate (got kind {kind}); use --kind aggregate"
+        )
     for name, function in aggregates.items():
         if function not in FUNCTIONS:
             raise InvalidInput(f"aggregate {name}={function}: use {choices(FUNCTIONS)}")
         if name in key.names:
-            raise InvalidInput(f"aggregate {name}={function}: {name!r} is a field of the key")
+            raise InvalidInput(
+                f"aggregate {name}={function}: {name!r} is a field of the key; name another field"
+            )
 
 
 def check_type(field: pa.Field, *, kind: str, function: str) -> None:
     """Raises InvalidInput for a type that the field's part in a pool of the kind excludes."""
     if kind == "upsert" and field.name == DELETED and not pa.types.is_boolean(field.type):
         raise InvalidInput(
-            f"field {DELETED!r}: in an upsert pool it is the delete marker, a boolean, not a {show_type(field)}"
+            f"field {DELETED!r} is of type {show_type(field)}; in an upsert pool it must be a boolean (delete "
+            "marker)"
         )
     if function == "sum":
         _check_summed(field)
@@ -102,7 +108,7 @@ SUM_DIGITS = 38
 def prepared(table: pa.Table, rule: Rule, key: PoolKey) -> pa.Table:
     """Records of a load as the pool stores them: counted fields begin with 1, sums get room to grow.
 
-    Raises InvalidInput where a field's type does not go with its function, a value leaves no room for sums, or a
+    Raises InvalidInput if a field's type does not go with its function, a value leaves no room for sums, or a
     delete marker is no boolean.
     """
     if rule.kind == "upsert":
@@ -135,7 +141,9 @@ def _with_markers(table: pa.Table) -> pa.Table:
     if pa.types.is_null(table.schema.types[index]):  # which has no room for markers of deletes by condition
         return table.set_column(index, DELETED, table.column(index).cast(pa.bool_()))
     kind = show_type(table.schema.field(index))
-    raise InvalidInput(f"field {DELETED!r}: it is of type {kind}, and must be a boolean (a delete marker)")
+    raise InvalidInput(
+        f"field {DELETED!r} is of type {kind}; in an upsert pool it must be a boolean (delete marker)"
+    )
 
 
 def _with_room(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Field, pa.ChunkedArray]:
@@ -160,7 +168,7 @@ def _room(kind: pa.Decimal128Type) -> decimal.Decimal:
 
 
 _NO_ROOM = (
-    f"has more than {SUM_DIGITS - ROOM_DIGITS} digits, and a sum of such values may have more than {SUM_DIGITS}; "
+    f"has more than {SUM_DIGITS - ROOM_DIGITS} digits, so a sum of such values may need more than {SUM_DIGITS}; "
     "load it as a double (type.FIELD=double)"
 )
 
@@ -172,7 +180,11 @@ def uncombinable(field: pa.Field, column: pa.ChunkedArray, function: str) -> dic
     try:
         check_type(field, kind="aggregate", function=function)
     except InvalidInput:
-        why = "cannot be summed" if function == "sum" else f"has no {function}"
+        why = (
+            "is not a number, so it has no sum"
+            if function == "sum"
+            else f"has no order, so it has no {function}"
+        )
         return {
             row: f"{_cut(column[row])} {why}" for row in pc.indices_nonzero(column.is_valid()).to_pylist()
         }
@@ -196,9 +208,15 @@ def _check_summed(field: pa.Field) -> None:
     kind = field.type
     numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     if is_json(field) or not numbers:
-        raise InvalidInput(f"field {field.name!r}: values of type {show_type(field)} cannot be summed")
+        raise InvalidInput(
+            f"field {field.name!r} is of type {show_type(field)}, and only numbers have a sum; convert it, or use "
+            "another function"
+        )
 
 
 def _check_ordered(field: pa.Field, function: str) -> None:
     if is_json(field) or pa.types.is_nested(field.type):
-        raise InvalidInput(f"field {field.name!r}: values of type {show_type(field)} have no {function}")
+        raise InvalidInput(
+            f"field {field.name!r} is of type {show_type(field)}, which has no order and so no {function}; "
+            "convert it, or use another function"
+        )

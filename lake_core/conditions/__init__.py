@@ -1,28 +1,28 @@
-"""Conditions: which records a delete covers, which a scan gives.
+"""Conditions: which records a delete hides, which a scan gives.
 
     tailnum = 'N14228' and (dep_delay > 15 or dep_delay is null)
 
-One small structure (`records.conditions`), and what is done with it, all of it pure:
+One small structure (`records.conditions`), and pure functions of it:
 
     parse, show        text and back; `check` reads it for a schema, and points at the word that is wrong
     evaluate, holds    a record batch or table at a time, by Arrow kernels
-    alternatives       fewer conditions instead of many of which one must hold
+    alternatives       fewer conditions instead of many alternatives
     may_hold,          what an object's statistics say: whether some of its records, or all of them, can fulfil
     must_hold          the condition
-    key_range          the keys outside of which it cannot hold
+    key_range          the range of all keys that can fulfil the condition
     top_level          the fields that it reads
 
 The logic is SQL's: a comparison with null is null, and only true counts.  Numbers compare exactly, whatever
 their types; NaN equals NaN and comes after all numbers, -0.0 equals 0.0; strings compare by their UTF-8 bytes.
-It is the order of keys.  Numbers compare with decimals too, by what is shown of a double (`values.numbers`).
-Values of other classes (a string and a number) do not compare: `check` refuses them; where stored records turn
+This is the order of keys.  Numbers compare with decimals by the text of a double (`values.numbers`).
+Values of different classes (a string and a number) do not compare: `check` refuses them; if stored records turn
 out to be of another class, the answer is null.
 
 A field of records of several types is typed JSON, in which every value keeps its class.  Each value is compared as
 a field of its class would be (`mixed`), so a condition means the same before and after a field becomes JSON.
-`classwise` decides what a comparison says of a class.
+`classwise` decides the answer of a comparison for a class.
 
-Called by `scan`, by deletes and by whatever applies tombstones.
+Called by scans, by deletes, and by all that applies tombstones.
 """
 
 from lake_core.conditions.alternatives import alternatives

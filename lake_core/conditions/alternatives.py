@@ -1,7 +1,7 @@
-"""Fewer conditions in place of many of which one must hold: tests for equality become one look into a set.
+"""Fewer conditions instead of many alternatives: tests for equality become one look into a set.
 
-A hundred deletes of single values cost a hundred comparisons a record, or one look-up.  What is no test for
-equality stays as it is.
+A hundred deletes of single values cost a hundred comparisons a record, or one look-up.  Other conditions
+stay as they are.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lake_core.records.conditions import Compare, Condition, In, Or, Path
 
 
 def alternatives(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """Conditions of which at least one is true of just the records of which one of those given is."""
+    """Fewer conditions: one of them is true of a record if and only if one of the given ones is."""
     sets: dict[Path, tuple[set[bytes], set[bytes]]] = {}
     others: dict[Condition, None] = {}
     for condition in _spread(conditions):
@@ -36,7 +36,7 @@ def alternatives(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
 
 
 def _spread(conditions: Sequence[Condition]) -> list[Condition]:
-    """The members of `or` instead of it."""
+    """The members of an `or`, otherwise the condition itself."""
     found: list[Condition] = []
     for condition in conditions:
         found += _spread(condition.of) if isinstance(condition, Or) else [condition]

@@ -1,4 +1,4 @@
-"""Reading a condition for a schema: which fields it means, and its values as values of those fields.
+"""Checking a condition for a schema: which fields it names, and its values as values of those fields.
 
 | field | values that may be written |
 |---|---|
@@ -8,12 +8,12 @@
 | bytes | bytes, and a text in base64 |
 | boolean | true, false; compared by = and != only |
 | date | a date, and a text |
-| timestamp | a timestamp, a date (its midnight), and a text; where only one of both has a zone, the other is UTC |
+| timestamp | a timestamp, a date (its midnight), and a text; if only one of both has a zone, the other is UTC |
 | time, duration | one of these, and a text |
 | json | any; each record reads it as a field of the record's own class would |
 
-null may stand anywhere, and fulfils nothing.  Records, lists and maps can be asked whether they are null, no
-more; a field inside of a record is named by its path, also in a field of JSON.  A field that has been null in
+null is allowed everywhere, and fulfils nothing.  Records, lists and maps allow only `is null`; a path names a field
+inside of a record, also in a field of JSON.  A field that has been null in
 every record so far takes any value.
 
 The result is the same condition with its values in the class of the field (`keys.encoding.key_class`), as it is
@@ -46,17 +46,17 @@ from lake_core.values.text import NotReadable
 from lake_core.values.types import is_json, show_type
 
 ANY = "any"
-"""The class of a field of JSON: values keep their own."""
+"""The class of a field of JSON, whose values keep their own."""
 
 _NAMED = 20
-"""How many fields an error lists."""
+"""At most this many fields are listed in an error."""
 
 
 def check(wanted: str | Condition, schema: pa.Schema, *, unfit: Mapping[str, str] | None = None) -> Condition:
-    """The condition, given as text or not, for records of the schema.
+    """The condition, given as text or as a structure, checked for records of the schema.
 
     `unfit` names fields of the schema that it may not use, and why.  Raises InvalidInput that points at the word,
-    in the text given or else in the text that the condition is shown as.
+    in the given text or, without one, in the text that shows the condition.
     """
     parsed = parse_with_positions(wanted if isinstance(wanted, str) else show(wanted))
     return _Check(schema, parsed.text, unfit or {}, iter(parsed.leaves)).typed(parsed.condition)
@@ -70,7 +70,7 @@ class _Check:
     leaves: Iterator[Leaf]
 
     def typed(self, condition: Condition) -> Condition:
-        """The condition with its values typed; takes the places of its comparisons in their order."""
+        """The condition with typed values; `places` of its comparisons are used up in their order."""
         match condition:
             case And(of):
                 return And(tuple(self.typed(member) for member in of))
@@ -89,7 +89,7 @@ class _Check:
         stored = condition.values if isinstance(condition, In) else (condition.value,)
         boolean = kind == "boolean" or (kind == ANY and class_of(decode_value(stored[0])) == "boolean")
         if boolean and isinstance(condition, Compare) and condition.op not in ("=", "!="):
-            raise fault(self.text, leaf.field, "a boolean has no order; use = or !=")
+            raise fault(self.text, leaf.field, f"a boolean has no order (got {condition.op}); use = or !=")
         values: list[Value] = []
         for data, position in zip(stored, leaf.values, strict=True):
             try:
@@ -135,7 +135,7 @@ class _Check:
 
 
 def _as_class(value: Value, kind: str) -> Value:
-    """A value as one of the class, decimals among numbers as they are; raises NotReadable: what it is instead."""
+    """The value as one of the class; decimals stay decimals.  Raises NotReadable with the value's class."""
     as_it_is = value is None or kind in ("null", ANY) or (kind == "number" and isinstance(value, Decimal))
     return value if as_it_is else of_class(value, kind)
 

@@ -1,8 +1,8 @@
-"""What a comparison says of values of one class: the one place that decides it; pure.
+"""The answer of a comparison for values of one class; pure.  No other module decides it.
 
 A record's own class decides how a condition is read.  A value of that class is compared as it is.  Numbers and
-decimals compare by what is shown of a double (`values.numbers`).  What can be read as a value of the class is
-compared as that reading (`Compare.readings`).  Other classes do not compare: null.
+decimals compare by the text of a double (`values.numbers`).  If the condition's value has a reading of the class,
+the reading is compared (`Compare.readings`).  Other classes do not compare: null.
 
 Called by `check`, for the class of a field; by `evaluate`, for that of a column; by `mixed`, for that of each value
 in JSON; by `prune`, for that of an object's bounds.
@@ -25,8 +25,8 @@ LEAST = encode_value(-math.inf)
 def among(leaf: Compare | In, kind: str) -> Compare | In | bool | None:
     """The comparison with values of the class only; or the answer for all of them, null excepted.
 
-    None: null for all, since nothing in the comparison is of the class.  The answer is kept, since a scan asks for
-    it a batch at a time.
+    None means null for all: no value of the comparison is of the class.  Answers are cached, since a scan asks at
+    every batch.
     """
     own = [data for data in leaf.readings if class_of(decode_value(data)) == kind]
     if isinstance(leaf, Compare):
@@ -43,7 +43,7 @@ def among(leaf: Compare | In, kind: str) -> Compare | In | bool | None:
 def among_numbers(leaf: Compare | In) -> Compare | In:
     """The comparison for a field of numbers, with numbers only.
 
-    What no number equals, or every number fulfils, is said by a comparison with the least.
+    If no number or every number fulfils it, the result is a comparison with the least number.
     """
     found = among(leaf, "number")
     if found is None:  # beside null there may be decimals that no number equals

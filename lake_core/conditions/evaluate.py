@@ -1,8 +1,8 @@
 """Which records of a table fulfil a condition: by Arrow kernels, a column at a time.
 
-The condition is a checked one.  A field that the table lacks is null; `classwise` decides what a comparison says of
-the column's class.  It may be asked of an object's own records or of records in a united schema: the answers are
-the same, since uniting loses nothing.
+The condition must be checked.  A field that the table lacks is null; `classwise` decides the answer of a comparison
+for the column's class.  Records of an object and the same records in a united schema give the same answers, since
+uniting loses nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lake_core.values.types import is_json
 
 Records: TypeAlias = pa.Table | pa.RecordBatch
 Column: TypeAlias = pa.Array | pa.ChunkedArray
-"""One value a record; chunked where the records are."""
+"""One value a record; chunked if the records are."""
 
 _KERNELS: dict[Op, Callable[[Column, pa.Scalar], Column]] = {
     "=": pc.equal,
@@ -89,7 +89,7 @@ def _of_column(leaf: Compare | In, column: Column) -> Column:
 
 
 def _column(records: Records, path: Path) -> tuple[Column, pa.Field, Path]:
-    """The column at the path, its field, and what of the path lies inside of its JSON."""
+    """The column at the path, its field, and the rest of the path inside of its JSON."""
     absent = pa.nulls(records.num_rows), pa.field("", pa.null()), ()
     fields: pa.Schema | pa.StructType = records.schema
     column = None
@@ -106,12 +106,12 @@ def _column(records: Records, path: Path) -> tuple[Column, pa.Field, Path]:
 
 
 def _class(kind: pa.DataType) -> str:
-    """The class of values that compare with the type's; none for records and lists, with which none does."""
+    """The class of values that compare with the type's; "" for records and lists, which do not compare."""
     return "" if pa.types.is_nested(kind) else key_class(kind)
 
 
 def _constant(column: Column, value: bool) -> Column:
-    """The value for all records but those where the column is null."""
+    """The answer for all records, null if the column is null."""
     if not column.null_count:
         return pa.repeat(value, len(column))
     return pc.if_else(pc.is_valid(column), value, _NULL)
@@ -132,7 +132,7 @@ def _compare(column: Column, op: Op, wanted: Value) -> Column:
 
 
 def _compare_floats(column: Column, op: Op, value: pa.Scalar) -> Column:
-    """The kernels say false of every comparison with NaN but `!=`; here it comes after all numbers."""
+    """Arrow's kernels answer false for every comparison with NaN except `!=`; here NaN comes after all numbers."""
     if pc.is_nan(value).as_py():
         match op:
             case "=" | ">=":
@@ -148,7 +148,7 @@ def _compare_floats(column: Column, op: Op, value: pa.Scalar) -> Column:
 
 def _in(column: Column, values: tuple[bytes, ...]) -> Column:
     found = pc.is_in(column, value_set=_value_set(values, column.type))
-    if _NAN in values and pa.types.is_floating(column.type):  # of which `is_in` knows one bit pattern
+    if _NAN in values and pa.types.is_floating(column.type):  # `is_in` knows only one bit pattern of NaN
         found = pc.or_(found, pc.is_nan(column))
     if values[0] == NULL_VALUE:
         found = pc.if_else(found, True, _NULL)
@@ -157,9 +157,9 @@ def _in(column: Column, values: tuple[bytes, ...]) -> Column:
 
 @lru_cache(maxsize=64)
 def _value_set(values: tuple[bytes, ...], kind: pa.DataType) -> pa.Array:
-    """Those of the values that the type holds; kept, since a scan asks for them a batch at a time."""
+    """The values that the type holds; cached, since a scan asks for them at every batch."""
     floors = [floor(decode_value(data), kind) for data in values if data != NULL_VALUE]
     held = [found[0] for found in floors if found is not None and found[1]]
     if pa.types.is_floating(kind) and any(value.as_py() == 0 for value in held):
-        held.append(pa.scalar(-0.0, kind))  # which `is_in` takes for another number
+        held.append(pa.scalar(-0.0, kind))  # `is_in` takes -0.0 for another number
     return pa.array(held, kind)

@@ -1,4 +1,4 @@
-"""The range of keys outside of which a condition cannot hold.
+"""The key range that holds every record for which a condition can be true.
 
 For each field of the key the condition gives an interval: `and` intersects, `or` spans, `not` is carried to the
 comparisons.  The least key that can fulfil it is made of the least values of the leading fields, as far as they
@@ -49,11 +49,11 @@ _ALL = _Interval(_BEGIN, _END)
 _NONE = _Interval(_END, _BEGIN)
 _NULLS = _Interval((NULL_VALUE, 0), (NULL_VALUE, 1))
 _VALUES = _Interval((NULL_VALUE, 1), _END)
-"""Null is first in either direction."""
+"""Null comes first in either direction."""
 
 
 def key_range_of(condition: Condition, key: PoolKey) -> KeyRange:
-    """The smallest range found; an empty one where the condition holds for no key at all."""
+    """The smallest key range found; empty if the condition holds for no key."""
     intervals = [_interval(condition, field, negated=False) for field in key.fields]
     if any(interval.empty for interval in intervals):
         return NOTHING

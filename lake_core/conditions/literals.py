@@ -8,8 +8,8 @@
     timestamp '2026-01-31T12:00:00.123456789Z'     with an offset an instant, without one a time without zone
     time '12:00:00.5'     duration '1.5s'
 
-What stands between the quotes is read by `values.text`.  `read_*` raise NotReadable, which says in a few words
-what is wrong.
+`values.text` reads the text between the quotes.  `read_*` raise NotReadable, which tells in a few words what is
+wrong.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lake_core.values.text import DURATION, TIME, NotReadable, read_decimal, rea
 
 
 def read_number(text: str) -> Value:
-    """An int, a float where it has an exponent, else a Decimal."""
+    """An int; a float if it has an exponent; otherwise a Decimal."""
     if "e" in text.lower():
         try:
             return read_double(text)
@@ -40,7 +40,7 @@ def read_number(text: str) -> Value:
 
 
 def show_literal(data: bytes) -> str:
-    """An encoded value as it is written; reading it gives the same bytes."""
+    """An encoded value as a literal; reading it gives the same bytes."""
     value = check_value(data)
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]

@@ -1,11 +1,11 @@
 """Comparisons with fields of typed JSON: every value compares as what it was before its field became JSON.
 
-A condition means the same for ever.  A tombstone may be older than the object that holds what it covers: a
+A condition never changes its meaning.  A tombstone may be older than the object whose records it hides: a
 compaction unites objects, and a field that was a number here and a string there becomes typed JSON
-(`values.typed_json`), from which each value is read back with its class.  `classwise` decides
-what a comparison says of that class.
+(`values.typed_json`).  Each value is read back with its class, and `classwise` decides the answer of a comparison
+for that class.
 
-The texts are sorted by what they are: integers, doubles, plain strings, booleans and times are compared by Arrow
+The texts are grouped by their class: integers, doubles, plain strings, booleans and times are compared by Arrow
 kernels; each distinct text of the rest is read once, in Python.  Called by `evaluate`, which lends it the
 comparison of columns.
 """
@@ -66,14 +66,14 @@ def _by_class(leaf: Compare | In, texts: pa.Array, of_column: OfColumn) -> pa.Ar
 
 
 def _doubles(texts: pa.Array) -> pa.Array | None:
-    """None if a text is not just how its double is written: then it may be a decimal."""
+    """None if a text is not exactly how its double is written: then it may be a decimal."""
     values = texts.cast(pa.float64())
     again = typed(pa.chunked_array([values]), _TEXT).combine_chunks()
     return values if pc.all(pc.equal(again, texts)).as_py() else None
 
 
 def _tagged(name: str, *kinds: pa.DataType) -> Callable[[pa.Array], pa.Array | None]:
-    """Values of a class that a tag names, in the first of the types that holds them all; None if none does."""
+    """Values of a tag's class, in the first of the types that holds them all; None if no type does."""
     start = len(f'{{"{TAG}{name}":"')
 
     def values_of(texts: pa.Array) -> pa.Array | None:
@@ -112,7 +112,7 @@ def _value(text: str | None, inside: Path) -> Any:
 
 
 def _truth(leaf: Compare | In, value: Any) -> bool | None:
-    """Of one value; null for null, records, lists and maps, and for a class that does not compare."""
+    """The answer for one value; null for null, records, lists, maps, and a class that does not compare."""
     if value is None or isinstance(value, dict | list):
         return None
     found = among(leaf, class_of(value))

@@ -9,9 +9,9 @@
               | field is [not] null
     field       name { . name }                         names as `words` reads them, values as `literals`
 
-Keywords are read in any case.  `a.b` is read as one name, of which `check` says what it means; `"a"."b"` (one of
-them in quotes) is a field inside of a record and nothing else.  Where the words of each comparison stand is kept
-beside the condition (`Parsed.leaves`), so that `check` can point at them.
+Keywords are read in any case.  `a.b` is read as one name, which `check` resolves; `"a"."b"` (one of them in
+quotes) is always a field inside of a record.  `Parsed.leaves` keeps the positions of the words of each comparison,
+so that `check` can point at them.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _VALUES = "12, 'text', true, null, date '2026-01-31', timestamp '2026-01-31T12:0
 
 @dataclass(frozen=True)
 class Leaf:
-    """Where the words of one comparison stand; values in the order in which the condition holds them."""
+    """The positions of the words of one comparison; values in the order of the condition."""
 
     field: Position
     values: tuple[Position, ...] = ()
@@ -92,7 +92,7 @@ def parse(text: str) -> Condition:
 
 
 def parse_with_positions(text: str) -> Parsed:
-    """The condition and where its words stand; raises InvalidInput that points at the word."""
+    """The condition and the positions of its words; raises InvalidInput that points at the word."""
     parser = _Parser(text, words(text))
     condition = parser.any_of()
     parser.expect_end()
@@ -116,7 +116,7 @@ class _Parser:
         return self.words[self.at - 1]
 
     def takes(self, *wanted: str) -> bool:
-        """Whether the next words are these, which are then taken; a sign, or a keyword in small letters."""
+        """Take the next words if they are these (signs, or keywords in small letters); whether they were."""
         ahead = self.words[self.at : self.at + len(wanted)]
         found = [word.keyword or (word.text if word.kind == "sign" else "") for word in ahead]
         if found != list(wanted):
@@ -242,7 +242,7 @@ class _Parser:
         )
 
     def value(self) -> tuple[bytes, Position]:
-        """An encoded value, and where it stands."""
+        """An encoded value, and its position."""
         begin = self.word.position.start
         read, text = self._value()
         position = Position(begin, self.words[self.at - 1].position.end)
@@ -252,7 +252,7 @@ class _Parser:
             raise fault(self.text, position, str(error)) from error
 
     def _value(self) -> tuple[Callable[[str], Value], str]:
-        """The words of a value, taken: how they are read, and what."""
+        """Take the words of a value: the function that reads them, and its text."""
         word, after = self.word, self.words[min(self.at + 1, len(self.words) - 1)]
         if word.keyword in _TYPED and after.kind == "text":
             self.at += 2

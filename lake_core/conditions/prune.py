@@ -1,8 +1,8 @@
-"""What an object's statistics say of a condition: whether some of its records, or all, can fulfil it.
+"""Deciding by an object's statistics whether some of its records, or all, can fulfil a condition.
 
-Of every comparison it is asked which of false, null and true it may be for a record within the bounds; `and`,
-`or` and `not` combine these sets.  A set may be too large (the bounds may be cut, fields hang together), never
-too small: where nothing is known it is all three.  Called when a scan or a job chooses objects.
+Each comparison gives the set of answers (false, null, true) that a record within the bounds may have; `and`, `or`
+and `not` combine these sets.  A set may be too large (bounds may be shortened, fields may depend on each other) but
+never too small: without statistics it holds all three.  Called when a scan or a job chooses objects.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NAN = encode_value(math.nan)
 def may_hold(condition: Condition, schema: pa.Schema, columns: Iterable[Column], *, records: int) -> bool:
     """Whether some record may fulfil the condition.
 
-    `schema`, `columns` and `records` are those of a whole object; what is said holds for any part of it, too.
+    `schema`, `columns` and `records` describe a whole object; the answer holds for any part of it too.
     """
     return TRUE in _truths(condition, schema, tuple(columns), records)
 
@@ -77,7 +77,7 @@ def _leaf(
     found = among(leaf, key_class(field.type))
     if found is None:
         return frozenset({NULL})
-    # NaN has no place in a bound, and may be there in any column of doubles
+    # no bound holds NaN, and any column of doubles may
     high = _NAN if pa.types.is_floating(field.type) else own.high
     truths = _within(found, own.low, high)
     return truths | {NULL} if own.nulls else truths
@@ -89,7 +89,7 @@ def _within(leaf: Compare | In | bool, low: bytes, high: bytes) -> _Truths:
         return frozenset({TRUE if leaf else FALSE})
     last = leaf.value if isinstance(leaf, Compare) else leaf.values[-1]
     if last[0] != low[0]:
-        return _ANY  # bounds of another class than the schema says tell nothing
+        return _ANY  # bounds of another class than the schema's tell nothing
     return _compared(leaf, low, high) if isinstance(leaf, Compare) else _one_of(leaf.values, low, high)
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from lake_core.errors import InvalidInput
 
 LONGEST = 1 << 18
-"""How many characters a condition may have."""
+"""At most this many characters may make a condition."""
 
 KEYWORDS = frozenset({"and", "or", "not", "in", "is", "null", "between", "true", "false"})
 
@@ -36,7 +36,7 @@ _AROUND = 40
 
 
 class Position(NamedTuple):
-    """Where words stand in the text: [start, end)."""
+    """The position of words in the text: [start, end)."""
 
     start: int
     end: int
@@ -51,14 +51,14 @@ class Word(NamedTuple):
 
     @property
     def keyword(self) -> str:
-        """The word in small letters if it is a bare name, else nothing."""
+        """The word in small letters if it is a bare name, otherwise ""."""
         return self.text.lower() if self.kind == "name" else ""
 
 
 def words(text: str) -> list[Word]:
-    """All words, the last one of kind `end`; raises InvalidInput for what is none."""
+    """All words, the last one of kind `end`; raises InvalidInput for text that is no word."""
     if len(text) > LONGEST:
-        raise InvalidInput(f"condition: longer than {LONGEST:,} characters")
+        raise InvalidInput(f"condition of {len(text):,} characters; it may have at most {LONGEST:,}")
     found: list[Word] = []
     at = 0
     while not found or found[-1].kind != "end":  # every turn takes at least a character

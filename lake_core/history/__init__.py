@@ -6,8 +6,18 @@ the draft, with the requests of other writers, until its outcome is known; `hist
 """
 
 from lake_core.history.history import History
+from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.rebase import Committed, Draft
 from lake_core.history.snapshot import Reference, Snapshot
 from lake_core.history.state import PoolState
 
-__all__ = ["Committed", "Draft", "History", "PoolState", "Reference", "Snapshot"]
+__all__ = [
+    "HISTORY_LIMITS",
+    "Committed",
+    "Draft",
+    "History",
+    "HistoryLimits",
+    "PoolState",
+    "Reference",
+    "Snapshot",
+]

@@ -30,14 +30,19 @@ from rpds import HashTrieMap, HashTrieSet
 
 from lake_core import naming
 from lake_core.checkpoints import CheckpointFile, Part
-from lake_core.checkpoints.layout import GROUP_ROWS, Column, rows
+from lake_core.checkpoints.layout import Column, rows
+from lake_core.checkpoints.limits import CHECKPOINT_LIMITS
 from lake_core.errors import Corrupt
 from lake_core.history.layered_map import LayeredMap
+from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.snapshot.fixed import REFERENCE, CheckpointReferences, by_key, without
 from lake_core.history.snapshot.snapshot import Shape, Snapshot
 from lake_core.history.state import BranchState, Closing, PoolState, Remembered
 from lake_core.history.tombstone import Tombstone
 from lake_core.records import Source
+
+_TABLE_ROWS = CHECKPOINT_LIMITS.group_rows
+"""Rows that are handed to the writer at once."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -61,6 +66,7 @@ class PoolStateFormat:
     """How a pool's state is written into a checkpoint (`journal.StateFormat`).  `token_keep` is in seconds."""
 
     token_keep: float = 30 * 86400
+    limits: HistoryLimits = HISTORY_LIMITS
 
     def parts(self, state: PoolState, *, now: float) -> Iterator[Part]:
         """The state as rows, one part for each section and branch."""
@@ -74,14 +80,13 @@ class PoolStateFormat:
                 {sub_pool for (sub_pool, _), shape in branch.snapshot.shapes.items() if shape.references}
             )
             for sub_pool in sub_pools:
-                yield Part(REFERENCE, name, sub_pool, _references(branch.snapshot, sub_pool))
+                yield Part(REFERENCE, name, sub_pool, reference_tables(branch.snapshot, sub_pool))
         for name, branch in branches:
             tombstones = sorted(branch.tombstones.items())
             yield _values(TOMBSTONE, ((id, msgspec.msgpack.encode(t)) for id, t in tombstones), branch=name)
         yield Part(SCHEMA, "", "", _schemas(state))
         for name, _ in branches:
-            sources = ((uri, s) for (branch, uri), s in _sorted_items(state.sources) if branch == name)
-            yield _values(SOURCE, ((uri, msgspec.msgpack.encode(s)) for uri, s in sources), branch=name)
+            yield _values(SOURCE, _sources_of(state, name), branch=name)
         tokens = ((token, _dated(token, r, state, now=now)) for token, r in _sorted_items(state.tokens))
         values = ((token, msgspec.msgpack.encode(r)) for token, r in tokens if r.time >= forget_before)
         yield _values(TOKEN, values)
@@ -90,14 +95,14 @@ class PoolStateFormat:
         """The state that the file holds; it goes on reading from the file.  Raises Corrupt."""
         try:
             branches = {
-                name: _branch_state(file, name, msgspec.msgpack.decode(value, type=BranchRow))
+                name: self._branch_state(file, name, msgspec.msgpack.decode(value, type=BranchRow))
                 for name, value in _all_values(file, BRANCH)
             }
             closings = [
                 msgspec.msgpack.decode(value, type=Closing) for _, value in _all_values(file, CLOSING)
             ]
         except msgspec.DecodeError as error:
-            raise Corrupt(f"{file.name}: a branch cannot be read: {error}") from error
+            raise Corrupt(f"{file.name}: the row of a branch is damaged: {error}") from error
         return PoolState(
             branches=HashTrieMap(branches),
             schemas=HashTrieMap(dict(_all_values(file, SCHEMA))),
@@ -107,6 +112,32 @@ class PoolStateFormat:
             closed=closings[0] if closings else None,
             time=_time(file),
         )
+
+    def _branch_state(self, file: CheckpointFile, name: str, row: BranchRow) -> BranchState:
+        shapes: HashTrieMap[tuple[str, str], Shape] = HashTrieMap(
+            {(sub_pool, schema): shape for sub_pool, schema, shape in row.shapes}
+        )
+        return BranchState(
+            row.tip,
+            Snapshot(
+                CheckpointReferences(file, name, row.newest),
+                shapes=shapes,
+                min_changes=self.limits.min_changes,
+            ),
+            HashTrieMap(
+                {
+                    id: msgspec.msgpack.decode(value, type=Tombstone)
+                    for id, value in _all_values(file, TOMBSTONE, name)
+                }
+            ),
+            row.replaced,
+        )
+
+
+def _sources_of(state: PoolState, branch: str) -> Iterator[tuple[str, bytes]]:
+    for (of, uri), source in _sorted_items(state.sources):
+        if of == branch:
+            yield uri, msgspec.msgpack.encode(source)
 
 
 def _dated(token: str, remembered: Remembered, state: PoolState, *, now: float) -> Remembered:
@@ -146,24 +177,7 @@ def _branch_row(branch: BranchState) -> bytes:
     return msgspec.msgpack.encode(BranchRow(branch.tip, newest, shapes, branch.replaced))
 
 
-def _branch_state(file: CheckpointFile, name: str, row: BranchRow) -> BranchState:
-    shapes: HashTrieMap[tuple[str, str], Shape] = HashTrieMap(
-        {(sub_pool, schema): shape for sub_pool, schema, shape in row.shapes}
-    )
-    return BranchState(
-        row.tip,
-        Snapshot(CheckpointReferences(file, name, row.newest), shapes=shapes),
-        HashTrieMap(
-            {
-                id: msgspec.msgpack.decode(value, type=Tombstone)
-                for id, value in _all_values(file, TOMBSTONE, name)
-            }
-        ),
-        row.replaced,
-    )
-
-
-def _references(snapshot: Snapshot, sub_pool: str) -> Iterator[pa.Table]:
+def reference_tables(snapshot: Snapshot, sub_pool: str) -> Iterator[pa.Table]:
     """All references of the (sub-)pool in order: those of the checkpoint, merged with those added since.
 
     Added references follow those of the checkpoint with an equal low bound, also across table boundaries.
@@ -176,8 +190,8 @@ def _references(snapshot: Snapshot, sub_pool: str) -> Iterator[pa.Table]:
         below = without(table.drop_columns(["section", "branch", "sub"]), snapshot.removed)
         yield by_key(pa.concat_tables([below, since.slice(done, end - done)])) if end > done else below
         done = end
-    for start in range(done, since.num_rows, GROUP_ROWS):
-        yield since.slice(start, GROUP_ROWS)
+    for start in range(done, since.num_rows, _TABLE_ROWS):
+        yield since.slice(start, _TABLE_ROWS)
 
 
 def _values(section: str, pairs: Iterable[tuple[str, bytes]], *, branch: str = "") -> Part:
@@ -192,7 +206,7 @@ def _batches(items: Iterable[T]) -> Iterator[list[T]]:
     batch: list[T] = []
     for item in items:
         batch.append(item)
-        if len(batch) == GROUP_ROWS:
+        if len(batch) == _TABLE_ROWS:
             yield batch
             batch = []
     if batch:

@@ -21,6 +21,7 @@ from lake_core.history.checkpoint import PoolStateFormat
 from lake_core.history.group_commit.attempt import Attempt
 from lake_core.history.group_commit.requests import Requests
 from lake_core.history.group_commit.states import State
+from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.rebase import Committed, Draft, check_open
 from lake_core.history.state import PoolState, fold_entry
 from lake_core.journal import Journal, LoadedState, Retry
@@ -47,7 +48,9 @@ class History:
         rule: Rule = APPEND,
         retry: Retry | None = None,
         token_keep: float = 30 * 86400,
+        limits: HistoryLimits = HISTORY_LIMITS,
     ) -> None:
+        self.limits = limits
         self._key, self._rule = key, rule
         self._clock = clock
         self._contended = 0
@@ -58,11 +61,12 @@ class History:
             store,
             name,
             Codec(Entry),
-            PoolState(),
+            PoolState.empty(min_changes=limits.min_changes),
             fold_entry,
             retry or Retry(),
             ids=lambda entry: tuple(t.id for t in entry.transactions),
-            format=PoolStateFormat(token_keep),
+            format=PoolStateFormat(token_keep, limits),
+            limits=limits.journal,
         )
 
     def now(self) -> int:
@@ -94,6 +98,7 @@ class History:
             self.now,
             draft,
             contended=self._contended > 0,
+            limits=self.limits,
             possible_since=self._unknown.get(draft.id),
         )
         try:
@@ -131,7 +136,7 @@ class History:
 
     def keep_tokens(self, seconds: float) -> None:
         """Make the next checkpoint remember tokens at least this many seconds."""
-        self.journal.format = PoolStateFormat(seconds)
+        self.journal.format = PoolStateFormat(seconds, self.limits)
 
     def find_commit(self, token: str) -> Committed | None:
         """The commit that used the token, None if the state remembers none."""

@@ -5,8 +5,9 @@ state and returns the transaction to write, or the one that the draft's token co
 
 - If the pool was dropped, every draft is refused: NotFound.
 - If the token was used, the first outcome counts and nothing is written.
-- Loads and deletes never conflict: they are rebased onto the tip unchanged.  If a replace started after a load but
-  committed before it, the load also carries a tombstone that hides its own records in the replaced range.
+- Loads and deletes are rebased unchanged.  If a replace began after a load but was committed before it
+  (it overtook the load), the load also carries a self-only tombstone, which hides its own records in the replaced
+  range.  If the tombstone of such a replace may be retired already: Conflict; the load must begin again.
 - If another replace took the range of a replace meanwhile: Conflict.
 - If a source file was ingested meanwhile: Conflict; the batch must be planned again.
 - If another compaction took an input of a compaction meanwhile: Conflict; its work is dropped, without harm.
@@ -71,12 +72,16 @@ class Draft:
 
 @dataclass(frozen=True)
 class Committed:
-    """The outcome: the transaction is in the version.  `repeated`: the first commit of the token, if this was not
-    it."""
+    """The outcome: the transaction is in the version.
+
+    `repeated`: the first commit of the token, if this was not it.  `overtaken`: the reasons of its self-only
+    tombstones, one for each replace that overtook it; empty if the outcome was learned from an entry alone.
+    """
 
     version: int
     transaction_id: str
     repeated: Remembered | None = None
+    overtaken: tuple[str, ...] = ()
 
 
 def rebase(
@@ -128,12 +133,19 @@ def rebase(
 def _overtaken(branch: BranchState, draft: Draft) -> list[AddTombstone]:
     """Self-only tombstones for the replaces that overtook the draft: as if it had been committed before them.
 
-    Raises Conflict if the draft is a replace itself and overlaps one of them.
+    A replace overtook the draft if it was committed above the draft's read version, began later than the draft
+    (`Tombstone.started`), and its range overlaps a new object.
+
+    Raises Conflict if a replace that may have overtaken the draft is retired, or if the draft is a replace itself
+    and overlaps one that was committed meanwhile.
     """
     replaces = [a.range for a in draft.actions if isinstance(a, AddTombstone) and a.replaces]
     added = [KeyRange(a.low, a.high) for a in draft.new_objects]
     if (replaces or added) and draft.read_version < branch.replaced:
-        raise Conflict("this load started before a replace whose record has expired; start the load again")
+        raise Conflict(
+            f"this load began on version {draft.read_version}, before the replace of version {branch.replaced}, "
+            "whose tombstone is retired; start the load again"
+        )
     since = [t for t in branch.tombstones.values() if t.replaces and t.version > draft.read_version]
     taken = [t for t in since if any(t.key_range.overlaps(key_range) for key_range in replaces)]
     if taken:
@@ -176,9 +188,9 @@ def _check_retired(state: PoolState, branch: BranchState, name: str, *, forced: 
     """Raises Conflict if the tombstone is retired already, or may still cover records."""
     tombstone = branch.tombstones.get(name)
     if tombstone is None:
-        raise Conflict(f"tombstone {name} was retired meanwhile")
+        raise Conflict(f"tombstone {name} is retired already, by another writer; there is nothing left to do")
     if not forced and still_covered(state, branch, tombstone):
-        raise Conflict(f"tombstone {name} may still cover records; apply it before it is retired")
+        raise Conflict(f"tombstone {name} may still cover records; apply it first (lake tombstones POOL)")
 
 
 def still_covered(state: PoolState, branch: BranchState, tombstone: Tombstone) -> list[Reference]:
@@ -217,9 +229,9 @@ def _check_fields(state: PoolState, draft: Draft, key: PoolKey, rule: Rule) -> N
 
 
 def _check_width(state: PoolState, draft: Draft) -> None:
-    """A load must not bring new fields with which the pool, or one of its sub-pools, has more than it may.
+    """Raises InvalidInput if a load brings new fields and the pool, or one of its sub-pools, then has too many.
 
-    A reader meets all schemas of the pool in one table.  Schemas without a new field always land.
+    A reader holds the fields of all schemas in one table.  A schema without a new field is never refused.
     """
     incoming = {schema_id(schema): schema for schema in draft.schemas}
     added = [a for a in draft.actions if isinstance(a, AddObject) and a.schema in incoming]

@@ -3,7 +3,7 @@ repeat.
 
 `fold_entry` is pure and total: an entry that does not fit the state is Corrupt.  The state holds
 
-- branches, by name: the version of the tip, the snapshot and the tombstones there,
+- branches, by name: the newest version, the snapshot and the tombstones there,
 - schemas, by id, and which of them objects of the pool itself have (the others belong to its sub-pools),
 - tokens: the transaction that each token committed, so that a repeated commit changes nothing.  `rebase` checks
   that; the fold keeps the newest use, because a writer whose state had forgotten the token may have used it
@@ -26,7 +26,7 @@ from rpds import HashTrieMap, HashTrieSet
 from lake_core.errors import CheckpointDamaged, Corrupt
 from lake_core.history.layered_map import LayeredMap
 from lake_core.history.snapshot.reference import Reference
-from lake_core.history.snapshot.snapshot import Snapshot
+from lake_core.history.snapshot.snapshot import MIN_CHANGES, Snapshot
 from lake_core.history.tombstone import Tombstone
 from lake_core.naming import NOKEY, REJECTED
 from lake_core.records import (
@@ -125,6 +125,11 @@ class PoolState:
     closed: Closing | None = None
     time: int = field(default=0, compare=False)
     used: HashTrieMap[str, int] = field(default_factory=HashTrieMap, compare=False)
+
+    @classmethod
+    def empty(cls, *, min_changes: int = MIN_CHANGES) -> PoolState:
+        """The state before the first entry."""
+        return cls(HashTrieMap({MAIN: BranchState(snapshot=Snapshot(min_changes=min_changes))}))
 
     def schema(self, schema_id: str) -> pa.Schema:
         """The schema of an id.  Raises Corrupt if the history never announced it."""

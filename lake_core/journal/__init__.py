@@ -2,21 +2,25 @@
 
 `reader` loads, `journal` appends, `put_entry` puts one entry; `loaded_state` is what both return; `recent` are the
 recent ids; `marks` are checkpoints and fences; `purge` writes them and deletes old entries; `hints` reads and
-writes HEAD and TAIL, whose content never changes a result; `retry` bounds how often and how long a writer tries.
+writes HEAD and TAIL, whose content never changes a result; `retry` bounds how often and how long a writer tries,
+`limits` how long ids are remembered.
 One journal lists the pools of a lake; each pool has one more, its history.  docs/protocol.md says why the rules
 hold.
 """
 
-from lake_core.journal.journal import Appended, Journal, Overtaken
+from lake_core.journal.journal import Appended, Journal, NextEntry
+from lake_core.journal.limits import JOURNAL_LIMITS, JournalLimits
 from lake_core.journal.loaded_state import LoadedState, StateFormat
 from lake_core.journal.purge import Purged, purge, write_state
 from lake_core.journal.retry import Retry
 
 __all__ = [
+    "JOURNAL_LIMITS",
     "Appended",
     "Journal",
+    "JournalLimits",
     "LoadedState",
-    "Overtaken",
+    "NextEntry",
     "Purged",
     "Retry",
     "StateFormat",

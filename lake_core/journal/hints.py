@@ -12,7 +12,7 @@ from lake_core import naming
 from lake_core.errors import Unavailable
 from lake_core.store import Store
 
-_MAX_DIGITS = 20
+MAX_DIGITS = 20
 """Digits of a version, as entries are named."""
 
 
@@ -22,7 +22,7 @@ def read_head_hint(store: Store, journal: str) -> int:
         text = store.get(naming.head(journal)) or b""
     except Unavailable:
         return 0
-    return int(text) if text.isdigit() and len(text) <= _MAX_DIGITS else 0
+    return int(text) if text.isdigit() and len(text) <= MAX_DIGITS else 0
 
 
 def write_head_hint(store: Store, journal: str, version: int) -> None:

@@ -64,7 +64,7 @@ class Appended(Generic[S]):
 
 
 @dataclass(frozen=True)
-class Overtaken(Generic[E]):
+class NextEntry(Generic[E]):
     """The answer of a proposer that found the next entry already on the store."""
 
     entry: E
@@ -80,14 +80,15 @@ class Journal(JournalReader[E, S]):
 
     def append(
         self,
-        propose: Callable[[LoadedState[S]], E | Overtaken[E] | None],
+        propose: Callable[[LoadedState[S]], E | NextEntry[E] | None],
         *,
         id: str,
         lost: Callable[[int, LoadedState[S]], None] = _nothing,
     ) -> Appended[S] | None:
         """Commit the entry that `propose` makes of the newest state; None if it makes none.
 
-        `propose` may return Overtaken with the next entry; then that entry is folded and `propose` is called again.
+        If `propose` finds the next entry of another writer on the store, it may return a NextEntry; then this entry
+        is folded, and `propose` is called again.
         `id` is the change's own: once it is in the history, whichever writer put it there, the change is committed.
         `lost(times, loaded)` is called after each lost race.
 
@@ -102,12 +103,12 @@ class Journal(JournalReader[E, S]):
             version = loaded.version + 1
             try:
                 proposed = propose(loaded)
-                if isinstance(proposed, Overtaken):
+                if isinstance(proposed, NextEntry):
                     loaded = self._step(loaded, proposed.entry)
                     continue
                 entry, refusal = proposed, None
                 # an entry that does not fit must never be written: no reader could fold past it
-                after = None if entry is None else self._folded(loaded, entry)
+                after = None if entry is None else self.folded(loaded, entry)
             except (CheckpointGone, CheckpointDamaged) as error:
                 log.info("%s: loads again, the state cannot be read: %s", self.name, error)
                 self._loaded = None

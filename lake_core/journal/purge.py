@@ -51,7 +51,7 @@ def write_state(journal: Journal[Any, Any], loaded: LoadedState[Any], *, id: str
     name = naming.checkpoint(journal.name, loaded.version, id)
     footer = CheckpointFooter(VERSION, journal.name, loaded.version, id)
     parts = [_recent(loaded.recent), *journal.format.parts(loaded.state, now=now)]
-    write_checkpoint(journal.store, name, footer, parts)
+    write_checkpoint(journal.store, name, footer, parts, limits=journal.limits.checkpoints)
     log.info("%s: wrote the checkpoint of version %d", journal.name, loaded.version)
     return Mark(loaded.version, name)
 

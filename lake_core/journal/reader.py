@@ -19,6 +19,7 @@ from lake_core import naming
 from lake_core.checkpoints import CheckpointFile, Part
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, LakeError, NotFound, Unavailable
 from lake_core.journal import hints
+from lake_core.journal.limits import JOURNAL_LIMITS, JournalLimits
 from lake_core.journal.loaded_state import RECENT, E, HasId, LoadedState, S, StateFormat
 from lake_core.journal.marks import Mark, Marks, marks_of, read_marks
 from lake_core.journal.recent import Recent
@@ -82,6 +83,7 @@ class JournalReader(Generic[E, S]):
     retry: Retry = field(default_factory=Retry)
     ids: Callable[[E], tuple[str, ...]] = _only_id
     format: StateFormat[S] | None = None
+    limits: JournalLimits = JOURNAL_LIMITS
     fetch: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]] = _in_threads
     _loaded: LoadedState[S] | None = None
     _damaged: set[str] = field(default_factory=set)
@@ -185,7 +187,9 @@ class JournalReader(Generic[E, S]):
         """
         if self.format is None:
             raise Corrupt(f"{mark.name}: this journal has no checkpoints")
-        file = CheckpointFile(self.store, mark.name, on_damage=self._damaged.add)
+        file = CheckpointFile(
+            self.store, mark.name, on_damage=self._damaged.add, limits=self.limits.checkpoints
+        )
         if file.footer.version != mark.version or file.footer.journal != self.name:
             raise Corrupt(
                 f"{mark.name}: this checkpoint holds {file.footer.journal} at version {file.footer.version}"
@@ -195,7 +199,8 @@ class JournalReader(Generic[E, S]):
             for table in file.scan(RECENT)
             for key, version in zip(table["key"], table["seq"], strict=True)
         ]
-        loaded = LoadedState(mark.version, self.format.restore(file), Recent.of(mark.version, ids), mark)
+        recent = Recent.of(mark.version, ids, limits=self.limits)
+        loaded = LoadedState(mark.version, self.format.restore(file), recent, mark)
         file.rebuild = partial(self._parts_at, mark.version)
         return loaded
 
@@ -263,7 +268,7 @@ class JournalReader(Generic[E, S]):
                     problem = error
             if not marks.fence:
                 log.info("%s: starts from the first entry, without a checkpoint", self.name)
-                return LoadedState(0, self.initial)
+                return LoadedState(0, self.initial, Recent(limits=self.limits))
             if not isinstance(problem, CheckpointGone) and self.marks() == marks:
                 raise Corrupt(
                     f"{self.name}: purged up to version {marks.fence}, and no checkpoint from there on can be read"
@@ -275,7 +280,7 @@ class JournalReader(Generic[E, S]):
 
         Raises Corrupt if the entry does not fit, also when it was written below a fence.
         """
-        after = self._folded(loaded, entry)
+        after = self.folded(loaded, entry)
         if self._is_behind(loaded):
             return self._follow(self._start(), window=LARGEST_WINDOW)
         self._remember(after)
@@ -315,7 +320,7 @@ class JournalReader(Generic[E, S]):
             ask = window if until is None else min(window, until - loaded.version)
             entries = self._read_window(loaded.version + 1, ask)
             for entry in entries:
-                loaded = self._folded(loaded, entry)
+                loaded = self.folded(loaded, entry)
             if len(entries) < ask:
                 break
             window = min(LARGEST_WINDOW, window * 2)
@@ -325,7 +330,8 @@ class JournalReader(Generic[E, S]):
             )
         return loaded if until is None or loaded.version == until else None
 
-    def _folded(self, loaded: LoadedState[S], entry: E) -> LoadedState[S]:
+    def folded(self, loaded: LoadedState[S], entry: E) -> LoadedState[S]:
+        """The state after the next entry.  Raises Corrupt if the entry does not fit."""
         version = loaded.version + 1
         return LoadedState(
             version,

@@ -1,9 +1,9 @@
 """The recent ids: ids of lately committed changes, a pure function of the history.  Every reader knows the same.
 
 A writer gives its change an id before it knows its version.  The recent ids are those of the entries of the current
-generation (`GENERATION` versions) and of the one before.  From them a writer learns its outcome if its version was
-purged or another writer committed its change.  The fold refuses an id that is among them, so none is committed
-twice.  No clock decides which ids are forgotten (decision 10).
+generation (`limits.generation_versions` versions) and of the one before.  From them a writer learns its outcome if
+its version was purged or another writer committed its change.  The fold refuses an id that is among them, so none
+is committed twice.  No clock decides which ids are forgotten (decision 10).
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ from dataclasses import dataclass, field
 from rpds import HashTrieMap
 
 from lake_core.errors import Corrupt
-
-GENERATION = 1024
-"""Versions of one generation: a state holds the ids of one to two of them."""
+from lake_core.journal.limits import JOURNAL_LIMITS, JournalLimits
 
 
-def generation(version: int) -> int:
+def generation(version: int, *, limits: JournalLimits) -> int:
     """The generation of a version."""
-    return version // GENERATION
+    return version // limits.generation_versions
 
 
 @dataclass(frozen=True)
@@ -31,6 +29,7 @@ class Recent:
     version: int = 0
     young: HashTrieMap[str, int] = field(default_factory=HashTrieMap)
     old: HashTrieMap[str, int] = field(default_factory=HashTrieMap)
+    limits: JournalLimits = JOURNAL_LIMITS
 
     def find(self, id: str) -> int | None:
         """The version of the entry that holds the id, None if the id is not among the recent ones."""
@@ -40,7 +39,7 @@ class Recent:
     def after(self, version: int, ids: Iterable[str]) -> Recent:
         """The recent ids after an entry with these ids.  Raises Corrupt if one of them is among the recent ids."""
         young, old = self.young, self.old
-        if generation(version) != generation(self.version):
+        if self._generation(version) != self._generation(self.version):
             young, old = HashTrieMap(), young
         for id in ids:
             if id in young or id in old:
@@ -48,11 +47,14 @@ class Recent:
                     f"entry {version}: the id {id} is in the history already, in entry {self.find(id)}"
                 )
             young = young.insert(id, version)
-        return Recent(version, young, old)
+        return Recent(version, young, old, self.limits)
 
     def reaches(self, version: int) -> bool:
         """Whether the recent ids hold every id of this version and of those after it."""
-        return generation(version) >= generation(self.version) - 1
+        return self._generation(version) >= self._generation(self.version) - 1
+
+    def _generation(self, version: int) -> int:
+        return generation(version, limits=self.limits)
 
     def items(self) -> Iterator[tuple[str, int]]:
         """Each recent id with the version of its entry."""
@@ -60,11 +62,14 @@ class Recent:
         yield from self.young.items()
 
     @classmethod
-    def of(cls, version: int, items: Iterable[tuple[str, int]]) -> Recent:
+    def of(
+        cls, version: int, items: Iterable[tuple[str, int]], *, limits: JournalLimits = JOURNAL_LIMITS
+    ) -> Recent:
         """The recent ids at a version, from their `items`."""
         young: dict[str, int] = {}
         old: dict[str, int] = {}
+        current = generation(version, limits=limits)
         for id, entry_version in items:
-            is_young = generation(entry_version) == generation(version)
+            is_young = generation(entry_version, limits=limits) == current
             (young if is_young else old)[id] = entry_version
-        return cls(version, HashTrieMap(young), HashTrieMap(old))
+        return cls(version, HashTrieMap(young), HashTrieMap(old), limits)

@@ -1,11 +1,11 @@
-"""The order of keys for whole Arrow columns: what `encoding` says of one value, said of a batch at once.
+"""The order of keys for whole Arrow columns: the order of `encoding`, for a batch of values at once.
 
-`sort_order` gives the permutation that sorts records by key, equal keys keeping their order; `insertion_points`
-where the records of one sorted table come in another.  The columns are turned into one comparable array: each field
-takes as many bits as its values differ in, and where all fields together take no more than 64 that is an array of
-native integers, else bytes compared by memcmp.  A few sorted runs are sorted by NumPy's stable merge, which finds
-them: merging k sorted streams costs about log2(k) comparisons a record.  Such an array is comparable only within
-the call that made it; bounds that must live longer are `encoding`'s bytes.
+`sort_order` gives the permutation that sorts records by key and keeps the order of equal keys.  `insertion_points`
+gives where the records of one sorted table belong in another.  Both turn the columns into one comparable array.
+Each field takes as many bits as its values differ in.  If all fields together take at most 64, it is an array of
+64-bit integers, otherwise of bytes compared by memcmp.  NumPy's stable sort finds sorted runs: merging k sorted
+streams costs about log2(k) comparisons a record.  Such an array is comparable only within the call that made it;
+bounds that must live longer are `encoding`'s bytes.
 
 Called by `objects.write` (sorting a load) and by `reading.merge` (merging streams).
 """
@@ -26,7 +26,7 @@ Bytes = npt.NDArray[np.uint8]
 """Big-endian bytes of shape (records, width)."""
 
 _FEW_RUNS = 16
-"""Descents up to which a stable merge, which finds sorted runs, is the fastest way to sort."""
+"""Up to this number of descents NumPy's stable sort, which finds sorted runs, is the fastest."""
 
 _PADDED_STRING = 64
 """Strings up to this length are compared as padded bytes, longer ones by rank."""
@@ -70,7 +70,7 @@ def sort_order(
 ) -> npt.NDArray[np.int64] | None:
     """The stable permutation that sorts the records by key, then by the arrays of `then`.
 
-    None where the records are in order already.
+    None if the records are in order.
     """
     order = _comparable(table, key, then)
     if order is None or table.num_rows < 2:
@@ -82,9 +82,9 @@ def sort_order(
 
 
 def _numbered(order: npt.NDArray[np.generic]) -> npt.NDArray[np.int64]:
-    """The stable permutation of what is not made of a few sorted runs.
+    """The stable permutation of records that are not a few sorted runs.
 
-    Where key and row number have room in 64 bits together, these numbers are sorted, in a fifth of the time.
+    If key and row number fit into 64 bits together, sorting these numbers takes a fifth of the time.
     """
     bits = (len(order) - 1).bit_length()
     if order.dtype != np.uint64 or int(order.max()).bit_length() + bits > 64:
@@ -98,7 +98,8 @@ def _numbered(order: npt.NDArray[np.generic]) -> npt.NDArray[np.int64]:
 def insertion_points(
     into: pa.Table, table: pa.Table, key: PoolKey
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Before which record of `into` each of `table` comes, behind those of the same key; and whether there is one.
+    """For each record of `table`: its insertion index in `into`, after records with an equal key, and whether there
+    is such a record.
 
     Both tables are sorted by key and have the same types.
     """
@@ -116,7 +117,7 @@ def insertion_points(
 def _comparable(
     table: pa.Table | pa.RecordBatch, key: PoolKey, then: tuple[npt.NDArray[np.uint64], ...]
 ) -> npt.NDArray[np.generic] | None:
-    """One array in the order of keys; None where all are equal."""
+    """One array in the order of keys; None if all are equal."""
     parts = [
         part for f in key.fields for part in _column_parts(table.column(f.name), descending=f.descending)
     ]
@@ -146,7 +147,7 @@ def _numbers(values: npt.NDArray[np.generic]) -> _Bits:
 
 
 def _column_parts(column: pa.ChunkedArray | pa.Array, *, descending: bool) -> list[_Part]:
-    """What orders a column: whether there is a value, where some are null, then the value."""
+    """The parts that order a column: if some values are null, whether there is a value; then the value."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(array, pa.ChunkedArray):  # combine_chunks of an empty or very large column
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
@@ -204,7 +205,7 @@ def _ordered_floats(array: pa.Array) -> npt.NDArray[np.uint64]:
 
 
 def _string_part(array: pa.Array) -> _Part:
-    """Padded bytes with the length behind them: equal bytes but for padding differ in length only."""
+    """Padded bytes followed by the length, which tells values apart that differ only in padding."""
     lengths = pc.binary_length(array)
     longest = pc.max(lengths).as_py() or 0
     if longest > _PADDED_STRING:

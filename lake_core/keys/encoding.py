@@ -5,7 +5,7 @@ of its parts, a prefix of fields is a prefix of bytes, and every encoding can be
 
     00            null (first in either direction)
     02 b          boolean
-    03 d8 r2      number: the double at or below it (order-preserving bits), then what is left, 2 bytes;
+    03 d8 r2      number: the double at or below it (order-preserving bits), then the difference, 2 bytes;
                   so all integers of 64 bits and all doubles compare with each other exactly; NaN is last
     04 u48        decimal: value * 10^38 as an offset integer of 48 bytes
     05 x.. 00 00  bytes, 00 escaped as 00 ff
@@ -16,8 +16,8 @@ of its parts, a prefix of fields is a prefix of bytes, and every encoding can be
     0a s8 n4      time of day, and durations (0b)
 
 Descending fields have their payload inverted, not the tag.  The escape of strings follows FoundationDB's
-tuple layer.  Called by `objects` (bounds, statistics), `scan` (clipping, the merge frontier) and by
-whoever spells a key given by a user.
+tuple layer.  Called by `objects` (bounds, statistics), `reading` (clipping, merging) and
+`values.keytext` (keys that a user writes).
 """
 
 from __future__ import annotations
@@ -88,13 +88,18 @@ def _tag_and_payload(value: Value) -> tuple[int, bytes]:
         return 0x02, bytes((value,))
     if isinstance(value, int):
         if not -(2**63) <= value < 2**64:
-            raise InvalidInput(f"key value {value}: integers have at most 64 bits")
+            raise InvalidInput(
+                f"key value {value}: an integer must be at least -2^63 and less than 2^64; use a decimal"
+            )
         return 0x03, _number(value)
     if isinstance(value, float):
         return 0x03, _number(value)
     if isinstance(value, decimal.Decimal):
         if not value.is_finite() or value.adjusted() > _DECIMAL_LARGEST:
-            raise InvalidInput(f"key value {value}: not a decimal of at most {_DECIMAL_LARGEST + 1} digits")
+            raise InvalidInput(
+                f"key value {value}: a decimal must be finite, with at most {_DECIMAL_LARGEST + 1} digits "
+                "before the point"
+            )
         with decimal.localcontext(prec=120):
             scaled = int(value.scaleb(_DECIMAL_SCALE).to_integral_value())
         return 0x04, (scaled + _DECIMAL_OFFSET).to_bytes(_DECIMAL_BYTES, "big")
@@ -104,19 +109,23 @@ def _tag_and_payload(value: Value) -> tuple[int, bytes]:
         try:
             return 0x06, _escaped(value.encode())
         except UnicodeEncodeError as error:
-            raise InvalidInput(f"key value {value!r}: not UTF-8") from error
+            raise InvalidInput(f"key value {value!r} is not UTF-8; write it in UTF-8") from error
     if isinstance(value, Instant):
         tag, seconds, nanos = value
         return tag, struct.pack(">QI", seconds + 2**63, nanos)
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         return 0x07, struct.pack(">I", value.toordinal() - _EPOCH_DAY + 2**31)
-    raise InvalidInput(f"a {type(value).__name__} cannot be a key value: {value!r}")
+    raise InvalidInput(
+        f"key value {value!r} is a {type(value).__name__}; use a number, a text, bytes, a boolean, a date or a time"
+    )
 
 
 def encode_key(values: tuple[Value, ...] | list[Value], key: PoolKey) -> bytes:
     """The bytes of a key, or of a prefix of its fields."""
     if len(values) > len(key.fields):
-        raise InvalidInput(f"key {list(values)!r}: the pool key {key} has {len(key.fields)} fields")
+        raise InvalidInput(
+            f"key {list(values)!r} has {len(values)} values; the pool key {key} has {len(key.fields)} fields"
+        )
     return b"".join(
         encode_value(value, descending=field.descending)
         for value, field in zip(values, key.fields, strict=False)
@@ -130,7 +139,7 @@ def from_scalar(scalar: pa.Scalar) -> Value:
 
 
 def from_array(array: pa.Array | pa.ChunkedArray) -> list[Value]:
-    """The same of all values of a column: 64 integers take 2 µs instead of 46, 64 timestamps 30 instead of 59."""
+    """`from_scalar` of a whole column: 64 integers take 2 µs instead of 46, 64 timestamps 30 instead of 59."""
     kind = array.type
     if not _is_time(kind):
         return list(array.to_pylist())
@@ -152,9 +161,9 @@ def _instant(ticks: int, kind: pa.DataType) -> Instant:
 
 
 def key_class(kind: pa.DataType) -> str:
-    """Which values compare with each other: the class that all objects of a pool must share per key field.
+    """The class of a type: values of one class compare, and all objects of a pool share it for each key field.
 
-    Raises InvalidInput where the type cannot be ordered (records, lists, maps).
+    Raises InvalidInput if the type cannot be ordered (records, lists, maps).
     """
     if pa.types.is_boolean(kind):
         return "boolean"
@@ -176,7 +185,7 @@ def key_class(kind: pa.DataType) -> str:
         return "duration"
     if pa.types.is_null(kind):
         return "null"
-    raise InvalidInput(f"a field of type {kind} cannot be ordered")
+    raise InvalidInput(f"type {kind} has no order; use numbers, texts, bytes, booleans, dates or times")
 
 
 _CLASS_OF_TAG = {
@@ -195,7 +204,7 @@ _CLASS_OF_TAG = {
 
 
 def class_of(value: Value) -> str:
-    """The class of a key value, as `key_class` names it; raises InvalidInput where it cannot be one."""
+    """The class of a key value, as `key_class` names it; raises InvalidInput if it cannot be one."""
     return _CLASS_OF_TAG[_tag_and_payload(value)[0]]
 
 
@@ -212,7 +221,7 @@ def decode_key(data: bytes, key: PoolKey) -> tuple[Value, ...]:
 
 
 def decode_value(data: bytes) -> Value:
-    """The value that exactly these bytes encode, ascending; raises InvalidInput where they encode none."""
+    """The value that exactly these bytes encode, ascending; raises InvalidInput if they encode none."""
     if data[:1] and data[0] in _CLASS_OF_TAG:
         try:
             value, _ = _decode_value(data, 0, descending=False)

@@ -20,7 +20,7 @@ class KeyRange(msgspec.Struct, frozen=True):
         return self.high is not None and self.low >= self.high
 
     def overlaps(self, other: KeyRange) -> bool:
-        """Whether some key may lie in both."""
+        """Whether a key may lie in both ranges."""
         return (self.high is None or other.low < self.high) and (other.high is None or self.low < other.high)
 
     def contains(self, key: bytes) -> bool:
@@ -28,7 +28,7 @@ class KeyRange(msgspec.Struct, frozen=True):
         return self.low <= key and (self.high is None or key < self.high)
 
     def intersect(self, other: KeyRange) -> KeyRange:
-        """What both cover; may be empty."""
+        """The keys in both ranges; may be empty."""
         highs = [h for h in (self.high, other.high) if h is not None]
         return KeyRange(max(self.low, other.low), min(highs) if highs else None)
 

@@ -25,7 +25,7 @@ class PoolKey(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         names = self.names
         if len(set(names)) != len(names) or "" in names:
-            raise InvalidInput(f"pool key {self}: field names must be distinct and not empty")
+            raise InvalidInput(f"pool key {self}: name each field once, and leave no name empty")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ class PoolKey(msgspec.Struct, frozen=True):
             if not colon or direction.lower() not in ("asc", "desc"):
                 name, direction = part.strip(), "asc"
             if not name:
-                raise InvalidInput(f"pool key {text!r}: an empty field; write FIELD[:desc],...")
+                raise InvalidInput(f"pool key {text!r} has an empty field; write FIELD[:desc],...")
             fields.append(KeyField(name, direction.lower() == "desc"))
         return cls(tuple(fields))
 

@@ -1,53 +1,40 @@
 """Writing to a branch of a pool: `pool.branch("main").load([...])`.
 
-A load is: read blocks, write sorted objects, land one transaction.  Nothing that fails on the way leaves a
-trace in the history; objects of a load that never landed are the vacuum's.  `job` hands the same steps to a
-distributed engine: workers build objects, one driver commits them.
+A write reads its input, writes sorted objects, and commits one transaction.  A write that fails before the commit
+leaves no trace in the history; its objects are the vacuum's.  A distributed engine takes the same steps one by
+one: `begin_load` on the driver, objects built by the workers, `commit` on the driver.
+
+`Branch` is the door.  The decisions are in modules of their own, as functions that take a branch: `loads`, `files`
+(how the pool reads files), `replaces`, `deletes`.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import cast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from lake_core.catalog import Settings
-from lake_core.catalog.csv_options import csv_options
-from lake_core.catalog.settings import check_settings
-from lake_core.combine import APPEND, Rule
-from lake_core.combine.hidden import DELETED
+from lake_core.combine import Rule
 from lake_core.combine.rule import rule_of
 from lake_core.context import Context
-from lake_core.errors import InvalidInput, LakeError
+from lake_core.errors import InvalidInput
 from lake_core.history import Committed, Draft, History
-from lake_core.history.rebase import key_classes, rebase, still_covered
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.encoding import key_class
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.keys.spec import ARRIVAL
-from lake_core.lake.delete_spec import DeleteSpec, check_delete, may_delete
-from lake_core.lake.replace_checks import check_fulfils, check_inside
-from lake_core.lake.results import (
-    DeleteResult,
-    LoadResult,
-    PendingLoad,
-    committed_load,
-    repeated_load,
-)
-from lake_core.loading.block import QUARANTINE, Block, Reading, silent
+from lake_core.lake import deletes, loads, replaces
+from lake_core.lake import files as pool_files
+from lake_core.lake.delete_spec import DeleteSpec, may_delete
+from lake_core.lake.results import DeleteResult, LoadResult, PendingLoad
+from lake_core.loading.block import Block, Reading, silent
 from lake_core.loading.builder import ObjectBuilder
-from lake_core.loading.files import FileSource, check_rejected, rejected_fault
-from lake_core.loading.opening import kept_streams
-from lake_core.loading.partitions import partition_fields
-from lake_core.loading.preview import Nowhere, Preview, PreviewBuilder
-from lake_core.objects.metadata import Origin
+from lake_core.loading.preview import Preview
 from lake_core.phrases import counted
 from lake_core.reading.limits import LIMITS, Limits
-from lake_core.records import Action, AddObject, Consume, Source
+from lake_core.reading.revision import Revision
+from lake_core.records import AddObject, Source
 from lake_core.records.conditions import Condition
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
@@ -57,14 +44,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Branch:
-    """A line of transactions of a pool, to be written to; of a sub-pool `sub`, only to be deleted from.
+    """A line of transactions of a pool, to write to; of a sub-pool `sub_pool`, to delete from only.
 
-    It is of this pool for ever, whatever the pool's name becomes.  Once the pool is dropped, all that writes raises
-    NotFound, for the drop is an entry of the same journal (decision 30).
+    It stays with this pool, whatever the pool's name becomes.  Once the pool is dropped, every write raises
+    NotFound, since the drop is an entry of the same journal (decision 30).
     """
 
     context: Context
-    pool: PoolConfig
+    config: PoolConfig
     name: str
     history: History
     limits: Limits = LIMITS
@@ -73,22 +60,30 @@ class Branch:
     @property
     def key(self) -> PoolKey:
         """The order of the records; the sub-pools keep the order of arrival."""
-        return ARRIVAL if self.sub_pool else self.pool.key
+        return self.config.key_of(self.sub_pool)
+
+    @property
+    def rule(self) -> Rule:
+        """How records of equal keys combine; the sub-pools keep all."""
+        return rule_of(self.config, self.sub_pool)
 
     @property
     def store(self) -> Store:
-        """Where the lake is kept."""
+        """The store that holds the lake."""
         return self.context.store
 
     @property
     def settings(self) -> Settings:
         """The pool's policies."""
-        return Settings(self.pool.settings)
+        return Settings(self.config.settings)
 
-    @property
-    def rule(self) -> Rule:
-        """What becomes of equal keys; the sub-pools keep all."""
-        return APPEND if self.sub_pool else rule_of(self.pool.kind, self.pool.aggregates)
+    def revision(self, *, now: float | None = None) -> Revision:
+        """The newest revision at `now` (seconds since 1970, default: the clock).  Raises NotFound, Unavailable."""
+        loaded = self.history.load_open()
+        time = self.context.now() if now is None else now
+        return Revision(
+            self.config, loaded.version, self.name, loaded.state, time, self.sub_pool, self.limits
+        )
 
     def load(
         self,
@@ -100,22 +95,21 @@ class Branch:
         message: str = "",
         progress: Callable[[str, float], None] = silent,
     ) -> LoadResult:
-        """Take in files as one transaction; docs/files.md says which formats.
+        """Load files as one transaction; docs/files.md lists the formats.
 
-        `options` go before the pool's settings of the same names (`READ_OPTIONS`).  With a `token` a repeated call
-        returns the first outcome.  `progress` hears of the bytes read of each file.
+        `options` take precedence over the pool's settings of the same names (`READ_OPTIONS`).  A repeated call with
+        the same `token` returns the first result.  `progress` is called with the bytes read of each file.
         Raises InvalidInput (nothing is committed), NotFound, Conflict, OutcomeUnknown, Unavailable.
         """
-        job = self.job(token=token, message=message, options=options)
-        if isinstance(job, LoadResult):
-            return job
-        builder = self.builder(job)
-        with self.reading_files(files, options=options, progress=progress) as source:
-            for block in source.blocks(format, limit=job.max_rejected):
-                builder.add(block)
-        written = builder.finish()
-        done = self.commit(job, objects=[w.action for w in written], schemas=[w.schema for w in written])
-        return replace(done, notes=source.notes)
+        return loads.load_files(
+            self,
+            files,
+            format=format,
+            options=options,
+            token=token,
+            message=message,
+            progress=progress,
+        )
 
     def preview(
         self,
@@ -129,33 +123,11 @@ class Branch:
 
         Raises InvalidInput for a file that would fail the load as a whole, NotFound, Unavailable.
         """
-        chosen = dict(options or {})
-        policy = Settings({**self.pool.settings, **chosen})["bad_records"]
-        chosen["bad_records"] = QUARANTINE
-        job = self.job(options=chosen)
-        assert isinstance(job, PendingLoad)  # only a token is repeated
-        nowhere = cast(Store, Nowhere(self.store))
-        builder = PreviewBuilder(
-            nowhere, self.pool.key, job.origin, job.memory, self.context.ids.new, rule=self.rule
-        )
-        with self.reading_files(files, options=chosen, progress=progress) as source:
-            for block in source.blocks(format):
-                builder.add(block)
-        written = builder.finish()
-        found = replace(builder.preview(), notes=source.notes)
-        objects = [w.action for w in written]
-        if found.bad and policy != QUARANTINE:
-            return replace(found, fails=True)
-        if fault := rejected_fault(objects, job.max_rejected):
-            return replace(found, fails=True, why=fault)
-        draft = self._draft(job, tuple(objects), [w.schema for w in written])
-        now = int(self.context.now() * 1_000_000)
-        rebase(self.history.load().state, draft, key=self.pool.key, rule=self.rule, time=now)
-        return found
+        return loads.preview(self, files, format=format, options=options, progress=progress)
 
     def append(self, records: pa.Table, *, token: str = "", message: str = "") -> LoadResult:
-        """Take in an Arrow table as one transaction; as `load`."""
-        return self._load([Block(records)], token=token, message=message)
+        """Load an Arrow table as one transaction; as `load`."""
+        return loads.load_blocks(self, [Block(records)], token=token, message=message)
 
     def delete(
         self,
@@ -165,58 +137,17 @@ class Branch:
         reason: str = "",
         token: str = "",
     ) -> DeleteResult:
-        """Make records of a key range of which a condition holds invisible: one small transaction.
+        """Delete the records of a key range that fulfil a condition: one small transaction, a tombstone.
 
-        Loads that land later are not touched, however long ago they began.  Where there is surely nothing to
-        delete, nothing is committed.  Raises NotFound, InvalidInput, ObjectMissing, Corrupt, OutcomeUnknown,
+        It does not hide records of loads that commit later, however early they began.  If there is surely nothing
+        to delete, nothing is committed.  Raises NotFound, InvalidInput, ObjectMissing, Corrupt, OutcomeUnknown,
         Unavailable.
         """
-        loaded = self.history.load_open()
-        if token and (done := loaded.state.tokens.get(token)) is not None:
-            return DeleteResult(done.version, done.transaction_id, repeated=True)
-        spec = check_delete(
-            loaded.state,
-            branch=self.name,
-            key=self.key,
-            rule=self.rule,
-            key_range=key_range,
-            where=where,
-            narrow=True,
-            sub_pool=self.sub_pool,
-        )
-        if spec is None or not self.may_delete(spec):
-            return DeleteResult(None)
-        id = self.context.ids.new()
-        action = spec.tombstone(id, reason=reason)
-        committed = self.history.commit(
-            Draft(id, self.name, loaded.version, self.context.author, (action,), message=reason, token=token)
-        )
-        self.log_commit(committed, read_version=loaded.version, did="deletes")
-        if committed.repeated:
-            return DeleteResult(committed.version, committed.transaction_id, repeated=True)
-        return DeleteResult(committed.version, committed.transaction_id, covers=self._covers(id))
+        return deletes.delete(self, key_range=key_range, where=where, reason=reason, token=token)
 
     def may_delete(self, spec: DeleteSpec) -> bool:
-        """Whether there may be a visible record to delete; False only where that is sure."""
-        state = self.history.load().state
-        key, rule = self.key, self.rule
-        return may_delete(state, spec, self.store, pool=self.pool.id, branch=self.name, key=key, rule=rule)
-
-    def key_class(self) -> str | None:
-        """The class of the leading key field's values; None where no record has told, and nothing is declared."""
-        name = self.pool.key.names[0]
-        declared = self.settings.declared.get(name)
-        known = key_classes(self.history.load().state, self.pool.key).get(name)
-        return known or (key_class(declared.type) if declared is not None else None)
-
-    def _covers(self, name: str) -> int:
-        try:
-            state = self.history.load().state
-            branch = state.branches[self.name]
-            tombstone = branch.tombstones.get(name)
-            return len(still_covered(state, branch, tombstone)) if tombstone is not None else 0
-        except LakeError:  # the delete is committed: that it cannot be counted now must not be its outcome
-            return 0
+        """Whether there may be a record to delete; False only if there is surely none."""
+        return may_delete(self.revision(), spec, self.store)
 
     def replace(
         self,
@@ -230,22 +161,23 @@ class Branch:
         message: str = "",
         progress: Callable[[str, float], None] = silent,
     ) -> LoadResult:
-        """Put the records of files in the place of those in a range of which a condition holds, at once.
+        """Replace the records of a key range that fulfil a condition by those of files, in one transaction.
 
         The new records must lie in the range and fulfil the condition.  Without files the range is dropped.
-        Raises InvalidInput (nothing is committed), NotFound, Conflict (an overlapping replace landed since this
-        began), OutcomeUnknown, Unavailable.
+        Raises InvalidInput (nothing is committed), NotFound, Conflict (an overlapping replace committed since this
+        one began), OutcomeUnknown, Unavailable.
         """
-        with self.reading_files(files, options=options, progress=progress) as source:
-            done = self._replace(
-                source.blocks(format),
-                key_range=key_range,
-                where=where,
-                token=token,
-                message=message,
-                options=options,
-            )
-        return replace(done, notes=source.notes)
+        return replaces.replace_by_files(
+            self,
+            files,
+            key_range=key_range,
+            where=where,
+            format=format,
+            options=options,
+            token=token,
+            message=message,
+            progress=progress,
+        )
 
     def replace_with(
         self,
@@ -256,8 +188,11 @@ class Branch:
         token: str = "",
         message: str = "",
     ) -> LoadResult:
-        """The same with the records of an Arrow table."""
-        return self._replace([Block(records)], key_range=key_range, where=where, token=token, message=message)
+        """Replace records by those of an Arrow table; as `replace`."""
+        blocks = [Block(records)]
+        return replaces.replace_by_blocks(
+            self, blocks, key_range=key_range, where=where, token=token, message=message
+        )
 
     def begin_replace(
         self,
@@ -266,192 +201,69 @@ class Branch:
         where: str | Condition | None = None,
         token: str = "",
         message: str = "",
-        options: Mapping[str, str] | None = None,
     ) -> tuple[PendingLoad, DeleteSpec] | LoadResult:
-        """Begin a replace whose objects are built elsewhere; `commit` it with what it replaces."""
-        job = self.job(token=token, message=message, options=options)
-        if isinstance(job, LoadResult):
-            return job
-        if where is not None and self.rule.kind == "upsert":
-            raise InvalidInput(
-                "in an upsert pool a replace takes a range without a condition; delete by the condition, then load"
-            )
-        spec = check_delete(
-            self.history.load().state,
-            branch=self.name,
-            key=self.pool.key,
-            rule=self.rule,
-            key_range=key_range,
-            where=where,
-            narrow=False,
-        )
-        assert spec is not None
-        return job, spec
-
-    def _replace(
-        self,
-        blocks: Iterable[Block],
-        *,
-        key_range: KeyRange,
-        where: str | Condition | None,
-        token: str,
-        message: str,
-        options: Mapping[str, str] | None = None,
-    ) -> LoadResult:
-        begun = self.begin_replace(
-            key_range=key_range, where=where, token=token, message=message, options=options
-        )
-        if isinstance(begun, LoadResult):
-            return begun
-        job, spec = begun
-        builder = self.builder(job)
-        for block in blocks:
-            if spec.condition is not None and block.table.num_rows:
-                check_fulfils(block.table, spec.condition)
-            builder.add(block)
-        written = builder.finish()
-        check_inside([w.action for w in written], spec.key_range, self.pool.key)
-        return self.commit(
-            job,
-            objects=[w.action for w in written],
-            schemas=[w.schema for w in written],
-            replaced=spec,
+        """Begin a replace whose objects are built elsewhere; pass both to `commit`."""
+        return replaces.begin_replace(
+            self, key_range=key_range, where=where, token=token, message=message, options=None
         )
 
-    def readings(self, files: list[str], *, options: Mapping[str, str] | None = None) -> dict[str, Reading]:
-        """How the pool wants files read, by file; `options` go before its settings.  Raises InvalidInput."""
-        pool = self.pool
-        check_settings(
-            options or {}, kind=pool.kind, key=pool.key, aggregates=pool.aggregates, stored=pool.settings
-        )
-        settings = Settings({**self.pool.settings, **(options or {})})
-        declared = settings.declared
-        if self.rule.kind == "upsert":
-            declared.setdefault(DELETED, pa.field(DELETED, pa.bool_()))
-        constants = partition_fields(files, declared) if settings["partitions"] == "hive" else {}
-        return {
-            file: Reading(
-                file,
-                declared=declared,
-                key=self.pool.key.names,
-                rule=self.rule,
-                bad_records=settings["bad_records"],
-                keyless=settings["nokey"],
-                csv=csv_options(settings),
-                constants=constants.get(file, ()),
-            )
-            for file in files
-        }
-
-    @contextmanager
-    def reading_files(
-        self,
-        files: list[str],
-        *,
-        options: Mapping[str, str] | None = None,
-        progress: Callable[[str, float], None] = silent,
-    ) -> Iterator[FileSource]:
-        """The records of files; standard input and FIFOs are copied to disk for as long as the block lasts."""
-        readings = self.readings(files, options=options)
-        with kept_streams(files) as copies:
-            for file, reading in readings.items():
-                reading.path, reading.progress = copies.get(file, ""), progress
-            yield FileSource([readings[file] for file in files])
-
-    def job(
+    def begin_load(
         self, *, token: str = "", message: str = "", options: Mapping[str, str] | None = None
     ) -> PendingLoad | LoadResult:
-        """Begin a load whose objects are built elsewhere, or give the outcome that the token stands for."""
-        self.check_writable()
-        loaded = self.history.load_open()
-        if token and (done := loaded.state.tokens.get(token)) is not None:
-            return repeated_load(done)
-        return PendingLoad(
-            origin=Origin(self.context.lake_id, self.pool.id, self.context.ids.new(), self.context.author),
-            branch=self.name,
-            read_version=loaded.version,
-            memory=self.settings["load.memory"],
-            token=token,
-            message=message,
-            max_rejected=Settings({**self.pool.settings, **(options or {})})["bad_records.max"],
-        )
+        """Begin a load whose objects are built elsewhere, or return the first result under the token."""
+        return loads.begin_load(self, token=token, message=message, options=options)
 
-    def builder(self, job: PendingLoad, *, first_place: int = 0) -> ObjectBuilder:
-        """Builds objects for the job, here."""
-        return ObjectBuilder(
-            self.store, self.pool.key, job.origin, job.memory, self.context.ids.new, first_place, self.rule
+    def readings(self, files: list[str], *, options: Mapping[str, str] | None = None) -> dict[str, Reading]:
+        """How to read files for this pool, by file; `options` take precedence over its settings.
+
+        Raises InvalidInput.
+        """
+        return pool_files.readings(self.config, files, options=options)
+
+    def builder(self, pending: PendingLoad, *, first_ordinal: int = 0) -> ObjectBuilder:
+        """Builds objects for a load, in this process; `first_ordinal` is that of the first object."""
+        return loads.builder(
+            self.store,
+            self.config,
+            pending,
+            self.context.ids.new,
+            first_ordinal=first_ordinal,
+            limits=self.limits.objects,
         )
 
     def commit(
         self,
-        job: PendingLoad,
+        pending: PendingLoad,
         *,
         objects: list[AddObject],
         schemas: list[pa.Schema],
         sources: list[Source] | None = None,
         replaced: DeleteSpec | None = None,
     ) -> LoadResult:
-        """Land the objects of a job; nothing is written where there are neither objects nor sources.
+        """Commit the objects of a load; without objects, sources and `replaced` nothing is written.
 
-        Sources alone are recorded too (an empty file is taken in once, not looked at for ever).  With `replaced`
-        they take the place of what it covers; raises Conflict where another replace took some of its range, and
-        InvalidInput if more records were rejected than the job allows.
+        Sources without objects are recorded too, so that an empty file is loaded once.  With `replaced` the objects
+        replace what it names; raises Conflict if another replace took some of its range.  Raises InvalidInput if
+        more records were rejected than the load allows.
         """
-        check_rejected(objects, job.max_rejected)
-        tombstones = (
-            [replaced.tombstone(job.origin.transaction_id, reason=job.message, replaces=True)]
-            if replaced
-            else []
-        )
-        actions: tuple[Action, ...] = (
-            *([Consume(tuple(sources))] if sources else []),
-            *tombstones,
-            *objects,
-        )
-        if not actions:
-            return LoadResult(None)
-        committed = self.history.commit(self._draft(job, actions, schemas))
-        self.log_commit(
-            committed, read_version=job.read_version, did=f"adds {counted(len(objects), 'object')}"
-        )
-        return repeated_load(committed.repeated) if committed.repeated else committed_load(committed, objects)
-
-    def _draft(self, job: PendingLoad, actions: tuple[Action, ...], schemas: Sequence[pa.Schema]) -> Draft:
-        return Draft(
-            id=job.origin.transaction_id,
-            branch=job.branch,
-            read_version=job.read_version,
-            author=self.context.author,
-            actions=actions,
-            schemas=tuple(schemas),
-            message=job.message,
-            token=job.token,
+        return loads.commit_load(
+            self, pending, objects=objects, schemas=schemas, sources=sources, replaced=replaced
         )
 
-    def log_commit(self, committed: Committed, *, read_version: int, did: str) -> None:
-        """What was committed, and what others committed since it began."""
+    def commit_draft(self, draft: Draft, *, does: str) -> Committed:
+        """Commit a draft; log what it `does` and what others wrote.  Raises what `History.commit` raises."""
+        committed = self.history.commit(draft)
+        name, version = self.config.name, committed.version
         if committed.repeated:
-            log.info("%s: nothing was written: version %d used the token", self.pool.name, committed.version)
-            return
-        others = counted(max(0, committed.version - read_version - 1), "entry", "entries")
-        log.info(
-            "%s: version %d %s; others wrote %s since it began",
-            self.pool.name,
-            committed.version,
-            did,
-            others,
-        )
+            log.info("%s: nothing was written: version %d used the token", name, version)
+        else:
+            others = counted(max(0, version - draft.read_version - 1), "entry", "entries")
+            log.info("%s: version %d %s; others wrote %s since it began", name, version, does, others)
+        for reason in committed.overtaken:
+            log.warning("%s: version %d was %s, which hides its records in that range", name, version, reason)
+        return committed
 
     def check_writable(self) -> None:
+        """Raises InvalidInput for a sub-pool."""
         if self.sub_pool:
             raise InvalidInput(f"the sub-pool {self.sub_pool} is read-only: load into the pool itself")
-
-    def _load(self, blocks: Iterable[Block], *, token: str, message: str) -> LoadResult:
-        job = self.job(token=token, message=message)
-        if isinstance(job, LoadResult):
-            return job
-        builder = self.builder(job)
-        for block in blocks:
-            builder.add(block)
-        written = builder.finish()
-        return self.commit(job, objects=[w.action for w in written], schemas=[w.schema for w in written])

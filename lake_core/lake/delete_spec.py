@@ -1,4 +1,4 @@
-"""What to delete: a range and perhaps a condition, checked against the pool, and whether that is there at all."""
+"""What to delete: a key range and perhaps a condition, checked; and whether any record matches."""
 
 from __future__ import annotations
 
@@ -6,32 +6,30 @@ from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
 
-from lake_core.combine import Rule
 from lake_core.conditions import check, holds, key_range_of, parse, top_level
-from lake_core.errors import InvalidInput
-from lake_core.history import PoolState
-from lake_core.history.rebase import still_covered
 from lake_core.history.tombstone import newer_than_all
-from lake_core.keys import KeyRange, PoolKey
-from lake_core.reading.plan import plan_scan, united_schema
+from lake_core.keys import KeyRange
+from lake_core.reading.plan import plan_scan
+from lake_core.reading.revision import Revision
 from lake_core.reading.scan import scan
 from lake_core.records import AddTombstone
 from lake_core.records.conditions import Condition
 from lake_core.store import Store
+from lake_core.values.keytext import check_range
 
 MAX_RECORDS_READ = 65_536
-"""Records that are read to find out whether there is anything to delete; where more would be needed, it is deleted
-unseen, since a tombstone that covers nothing does no harm."""
+"""How many records to read while checking whether anything matches.  Beyond that, write the tombstone without
+knowing; one that covers nothing is harmless."""
 
 MAX_OBJECTS_OPENED = 1_024
-"""An object that is opened counts as so many records more; it takes about as long."""
+"""Opening an object counts as reading this many records, since it takes about as long."""
 
 
 @dataclass(frozen=True)
 class DeleteSpec:
-    """A range that is not empty, and a checked condition; the range is as narrow as the condition makes it.
+    """A key range that is not empty, and a checked condition, which may have narrowed the range.
 
-    `sub`: the sub-pool whose records are meant, "" for the pool itself.
+    `sub_pool`: the sub-pool whose records are meant, "" for the pool itself.
     """
 
     key_range: KeyRange
@@ -39,7 +37,7 @@ class DeleteSpec:
     sub_pool: str = ""
 
     def tombstone(self, name: str, *, reason: str, replaces: bool = False) -> AddTombstone:
-        """The action that says so."""
+        """The action that deletes the records."""
         return AddTombstone(
             name,
             self.key_range.low,
@@ -52,67 +50,48 @@ class DeleteSpec:
 
 
 def check_delete(
-    state: PoolState,
-    *,
-    branch: str,
-    key: PoolKey,
-    rule: Rule,
-    key_range: KeyRange,
-    where: str | Condition | None,
-    narrow: bool,
-    sub_pool: str = "",
+    revision: Revision, *, key_range: KeyRange, where: str | Condition | None, narrow: bool
 ) -> DeleteSpec | None:
-    """The erasure; None where nothing can fulfil the condition.  With `narrow` the condition narrows the range.
+    """The range and the condition, checked; None if no record can fulfil the condition.
 
-    Raises InvalidInput for an empty range, for a condition that does not fit the pool's fields, and in aggregate
-    pools for one that names another field than the key's: a value there is what all records of the key make.
+    With `narrow` the condition narrows the range.  Raises InvalidInput for an empty range, and for a condition that
+    does not fit the pool's fields.  In aggregate pools a condition may name fields of the key only, since the value
+    of any other field is combined from all records of the key.
     """
-    if key_range.empty:
-        raise InvalidInput("the key range is empty: its end does not come after its beginning")
+    check_range(key_range, revision.key)
     if where is None:
-        return DeleteSpec(key_range, None, sub_pool)
-    schema = united_schema(state, branch=branch, sub_pool=sub_pool)
+        return DeleteSpec(key_range, None, revision.sub_pool)
+    schema = revision.schema
     if narrow and not schema.names:  # nothing was ever loaded: there are no fields to check, and no records
         if isinstance(where, str):
             parse(where)
         return None
     unfit = {}
-    if rule.kind == "aggregate":
-        why = (
-            "is combined from many records; in an aggregate pool a condition may name fields of the key only"
-        )
-        unfit = {name: why for name in schema.names if name not in key.names}
+    if revision.rule.kind == "aggregate":
+        why = "this field is combined from many records; in an aggregate pool a condition may name key fields only"
+        unfit = {name: why for name in schema.names if name not in revision.key.names}
     condition = check(where, schema, unfit=unfit)
-    narrowed = key_range.intersect(key_range_of(condition, key)) if narrow else key_range
-    return None if narrowed.empty else DeleteSpec(narrowed, condition, sub_pool)
+    narrowed = key_range.intersect(key_range_of(condition, revision.key)) if narrow else key_range
+    return None if narrowed.empty else DeleteSpec(narrowed, condition, revision.sub_pool)
 
 
-def may_delete(
-    state: PoolState, spec: DeleteSpec, store: Store, *, pool: str, branch: str, key: PoolKey, rule: Rule
-) -> bool:
-    """Whether there may be a visible record to delete; False only where that is sure.
+def may_delete(revision: Revision, spec: DeleteSpec, store: Store) -> bool:
+    """Whether there may be a record to delete; False only if there is surely none.
 
-    Statistics decide first; then so many records are read.  Raises ObjectMissing, Corrupt, Unavailable.
+    Statistics decide first; then at most `MAX_RECORDS_READ` records are read.  A record that has aged off counts,
+    since it would come back if the setting `age_off` changed.  Raises ObjectMissing, Corrupt, Unavailable.
     """
     key_range, condition = spec.key_range, spec.condition
-    candidates = still_covered(
-        state, state.branches[branch], newer_than_all("", key_range, condition, sub_pool=spec.sub_pool)
-    )
+    candidates = revision.may_hide(newer_than_all("", key_range, condition, sub_pool=spec.sub_pool))
     if not candidates:
         return False
-    columns = list(top_level(condition)) if condition is not None else key.names[:1]
-    known = set(united_schema(state, branch=branch, sub_pool=spec.sub_pool).names)
+    columns = list(top_level(condition)) if condition is not None else revision.key.names[:1]
+    known = set(revision.schema.names)
     plan = plan_scan(
-        state,
-        branch=branch,
-        key=key,
-        key_range=key_range,
-        sub_pool=spec.sub_pool,
-        columns=[name for name in columns if name in known],
-        rule=rule,
+        revision, key_range=key_range, columns=[name for name in columns if name in known], ages=False
     )
-    # what is kept need not be merged to be found; else whether a record is seen depends on all of its key
-    alone = [(r,) for r in candidates] if rule.keeps_all else [plan.references]
+    # append pools need no merge; otherwise the other records of the key decide whether a record is live
+    alone = [(r,) for r in candidates] if revision.rule.keeps_all else [plan.references]
     looked_at = 0
     for references in alone:
         looked_at += MAX_OBJECTS_OPENED * len(references)
@@ -121,7 +100,7 @@ def may_delete(
         part = replace(
             plan, references=references, limits=replace(plan.limits, max_batch_rows=MAX_RECORDS_READ // 8)
         )
-        for table in scan(part, store, pool=pool):
+        for table in scan(part, store, pool_id=revision.config.id):
             if condition is None or pc.any(holds(condition, table)).as_py():
                 return True
             looked_at += table.num_rows

@@ -1,12 +1,12 @@
-"""Following a branch: what its transactions brought, each once and in order, for streams.
+"""Following a branch: the objects of its transactions, each once and in order, for streams.
 
-A place in the feed is the number of the last entry that was delivered; 0 is the beginning.  From there on objects
-come by entry, by transaction, by arrival; each holds records in key order.  A transaction that removes references
-is a rewrite of records that were delivered before, and brings nothing.
+A position in the feed is the version of the last entry that was delivered; 0 is the beginning.  Objects follow by
+entry, by index of the transaction, by ordinal; each holds records in key order.  A transaction that removes
+references rewrites records that were delivered before, so the feed passes it over.  Tombstones do not act here: an
+object holds all records that were written, also those that a replace hides because it overtook their load.
 
-Entries may be purged.  Whoever is at the beginning is then given the state at the oldest entry that can be resolved
-instead of the transactions that led to it (`start`); whoever is further on and was overtaken gets an error, never
-a gap.
+Entries may be purged.  A reader at the beginning then gets the state at the oldest entry that can be resolved,
+instead of the transactions before it (`start`).  A reader further on gets an error, never a gap.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ class Feed:
     sub_pool: str = ""
 
     def newest(self) -> int:
-        """The newest entry; one request where nothing is new.  Raises NotFound if the pool was dropped."""
+        """The newest version; one request if nothing is new.  Raises NotFound if the pool was dropped."""
         return self.history.load_open().version
 
     def start(self) -> int:
-        """The entry whose state stands for all transactions up to it; 0 where none is purged."""
+        """The version whose state replaces all transactions up to it; 0 if none is purged."""
         return self.history.journal.marks().fence
 
     def between(self, after: int, until: int) -> Iterator[tuple[int, AddObject]]:
-        """What entries above `after` up to `until` brought, with their numbers.
+        """The objects of entries above `after` up to `until`, with the version of each.
 
-        Raises NotFound where one of them is purged, Corrupt, Unavailable.
+        Raises NotFound if one of them is purged, Corrupt, Unavailable.
         """
         try:
             for version, entry in self.history.journal.between(after, until):
@@ -54,13 +54,13 @@ class Feed:
                     yield version, action
         except NotFound as error:
             raise NotFound(
-                f"{error}; nobody can deliver what it brought. Begin again, from the state at the beginning of the "
-                "history, or keep more of it (lake set POOL history.keep=60d)"
+                f"{error}. A purge removed the transactions that come next: begin again from the state at the "
+                "beginning of the history, and keep more of it from now on (lake set POOL history.keep=60d)"
             ) from error
 
 
 def brought(entry: Entry, *, branch: str, sub_pool: str) -> list[AddObject]:
-    """The objects that an entry brought to the branch, in order of arrival."""
+    """The objects that an entry added to the branch, in order of arrival."""
     return [
         action
         for transaction in entry.transactions
@@ -74,12 +74,12 @@ def brought(entry: Entry, *, branch: str, sub_pool: str) -> list[AddObject]:
 
 
 def read_object(
-    store: Store, *, pool: str, object_id: str, key: PoolKey, columns: list[str]
+    store: Store, *, pool_id: str, object_id: str, key: PoolKey, columns: list[str]
 ) -> Iterator[pa.Table]:
-    """The records of one object in key order, a table at a time, those of the columns that it has.
+    """The records of one object in key order, a table at a time; of `columns` those that it has.
 
-    `pool` is the pool's id.  Raises ObjectMissing, Corrupt, Unavailable.
+    Raises ObjectMissing, Corrupt, Unavailable.
     """
-    with DataObject(store, pool=pool, object_id=object_id) as data:
+    with DataObject(store, pool_id=pool_id, object_id=object_id) as data:
         for batch in data.batches(EVERYTHING, key=key, columns=columns, batch_rows=BATCH_ROWS):
             yield pa.Table.from_batches([batch])

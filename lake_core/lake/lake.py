@@ -2,11 +2,11 @@
 
     lake = Lake.create("s3://bucket/lake")          or Lake.open(...)
     pool = lake.create_pool("flights", key="time_hour,carrier")
-    pool.branch().load(["landing/*.csv.gz"])
+    pool.branch().load(["incoming/*.csv.gz"])
     for table in pool.at("main").scan(): ...
 
-Called by the `lake` command, the Spark applications and the DAGs.  The clock, the randomness and the author
-come in here and nowhere below.
+Called by the `lake` command, the Spark applications and the DAGs.  `Lake` sets the clock, the randomness and the
+author; nothing below asks for them elsewhere.
 """
 
 from __future__ import annotations
@@ -92,14 +92,14 @@ class Lake:
             loaded["lock"] = store.behind.lock.kind
         data = json.dumps(loaded, indent=1).encode() + b"\n"
         created = store.create(naming.LAKE_FILE, data)
-        if created is Created.UNKNOWN:  # only the store can say that it is there and durable
+        if created is Created.UNKNOWN:  # only a second attempt tells whether it is there and durable
             created = store.create(naming.LAKE_FILE, data)
         if created is Created.UNKNOWN:
             raise Unavailable(f"{store.uri}: the store does not say whether the lake was made; try again")
         if created is Created.EXISTS and (there := store.get(naming.LAKE_FILE)) != data:
             if there is None:
                 raise Unavailable(f"{store.uri}: the store does not say whether the lake was made; try again")
-            raise Conflict(f"{store.uri}: somebody else made a lake here just now; open it instead")
+            raise Conflict(f"{store.uri}: another process made a lake here just now; open that one")
         return cls(store, lake_id, ids=ids, author=author, limits=limits)
 
     @classmethod
@@ -126,7 +126,9 @@ class Lake:
             magic, version, lake_id = loaded["magic"], int(loaded["version"]), str(loaded["id"])
             lock = str(loaded.get("lock", ""))
         except (ValueError, TypeError, KeyError) as error:
-            raise Corrupt(f"{store.uri}/{naming.LAKE_FILE}: not the head of a lake: {data[:60]!r}") from error
+            raise Corrupt(
+                f"{store.uri}/{naming.LAKE_FILE}: not the file of a lake: it begins with {data[:60]!r}"
+            ) from error
         if magic != _MAGIC or version > FORMAT_VERSION:
             raise Corrupt(f"{store.uri}: written by a newer version (format {version}); upgrade this program")
         behind = store.behind
@@ -157,14 +159,14 @@ class Lake:
         return self._pool(config, "")
 
     def drop_pool(self, name: str) -> int:
-        """Take a pool off the list; nothing is deleted.  Returns the entry's number in the list's journal.
+        """Take a pool off the list; nothing is deleted.  Returns the version of the list.
 
-        The pool's own journal is closed first: whoever still holds the pool loses the race to that entry, and is
-        refused from then on.  A drop that was interrupted in between leaves the pool listed, and is run again.
-        Raises NotFound, Unavailable, OutcomeUnknown.
+        First an entry closes the pool's own journal: a writer that still holds the pool loses the race to that
+        entry, and all its later commits are refused.  If a drop is interrupted, the pool stays listed; drop it
+        again.  Raises NotFound, Unavailable, OutcomeUnknown.
         """
         pool = self._pool(self.catalog.load().state.named(name), "")
-        # nobody can follow a journal that cannot be read to its end, so nobody can add to it
+        # no writer can read a damaged journal to its end, so none can add to it
         with contextlib.suppress(Corrupt):
             pool.close()
         return self.catalog.drop(pool.config.id)
@@ -181,7 +183,7 @@ class Lake:
                 self.store,
                 pool_id=config.id,
                 key=config.key,
-                rule=rule_of(config.kind, config.aggregates),
+                rule=rule_of(config),
                 clock=self.context.clock,
             )
             self._histories[config.id] = history

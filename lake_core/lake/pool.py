@@ -27,10 +27,10 @@ from lake_core.store import Store
 
 @dataclass(frozen=True)
 class Pool:
-    """A pool of the lake; keep it to make later commits cheap, since it remembers the newest state.
+    """A pool of the lake.  It remembers the newest state, so keep it to make later commits cheap.
 
-    It is the same pool whatever its name becomes.  Once it is dropped, `branch`, `at` and `feed` raise NotFound;
-    views that were opened before go on reading.
+    It stays the same pool, whatever its name becomes.  Once the pool is dropped, `branch`, `at` and `feed` raise
+    NotFound; views that were opened before go on reading.
     """
 
     context: Context
@@ -57,7 +57,7 @@ class Pool:
     def branch(self, name: str = MAIN, *, to_delete: bool = False) -> Branch:
         """A branch to write to; raises NotFound.
 
-        A sub-pool has one only `to_delete` from; otherwise raises InvalidInput for it.
+        Of a sub-pool only with `to_delete`; otherwise raises InvalidInput.
         """
         if self.sub_pool and not to_delete:
             raise InvalidInput(f"the sub-pool {self.sub_pool} is read-only: load into the pool itself")
@@ -65,33 +65,33 @@ class Pool:
         return Branch(self.context, self.config, name, self.history, self.limits, self.sub_pool)
 
     def at(self, revision: str = MAIN) -> View:
-        """The pool at a transaction number or id, a branch, or BRANCH@TIME; raises NotFound, InvalidInput."""
+        """The pool at a version, a transaction id, a branch, or BRANCH@TIME; raises NotFound, InvalidInput."""
         loaded, branch = self.history.resolve_revision(revision)
         return View(
-            self.store,
-            self.config,
-            loaded.version,
-            branch,
-            loaded.state,
-            self.sub_pool,
+            config=self.config,
+            version=loaded.version,
+            branch=branch,
+            state=loaded.state,
             now=self.context.now(),
+            sub_pool=self.sub_pool,
             limits=self.limits,
+            store=self.store,
         )
 
     def feed(self, branch: str = MAIN) -> Feed:
-        """What the branch's transactions bring, to be followed; raises NotFound."""
+        """The objects of the branch's transactions, to follow; raises NotFound."""
         self._check_branch(branch)
         return Feed(self.history, branch, self.sub_pool)
 
     def close(self) -> None:
-        """End the history of a pool that is being dropped; nothing happens if that is done already.
+        """End the history of a pool that is being dropped; does nothing if it has ended.
 
         Raises Corrupt, Unavailable, OutcomeUnknown.
         """
         loaded = self.history.load()
         if loaded.state.closed is None:
             ids, author = self.context.ids, self.context.author
-            with contextlib.suppress(NotFound):  # somebody else was faster
+            with contextlib.suppress(NotFound):  # another process closed it first
                 self.history.commit(
                     Draft(ids.new(), MAIN, loaded.version, author, (Close(),), message="drop")
                 )

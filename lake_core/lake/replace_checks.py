@@ -1,4 +1,4 @@
-"""New records of a replace must be among those that it replaces, else doing it again would double them."""
+"""The new records of a replace must lie within what it replaces; otherwise a second replace would double them."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ from lake_core.values.keytext import show_key
 
 
 def check_fulfils(records: pa.Table, condition: Condition) -> None:
-    """Raises InvalidInput where one does not fulfil the condition of the replace."""
+    """Raises InvalidInput if a record does not fulfil the condition of the replace."""
     misses = records.num_rows - pc.sum(holds(condition, records)).as_py()
     if misses:
         raise InvalidInput(
-            f"replace: {misses:,} of {records.num_rows:,} new records do not fulfil the condition; "
-            "nothing was committed"
+            f"replace: {misses:,} of {records.num_rows:,} new records do not fulfil the condition; nothing was "
+            "committed. Leave them out, or change the condition"
         )
 
 
 def check_inside(objects: Sequence[AddObject], key_range: KeyRange, key: PoolKey) -> None:
-    """Raises InvalidInput where one does not lie in the range of the replace."""
+    """Raises InvalidInput if an object has records outside of the range of the replace."""
     for added in objects:
         if added.sub_pool == NOKEY:
             raise InvalidInput(
-                f"replace: {added.records:,} new records without the key lie in no range; nothing was committed"
+                f"replace: {added.records:,} new records without the key lie in no range; nothing was committed. "
+                "Give them a key, or leave them out"
             )
         if not added.sub_pool and (
             added.low < key_range.low or (key_range.high is not None and added.high > key_range.high)
         ):
             raise InvalidInput(
-                f"replace: new records from key {show_key(added.low, key)} to {show_key(added.high, key)} lie "
-                "outside the range; nothing was committed"
+                f"replace: new records from key {show_key(added.low, key)} to {show_key(added.high, key)} (both "
+                "inclusive) lie outside the range; nothing was committed. Leave them out, or replace a wider range"
             )

@@ -1,6 +1,6 @@
-"""What writing to a branch did: for people, programs and the agents.
+"""Results of writes to a branch.
 
-`LoadResult` also of replaces and drops; `Job` is a load under way.
+`LoadResult` also describes replaces and range drops; `PendingLoad` is a load that has begun but is not committed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from lake_core.records import AddObject
 
 @dataclass(frozen=True)
 class LoadResult:
-    """What a load did: `transaction` is None where there was nothing to load.
+    """What a load did; `version` and `transaction_id` are None if there was nothing to load.
 
-    `records` counts those of the pool itself, `size` the bytes of all objects; `nokey` and `rejected` those of
-    the sub-pools.  `repeated` says that the token had been used and the first outcome stands.  `notes` say what was
-    detected of the files.
+    `records` counts the records of the pool itself, `nokey` and `rejected` those of the sub-pools; `size` is the
+    bytes of all objects.  `repeated`: the token was used before, and this is the first result.  `notes`: what was
+    detected in the files.
     """
 
     version: int | None
@@ -38,7 +38,7 @@ class LoadResult:
 
 @dataclass(frozen=True)
 class PendingLoad:
-    """A load under way: all that a worker must know to build objects for it, and the driver to commit it."""
+    """A load that is not committed: all that workers need to build objects for it, and the driver to commit it."""
 
     origin: Origin
     branch: str
@@ -51,9 +51,9 @@ class PendingLoad:
 
 @dataclass(frozen=True)
 class DeleteResult:
-    """What a delete did: `transaction` is None where nothing was there to delete.
+    """What a delete did; `version` and `transaction_id` are None if there was nothing to delete.
 
-    `covers` counts references that may hold what was deleted.
+    `covers` counts references that may hold deleted records.
     """
 
     version: int | None
@@ -63,7 +63,7 @@ class DeleteResult:
 
 
 def repeated_load(first: Remembered) -> LoadResult:
-    """The outcome of the commit that used the token first."""
+    """The result of the commit that used the token first."""
     return LoadResult(
         first.version,
         first.transaction_id,
@@ -79,8 +79,8 @@ def repeated_load(first: Remembered) -> LoadResult:
 def check_same(first: LoadResult, *, token: str, records: int, exact: bool) -> None:
     """Raise InvalidInput if a repeated load brings other records than the load that used its token first.
 
-    Only numbers are compared, since the history keeps no more of a token.  `exact` says that every record that
-    comes in is kept: records of equal keys may otherwise have become one.
+    Only counts are compared, since the history keeps no more of a token.  `exact`: every incoming record is kept;
+    otherwise records of equal keys may have become one.
     """
     held = first.records + first.nokey + first.rejected
     if records == held or (records > held and not exact):
@@ -91,9 +91,9 @@ def check_same(first: LoadResult, *, token: str, records: int, exact: bool) -> N
     )
 
 
-def repeated_line(first: LoadResult, *, pool: str, token: str) -> str:
-    """What to log of a load that was done before under its token."""
-    return f"pool {pool}: token {token!r} stands for version {first.version}; nothing was written now"
+def repeated_line(first: LoadResult, *, pool_name: str, token: str) -> str:
+    """The log line of a load whose token was used before."""
+    return f"pool {pool_name}: token {token!r} stands for version {first.version}; nothing was written now"
 
 
 def committed_load(committed: Committed, objects: list[AddObject]) -> LoadResult:

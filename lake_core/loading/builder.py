@@ -2,7 +2,7 @@
 
 An `ObjectBuilder` takes blocks in their order of arrival and writes an object whenever the budget is full;
 records without the key go to the sub-pool `$nokey`, rejected ones to `$rejected`.  What it returns is all
-that a transaction needs.  One builder serves one load, or one task of a distributed load: `first_place` keeps
+that a transaction needs.  One builder serves one load, or one task of a distributed load: `first_ordinal` keeps
 the order of arrival between tasks.
 """
 
@@ -27,7 +27,7 @@ from lake_core.objects.limits import MAX_CELLS, Fields, leaves
 from lake_core.objects.metadata import Origin
 from lake_core.objects.normalize import normalized
 from lake_core.objects.schema import cast_table, unite_schemas
-from lake_core.objects.write import WrittenObject, write_object
+from lake_core.objects.write import OBJECT_LIMITS, ObjectLimits, WrittenObject, write_object
 from lake_core.store import Store
 from lake_core.values.types import is_json
 
@@ -41,8 +41,9 @@ class ObjectBuilder:
     origin: Origin
     memory: int
     new_id: Callable[[], str]
-    first_place: int = 0
+    first_ordinal: int = 0
     rule: Rule = APPEND
+    limits: ObjectLimits = OBJECT_LIMITS
     written: list[WrittenObject] = field(default_factory=list)
     _pending: dict[str, list[pa.Table]] = field(default_factory=dict)
     _bytes: dict[str, int] = field(default_factory=dict)
@@ -91,7 +92,7 @@ class ObjectBuilder:
         for name in key.names:
             if is_json(table.schema.field(name)):
                 raise InvalidInput(
-                    f"key field {name!r}: values of several kinds cannot be ordered together; "
+                    f"key field {name!r}: its values are of several classes, which have no common order; "
                     f"declare its type (lake set POOL type.{name}=TYPE)"
                 )
         self.written.append(
@@ -101,9 +102,10 @@ class ObjectBuilder:
                 key=key,
                 object_id=self.new_id(),
                 origin=self.origin,
-                ordinal=self.first_place + len(self.written),
+                ordinal=self.first_ordinal + len(self.written),
                 sub_pool=sub_pool,
                 rule=rule,
+                limits=self.limits,
             )
         )
 

@@ -87,7 +87,7 @@ class _Members(io.RawIOBase):
             elif self._decompressor.needs_input:
                 packed = self._file.read(_PACKED)
                 if not packed and self._begun:
-                    raise EOFError("it ends before its end mark")
+                    raise EOFError("the file ends before its end mark")
             if not packed and not self._begun:
                 packed = self._file.read(_PACKED).lstrip(b"\0")  # zeros may stand between streams
                 if not packed:

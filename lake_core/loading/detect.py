@@ -21,6 +21,7 @@ from lake_core.loading.formats.json import read_ndjson
 from lake_core.loading.formats.orc import read_orc
 from lake_core.loading.formats.parquet import read_parquet
 from lake_core.loading.opening import first_bytes
+from lake_core.phrases import choices
 
 _ENDINGS = {
     ".ndjson": "json",
@@ -50,7 +51,7 @@ _REFUSED = (
     (rb"PK\x03\x04|PK\x05\x06", "a ZIP archive", "unpack it first"),
     (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document (.xls, .doc)", "save the sheet as CSV"),
     (rb"%PDF-", "a PDF", "extract the table first"),
-    (rb"\s*<!doctype html|\s*<html", "an HTML page", "perhaps a download that failed"),
+    (rb"\s*<!doctype html|\s*<html", "an HTML page", "perhaps a download failed; download it again"),
     (rb"\s*<\?xml|\s*<[a-z]+[^>]*>", "XML", "convert it to JSON or CSV"),
     (rb"SQLite format 3\x00", "an SQLite database", "export its tables as CSV"),
     (rb"\x89HDF\r\n\x1a\n", "an HDF5 file", "convert it to Parquet"),
@@ -65,10 +66,10 @@ _REFUSED = (
      "use gzip, zstd, bz2 or xz"),
     (rb"\x1f\x8b|\x28\xb5\x2f\xfd|BZh[1-9]1AY|\xfd7zXZ", "compressed twice", "unpack it once"),
     (rb"\x89PNG\r\n|GIF8|\xff\xd8\xff|II\*\x00|MM\x00\*|RIFF|\x00\x00\x01\x00", "an image or a recording",
-     "there are no records in it"),
+     "leave it out"),
     (rb"\$FL[23]@", "an SPSS file", "convert it to Parquet"),
     (rb"<stata_dta>|[\x71-\x73][\x01\x02]\x01\x00", "a Stata file", "convert it to Parquet"),
-    (rb"\x7fELF|MZ|\xca\xfe\xba\xbe", "a program", "there are no records in it"),
+    (rb"\x7fELF|MZ|\xca\xfe\xba\xbe", "a program", "leave it out"),
     (rb"SEQ[\x04-\x06]", "a Hadoop sequence file", "convert it to Parquet"),
 )  # fmt: skip
 _REFUSED_PATTERNS = [(re.compile(pattern, re.IGNORECASE), what, do) for pattern, what, do in _REFUSED]
@@ -81,7 +82,7 @@ def format_by_name(file: str, declared: str = "auto") -> str:
     """
     if declared != "auto":
         if declared not in FORMATS:
-            raise InvalidInput(f"format {declared!r} is unknown; use {', '.join(FORMATS)}")
+            raise InvalidInput(f"unknown format {declared!r}: use {choices(FORMATS)}")
         return declared
     name = file.rpartition("/")[2].lower()
     for ending in _COMPRESSED:
@@ -105,7 +106,7 @@ def format_of(reading: Reading, declared: str = "auto") -> str:
             return found
     for pattern, what, do in _REFUSED_PATTERNS:
         if pattern.match(begin):
-            raise InvalidInput(f"{reading.file}: this is {what}, which is not read; {do}")
+            raise InvalidInput(f"{reading.file}: this is {what}; {do}")
     if by_name:
         return by_name
     if begin.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
@@ -114,7 +115,7 @@ def format_of(reading: Reading, declared: str = "auto") -> str:
     if not begin.strip() and not reading.file.rpartition("/")[2].strip("-"):
         return "json"  # standard input without a byte
     raise InvalidInput(
-        f"{reading.file}: cannot tell the format from the name or the first bytes; say --format {'|'.join(FORMATS)}"
+        f"{reading.file}: neither the name nor the first bytes tell the format; add --format {'|'.join(FORMATS)}"
     )
 
 

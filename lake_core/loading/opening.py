@@ -50,7 +50,7 @@ def open_bytes(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]:
     except FileNotFoundError as error:
         raise NotFound(f"file {reading.file!r} does not exist") from error
     except (OSError, ValueError) as error:
-        raise Unavailable(f"{reading.file}: cannot be opened: {error}") from error
+        raise Unavailable(f"file {reading.file!r}: opening failed: {error}") from error
     with file:
         yield cast(BinaryIO, _Counted(file, reading, count))
 
@@ -85,7 +85,7 @@ class _Counted:
         try:
             data = self._file.read(size)
         except OSError as error:
-            raise Unavailable(f"{self._reading.file}: cannot be read: {error}") from error
+            raise Unavailable(f"file {self._reading.file!r}: reading failed: {error}") from error
         if self._count:
             self._reading.progress(self._reading.file, self._count * len(data))
         return data
@@ -94,7 +94,7 @@ class _Counted:
         try:
             data = self._file.readline(size)
         except OSError as error:
-            raise Unavailable(f"{self._reading.file}: cannot be read: {error}") from error
+            raise Unavailable(f"file {self._reading.file!r}: reading failed: {error}") from error
         if self._count:
             self._reading.progress(self._reading.file, self._count * len(data))
         return data
@@ -103,7 +103,7 @@ class _Counted:
         try:
             return self._file.seek(offset, whence)
         except OSError as error:
-            raise Unavailable(f"{self._reading.file}: cannot be read: {error}") from error
+            raise Unavailable(f"file {self._reading.file!r}: reading failed: {error}") from error
 
     def tell(self) -> int:
         return self._file.tell()
@@ -285,7 +285,7 @@ def kept_streams(files: list[str]) -> Iterator[dict[str, str]]:
                         with open(file, "rb") as stream:
                             shutil.copyfileobj(stream, copy, 1 << 20)
             except OSError as error:
-                raise Unavailable(f"{file}: cannot be read: {error}") from error
+                raise Unavailable(f"file {file!r}: reading failed: {error}") from error
         yield copies
 
 

@@ -37,7 +37,9 @@ def find_files(
         files = _find_remote(pattern) if "://" in pattern else _find_local(pattern)
         chosen = [f for name, f in files if not name or _chosen(name, include, exclude)]
         if not chosen and not may_be_empty:
-            raise NotFound(f"{pattern!r}: no file there to load{_but_not(include, exclude)}")
+            raise NotFound(
+                f"no file matches {pattern!r}{_but_not(include, exclude)}; name files, a glob or a folder"
+            )
         for file in chosen:
             _check_name(file.uri)
             found.setdefault(file.uri, file)
@@ -49,7 +51,7 @@ def _check_name(name: str) -> None:
         name.encode()
     except UnicodeEncodeError as error:
         raise InvalidInput(
-            f"file {os.fsencode(name)!r}: its name is not UTF-8; rename it, or exclude it"
+            f"the name of the file {os.fsencode(name)!r} is not UTF-8; rename it, or exclude it"
         ) from error
 
 
@@ -93,7 +95,7 @@ def _find_local(pattern: str) -> Iterator[tuple[str, SourceFile]]:
                 continue
             raise NotFound(f"file {path!r} does not exist") from error
         except (OSError, ValueError) as error:
-            raise Unavailable(f"{path}: cannot be read: {error}") from error
+            raise Unavailable(f"file {path!r}: reading failed: {error}") from error
         yield (
             name,
             SourceFile(
@@ -109,7 +111,7 @@ def _files_below(folder: str) -> Iterator[str]:
 
 
 def _not_listed(error: OSError) -> NoReturn:
-    raise Unavailable(f"folder {error.filename!r} cannot be listed: {error.strerror}") from error
+    raise Unavailable(f"folder {error.filename!r}: listing failed: {error.strerror}") from error
 
 
 def _matching(folder: str, parts: list[str]) -> Iterator[str]:
@@ -169,7 +171,7 @@ def _find_remote(pattern: str) -> Iterator[tuple[str, SourceFile]]:
     except (ImportError, ValueError) as error:
         raise InvalidInput(f"file {pattern!r}: {error}") from error
     except OSError as error:
-        raise Unavailable(f"{pattern}: {error}") from error
+        raise Unavailable(f"file {pattern!r}: {error}") from error
     for name, info in infos.items():
         below = name[len(folder) :]
         if info.get("type") == "file" and _is_complete(below):

@@ -2,10 +2,10 @@
 
 Parquet checks its pages and not its footer, and DataFusion does not check pages.  So an object says in its metadata
 the CRC-32 of each block of its data, and in a pair of its own (`lake.crc32`) the one of its tail: page index and
-footer, with eight zeros in the place of that number.  A reader checks the tail when it opens the object, Arrow
-checks each page that it decodes, and the blocks are checked for a reader that checks no pages.
+footer, computed with eight zeros instead of that number.  A reader checks the tail when it opens the object.  Arrow
+checks each page that it decodes.  DataFusion checks no pages, so a thread checks the blocks (decision 32).
 
-Objects that were written before there were checksums have neither, and are read as they are.
+Objects from before there were checksums have neither; a reader reads them unchecked.
 """
 
 from __future__ import annotations
@@ -107,12 +107,12 @@ def check_tail(file: pa.NativeFile, pairs: Mapping[bytes, bytes], data_end: int,
         return  # of a time when there were none
     size = file.size()
     if said is None or not 0 < data_end < size:
-        raise Corrupt(f"{name}: the footer is damaged: it says only half of its checksums")
+        raise Corrupt(f"{name}: the footer is damaged: it has one of its two checksums only")
     file.seek(data_end)
     tail = file.read(size - data_end)
     place = tail.rfind(_PLACE + said)
     if place < 0 or len(said) != len(NOTHING_YET):
-        raise Corrupt(f"{name}: the footer is damaged: its checksum is not where it must be")
+        raise Corrupt(f"{name}: the footer is damaged: its checksum is missing")
     place += len(_PLACE)
     found = _text(zlib.crc32(tail[:place] + NOTHING_YET + tail[place + len(NOTHING_YET) :]))
     if found != said:
@@ -143,12 +143,16 @@ class Sums:
         if not self.blocks:
             return
         with reading(path), open(path, "rb") as file:
-            for number in range(self.begin // BLOCK, min(len(self.blocks), -(-self.end // BLOCK))):
-                at = number * BLOCK
-                file.seek(at)
-                if zlib.crc32(file.read(min(BLOCK, self.data_end - at))) != self.blocks[number]:
-                    upto = min(at + BLOCK, self.data_end)
-                    raise Corrupt(f"{path}: damaged between the bytes {at} and {upto}")
+            self.check_open(file, name=path)
+
+    def check_open(self, file: Any, *, name: str) -> None:
+        """As `check`, of a file that is open."""
+        for number in range(self.begin // BLOCK, min(len(self.blocks), -(-self.end // BLOCK))):
+            at = number * BLOCK
+            file.seek(at)
+            if zlib.crc32(file.read(min(BLOCK, self.data_end - at))) != self.blocks[number]:
+                upto = min(at + BLOCK, self.data_end)
+                raise Corrupt(f"{name}: damaged between the bytes {at} and {upto}")
 
 
 def _text(crc: int) -> bytes:

@@ -51,8 +51,8 @@ def writing(name: str) -> Iterator[None]:
     except LakeError:
         raise
     except (OSError, MemoryError) as error:
-        raise Unavailable(f"{name}: cannot be written: {words(error)}") from error
+        raise Unavailable(f"{name}: writing this object failed: {words(error)}") from error
     except Exception as error:  # Arrow raises classes of many families
         raise InvalidInput(
-            f"{name}: these records cannot be stored: {words(error)}; nothing was committed"
+            f"{name}: Arrow refuses to write these records: {words(error)}; nothing was committed"
         ) from error

@@ -41,7 +41,7 @@ def name_fault(name: str) -> str:
     if len(name) * 4 > MAX_NAME_BYTES and len(name.encode(errors="surrogatepass")) > MAX_NAME_BYTES:
         return f"field {name[:40] + '...'!r}: a name may have at most {MAX_NAME_BYTES:,} bytes"
     if "\0" in name:
-        return f"field {name!r}: a name must not contain the character NUL"
+        return f"field {name!r}: a name cannot have the character NUL; rename the field"
     return ""
 
 
@@ -52,7 +52,7 @@ def names_fault(names: Iterable[str]) -> str:
         if fault := name_fault(name):
             return fault
         if name in seen:
-            return f"field {name!r} is there more than once"
+            return f"field {name!r} occurs more than once; name each field once"
         seen.add(name)
     return ""
 
@@ -153,7 +153,7 @@ class Fields:
         return self.count * 100 >= MAX_COLUMNS * 99
 
     def take(self, schema: pa.Schema) -> str:
-        """Count the fields of a schema in; if they are too many, the fault, else ""."""
+        """Add the fields of a schema; returns the fault if they are too many, otherwise ""."""
         if self._last is not None and schema.equals(self._last):
             return ""
         fault = self.take_paths(leaves(schema))
@@ -161,7 +161,7 @@ class Fields:
         return fault
 
     def take_paths(self, paths: Iterable[Path]) -> str:
-        """Count the fields in; if they are too many, the fault, else ""."""
+        """Add fields; returns the fault if they are too many, otherwise ""."""
         added: list[tuple[_Names, str | None]] = []
         for path in paths:
             node = self._tree

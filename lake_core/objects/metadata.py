@@ -23,7 +23,7 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     """Who writes an object, and for what; given by the caller of `objects.write`."""
 
     lake: str
-    pool: str
+    pool_id: str = msgspec.field(name="pool")
     transaction_id: str = msgspec.field(name="transaction")
     writer: str
     job: str = ""
@@ -66,7 +66,7 @@ def decode(data: bytes | None, *, name: str) -> ObjectMetadata:
     try:
         found = _DECODER.decode(data)
     except msgspec.DecodeError as error:
-        raise Corrupt(f"{name}: metadata of the data object cannot be read: {error}") from error
+        raise Corrupt(f"{name}: the metadata of this data object is damaged: {error}") from error
     if found.version > VERSION:
         raise Corrupt(f"{name}: written by a newer version (format {found.version}); upgrade this program")
     return found

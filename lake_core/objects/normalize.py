@@ -179,14 +179,14 @@ def _stored(field: pa.Field, path: str) -> pa.Field:
     if pa.types.is_map(kind):
         key = _stored(kind.key_field.with_name("key"), f"{path}.key")
         if is_json(key):
-            raise InvalidInput(f"field {path!r}: keys of a map cannot be of type {kind.key_type}")
+            raise InvalidInput(
+                f"field {path!r}: the lake has no maps with keys of type {kind.key_type}; convert the keys to text"
+            )
         item = _stored(kind.item_field.with_name("value"), f"{path}.value")
         return plain.with_type(pa.map_(key.with_nullable(False), item))
     if is_list(kind):
         return plain.with_type(pa.list_(_stored(kind.value_field.with_name("item"), f"{path}[]")))
-    raise InvalidInput(
-        f"field {path!r}: type {show_type(field)} cannot be stored; convert it to another type"
-    )
+    raise InvalidInput(f"field {path!r}: the lake has no type {show_type(field)}; convert it to another type")
 
 
 def _marked(field: pa.Field, column: pa.ChunkedArray | pa.Array) -> pa.Field:

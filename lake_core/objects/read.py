@@ -33,26 +33,27 @@ FOOTERS_KEPT = 64
 """Footers that a process keeps for a store."""
 
 FOOTER_BYTES = 32 << 20
-"""Bytes that they take together: one of a large object takes a few megabytes, of thousands of columns many more."""
+"""Bytes that all kept footers may take.  The footer of a large object takes a few megabytes, that of one with
+thousands of columns many more."""
 
 FOOTER_GROWTH = 3
-"""A decoded footer takes so many times the bytes of the stored one."""
+"""Decoded bytes for each stored byte of a footer, about."""
 
 SELECTIONS_KEPT = 16
-"""Selections of columns of which is kept what a record takes, for each footer."""
+"""Selections of columns, for each footer, whose bytes a record are remembered."""
 
 BATCH_ROWS, BATCH_BYTES = 65_536, 8 << 20
 """Records and decoded bytes of a batch if the caller names no others."""
 
 FIRST_ROWS = 256
-"""Records that are tried first: what they take says how many to decode at a time."""
+"""Records that a reader decodes first.  Their size says how many to decode at a time (decision 33)."""
 
 LARGE_RECORD = 512
-"""Bytes: larger records are mostly text, of which Arrow makes a second copy when it brings batches into order.  So
-a batch of them has half the bytes."""
+"""Bytes.  Larger records are mostly text, and Arrow copies text once more when it brings batches into order.  So a
+batch of them gets half the bytes."""
 
 FIRST_RECORD = 4 << 10
-"""Bytes: until then a record counts as at least so large, where a batch may have few bytes."""
+"""Bytes.  Until a record was decoded, it counts as at least this large if a batch may have few bytes."""
 
 BUFFERED_GROUP = 32 << 20
 """From this size of a row group on, columns are read a part at a time, since a reader otherwise holds all of it.
@@ -76,7 +77,7 @@ class Footer:
 
     @property
     def size(self) -> int:
-        """Bytes that it takes in memory, about."""
+        """Bytes of the decoded footer, about."""
         return FOOTER_GROWTH * int(self.parquet.serialized_size)
 
 
@@ -140,12 +141,15 @@ def _footer(parquet: pq.ParquetFile, name: str, object_id: str) -> Footer:
 class DataObject:
     """An open data object; close it, or use it as a context."""
 
-    def __init__(self, store: Store, *, pool: str, object_id: str) -> None:
-        self.name = naming.data_object(pool, object_id)
+    def __init__(self, store: Store, *, pool_id: str, object_id: str) -> None:
+        self.name = naming.data_object(pool_id, object_id)
         try:
             self._file = store.open_input(self.name)
         except FileNotFoundError as error:
-            raise ObjectMissing(f"{store.uri}/{self.name}: the data object is missing") from error
+            raise ObjectMissing(
+                f"{store.uri}/{self.name}: this data object is missing from the store; restore it, or take it "
+                "out (lake repair)"
+            ) from error
         known = footers(store).get(self.name)
         try:
             with reading(f"{store.uri}/{self.name}", "not a readable Parquet file"):
@@ -258,7 +262,7 @@ class DataObject:
             if gathered:
                 yield _joined(gathered)
             if missing:  # Arrow skips a page whose header says that it is of an unknown kind, or empty
-                raise Corrupt(f"{self.name}: {missing} records of the row groups {run} are not there")
+                raise Corrupt(f"{self.name}: damaged: {missing} records of the row groups {run} are missing")
             at += len(run)
 
     def _tried(self, group: int, rows: int, names: list[str] | None, wanted: list[str] | None) -> float:
@@ -283,6 +287,23 @@ class DataObject:
         if columns is None:
             return None
         return [leaf for name in columns for leaf in self._known.leaves.get(name, ())]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        with reading(self.name):
+            return int(self._file.size())
+
+    @property
+    def group_rows(self) -> list[int]:
+        """The number of records of each row group."""
+        return [self._rows(group) for group in range(self._parquet.metadata.num_row_groups)]
+
+    def check_bytes(self) -> None:
+        """Read all data and compare their checksums.  Raises Corrupt, Unavailable."""
+        known = self.metadata
+        with reading(self.name):
+            Sums(known.blocks, known.data_end, 0, known.data_end).check_open(self._file, name=self.name)
 
     def weigh(self, key_range: KeyRange, columns: list[str]) -> Weight:
         """What the row groups that the range touches take when they are decoded, as the footer tells it."""

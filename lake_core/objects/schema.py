@@ -41,7 +41,7 @@ def unite_schemas(schemas: Iterable[pa.Schema]) -> pa.Schema:
 
 
 def unite_fields(a: pa.Field, b: pa.Field) -> pa.Field:
-    """The narrowest field that holds the values of both; JSON where there is none."""
+    """The narrowest field that holds the values of both; a field of JSON if no type does."""
     if is_json(a) or is_json(b):
         return json_field(a.name)
     if pa.types.is_null(a.type):

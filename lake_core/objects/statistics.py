@@ -18,11 +18,34 @@ from lake_core.records import Column
 from lake_core.values.types import is_json
 
 LONGEST_BOUND = 64
+"""Bytes of a stored bound, at most: entries and checkpoints hold two for each field of each object."""
 
 
-def column_statistics(table: pa.Table) -> tuple[Column, ...]:
-    """One Column a field."""
-    return tuple(_column(field, column) for field, column in zip(table.schema, table.columns, strict=True))
+def column_statistics(table: pa.Table, *, longest: int = LONGEST_BOUND) -> tuple[Column, ...]:
+    """One Column a field; bounds of more than `longest` bytes are cut."""
+    return tuple(
+        _column(field, column, longest) for field, column in zip(table.schema, table.columns, strict=True)
+    )
+
+
+def lying_columns(told: tuple[Column, ...], exact: tuple[Column, ...]) -> list[str]:
+    """What is wrong with the statistics that are told, given those of the records with bounds that are not cut.
+
+    What is not told is not wrong: a field without statistics, or without bounds.
+    """
+    known = {column.name: column for column in exact}
+    lies = []
+    for column in told:
+        true = known.get(column.name)
+        if true is None:
+            lies.append(f"field {column.name!r} is not in the object")
+        elif column.nulls != true.nulls:
+            lies.append(f"field {column.name!r} has {true.nulls:,} nulls, not {column.nulls:,}")
+        elif column.low is not None and true.low is not None and column.low > true.low:
+            lies.append(f"field {column.name!r} has values below its low bound")
+        elif column.high is not None and true.high is not None and column.high < true.high:
+            lies.append(f"field {column.name!r} has values above its high bound")
+    return lies
 
 
 def unite_statistics(known: tuple[Column, ...], more: tuple[Column, ...]) -> tuple[Column, ...]:
@@ -37,31 +60,31 @@ def _unite(a: Column, b: Column) -> Column:
     return Column(a.name, a.nulls + b.nulls, min(lows, default=None), max(highs, default=None))
 
 
-def _column(field: pa.Field, column: pa.ChunkedArray) -> Column:
+def _column(field: pa.Field, column: pa.ChunkedArray, longest: int) -> Column:
     nulls = column.null_count
     if is_json(field) or not _is_ordered(field.type) or nulls == len(column):
         return Column(field.name, nulls)
     bounds = pc.min_max(column)
     if pa.types.is_floating(field.type) and math.isnan(bounds["min"].as_py()):  # nothing but NaN
         return Column(field.name, nulls)
-    low, high = _bound(bounds["min"]), _bound(bounds["max"])
-    if len(low) > LONGEST_BOUND:
-        low = low[:LONGEST_BOUND]
-    if len(high) > LONGEST_BOUND:
-        high = _above(high[:LONGEST_BOUND])
+    low, high = _bound(bounds["min"], longest), _bound(bounds["max"], longest)
+    if len(low) > longest:
+        low = low[:longest]
+    if len(high) > longest:
+        high = _above(high[:longest])
     return Column(field.name, nulls, low, high)
 
 
-def _bound(value: pa.Scalar) -> bytes:
+def _bound(value: pa.Scalar, longest: int) -> bytes:
     """The encoding, of a long text only its beginning, so that one of many megabytes is not copied."""
     if not (pa.types.is_string(value.type) or pa.types.is_binary(value.type)):
         return encode_value(from_scalar(value))
     raw = value.as_buffer()
-    if raw.size <= LONGEST_BOUND:
+    if raw.size <= longest:
         return encode_value(from_scalar(value))
     # cut bytes may end within a character, so text is encoded as bytes under its own tag
     tag = encode_value("" if pa.types.is_string(value.type) else b"")[:1]
-    return tag + encode_value(raw[: LONGEST_BOUND + 1].to_pybytes())[1:]
+    return tag + encode_value(raw[: longest + 1].to_pybytes())[1:]
 
 
 def _above(cut: bytes) -> bytes:

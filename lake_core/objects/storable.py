@@ -52,7 +52,7 @@ def _may_fail(kind: pa.DataType) -> bool:
 
 
 def _faults(array: pa.Array, rows: Rows) -> Iterator[tuple[Rows, str]]:
-    """Rows of which a value cannot be stored; `rows` are those to which the values belong."""
+    """Rows with a value that cannot be stored, and why; `rows` are those to which the values belong."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
         yield from _faults(array.storage, rows)

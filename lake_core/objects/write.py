@@ -41,17 +41,36 @@ from lake_core.objects.weight import Sizes
 from lake_core.records import AddObject, Column
 from lake_core.store import Store
 
-ROW_GROUP = 8_192
-ROW_GROUP_BYTES = 16 << 20
-"""Decoded bytes of a row group; of records so large that fewer than ROW_GROUP have room it has fewer, at least one.
-A reader holds a whole row group, so this bounds what a merge of many objects takes (decision 33)."""
 
-COLUMN_BYTES = 8 << 10
-"""A row group may have so many bytes for each column, if there are thousands, those inside of records counted: the
-smallest chunk of a column costs as much to write as these."""
+@dataclass(frozen=True)
+class ObjectLimits:
+    """The sizes of row groups; an object with row groups of any size can be read.
 
-GATHERED = 8
-"""How many row groups are gathered before they are written, if together they have no more than ROW_GROUP_BYTES."""
+    The `Lake` passes them to loads and compactions within `reading.Limits`.
+    """
+
+    row_group: int = 8_192
+    """Records of a row group, at most: a point read decodes one (decision 12)."""
+
+    row_group_bytes: int = 16 << 20
+    """Decoded bytes of a row group.  If records are so large that fewer than `row_group` have room, it has fewer,
+    but at least one.  A reader holds a whole row group, so this bounds the memory of a merge (decision
+    33)."""
+
+    column_bytes: int = 8 << 10
+    """A row group may have this many bytes for each column, if there are thousands: the smallest chunk of a column
+    costs as much to write as these.  Fields inside of records count as columns."""
+
+    gathered: int = 8
+    """Row groups to gather before they are written, if together they have at most `row_group_bytes`."""
+
+    def max_bytes(self, sizes: Sizes) -> int:
+        """Decoded bytes that a row group of such columns may have."""
+        return max(self.row_group_bytes, self.column_bytes * sizes.leaves)
+
+
+OBJECT_LIMITS = ObjectLimits()
+"""The defaults."""
 
 _SMALL_CHUNK = 1_024
 """Tables of fewer records on average are joined before they are written: a chunk costs as much as they do."""
@@ -84,6 +103,7 @@ def write_object(
     ordinal: int = 0,
     sub_pool: str = "",
     rule: Rule = APPEND,
+    limits: ObjectLimits = OBJECT_LIMITS,
 ) -> WrittenObject:
     """Sort and write the records (at least one, `normalized`); those of equal keys become what the rule says.
 
@@ -91,13 +111,19 @@ def write_object(
     """
     for name in key.names:
         key_class(table.schema.field(name).type)
-    with writing(f"{store.uri}/{naming.data_object(origin.pool, object_id)}"):
+    with writing(f"{store.uri}/{naming.data_object(origin.pool_id, object_id)}"):
         order = sort_order(table, key)
         if order is not None:
             table = table.take(pa.array(order))
         table = combine(table, key, rule)
     with ObjectWriter(
-        store, key=key, object_id=object_id, origin=origin, ordinal=ordinal, sub_pool=sub_pool
+        store,
+        key=key,
+        object_id=object_id,
+        origin=origin,
+        ordinal=ordinal,
+        sub_pool=sub_pool,
+        limits=limits,
     ) as writer:
         writer.write(table)
     return writer.written
@@ -117,6 +143,7 @@ class ObjectWriter:
     origin: Origin
     ordinal: int = 0
     sub_pool: str = ""
+    limits: ObjectLimits = OBJECT_LIMITS
     records: int = 0
     _schema: pa.Schema = field(default=None, init=False)
     _written: WrittenObject | None = field(default=None, init=False)
@@ -137,7 +164,7 @@ class ObjectWriter:
     @property
     def name(self) -> str:
         """Of the object, in the store."""
-        return naming.data_object(self.origin.pool, self.object_id)
+        return naming.data_object(self.origin.pool_id, self.object_id)
 
     @property
     def written(self) -> WrittenObject:
@@ -184,7 +211,8 @@ class ObjectWriter:
         self._rows += table.num_rows
         self._sizes = self._sizes or Sizes.of(table.schema)
         self._bytes += self._sizes.size(table)
-        if self._rows >= GATHERED * ROW_GROUP or self._bytes >= _most_bytes(self._sizes):
+        limits = self.limits
+        if self._rows >= limits.gathered * limits.row_group or self._bytes >= limits.max_bytes(self._sizes):
             with self._writing():
                 self._flush(everything=False)
 
@@ -194,11 +222,12 @@ class ObjectWriter:
             return
         assert self._sizes is not None
         gathered = pa.concat_tables(self._gathered)
-        if self._rows < _SMALL_CHUNK * len(self._gathered) and self._bytes < 2 * _most_bytes(self._sizes):
+        few = self._rows < _SMALL_CHUNK * len(self._gathered)
+        if few and self._bytes < 2 * self.limits.max_bytes(self._sizes):
             gathered = gathered.combine_chunks()
-        groups = _row_groups(gathered, self._sizes)
+        groups = _row_groups(gathered, self._sizes, self.limits)
         rows = self._rows
-        if not everything and groups[-1] < ROW_GROUP and len(groups) > 1:
+        if not everything and groups[-1] < self.limits.row_group and len(groups) > 1:
             rows -= groups.pop()
         table, rest = gathered.slice(0, rows), gathered.slice(rows)
         self._gathered, self._rows = ([rest], rest.num_rows) if rest.num_rows else ([], 0)
@@ -221,7 +250,9 @@ class ObjectWriter:
         self._schema = first.schema
         self._low = key_at(first, 0, self.key)
         self._file = SummedFile(self._stack.enter_context(self.store.open_output(self.name)))
-        self._parquet = self._stack.enter_context(parquet_writer(self._file, first, key=self.key))
+        self._parquet = self._stack.enter_context(
+            parquet_writer(self._file, first, key=self.key, limits=self.limits)
+        )
 
     def _describe(self, table: pa.Table, groups: list[int]) -> None:
         """Learn of the records what the footer and the transaction will say."""
@@ -283,7 +314,9 @@ class ObjectWriter:
         return WrittenObject((action, schema))
 
 
-def parquet_writer(file: BinaryIO | SummedFile, first: pa.Table, *, key: PoolKey) -> pq.ParquetWriter:
+def parquet_writer(
+    file: BinaryIO | SummedFile, first: pa.Table, *, key: PoolKey, limits: ObjectLimits = OBJECT_LIMITS
+) -> pq.ParquetWriter:
     """A writer for tables like the first one, which says which columns are worth a dictionary."""
     sorting = [
         pq.SortingColumn(first.schema.get_field_index(f.name), descending=f.descending, nulls_first=True)
@@ -296,19 +329,18 @@ def parquet_writer(file: BinaryIO | SummedFile, first: pa.Table, *, key: PoolKey
         write_page_index=True,
         write_page_checksum=True,
         sorting_columns=sorting or None,
-        use_dictionary=_recurring(first.slice(0, ROW_GROUP if first.num_rows >= ROW_GROUP else _FEW)),
+        use_dictionary=_recurring(
+            first.slice(0, limits.row_group if first.num_rows >= limits.row_group else _FEW)
+        ),
     )
 
 
-def _most_bytes(sizes: Sizes) -> int:
-    return max(ROW_GROUP_BYTES, COLUMN_BYTES * sizes.leaves)
-
-
-def _row_groups(table: pa.Table, sizes: Sizes) -> list[int]:
+def _row_groups(table: pa.Table, sizes: Sizes, limits: ObjectLimits) -> list[int]:
     """How many records go into each row group: slices that are too large in bytes are halved."""
     found: list[int] = []
-    left = [(at, min(ROW_GROUP, table.num_rows - at)) for at in range(0, table.num_rows, ROW_GROUP)][::-1]
-    most = _most_bytes(sizes)
+    rows = limits.row_group
+    left = [(at, min(rows, table.num_rows - at)) for at in range(0, table.num_rows, rows)][::-1]
+    most = limits.max_bytes(sizes)
     small = sizes.size(table) <= most
     while left:  # a slice of one record is not halved
         at, rows = left.pop()
@@ -320,7 +352,8 @@ def _row_groups(table: pa.Table, sizes: Sizes) -> list[int]:
 
 
 _FEW = 256
-"""Records that are looked at of an object of less than a row group: to look at all takes as long as it saves."""
+"""Sample size for objects smaller than a row group.  Sampling all records would take as long as the dictionaries
+save."""
 
 
 _LARGEST_DICTIONARY = 1 << 20

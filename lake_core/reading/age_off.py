@@ -1,11 +1,11 @@
-"""Age-off: records whose time is further back than a pool keeps them are not visible; pure.
+"""Age-off: hiding records that are older than a pool keeps them; pure.
 
     lake set logs age_off=ts:30d
 
-As a tombstone that is newer than everything: reading and compaction apply it as they do deletes, so compaction
-drops what reading no longer shows.  A time is a timestamp, a date, or a number of seconds since 1970, record by
-record: a record whose field holds anything else does not age.  In aggregate pools the field must be one of the key,
-since a value is what all records of a key make, and some of them may lie elsewhere.
+The rule becomes a tombstone that is newer than every transaction.  Reading and compaction apply it like a delete,
+so compaction drops the records that reading hides.  A time is a timestamp, a date, or a number of seconds since
+1970, record by record; a record whose field holds another value does not age.  In aggregate pools the field must be
+one of the key, since any other value is combined from all records of a key, and some may lie in other objects.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ NAME = "age-off"
 
 
 def age_off(policy: tuple[str, float] | None, schema: pa.Schema, *, now: float) -> tuple[Tombstone, ...]:
-    """The tombstone of a policy (field, seconds), none without one; a field that no record has covers nothing."""
+    """The tombstone of a policy (field, seconds); empty without a policy, or if no record has the field."""
     if policy is None or policy[0] not in schema.names:
         return ()
     name, seconds = policy
-    moment = max(now - seconds, FIRST_SECOND)  # before it no time can be
+    moment = max(now - seconds, FIRST_SECOND)  # the earliest time that a record can hold
     whole = int(moment // 1)
     nanos = int((moment - whole) * 1e6) * 1000
     bounds = (

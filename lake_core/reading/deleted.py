@@ -1,11 +1,11 @@
-"""Tombstones at work: which records of a sorted stream they cover, and what becomes of these.
+"""Applying tombstones to a sorted stream: which records are deleted, and what replaces them.
 
-Applied to what `merged` gives, before records of equal keys are combined; reading and compaction do the same.
+Reading and compaction apply tombstones to the tables of a merge, before they combine records of equal keys.
 
-In pools that keep or combine all records, covered ones are dropped.  In upsert pools the newest record of a key
-decides even if it is covered: the key is absent, and older versions do not come back.  So what a conditional
-tombstone covers becomes a delete marker.  What is covered by its range alone is dropped there too, since the older
-versions of the key are covered as well.
+In append and aggregate pools a deleted record is dropped.  In upsert pools the newest record of a key decides even
+if it is deleted: the key is absent, and older versions do not come back.  So a record that a conditional tombstone
+hides becomes a delete marker there.  A record that a tombstone hides by its range alone is dropped, since the
+tombstone hides the older versions of the key too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def fields_of(tombstones: Iterable[Tombstone]) -> tuple[str, ...]:
 
 
 def needs_sequences(tombstones: Sequence[Tombstone], cluster: Sequence[Reference]) -> bool:
-    """Whether each record must say when it was written; else the tombstones cover it by range and condition."""
+    """Whether per-record sequence numbers are needed.  If not, range and condition alone decide what is deleted."""
     if len(cluster) > 1:
         return bool(tombstones)
     return any(not t.reaches_all(cluster[0]) for t in tombstones)
@@ -47,28 +47,31 @@ def apply_tombstones(
     tombstones: Sequence[Tombstone],
     *,
     key: PoolKey,
-    marks: bool,
+    has_markers: bool,
 ) -> Iterator[pa.Table]:
-    """What the tombstones leave of tables sorted by key.
+    """The records that no tombstone hides, of tables sorted by key.
 
-    Tables with the column `_seq` are asked for the age of each record; without it all records count as covered by
-    age.  With `marks` the tables have the column `_deleted`, and what a condition covers becomes a delete marker.
+    If a table has the column `_seq`, it decides which tombstones are newer than a record; otherwise all are.
+    With `has_markers` the tables have the column `_deleted`, and a record that a condition hides becomes a delete
+    marker.
     """
-    ordered = sorted(tombstones, key=lambda t: t.low)
+    by_low = sorted(tombstones, key=lambda t: t.low)
     for table in tables:
-        left = _of_table(table, ordered, key=key, marks=marks)
-        if left.num_rows:
-            yield left
+        live = _of_table(table, by_low, key=key, has_markers=has_markers)
+        if live.num_rows:
+            yield live
 
 
-def _of_table(table: pa.Table, tombstones: Sequence[Tombstone], *, key: PoolKey, marks: bool) -> pa.Table:
+def _of_table(
+    table: pa.Table, tombstones: Sequence[Tombstone], *, key: PoolKey, has_markers: bool
+) -> pa.Table:
     rows = table.num_rows
     if not rows:
         return table
     first, last = key_at(table, 0, key), key_at(table, rows - 1, key)
     newest = pc.max(table.column(SEQ)).as_py() if SEQ in table.schema.names else None
     dropped, marked = _Rows(rows), _Rows(rows)
-    by_condition = marked if marks else dropped
+    by_condition = marked if has_markers else dropped
     of_all: list[Condition] = []
     for tombstone in tombstones:
         if tombstone.low > last:
@@ -87,7 +90,7 @@ def _of_table(table: pa.Table, tombstones: Sequence[Tombstone], *, key: PoolKey,
     for condition in _alternatives(tuple(of_all)):
         by_condition.add(0, _fulfils(condition, table))
     if marked.mask is not None:
-        table = _with_marks(table, marked.mask)
+        table = _with_markers(table, marked.mask)
     if dropped.mask is None:
         return table
     return table.slice(0, 0) if dropped.mask.all() else table.filter(pa.array(~dropped.mask))
@@ -95,13 +98,13 @@ def _of_table(table: pa.Table, tombstones: Sequence[Tombstone], *, key: PoolKey,
 
 @dataclass
 class _Rows:
-    """Some of so many records; `mask` is None as long as there is none."""
+    """A set of records of a table with `count` records; `mask` is None while it is empty."""
 
     count: int
     mask: Mask | None = None
 
     def add(self, begin: int, mask: Mask) -> None:
-        """Those of the mask, which begins at a record."""
+        """Add the records of a mask that begins at record `begin`."""
         if mask.any():
             self.mask = np.zeros(self.count, np.bool_) if self.mask is None else self.mask
             self.mask[begin : begin + len(mask)] |= mask
@@ -109,7 +112,7 @@ class _Rows:
 
 @lru_cache(maxsize=16)
 def _alternatives(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-    """Kept, since a scan asks for them a batch at a time."""
+    """Cached, since a scan asks for the same conditions at every batch."""
     return alternatives(conditions)
 
 
@@ -122,7 +125,7 @@ def _rows_in(table: pa.Table, key_range: KeyRange, key: PoolKey) -> tuple[int, i
 
 
 def _deleted_mask(records: pa.Table, tombstone: Tombstone, *, by_age: bool) -> Mask:
-    """Which of the records in the range are covered."""
+    """Which of the records, all in the tombstone's range, it hides."""
     found = np.ones(records.num_rows, np.bool_)
     if by_age:
         seqs = records.column(SEQ).to_numpy()
@@ -136,9 +139,9 @@ def _fulfils(condition: Condition, records: pa.Table) -> Mask:
     return np.asarray(holds(condition, records).to_numpy(zero_copy_only=False))
 
 
-def _with_marks(table: pa.Table, marked: Mask) -> pa.Table:
-    place = table.schema.get_field_index(DELETED)
-    field = table.schema.field(place)
-    known = pc.fill_null(table.column(place).cast(pa.bool_()), False)
-    marks = pc.or_(known, pa.array(marked)).cast(field.type)
-    return table.set_column(place, field, marks)
+def _with_markers(table: pa.Table, marked: Mask) -> pa.Table:
+    index = table.schema.get_field_index(DELETED)
+    field = table.schema.field(index)
+    stored = pc.fill_null(table.column(index).cast(pa.bool_()), False)
+    markers = pc.or_(stored, pa.array(marked)).cast(field.type)
+    return table.set_column(index, field, markers)

@@ -1,10 +1,10 @@
-"""Why a key reads as it does: every stored version of it, from old to new, and what became of each.
+"""Why a key reads as it does: every stored version of it, oldest first, and the fate of each.
 
     visible      part of the answer                    combined     part of the one record of the key
-    deleted      a tombstone covers it                  superseded   a newer version decides (upsert)
+    deleted      a tombstone hides it                  superseded   a newer version decides (upsert)
     marker       it says that the key is deleted (upsert)
 
-Reads what overlaps the key in each reference, and nothing else.
+Of each reference only the part that overlaps the key is read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from itertools import zip_longest
 
 import pyarrow as pa
 
-from lake_core.combine import Rule
 from lake_core.combine.hidden import DELETED, ORDER, ORDINAL, SEQ
 from lake_core.history import Reference
 from lake_core.history.tombstone import Tombstone
@@ -23,12 +22,13 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.columns import key_at
 from lake_core.reading.deleted import apply_tombstones
 from lake_core.reading.merge.streams import Reading, read_reference
+from lake_core.reading.revision import Revision
 from lake_core.records.transactions import MAX_TRANSACTIONS
 from lake_core.store import Store
 from lake_core.values.typed_json import json_lines
 
 MAX_STORED_RECORDS = 10_000
-"""Versions that are looked at: a prefix of a key may name a whole pool."""
+"""At most this many versions are read, since a prefix of a key may name a whole pool."""
 
 
 @dataclass(frozen=True)
@@ -58,33 +58,25 @@ class StoredRecord:
         return self.key, self.seq, self.ordinal
 
 
-def explain(
-    references: Sequence[Reference],
-    tombstones: Sequence[Tombstone],
-    store: Store,
-    *,
-    pool: str,
-    key_range: KeyRange,
-    key: PoolKey,
-    rule: Rule,
-    schema: pa.Schema,
-) -> list[StoredRecord]:
-    """The versions of the keys in the range, at most `MOST_VERSIONS`; `tombstones` and `references` overlap it.
+def explain(revision: Revision, store: Store, key_range: KeyRange) -> list[StoredRecord]:
+    """The stored versions of the keys in the range, at most `MAX_STORED_RECORDS`.
 
     Raises ObjectMissing, Corrupt, Unavailable.
     """
-    reading = Reading(store, pool, key, key_range, schema)
+    key, rule = revision.key, revision.rule
+    reading = Reading(store, revision.config.id, key, key_range, revision.schema)
+    tombstones = [t for t in (*revision.tombstones, *revision.aged_off) if t.key_range.overlaps(key_range)]
     found: list[StoredRecord] = []
-    for reference in references:
-        for table in read_reference(reference, reading, ordered=True):
+    for reference in revision.references_in(key_range):
+        for table in read_reference(reference, reading, has_sequence=True):
             for row in range(min(table.num_rows, MAX_STORED_RECORDS - len(found))):
                 found.append(_version(table.slice(row, 1), reference, tombstones, key=key))
-    ordered = sorted(found, key=lambda v: v.age)
+    by_age = sorted(found, key=lambda v: v.age)
     if rule.kind == "upsert":
-        return [_in_upsert(v, after) for v, after in zip_longest(ordered, ordered[1:])]
+        return [_in_upsert(v, after) for v, after in zip_longest(by_age, by_age[1:])]
     if rule.kind == "aggregate":
-        return [replace(v, fate="combined") if v.fate == "visible" else v for v in ordered]
-    return ordered
+        return [replace(v, fate="combined") if v.fate == "visible" else v for v in by_age]
+    return by_age
 
 
 def _version(
@@ -99,7 +91,7 @@ def _version(
         DELETED in row.schema.names and row[DELETED][0].as_py() is True,
     )
     for tombstone in tombstones:
-        if not any(t.num_rows for t in apply_tombstones([row], [tombstone], key=key, marks=False)):
+        if not any(t.num_rows for t in apply_tombstones([row], [tombstone], key=key, has_markers=False)):
             return replace(version, fate="deleted", by=tombstone.id)
     return version
 

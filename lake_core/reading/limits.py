@@ -1,7 +1,7 @@
-"""What bounds a merge: in bytes where memory is meant, in records where time is.
+"""The bounds of a merge: of memory in bytes, of time in records; and the sizes of what is written.
 
-A `Limits` is passed from the `Lake` down to whatever merges: views, branches, compactions.  Tests pass their own,
-so that a few records take every way through a merge.
+The `Lake` passes its `Limits` down to revisions, and these to scans and compactions.  Tests pass their own, so
+that few records take every way through a merge.
 
 `buffer_bytes` is what the open streams of one merge hold decoded, together.  Around it a merge keeps one window and
 its copy, the batches that are read ahead, and the row groups that are being decoded: about five times as much in
@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lake_core.objects.write import OBJECT_LIMITS, ObjectLimits
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -22,10 +24,10 @@ class Limits:
     """Decoded bytes that the open streams of a merge hold together."""
 
     min_share_bytes: int = 16 << 10
-    """A row group of no more bytes is held: what a reader takes beside it is more."""
+    """A stream may always hold a row group of this size, since its reader takes more than that anyway."""
 
     min_batch_bytes: int = 16 << 10
-    """Below this size a batch costs more to handle than it saves; two thousand streams hold 32 MB then."""
+    """Batches are not smaller, since that would cost more than it saves; 2,000 streams then hold 32 MB."""
 
     max_batch_bytes: int = 8 << 20
     """Decoded bytes of one batch of one stream."""
@@ -34,10 +36,10 @@ class Limits:
     """Records of one batch of one stream; more cost memory and save no time."""
 
     min_datafusion_rows: int = 100_000
-    """Below this number of records an object, on average, DataFusion takes longer to set up than it saves."""
+    """With fewer records an object, on average, DataFusion takes longer to set up than it saves."""
 
     datafusion_bytes: int = 160 << 20
-    """Bytes of row groups and batches that DataFusion may hold of all inputs together, as the footers tell it."""
+    """Bytes of row groups and batches that DataFusion may hold of all inputs together, by the footers."""
 
     max_datafusion_inputs: int = 256
     """DataFusion opens all inputs of a merge at once."""
@@ -47,13 +49,16 @@ class Limits:
     (decision 22)."""
 
     max_streams: int = 256
-    """Streams of one merge; of more objects, small ones are merged by groups first (`reading.merge.passes`)."""
+    """Streams of one merge; with more objects, small ones are merged by groups first (`reading.merge.passes`)."""
 
     max_group: int = 64
-    """Small objects that are merged into one run."""
+    """At most this many small objects are merged into one run."""
 
     max_small_bytes: int = 1 << 20
-    """Stored bytes of a small object: one of which a group takes little space on disk."""
+    """Stored bytes of a small object; only small ones are grouped, so that a group takes little space on disk."""
+
+    objects: ObjectLimits = OBJECT_LIMITS
+    """Sizes of the row groups that loads and compactions write."""
 
     def batch_bytes(self, streams: int) -> int:
         """Bytes of one batch if so many streams are open at once."""

@@ -1,7 +1,7 @@
-"""Which references a scan must open, and what shape its records have: pure.
+"""Which references a scan must open, and the schema of its records: deterministic; may read immutable checkpoints.
 
-References are clipped to the range asked for.  The united schema is that of all schemas of the (sub-)pool in
-the snapshot, not only of the references left, so that a narrow scan has the same columns as a wide one.
+References are clipped to the range asked for.  The schema is that of the whole revision, not only of the
+references that are left, so that a narrow scan has the same columns as a wide one.
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ from lake_core.combine import APPEND, Rule
 from lake_core.combine.hidden import DELETED
 from lake_core.conditions import check, key_range_of, may_hold
 from lake_core.errors import InvalidInput
-from lake_core.history import PoolState, Reference
+from lake_core.history import Reference
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.objects.schema import unite_schemas
 from lake_core.reading.limits import LIMITS, Limits
+from lake_core.reading.revision import Revision
 from lake_core.records.conditions import Condition
+from lake_core.values.keytext import check_range
 
 
 @dataclass(frozen=True)
 class ScanPlan:
     """References in order of their low bound; `columns` in the order asked for; `depth` bounds the merge.
 
-    `rule` says what becomes of equal keys.  `tombstones` are those that may cover records of the references,
-    `schemas` what is known of the fields of each.  Of the result only what fulfils `where` is wanted.
+    `rule`: how records of equal keys combine.  `tombstones`: those that may hide records of the references.
+    `schemas`: the references' schemas by id.  `where`: the condition that a record of the result fulfils.
     """
 
     references: tuple[Reference, ...]
@@ -46,32 +47,24 @@ class ScanPlan:
 
     @property
     def records(self) -> int:
-        """Records in the references chosen: an upper bound of what the scan gives."""
+        """Records in the references: an upper bound of the records that the scan gives."""
         return sum(r.records for r in self.references)
 
 
 def plan_scan(
-    state: PoolState,
+    revision: Revision,
     *,
-    branch: str,
-    key: PoolKey,
     key_range: KeyRange = EVERYTHING,
-    sub_pool: str = "",
     columns: list[str] | None = None,
-    rule: Rule = APPEND,
     where: str | Condition | None = None,
-    more: Sequence[Tombstone] = (),
-    limits: Limits = LIMITS,
+    ages: bool = True,
 ) -> ScanPlan:
-    """`more` tombstones apply than the branch has; `limits` bound the merge.
+    """How to scan a key range of a revision; without `ages` records that have aged off are shown too.
 
     Raises InvalidInput for an unknown column, an empty range, or a condition that does not fit the fields.
     """
-    if key_range.empty:
-        raise InvalidInput("the key range is empty: its end does not come after its beginning")
-    held = state.branches[branch]
-    snapshot = held.snapshot
-    schema = united_schema(state, branch=branch, sub_pool=sub_pool)
+    schema, key, rule = revision.schema, revision.key, revision.rule
+    check_range(key_range, key)
     if columns is None:
         columns = [name for name in schema.names if not (name == DELETED and rule.kind == "upsert")]
     known = set(schema.names)
@@ -83,40 +76,32 @@ def plan_scan(
     if len(set(columns)) < len(columns):
         twice = next(name for name in columns if columns.count(name) > 1)
         raise InvalidInput(f"column {twice!r} is named twice; name each column once")
-    schemas = {id: state.schema(id) for id in snapshot.schemas(sub_pool)}
+    schemas = {id: revision.state.schema(id) for id in revision.snapshot.schemas(revision.sub_pool)}
     condition = None if where is None else check(where, schema)
     if condition is not None:
         key_range = key_range.intersect(key_range_of(condition, key))
-    found = snapshot.find(key_range, sub_pool=sub_pool) if not key_range.empty else []
+    references = revision.references_in(key_range) if not key_range.empty else []
     if condition is not None and rule.keeps_all:
-        found = [r for r in found if may_hold(condition, schemas[r.schema], r.columns, records=r.records)]
-    references = tuple(found)
-    reaching = [
-        t
-        for t in (*held.tombstones.values(), *more)
-        if t.sub_pool == sub_pool and t.key_range.overlaps(key_range)
-    ]
+        references = [
+            r for r in references if may_hold(condition, schemas[r.schema], r.columns, records=r.records)
+        ]
+    tombstones = (*revision.tombstones, *(revision.aged_off if ages else ()))
     return ScanPlan(
-        references=references,
+        references=tuple(references),
         key_range=key_range,
         key=key,
         schema=schema,
         columns=tuple(columns),
         depth=overlap_depth(references),
-        limits=limits,
+        limits=revision.limits,
         rule=rule,
-        tombstones=tuple(sorted(reaching, key=lambda t: t.seq)),
+        tombstones=tuple(t for t in tombstones if t.key_range.overlaps(key_range)),
         schemas=schemas,
         where=condition,
     )
 
 
-def united_schema(state: PoolState, *, branch: str, sub_pool: str) -> pa.Schema:
-    """The schema of all records that the branch's (sub-)pool holds, in the order the schemas came."""
-    return unite_schemas(state.schema(id) for id in state.branches[branch].snapshot.schemas(sub_pool))
-
-
-def overlap_depth(references: tuple[Reference, ...]) -> int:
+def overlap_depth(references: Sequence[Reference]) -> int:
     """The most references that hold one key."""
     edges = sorted(edge for r in references for edge in ((r.low, 1), (r.high, -1)))
     depth = deepest = 0
@@ -126,12 +111,12 @@ def overlap_depth(references: tuple[Reference, ...]) -> int:
     return deepest
 
 
-def overlapping(references: tuple[Reference, ...]) -> int:
+def overlapping(references: Sequence[Reference]) -> int:
     """How many references share a key with another."""
-    ordered = sorted(references, key=lambda r: r.low)
+    by_low = sorted(references, key=lambda r: r.low)
     shared: set[int] = set()
     reach, reaching = b"", -1  # the furthest end so far, and whose it is
-    for i, reference in enumerate(ordered):
+    for i, reference in enumerate(by_low):
         if reaching >= 0 and reference.low < reach:
             shared |= {reaching, i}
         if reference.high > reach:

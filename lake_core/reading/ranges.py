@@ -2,15 +2,14 @@
 
 Callers: parallel reads, one piece a task; compactions, one piece an output.
 
-What is known of a sorted run is a `WeightedSample`: some of its keys, and what the run weighs between each two
-of them.  The bounds of an object are two keys; the sample in its footer is up to 64.  The keys of all runs
-together are where a cut may be.  What a run weighs between two of its own keys is taken to be spread evenly over
-the keys that others have there; where only its bounds are known, as the runs are spread of which more is known.
-So a piece may weigh more than its share by two gaps of each run that crosses its ends, and by the weight between
-two neighbouring keys.
+A `WeightedSample` describes a sorted run: some of its keys, and the weight between each two of them.  The bounds of
+an object are two keys; the sample in its footer has up to 64.  Cuts are at keys of the samples.  The weight between
+two keys of a run counts as spread evenly over the keys that other runs have there.  If only a run's bounds are
+known, its weight counts as spread like that of the better known runs.  So a piece may exceed its share by two gaps
+of each run that crosses its ends, and by the weight between two neighbouring keys.
 
-Bounds alone do not say where to cut a large object, or many that overlap: `blunt` names those of which more should
-be known.
+Bounds alone do not tell where to cut a large object, or many that overlap.  `blunt` names the runs whose footers
+should be read.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from typing import NamedTuple
 from lake_core.keys import KeyRange
 
 _NOTHING = 1e-9
-"""A share of the whole that may be a rounding of zero."""
+"""A smaller share of the whole counts as zero, since sums are rounded."""
 
 
 @dataclass(frozen=True)
@@ -36,20 +35,20 @@ class WeightedSample:
 
     @classmethod
     def of_bounds(cls, low: bytes, high: bytes, *, weight: float) -> WeightedSample:
-        """A run of which only the bounds are known."""
+        """A run whose bounds alone are known."""
         return cls((low, high), (weight,))
 
     @classmethod
     def of_ranks(
         cls, sample: Sequence[tuple[int, bytes]], *, high: bytes, records: int, weight: float
     ) -> WeightedSample:
-        """A run of so many records, of which some are known with their ranks (from 0, the first among them)."""
+        """A run of `records` records; `sample` has some keys with their ranks, from 0, the first key among them."""
         ranks = [*(rank for rank, _ in sample), records]
         each = weight / records
         return cls((*(key for _, key in sample), high), tuple((b - a) * each for a, b in pairwise(ranks)))
 
     def within(self, key_range: KeyRange) -> WeightedSample:
-        """The part in the range; of a gap that an end of the range cuts, half."""
+        """The part in the range; a gap that an end of the range cuts counts half."""
         if (
             self.keys
             and key_range.low <= self.keys[0]
@@ -74,7 +73,7 @@ class WeightedSample:
 
 
 def even_cuts(samples: Sequence[WeightedSample], key_range: KeyRange, *, pieces: int) -> list[bytes]:
-    """At most `pieces - 1` keys inside `span`, ascending, that cut what the samples weigh there evenly.
+    """At most `pieces - 1` keys inside the range, ascending, that cut the weight of the samples evenly.
 
     No piece is heavier than the mean by more than the heaviest step between two keys of the samples, and none
     weighs nothing.
@@ -83,7 +82,7 @@ def even_cuts(samples: Sequence[WeightedSample], key_range: KeyRange, *, pieces:
 
 
 def split_range(samples: Sequence[WeightedSample], key_range: KeyRange, *, pieces: int) -> list[KeyRange]:
-    """`span` as at most `pieces` ranges of about equal weight that follow each other and cover it."""
+    """The range as at most `pieces` ranges of about equal weight that follow each other."""
     cuts = even_cuts(samples, key_range, pieces=pieces)
     return [
         KeyRange(low, high) for low, high in zip([key_range.low, *cuts], [*cuts, key_range.high], strict=True)
@@ -91,10 +90,10 @@ def split_range(samples: Sequence[WeightedSample], key_range: KeyRange, *, piece
 
 
 def blunt(samples: Sequence[WeightedSample], key_range: KeyRange, *, pieces: int) -> list[int]:
-    """Numbers of the runs of which only bounds are known and more should be, those that hide most first.
+    """Indices of the runs whose bounds alone do not suffice, the heaviest gap first.
 
-    They lie across an even cut together with more than a quarter of a piece, or in a step between two keys that
-    is heavier than half a piece.
+    Such runs either straddle a cut where more than a quarter of a piece is uncertain, or lie in a gap that weighs
+    more than half a piece.
     """
     steps = _Steps.of(samples, key_range)
     piece = sum(steps.weights) / max(1, pieces)
@@ -113,7 +112,7 @@ def blunt(samples: Sequence[WeightedSample], key_range: KeyRange, *, pieces: int
 
 
 class _Gap(NamedTuple):
-    """What a run weighs between two of its keys: the steps [begin, end)."""
+    """The weight of a run between two of its keys: the steps [begin, end)."""
 
     begin: int
     end: int
@@ -125,7 +124,7 @@ class _Gap(NamedTuple):
 class _Steps:
     """All keys of the samples in a range, the range's low bound first, and the weight from each to the next.
 
-    `known` says of which runs there is more than bounds.
+    `known`: for each run, whether it has samples beside its bounds.
     """
 
     keys: list[bytes]
@@ -137,17 +136,17 @@ class _Steps:
     def of(cls, samples: Sequence[WeightedSample], key_range: KeyRange) -> _Steps:
         inside = [sample.within(key_range) for sample in samples]
         keys = sorted({key_range.low, *(key for s in inside for key in s.keys if key_range.contains(key))})
-        place = {key: number for number, key in enumerate(keys)}
+        index = {key: number for number, key in enumerate(keys)}
         gaps = []
         for run, sample in enumerate(inside):
             for (low, high), weight in zip(pairwise(sample.keys), sample.weights, strict=True):
-                begin = place[low]  # at equal keys begins a step: what lies at one key cannot be cut
-                gaps.append(_Gap(begin, max(begin + 1, place.get(high, len(keys))), weight, run))
+                begin = index[low]  # a step begins at equal keys: records of one key cannot be cut
+                gaps.append(_Gap(begin, max(begin + 1, index.get(high, len(keys))), weight, run))
         known = [len(sample.weights) > 1 for sample in samples]
         return cls(keys, _weigh(len(keys), gaps, known), gaps, known)
 
     def cuts(self, pieces: int) -> list[bytes]:
-        """Where the steps are cut into pieces of about equal weight."""
+        """The keys that cut the steps into pieces of about equal weight."""
         below = [0.0, *accumulate(self.weights)]
         total = below.pop()
         nothing = total * _NOTHING
@@ -157,7 +156,7 @@ class _Steps:
             target = total * number / pieces
             at = bisect_left(below, target)
             if at == len(below) or (at and target - below[at - 1] <= below[at] - target):
-                at = bisect_left(below, below[at - 1])  # keys between which nothing lies: the first of them
+                at = bisect_left(below, below[at - 1])  # of keys with nothing between them, the first
             if last + nothing < below[at] < total - nothing:
                 cuts.append(self.keys[at])
                 last = below[at]
@@ -165,7 +164,7 @@ class _Steps:
 
 
 def _weigh(count: int, gaps: list[_Gap], known: list[bool]) -> list[float]:
-    """What each of so many steps weighs."""
+    """The weight of each of `count` steps."""
     told = _spread(count, [(g.begin, g.end, g.weight / (g.end - g.begin)) for g in gaps if known[g.run]])
     below = [0.0, *accumulate(told)]
     evenly: list[tuple[int, int, float]] = []
@@ -183,7 +182,7 @@ def _weigh(count: int, gaps: list[_Gap], known: list[bool]) -> list[float]:
 
 
 def _spread(count: int, ranges: list[tuple[int, int, float]]) -> list[float]:
-    """For each of so many steps, the sum of the values whose range [begin, end) holds it."""
+    """For each of `count` steps, the sum of the values whose range [begin, end) holds it."""
     change = [0.0] * (count + 1)
     for begin, end, value in ranges:
         if begin < end:

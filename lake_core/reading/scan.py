@@ -3,13 +3,14 @@
 `scan` gives tables in key order; their schema is the plan's, in the columns asked for.  References that overlap
 nothing are passed through as they are decoded.  An object that is missing is an error, never a shorter answer.
 
-`visible` is the part that compaction uses as well: what is left of one cluster.  `merged` brings its records in
-order: few are laid over many that are older (`overlay`); else many in files of this machine are merged by
-DataFusion (`native`), and all others in windows (`merge`).  All three give the same.
+`live_records` gives the live records of one cluster; compaction uses it too.  `merged` sorts the cluster's records
+in one of three ways, which give the same records: it inserts a small delta into a bulk (`insert_delta`), lets
+DataFusion merge many records in local files (`datafusion_merge`), or merges in windows (`merge`).
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -25,6 +26,7 @@ from lake_core.combine.newest import without_markers
 from lake_core.conditions import holds, may_hold, top_level
 from lake_core.history import Reference
 from lake_core.history.tombstone import Tombstone, covering
+from lake_core.phrases import counted
 from lake_core.reading.deleted import apply_tombstones, fields_of, needs_sequences
 from lake_core.reading.merge.clusters import clusters, decided_by_age
 from lake_core.reading.merge.datafusion import datafusion_merge
@@ -36,10 +38,12 @@ from lake_core.reading.merge.streams import Reading, read_reference
 from lake_core.reading.plan import ScanPlan
 from lake_core.store import Store
 
+log = logging.getLogger(__name__)
+
 UPSERT = Rule("upsert")
 
 
-def scan(plan: ScanPlan, store: Store, *, pool: str) -> Iterator[pa.Table]:
+def scan(plan: ScanPlan, store: Store, *, pool_id: str) -> Iterator[pa.Table]:
     """The records of the plan, in key order.  Raises ObjectMissing, Corrupt, Unavailable."""
     columns = list(plan.columns)
     for cluster in clusters(plan.references):
@@ -50,7 +54,7 @@ def scan(plan: ScanPlan, store: Store, *, pool: str) -> Iterator[pa.Table]:
             tombstones,
             Reading(
                 store,
-                pool,
+                pool_id,
                 plan.key,
                 plan.key_range,
                 _read_columns(plan, tombstones),
@@ -59,7 +63,7 @@ def scan(plan: ScanPlan, store: Store, *, pool: str) -> Iterator[pa.Table]:
             ),
             rule=plan.rule,
             schemas=plan.schemas,
-            ordered=False,
+            has_sequence=False,
         )
         for table in tables:
             kept = without_markers(table) if plan.rule.kind == "upsert" else table
@@ -80,12 +84,13 @@ def live_records(
     *,
     rule: Rule,
     schemas: Mapping[str, pa.Schema],
-    ordered: bool,
+    has_sequence: bool,
 ) -> Iterator[pa.Table]:
-    """The records of a cluster that the tombstones beside its references leave, combined by the rule.
+    """The live records of a cluster, combined by the rule, with the delete markers of upsert pools.
 
-    Delete markers are among them.  The reading's schema has the fields of conditions, and in upsert pools
-    `_deleted` where there are conditions.  With `ordered` the tables say sequence and place.
+    `cluster` names the tombstones of each reference.  The reading's schema must have the fields of their
+    conditions, and in upsert pools `_deleted` if there are conditions.  With `has_sequence` the tables end with
+    the columns of `hidden.ORDER`.
     """
     upsert = rule.kind == "upsert"
     left = [
@@ -96,77 +101,104 @@ def live_records(
     if not left:
         return iter(())
     tombstones = list({t.id: t for r in left for t in cluster[r]}.values())
-    with_seqs = ordered or needs_sequences(tombstones, left)
-    # as early as can be: but what a replace overtook, its own tombstone takes away and shows what is older
+    needs_sequence = has_sequence or needs_sequences(tombstones, left)
+    # Combine before applying tombstones where possible.  Not with a self-only tombstone: hiding an overtaken record
+    # can reveal an older version of its key.
     early = upsert and not any(t.self_only for t in tombstones)
-    if len(left) > 1 or ordered:
-        tables = merged(left, reading, newest=early, ordered=with_seqs)
+    if len(left) > 1 or has_sequence:
+        tables = merged(left, reading, newest=early, has_sequence=needs_sequence)
     else:
-        tables = _alone(left[0], reading, ordered=with_seqs, ahead=bool(tombstones))
+        tables = _alone(left[0], reading, has_sequence=needs_sequence, ahead=bool(tombstones))
     if tombstones:
-        tables = apply_tombstones(tables, tombstones, key=reading.key, marks=upsert)
+        tables = apply_tombstones(tables, tombstones, key=reading.key, has_markers=upsert)
     return tables if early or len(left) == 1 else combine_stream(tables, reading.key, rule)
 
 
 def merged(
-    cluster: Sequence[Reference], reading: Reading, *, newest: bool, ordered: bool
+    cluster: Sequence[Reference], reading: Reading, *, newest: bool, has_sequence: bool
 ) -> Iterator[pa.Table]:
     """The records of references by key and age, in the columns of the reading.
 
-    If `ordered`, those of `hidden.ORDER` follow; otherwise never, so that tables of two merges fit together.
-    `newest`: of each key the newest alone, as upsert pools want it.
+    With `has_sequence` the columns of `hidden.ORDER` follow, otherwise never, so that tables of two merges fit
+    together.  With `newest` only the newest record of each key is given, as in upsert pools.
     """
     if parts := split_bulk_and_delta(cluster, min_bulk_ratio=reading.limits.min_bulk_ratio):
-        base, few = parts
-        under = chain.from_iterable(_sorted([r], reading, ordered=ordered) for r in base)
-        over = merged(few, reading, newest=newest, ordered=ordered)
+        bulk, delta = parts
+        few, many = (sum(r.records for r in part) for part in (delta, bulk))
+        _log_merge(cluster, "by inserting the newest %d into the other %d", few, many)
         return insert_delta(
-            under, over, key=reading.key, newest=newest, most_bytes=reading.limits.max_batch_bytes
+            chain.from_iterable(_sorted([r], reading, has_sequence=has_sequence) for r in bulk),
+            merged(delta, reading, newest=newest, has_sequence=has_sequence),
+            key=reading.key,
+            newest=newest,
+            most_bytes=reading.limits.max_batch_bytes,
         )
-    tables = _sorted(cluster, reading, ordered=ordered)
+    tables = _sorted(cluster, reading, has_sequence=has_sequence)
     return combine_stream(tables, reading.key, UPSERT) if newest and len(cluster) > 1 else tables
 
 
-def _alone(reference: Reference, reading: Reading, *, ordered: bool, ahead: bool) -> Iterator[pa.Table]:
-    """One reference, decoded on all cores; where all of it is wanted `ahead` of what else there is to do."""
+def _alone(reference: Reference, reading: Reading, *, has_sequence: bool, ahead: bool) -> Iterator[pa.Table]:
+    """One reference; `ahead` decodes it on all cores while the caller works, if all of it is wanted."""
     if ahead and reading.key_range.intersect(reference.key_range) == reference.key_range:
-        return _in_windows([reference], reading, ordered=ordered)
-    return read_reference(reference, reading, ordered=ordered)
+        return _in_windows([reference], reading, has_sequence=has_sequence)
+    return read_reference(reference, reading, has_sequence=has_sequence)
 
 
-def _sorted(cluster: Sequence[Reference], reading: Reading, *, ordered: bool) -> Iterator[pa.Table]:
-    native = datafusion_merge(cluster, reading, ordered=ordered)
-    return _in_windows(cluster, reading, ordered=ordered) if native is None else native.tables()
+def _sorted(cluster: Sequence[Reference], reading: Reading, *, has_sequence: bool) -> Iterator[pa.Table]:
+    chosen = datafusion_merge(cluster, reading, has_sequence=has_sequence)
+    if isinstance(chosen, str):
+        _log_merge(cluster, "in windows: %s", chosen)
+        return _in_windows(cluster, reading, has_sequence=has_sequence)
+    _log_merge(cluster, "by DataFusion")
+    return chosen.tables()
 
 
-def _in_windows(cluster: Sequence[Reference], reading: Reading, *, ordered: bool) -> Iterator[pa.Table]:
-    mixed = not decided_by_age(cluster)
+def _log_merge(cluster: Sequence[Reference], how: str, *figures: object) -> None:
+    if len(cluster) > 1:
+        records = sum(r.records for r in cluster)
+        log.info("merges %d objects of %d records " + how, len(cluster), records, *figures)
+
+
+def _in_windows(cluster: Sequence[Reference], reading: Reading, *, has_sequence: bool) -> Iterator[pa.Table]:
+    needs_sequence = not decided_by_age(cluster)
     parts = groups(cluster, reading.limits)
     together = replace(reading, streams=min(reading.streams, len(parts)))
+    if len(parts) < len(cluster):
+        log.info(
+            "merges %d objects in two passes: at first into %s", len(cluster), counted(len(parts), "run")
+        )
     with Spool() as spool:
         streams = [
-            _alone_in(part[0], together, ordered=ordered, mixed=mixed, spool=spool)
+            _alone_in(
+                part[0], together, has_sequence=has_sequence, needs_sequence=needs_sequence, spool=spool
+            )
             if len(part) == 1
             else run(
                 part,
-                partial(_in_windows, reading=_of_group(part, reading), ordered=ordered or mixed),
+                partial(
+                    _in_windows, reading=_of_group(part, reading), has_sequence=has_sequence or needs_sequence
+                ),
                 spool=spool,
-                batch_bytes=together.batch_bytes
-                // 4,  # larger ones are no faster, and take three times the memory
-                mixed=mixed,
+                # larger batches are no faster, and take three times the memory
+                batch_bytes=together.batch_bytes // 4,
+                has_sequence=needs_sequence,
             )
             for part in parts
         ]
         with closing(merge(streams, key=reading.key)) as tables:  # its threads end before the spool does
             for table in tables:
-                yield table if ordered or not mixed else table.drop_columns(ORDER.names)
+                yield table if has_sequence or not needs_sequence else table.drop_columns(ORDER.names)
 
 
-def _alone_in(reference: Reference, reading: Reading, *, ordered: bool, mixed: bool, spool: Spool) -> Stream:
+def _alone_in(
+    reference: Reference, reading: Reading, *, has_sequence: bool, needs_sequence: bool, spool: Spool
+) -> Stream:
     """An object as one stream of a merge."""
-    read = partial(read_reference, reference, reading, ordered=ordered or mixed, spool=spool)
-    place = reference.ordinal
-    return Stream(reference.low, reference.seq, place, read, mixed and reference.oldest is not None)
+    read = partial(
+        read_reference, reference, reading, has_sequence=has_sequence or needs_sequence, spool=spool
+    )
+    has_own = needs_sequence and reference.oldest is not None
+    return Stream(reference.low, reference.seq, reference.ordinal, read, has_own)
 
 
 def _of_group(group: Sequence[Reference], reading: Reading) -> Reading:

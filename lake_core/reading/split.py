@@ -1,8 +1,7 @@
-"""Cutting what references hold into ranges for parallel tasks.
+"""Cutting the records of references into key ranges for parallel tasks.
 
-Bounds of references come with the state.  Where they do not say enough, footers of the objects are read, the
-heaviest first and no more than `MOST_FOOTERS`: beside them, what is left is small or spread over the same keys.
-Planning itself is `reading.ranges`.
+The state has the bounds of references.  If they do not suffice, the footers of the objects are read, the heaviest
+first and at most `max_footers`; the others are small or spread over the same keys.  `reading.ranges` decides.
 """
 
 from __future__ import annotations
@@ -17,29 +16,36 @@ from lake_core.reading.ranges import WeightedSample, blunt, split_range
 from lake_core.store import Store
 
 MAX_FOOTERS = 64
+"""Footers to read, at most: each is a request of the store."""
 _AT_ONCE = 16
 
 
 def split(
-    references: Sequence[Reference], store: Store, *, pool: str, key_range: KeyRange, pieces: int
+    references: Sequence[Reference],
+    store: Store,
+    *,
+    pool_id: str,
+    key_range: KeyRange,
+    pieces: int,
+    max_footers: int = MAX_FOOTERS,
 ) -> list[KeyRange]:
-    """`span` as at most `pieces` ranges that follow each other and hold about equal bytes of the references.
+    """The key range as at most `pieces` ranges that follow each other and hold about equal bytes of the references.
 
-    `pool` is the pool's id.  Raises ObjectMissing, Corrupt, Unavailable.
+    Raises ObjectMissing, Corrupt, Unavailable.
     """
     samples = [WeightedSample.of_bounds(r.low, r.high, weight=r.size) for r in references]
-    unclear = blunt(samples, key_range, pieces=pieces)[:MAX_FOOTERS]
+    unclear = blunt(samples, key_range, pieces=pieces)[:max_footers]
     if unclear:
         with ThreadPoolExecutor(min(len(unclear), _AT_ONCE)) as threads:
-            read = threads.map(lambda number: _sample(references[number], store, pool), unclear)
+            read = threads.map(lambda number: _sample(references[number], store, pool_id), unclear)
             for number, sample in zip(unclear, read, strict=True):
                 samples[number] = sample
     return split_range(samples, key_range, pieces=pieces)
 
 
-def _sample(reference: Reference, store: Store, pool: str) -> WeightedSample:
-    """What the object's footer says of the reference's range."""
-    with DataObject(store, pool=pool, object_id=reference.object) as data:
+def _sample(reference: Reference, store: Store, pool_id: str) -> WeightedSample:
+    """The keys in the object's footer that lie in the reference's range."""
+    with DataObject(store, pool_id=pool_id, object_id=reference.object) as data:
         footer = data.metadata
     return WeightedSample.of_ranks(
         footer.sample, high=footer.high, records=footer.records, weight=reference.size

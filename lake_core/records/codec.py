@@ -34,7 +34,7 @@ class Codec(Generic[T]):
             return MAGIC + bytes((VERSION,)) + self._encoder.encode(entry)
         except UnicodeEncodeError as error:  # a file name or an argument whose bytes are not UTF-8
             text = error.object if len(error.object) < 200 else f"{error.object[:200]}..."
-            raise InvalidInput(f"{text!r} is not UTF-8 and cannot be stored; use another name") from error
+            raise InvalidInput(f"{text!r} is not UTF-8; write it in UTF-8") from error
 
     def decode(self, data: bytes, *, name: str) -> T:
         """The entry of these bytes; `name` is for the message.  Raises Corrupt."""

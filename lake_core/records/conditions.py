@@ -131,9 +131,13 @@ def check_value(data: bytes) -> Value:
     if isinstance(value, Instant):
         tag, seconds, _ = value
         if tag == TIME and not 0 <= seconds < 86_400:
-            raise InvalidInput("condition: a time of day outside of 24 hours")
+            raise InvalidInput(
+                f"condition: a time of day of {seconds} s; it must be at least 0 s and less than 24 h"
+            )
         if tag in (NAIVE, ZONED) and not FIRST_SECOND <= seconds <= LAST_SECOND:
-            raise InvalidInput("condition: a timestamp outside of the years 1 to 9999")
+            raise InvalidInput(
+                f"condition: a timestamp of {seconds} s; it must lie in the years 1 to 9999 (inclusive)"
+            )
     return value
 
 
@@ -146,7 +150,7 @@ def _check_values(values: tuple[bytes, ...]) -> None:
 
 def _check_path(path: Path) -> None:
     if not 1 <= len(path) <= DEEPEST:
-        raise InvalidInput(f"condition: a field is a path of 1 to {DEEPEST} names")
+        raise InvalidInput(f"condition: a field of {len(path)} names; it has 1 to {DEEPEST} (inclusive)")
 
 
 def _check_members(of: tuple[Condition, ...]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from lake_core.keys import PoolKey
+from lake_core.keys.spec import ARRIVAL
 from lake_core.naming import check_pool_name
 
 
@@ -20,6 +21,10 @@ class PoolConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         check_pool_name(self.name)
+
+    def key_of(self, sub_pool: str) -> PoolKey:
+        """The order of the records; the sub-pools keep the order of arrival, "" is the pool itself."""
+        return ARRIVAL if sub_pool else self.key
 
 
 class CreatePool(msgspec.Struct, frozen=True, tag="create_pool"):

@@ -80,7 +80,9 @@ class FileLock:
 
         def check() -> None:
             if not _is_file(handle, path):
-                raise Unavailable(f"lock {path}: removed while it was held")
+                raise Unavailable(
+                    f"lock {path}: another process removed the file while this one held the lock; try again"
+                )
 
         try:
             yield check

@@ -21,7 +21,9 @@ def probe_create(store: Store, *, name: str) -> None:
     is lost.
     """
     if store.create(name, b"probe") is Created.UNKNOWN and store.get(name) is None:
-        raise Unavailable(f"{store.uri}: cannot write {name}")
+        raise Unavailable(
+            f"{store.uri}: the store did not take {name}; check that you may write there, and try again"
+        )
     try:
         second = store.create(name, b"again")
         if second is Created.UNKNOWN:

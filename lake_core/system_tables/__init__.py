@@ -1,4 +1,4 @@
-"""Questions to a lake: `sql` runs SQL over pools, `tables` gives the lake's own tables, which `meta` makes."""
+"""Questions to a lake: `sql` runs SQL over pools, `names` finds the system tables, `tables` makes them."""
 
 from lake_core.system_tables.sql import query
 

@@ -1,4 +1,4 @@
-"""How an answer leaves DuckDB: what Arrow would not carry truthfully leaves as text that DuckDB writes.
+"""Converting DuckDB's answers to Arrow: values that Arrow would change are cast to text first.
 
 | DuckDB's type | in the answer |
 |---|---|
@@ -9,7 +9,7 @@
 | ENUM, BIT, TIME WITH TIME ZONE, INTERVAL, GEOMETRY, any other | text, as SQL writes it |
 | records, lists and maps | the same of these; an ARRAY with such items is a list |
 
-DuckDB 2.0 gives Arrow a UHUGEINT as a decimal that wraps round, an INTERVAL in nanoseconds that wrap round, a time
+DuckDB 2.0 gives Arrow a UHUGEINT as a decimal that overflows, an INTERVAL in nanoseconds that overflow, a time
 without its offset, and bits as bytes.  Called by `sql`.
 """
 
@@ -41,7 +41,7 @@ _TRUE = frozenset(
         *("timestamptz_ns", "null"),
     }
 )
-"""Types (DuckDB's ids) that are in Arrow what they are in DuckDB."""
+"""Types (DuckDB's ids) that Arrow carries exactly."""
 
 _AS_JSON = frozenset({"uhugeint", "bignum", "union", "variant"})
 
@@ -59,7 +59,7 @@ def carried(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
 
 
 def _target(kind: Any) -> tuple[str, bool]:
-    """The SQL type that a column of the type is to have, and whether it is another one."""
+    """The SQL type to cast a column of the type to, and whether it differs."""
     said = str(kind)
     if said == "JSON" or kind.id in _TRUE:
         return said, False

@@ -1,8 +1,8 @@
 """Any object of the lake, decoded for people: `lake inspect NAME`.
 
 Names are those of docs/format.md, relative to the lake.  Byte strings are shown in hex, or decoded where
-they are a schema or text.  Of a checkpoint, which may hold a million references, the parts are shown with their
-size and first and last key, and what is small (branches, the closing, schemas, pools) row by row.
+they are a schema or text.  A checkpoint may hold a million references: its parts are shown with size, first and
+last key, and its small sections (branches, the closing, schemas, pools) row by row.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _missing(store: Store, name: str) -> NotFound:
 
 
 def _framed(kind: type[Any], data: bytes, name: str) -> dict[str, Any]:
-    """What stands behind the magic bytes."""
+    """The content after the magic bytes."""
     return _values(Codec[Any](kind).decode(data, name=name))
 
 
@@ -120,7 +120,7 @@ def _row(section: str, value: bytes, name: str) -> Any:
     try:
         return _values(msgspec.msgpack.decode(value, type=_SHOWN[section]))
     except msgspec.DecodeError as error:
-        raise Corrupt(f"{name}: a {section} cannot be read: {error}") from error
+        raise Corrupt(f"{name}: the row of a {section} is damaged: {error}") from error
 
 
 def _part(groups: list[Group]) -> dict[str, Any]:

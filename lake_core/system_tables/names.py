@@ -1,6 +1,6 @@
 """The lake's own tables by name: `lake:pools`, `POOL:log`, `POOL@REVISION:references`.
 
-What SQL and the Spark data source have in common; the tables are made by `meta`.
+Used by SQL and the Spark data source; `tables` makes the tables.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def system_table(lake: Lake, name: str) -> pa.Table:
     if kind == "log":
         return meta.log_table((n, t) for n, t in pool.log() if n <= view.version)
     if kind == "tombstones":
-        return meta.tombstones_table(view.state, branch=view.branch, key=view.pool.key)
+        return meta.tombstones_table(view.state, branch=view.branch, key=view.config.key)
     snapshot = view.state.branches[view.branch].snapshot
     held = [r for sub_pool in ("", *snapshot.sub_pools()) for r in snapshot.find(sub_pool=sub_pool)]
-    table = meta.references_table(held, view.pool.key, lambda seq: seq // MAX_TRANSACTIONS)
+    table = meta.references_table(held, view.config.key, lambda seq: seq // MAX_TRANSACTIONS)
     return meta.objects_table(table) if kind == "objects" else table
 
 

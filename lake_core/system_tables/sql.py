@@ -1,16 +1,16 @@
 """SQL over pools, by DuckDB.
 
-Tables are named as a user writes a revision: `"flights"`, `"flights@12"`, `"flights@main"`, and the lake's
-own tables `"flights:objects"`, `"lake:pools"`.  A pool is offered as an Arrow data set whose scan is the
-pool's scan in key order; DuckDB hands down the columns and the conditions it wants applied, so only those
-columns are read.  SQL sees a field of JSON as JSON, with times, dates and bytes as strings.
+Tables are named as a user writes a revision: `"flights"`, `"flights@12"`, `"flights@main"`, and the lake's own
+tables `"flights:objects"`, `"lake:pools"`.  A pool is offered as an Arrow data set whose scan is the pool's scan in
+key order; DuckDB asks for columns and a filter, so only those columns are read.  SQL sees a field of JSON as JSON,
+with times, dates and bytes as strings.
 
-SQL does not tell large letters from small ones and has no empty names: DuckDB calls a second such field `A_1`,
-one without a name `v4`, by its place.  In an answer a second column `a` is called `a_1`, as DuckDB calls it in a
+SQL does not distinguish upper from lower case and has no empty names: DuckDB calls a second such field `A_1`,
+one without a name `v4`, by its position.  In an answer a second column `a` is called `a_1`, as DuckDB calls it in a
 subquery.  A pool that never had a record has the fields of its key, and no rows.
 
-An answer that is not read to its end keeps DuckDB's threads and objects alive; what is still open when the
-program ends is closed then, while Python can still do it in order.
+An answer that is not read to its end keeps DuckDB's threads and objects alive.  Answers that are still open when
+the program ends are closed then, before Python takes its modules down.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Question:
         connection = self._connection
         assert connection is not None
         if any("\ud800" <= sign <= "\udfff" for sign in sql):
-            raise InvalidInput("query: the SQL is not UTF-8")
+            raise InvalidInput("query: the SQL is not UTF-8; write it in UTF-8")
         try:
             statements = connection.extract_statements(sql)
             if len(statements) != 1 or statements[0].type not in _GIVES_ROWS:
@@ -110,8 +110,8 @@ class _Question:
         return self._raised[0] if self._raised else InvalidInput(f"query: {_told(error)}")
 
     def close(self) -> None:
-        """Stop, and give everything back; any number of times."""
-        connection, self._connection = self._connection, None  # whoever holds the answer holds no connection
+        """Stop, and free everything; may be called again."""
+        connection, self._connection = self._connection, None  # held by no caller from now on
         if connection is None:
             return
         self._open.discard(self)
@@ -159,7 +159,9 @@ def _check_distinct(names: set[str]) -> None:
     known: dict[str, str] = {}
     for name in sorted(names):
         if (other := known.setdefault(name.lower(), name)) != name:
-            raise InvalidInput(f'query: SQL does not tell "{other}" from "{name}"; ask for one at a time')
+            raise InvalidInput(
+                f'query: SQL takes "{other}" and "{name}" for one table; ask for one at a time'
+            )
 
 
 def _told(error: Exception) -> str:
@@ -218,7 +220,7 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
             return
         try:
             for table in self._view.scan(columns=needed):
-                texts = _for_sql(table, wrapped=False)  # of which the filter speaks
+                texts = _for_sql(table, wrapped=False)  # the filter compares with these texts
                 kept = texts if filter is None else texts.filter(filter)
                 fields = pa.schema([self._stored.field(name) for name in names])
                 yield from _for_sql(kept.select(names), fields, wrapped=True).to_batches()

@@ -1,8 +1,8 @@
 """The lake's own tables: `lake:pools`, `POOL:branches`, `POOL:log`, `POOL:objects`, `POOL:references`,
 `POOL:tombstones`.
 
-Each is an Arrow table made from a state, so that what the lake knows of itself is queried like any other
-data.  Bounds are shown decoded.
+Each is an Arrow table made from a state, so that SQL and Spark query it like any other data.  Bounds are shown
+decoded.
 """
 
 from __future__ import annotations
@@ -145,9 +145,9 @@ _TOMBSTONE = pa.schema(
 
 
 def tombstones_table(state: PoolState, *, branch: str, key: PoolKey) -> pa.Table:
-    """`POOL:tombstones`: a row a delete that is not retired, oldest first, and what it may still cover.
+    """`POOL:tombstones`: a row a tombstone that is not retired, oldest first.
 
-    Bounds as JSON, null where open; `references`, `records` and `size` (bytes) are of what it may reach.
+    Bounds as JSON, null where open; `references`, `records` and `size` (bytes) count what it may still hide.
     """
     if branch not in state.branches:
         return _TOMBSTONE.empty_table()

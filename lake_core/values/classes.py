@@ -20,7 +20,7 @@ from lake_core.values.numbers import as_class, shown_decimal
 from lake_core.values.text import NotReadable, in_zone, read
 
 _READ = ("decimal", "bytes", "date", "timestamp", "timestamp with zone", "time", "duration")
-"""The classes of which a value may be written as one of another class."""
+"""Classes that a value of another class, mostly a text, may be read as."""
 
 _DAY = 86_400
 _EPOCH = dt.date(1970, 1, 1).toordinal()
@@ -51,7 +51,7 @@ def of_class(value: Value, kind: str) -> Value:
 
 
 def readings(value: Value) -> list[Value]:
-    """A value, not null, as one of each other class as which it can be read, and with which it does not compare."""
+    """A value, not null, read as each other class that can hold it, if it does not compare with that class."""
     found = []
     for kind in _READ:
         if as_class("=", value, kind) is None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lake_core.errors import InvalidInput
-from lake_core.keys import PoolKey
+from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import Value, decode_key, encode_key
 from lake_core.values.classes import of_class, of_python
 from lake_core.values.text import NotReadable, exact_number, read, show_json
@@ -42,7 +42,9 @@ def encoded(parts: Sequence[Any], key: PoolKey, classes: Mapping[str, str]) -> b
     Text is read as the class that the field has; without a class it stays text.  Raises InvalidInput.
     """
     if len(parts) > len(key.fields):
-        raise InvalidInput(f"key {list(parts)!r}: the pool key {key} has {len(key.fields)} fields")
+        raise InvalidInput(
+            f"key {list(parts)!r} has {len(parts)} values; the pool key {key} has {len(key.fields)} fields"
+        )
     values = [_value(part, name, classes.get(name)) for part, name in zip(parts, key.names, strict=False)]
     return encode_key(values, key)
 
@@ -58,13 +60,24 @@ def _value(part: Any, name: str, kind: str | None) -> Value:
         value = of_python(part)
         return of_class(value, kind) if kind else value
     except NotReadable as error:
-        raise InvalidInput(f"key {name}={part!r}: the pool's key is a {kind}, and this is {error}") from error
+        raise InvalidInput(f"key {name}={part!r}: the field is a {kind}, and this is {error}") from error
 
 
 def _read(text: str, kind: str) -> Value:
     """Text as a value of the class; a number with more digits than a double has is not rounded to another key."""
     value = read(text, kind)
     return of_class(exact_number(text), kind) if isinstance(value, float) and math.isfinite(value) else value
+
+
+def check_range(key_range: KeyRange, key: PoolKey) -> None:
+    """Raises InvalidInput for a range that holds no key."""
+    if key_range.empty:
+        low, high = (show_key(bound, key) for bound in (key_range.low, key_range.high))
+        raise InvalidInput(
+            f"the key range from {low} (inclusive) to {high} (exclusive) is empty: in the order of the pool "
+            f"key {key} "
+            "its end must come after its beginning"
+        )
 
 
 def show_key(data: bytes | None, key: PoolKey) -> object:

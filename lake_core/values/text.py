@@ -92,7 +92,7 @@ def read(text: str, kind: str) -> Value:
             return read_time(text)
         case "duration":
             return read_duration(text)
-    raise NotReadable(f"a value of a field of class {kind}, which holds none that can be written")
+    raise NotReadable(f"a text, and class {kind} has no values that text can give")
 
 
 def show(value: Value) -> str:
@@ -168,10 +168,10 @@ def read_decimal(text: str) -> decimal.Decimal:
 
 
 def exact_number(text: str) -> int | float | decimal.Decimal:
-    """A number of JSON, exactly: an int of 64 bits, a double if the text is how one is printed, else a decimal.
+    """A number of JSON, exactly: an int of 64 bits, a double if programs print one so, otherwise a decimal.
 
-    Programs print a double with the fewest digits that give it back, or with 16 or 17 of them: `0.1`, and
-    `0.10000000000000001` is the same double.  Raises NotReadable where a decimal has too few digits for the
+    Programs print a double with the fewest digits that give it back, or with 16 or 17 of them: `0.1` and
+    `0.10000000000000001` are the same double.  Raises NotReadable if a decimal has too few digits for the
     number.
     """
     if len(text) < 16 and "e" not in text and "E" not in text:  # so few digits are always given back

@@ -226,7 +226,7 @@ def _objects(names: Sequence[str], texts: Sequence[pa.Array], rows: int) -> pa.A
     ]
     if not members:
         return pa.array(["{}"] * rows, pa.string())
-    if all(member.null_count for member in members):  # Arrow drops a row of which it skips every part
+    if all(member.null_count for member in members):  # Arrow drops a row if it skips every part of it
         parts = [pc.fill_null(pc.binary_join_element_wise(",", member, ""), "") for member in members]
         body = pc.utf8_slice_codeunits(pc.binary_join_element_wise(*parts, ""), 1)
     else:

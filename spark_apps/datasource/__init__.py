@@ -3,17 +3,17 @@
     source          which reader or writer does what Spark asks for
     options         what the options name; unknown ones are refused
     reader          a batch read: key ranges of one snapshot, a task each
-    own_tables      the lake's own tables
+    system_tables   the lake's own tables
     stream_reader   a stream: new transactions, in order
     writer          batches and streams of records in: objects by tasks, one commit
     names           columns whose names differ in case only
     types           the types of the lake in Spark
-    variants        values of fields of several kinds, both ways
+    variants        values of fields of several classes, both ways
     to_spark        records as Spark takes them
     from_spark      records as Spark writes them, and what it may write
 
-All of it runs on Python workers, which talk to the object store themselves: the driver's plan and commit in
-processes that Spark starts beside its Java, the tasks on the executors.  What is done to records is lake_core's.
+All of it runs on Python workers, which call the object store themselves: plan and commit in processes that Spark
+starts beside the driver's Java, tasks on the executors.  lake_core does all work on records.
 """
 
 from spark_apps.datasource.source import LakeDataSource

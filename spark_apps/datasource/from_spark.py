@@ -1,7 +1,7 @@
-"""Records as Spark writes them, made the lake's; and which types of columns a data frame may have.
+"""Converting records from Spark to the lake; and which types of columns a data frame may have.
 
-`check_storable` is asked when a write is planned, so that no task begins what cannot end.  What only values tell (a
-date beyond the calendar) is told by the task that meets it.
+`check_storable` is called when a write is planned, so that no task begins work that cannot be finished.  Only
+values tell the rest (a date beyond the calendar): the task that meets one raises.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ def _check(kind: T.DataType, path: tuple[str, ...]) -> None:
         for inside in (kind.keyType, kind.valueType):
             if _holds(inside, T.VariantType):
                 raise InvalidInput(
-                    f"column {_shown(path)}: variants inside a map cannot be kept; write it as a struct"
+                    f"column {_shown(path)}: the lake has no variants inside a map; write it as a struct"
                 )
             _check(inside, path)
         if _holds(kind.keyType, T.NullType):
             raise InvalidInput(
-                f"column {_shown(path)}: the type of the map's keys is not known ({kind.simpleString()}); cast it, "
+                f"column {_shown(path)}: the map's keys have no type ({kind.simpleString()}); cast it, "
                 "as in cast(map() as map<string, string>)"
             )
     elif isinstance(kind, T.UserDefinedType):
@@ -126,7 +126,7 @@ def _check_calendar(array: pa.Array, path: tuple[str, ...]) -> None:
         if value is not None and not low <= value <= high:
             day = value if low == FIRST_DAY else value // _DAY
             raise InvalidInput(
-                f"column {_shown(path)}: {_day(day)} is outside of the years 1 to 9999; mend it or make it null"
+                f"column {_shown(path)}: {_day(day)} is outside of the years 1 to 9999; correct it or make it null"
             )
 
 
@@ -149,7 +149,8 @@ def _texts(array: pa.StructArray, path: tuple[str, ...]) -> pa.Array:
         texts = pa.array([text_of_variant(value, metadata) for value, metadata in parts], pa.string())
     except (ValueError, OverflowError) as error:
         raise InvalidInput(
-            f"column {_shown(path)}: a variant cannot be kept: {error}; the lake holds the years 1 to 9999"
+            f"column {_shown(path)}: the lake cannot hold a variant: {error}; it has the years 1 to 9999 "
+            "(inclusive)"
         ) from error
     return (
         pc.replace_with_mask(pa.nulls(len(array), pa.string()), valid, texts) if array.null_count else texts

@@ -26,9 +26,7 @@ def check_apart(schema: T.StructType, options: opts.Options, *, what: str) -> No
                 known[folded] = name
                 continue
             if other == name:
-                raise InvalidInput(
-                    f"column {_shown((*path, name))}: {what} has it twice; name each one differently"
-                )
+                raise InvalidInput(f"column {_shown((*path, name))} occurs twice in {what}; rename one")
             raise InvalidInput(
                 f"columns {_shown((*path, other))} and {_shown((*path, name))} of {what} differ in case only, and "
                 "Spark takes them for one; rename one or choose one (option columns), or set "
@@ -36,7 +34,7 @@ def check_apart(schema: T.StructType, options: opts.Options, *, what: str) -> No
             )
 
 
-def check_known(names: Iterable[str], known: Sequence[str], options: opts.Options, *, pool: str) -> None:
+def check_known(names: Iterable[str], known: Sequence[str], options: opts.Options, *, pool_name: str) -> None:
     """Raise InvalidInput for a name that the pool has in another case only."""
     if _is_case_sensitive(options):
         return
@@ -45,7 +43,7 @@ def check_known(names: Iterable[str], known: Sequence[str], options: opts.Option
         other = by_folded.get(name.lower())
         if other is not None and name not in known:
             raise InvalidInput(
-                f"column {name!r}: pool {pool!r} has it as {other!r}, and the lake tells upper and lower case "
+                f"column {name!r}: pool {pool_name!r} has it as {other!r}, and the lake tells upper and lower case "
                 f"apart; name the column {other!r}, or say that you mean another one (option caseSensitive=true)"
             )
 

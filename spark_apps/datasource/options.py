@@ -42,12 +42,12 @@ def check_names(options: Options, known: tuple[str, ...], *, what: str) -> None:
     unknown = sorted(name for name in options if name.lower() not in allowed)
     if "location" in unknown:  # where Spark's catalog keeps a table of its own
         raise InvalidInput(
-            "CREATE TABLE ... USING lake: a pool cannot be a table of Spark's catalog; use CREATE TEMPORARY VIEW "
+            "CREATE TABLE ... USING lake: a pool is not a table of Spark's catalog; use CREATE TEMPORARY VIEW "
             "NAME USING lake OPTIONS (lake 'URI', path 'POOL')"
         )
     if unknown:
         names = ", ".join(dict.fromkeys(("lake", *known, "caseSensitive")))
-        raise InvalidInput(f"option {unknown[0]!r}: {what} has no such option; it has {names}")
+        raise InvalidInput(f"unknown option {unknown[0]!r}: {what} has {names}")
 
 
 def open_lake(options: Options) -> Lake:
@@ -62,8 +62,8 @@ def table_name(options: Options) -> str:
         raise InvalidInput(f"load({options['paths']}): a read is of one pool; load each, then union them")
     if not path:
         raise InvalidInput(
-            'no pool named: say load("POOL"), save("POOL") or start("POOL"); a table of Spark\'s catalog '
-            "(saveAsTable, CREATE TABLE) cannot be a pool, a temporary view can"
+            'no pool named: use load("POOL"), save("POOL") or start("POOL"). A pool is not a table of '
+            "Spark's catalog (saveAsTable, CREATE TABLE); use a temporary view"
         )
     return path
 
@@ -83,7 +83,7 @@ def open_pool(options: Options, *, what: str) -> Pool:
     """The pool that a stream or a write is of; raises InvalidInput for a revision or an own table."""
     name = table_name(options)
     if "@" in name or names_system_table(options):
-        raise InvalidInput(f"{what} {name!r}: name a pool; another branch is said by the option branch")
+        raise InvalidInput(f"{what} {name!r}: name a pool; the option `branch` chooses a branch")
     return open_lake(options).pool(name)
 
 

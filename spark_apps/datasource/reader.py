@@ -5,8 +5,8 @@ range of keys and merges; the ranges weigh about the same and follow each other,
 are in key order.
 
 Spark keeps one reader for a `load`, however many queries use it.  So the reader does not take Spark's filters
-(`pushFilters`): a filter of one query would narrow what all others read.  What should be read less says so in
-options of the load itself: `from`, `to`, `where`, `columns`.
+(`pushFilters`): a filter of one query would narrow what all others read.  Options of
+the load itself read less: `from`, `to`, `where`, `columns`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from lake_core.conditions import check, key_range_of
-from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange
 from lake_core.lake.view import View
 from lake_core.reading.split import split
 from lake_core.records.conditions import Condition
+from lake_core.values.keytext import check_range
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.names import check_apart, check_known
 from spark_apps.datasource.to_spark import check_readable, to_batches
@@ -48,21 +48,20 @@ class LakeReader(DataSourceReader):
         opts.check_names(options, opts.READ, what="a read")
         self._schema = schema
         view = opts.open_view(options)
-        check_columns(schema, view.schema, options, pool=view.pool.name)
+        check_columns(schema, view.schema, options, pool_name=view.config.name)
         self._where = check(options["where"], view.schema) if "where" in options else None
         low, high = options.get("from"), options.get("to")
         self._span = KeyRange(
             b"" if low is None else view.bound_of_text(low),
             None if high is None else view.bound_of_text(high),
         )
-        if self._span.empty:
-            raise InvalidInput("the key range is empty: `to` does not come after `from`")
+        check_range(self._span, view.key)
         if self._where is not None:
             self._span = self._span.intersect(key_range_of(self._where, view.key))
-        if not view.version:  # no transaction to pin: what is committed from here on is not of this read
+        if not view.version:  # no transaction to pin: this read does not see what is committed from here on
             self._span = _NOTHING
         self._tasks = opts.count(options, "tasks")
-        # from here on the read is of this transaction, whatever the branch does and wherever it is read
+        # from here on every task reads this transaction, whatever is committed to the branch
         self._pinned = {
             "lake": view.store.uri,
             "path": opts.table_name(options).partition("@")[0],
@@ -88,10 +87,10 @@ class LakeReader(DataSourceReader):
             yield from read_range(self._view(), partition.key_range, self._schema, self._where)
 
 
-def check_columns(schema: StructType, known: pa.Schema, options: opts.Options, *, pool: str) -> None:
+def check_columns(schema: StructType, known: pa.Schema, options: opts.Options, *, pool_name: str) -> None:
     """Raise InvalidInput if a read cannot give the columns of `schema`, the pool's or a user's own."""
-    check_apart(schema, options, what=f"pool {pool!r}")
-    check_known(schema.names, known.names, options, pool=pool)
+    check_apart(schema, options, what=f"pool {pool_name!r}")
+    check_known(schema.names, known.names, options, pool_name=pool_name)
     check_readable(known, arrow_schema(schema))
 
 
@@ -100,7 +99,7 @@ def split_tasks(view: View, key_range: KeyRange, *, tasks: int | None = None) ->
     references = view.state.branches[view.branch].snapshot.find(key_range, sub_pool=view.sub_pool)
     worth = -(-sum(r.size for r in references) // TASK_SIZE)
     pieces = tasks or max(1, min(MAX_TASKS, worth))
-    return split(references, view.store, pool=view.pool.id, key_range=key_range, pieces=pieces)
+    return split(references, view.store, pool_id=view.config.id, key_range=key_range, pieces=pieces)
 
 
 def read_range(

@@ -1,4 +1,4 @@
-"""What Spark asks the format `lake` for, and who does it."""
+"""The format `lake`: which reader or writer does what Spark asks for."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from spark_apps.datasource.writer import LakeStreamWriter, LakeWriter
 class LakeDataSource(DataSource):
     """A pool, or one of the lake's own tables.
 
-    A schema given by the user (`.schema("a int, b string")`) chooses columns and their types; a column that no
-    record has is null.  Spark then does not ask for ours, which is how a stream knows.
+    A user's schema (`.schema("a int, b string")`) chooses columns and their types; a column that no record has is
+    null.  Spark then does not call `schema`; by that a stream knows.
     """
 
     _is_inferred = False
@@ -42,7 +42,7 @@ class LakeDataSource(DataSource):
         opts.check_names(self.options, (*opts.READ, *opts.READ_STREAM), what="a read")
         view = opts.open_view(self.options)
         schema = spark_schema(result_schema(view.plan(columns=opts.columns(self.options))))
-        check_apart(schema, self.options, what=f"pool {view.pool.name!r}")
+        check_apart(schema, self.options, what=f"pool {view.config.name!r}")
         return schema
 
     def reader(self, schema: StructType) -> DataSourceReader:

@@ -1,27 +1,27 @@
 """A stream: `spark.readStream.format("lake").load("flights")` gives new transactions, each once and in order.
 
-An offset is the number of the last entry that was delivered.  Within a batch records come by transaction, within
+An offset is the version of the last entry that was delivered.  Within a batch records come by transaction, within
 a transaction by object, in the order of arrival, and within an object by key; tasks take runs of objects.  Rewrites
 (compactions) deliver nothing.
 
-    startingTransaction       earliest (the default): everything, and then what is new.  Where transactions were
+    startingTransaction       earliest (the default): everything, and then what is new.  If transactions were
                               purged, the state at the oldest entry that can be resolved comes first, in key order,
-                              and stands for them
+                              in their place
                               latest: what is committed after the stream's start
                               N: transaction N and what follows
     maxTransactionsPerBatch   how many entries one batch takes (1,000): Spark's admission control
 
-Two things make it exact.  Spark asks a stream that it starts again before its first batch is done for its first
-offset anew, and `latest` would then be another one: so every offset says where the stream began, and the end of a
-planned batch decides.  And a batch is planned from the entries themselves: one that was purged meanwhile, or an
-object that is gone, is an error, never a gap.
+Two rules make it exact.  If Spark restarts a stream before its first batch is done, it asks for the first offset
+again, and `latest` would then be another one.  So every offset tells where the stream began, and the end of a
+planned batch decides.  And a batch is planned from the entries themselves: an entry that was purged meanwhile, or a
+missing object, is an error, never a gap.
 
 Of an upsert pool a stream gives every version of a record, of an aggregate pool what each transaction adds.  A
-delete marker is a record with the column `_deleted`, which a stream has where it was chosen (`.schema`, `columns`);
-without it a stream that meets one stops: to pass it by would keep what was deleted.
+delete marker is a record with the column `_deleted`, which a stream has if it was chosen (`.schema`, `columns`).
+Without the column a stream stops at a delete marker; skipping it would keep deleted records.
 
-The columns are those of the pool when the stream is started, or those that the user chose.  In the first case a
-transaction that changes them stops the stream, rather than losing fields; started again it has the new ones.
+The columns are those of the pool when the stream starts, or those that the user chose.  In the first case a
+transaction that changes the columns stops the stream with an error; restart it to pick the new columns up.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from spark_apps.datasource.types import arrow_schema, spark_schema
 
 MAX_TRANSACTIONS = 1_000
 OPENING = 1 << 20
-"""To open an object costs a task as much as to read so many bytes."""
+"""Opening an object costs a task as much as reading this many bytes."""
 
 Offset = dict[str, Any]
 """`transaction`: the last entry delivered; `since`: the one after which the stream began; `pool`: the pool's id."""
@@ -63,7 +63,7 @@ Offset = dict[str, Any]
 
 @dataclass
 class StatePartition(InputPartition):
-    """A key range of the state at entry `n`, which stands for what was purged.
+    """A key range of the state at `version`, which replaces purged transactions.
 
     `now` is the time from which ages count, in seconds since 1970: one for all tasks of a batch.
     """
@@ -82,7 +82,7 @@ class ObjectsPartition(InputPartition):
     """
 
     store: str
-    pool: str
+    pool_id: str
     key: PoolKey
     schema: pa.Schema
     refuses_markers: bool
@@ -100,8 +100,9 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._most = opts.count(options, "maxTransactionsPerBatch") or MAX_TRANSACTIONS
         if is_inferred and not schema.names:
             raise InvalidInput(
-                f"stream of {opts.table_name(options)!r}: it has no records yet, so its columns are not known; say "
-                'them: .schema("k long, ...")'
+                f"stream of {opts.table_name(options)!r}: the pool has no records yet, so it has no columns; "
+                "give them: "
+                '.schema("k long, ...")'
             )
         check_apart(schema, options, what=f"pool {opts.table_name(options)!r}")
         self._last: int | None = None
@@ -110,7 +111,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # --- offsets
 
     def initialOffset(self) -> Offset:
-        """Where a stream begins that has no checkpoint; the same whenever it is asked."""
+        """The first offset of a stream without a checkpoint; the same at every call."""
         return self._initial
 
     @cached_property
@@ -124,11 +125,13 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return 0 if text == "earliest" else newest
         first = opts.count(self._options, "startingTransaction") or 0
         if first > newest + 1:
-            raise NotFound(f"startingTransaction={first}: it does not exist; the newest is {newest}")
+            raise NotFound(
+                f"startingTransaction={first} does not exist; use 1 to {newest + 1}, earliest or latest"
+            )
         if first <= fence:
             raise NotFound(
-                f"startingTransaction={first}: purged, the history begins after {fence}; earliest begins with the "
-                "state there"
+                f"startingTransaction={first} is purged; the history begins after {fence}. Use a later one, "
+                "or earliest (the state at the beginning)"
             )
         return first - 1
 
@@ -137,17 +140,18 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxFiles(self._most)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """What is committed from here on is not of this run."""
+        """This run does not deliver what is committed from here on."""
         self._last = self._feed.newest()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
-        """The end of the next batch; `start` where there is nothing new."""
+        """The end of the next batch; `start` if there is nothing new."""
         at = self._number(start)
         newest = self._feed.newest()
         if at > newest:
             raise NotFound(
-                f"pool {self._pool.name!r} ends at version {newest}, and the stream has delivered {at}: the "
-                "lake is an older copy of the one that the stream has read"
+                f"pool {self._pool.name!r} ends at version {newest}, and the stream has delivered {at}: this "
+                "lake is an "
+                "older copy. Name the right lake, or start a new stream with a checkpointLocation of its own"
             )
         self._seen = self._offset(newest, since=start["since"])
         end = newest if self._last is None else min(newest, self._last)
@@ -166,8 +170,8 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _number(self, offset: Offset) -> int:
         if offset["pool"] != self._pool.config.id:
             raise InvalidInput(
-                f"pool {self._pool.name!r} is another of that name than the one that the stream was started on; "
-                "start a new stream, with a checkpointLocation of its own"
+                f"pool {self._pool.name!r} was dropped and created again since this stream began; start a new "
+                "stream, with a checkpointLocation of its own"
             )
         return int(offset["version"])
 
@@ -199,7 +203,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [*state, *self._objects(brought)]
 
     def _state(self, version: int) -> list[StatePartition]:
-        """The state at entry `n`, which stands for all before; none for the beginning."""
+        """The state at `version`, in place of all transactions before it; empty for the beginning."""
         if not version:
             return []
         view = replace(self._pool.at(str(version)), branch=self._feed.branch)
@@ -233,7 +237,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         united = unite_schemas(schemas)
         names = opts.columns(self._options)
         if not self._is_inferred:
-            check_known(self._schema.names, united.names, self._options, pool=self._pool.name)
+            check_known(self._schema.names, united.names, self._options, pool_name=self._pool.name)
             check_readable(united, arrow_schema(self._schema))
         if names is None and self._is_inferred:
             names = [name for name in united.names if not (name == DELETED and view.rule.kind == "upsert")]
@@ -271,11 +275,11 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         columns = [*schema.names, *([DELETED] if partition.refuses_markers else [])]
         for object_id in partition.objects:
             for table in read_object(
-                store, pool=partition.pool, object_id=object_id, key=partition.key, columns=columns
+                store, pool_id=partition.pool_id, object_id=object_id, key=partition.key, columns=columns
             ):
                 if partition.refuses_markers and without_markers(table).num_rows < table.num_rows:
                     raise InvalidInput(
-                        f"object {object_id} deletes keys, which the stream has no column {DELETED} to say; "
-                        f"start the query again with one: .schema(..., {DELETED} boolean)"
+                        f"object {object_id} deletes keys, and the stream has no column {DELETED} for that; "
+                        f"start the query again with it: .schema(..., {DELETED} boolean)"
                     )
                 yield from to_batches(cast_table(table, schema, what=object_id), target)

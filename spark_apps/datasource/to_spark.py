@@ -1,4 +1,4 @@
-"""Lake records as Spark takes them: in the Arrow form of a schema, the pool's own or one that the user gave.
+"""Converting records from the lake to Spark: to the Arrow form of a schema, the pool's own or a user's.
 
 A user's schema may choose columns, leave fields of records out, and ask for another type if that type holds
 every value: a wider or narrower integer, a number as decimal, an integer, date or boolean as text.  Two casts
@@ -25,7 +25,7 @@ from spark_apps.datasource.variants import variant_of
 
 
 class _Refused(ValueError):
-    """The values are not of the type that was asked for."""
+    """The values do not fit the type that the user's schema asks for."""
 
 
 def to_batches(table: pa.Table, target: pa.Schema) -> list[pa.RecordBatch]:
@@ -43,7 +43,8 @@ def to_batches(table: pa.Table, target: pa.Schema) -> list[pa.RecordBatch]:
         except (_Refused, pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             reason = f": {error}" if str(error) else ""
             raise InvalidInput(
-                f"column {field.name!r}: {show_type(source)} cannot be read as {_shown(field.type)}{reason}; "
+                f"column {field.name!r}: the lake does not read {show_type(source)} as "
+                f"{_shown(field.type)}{reason}; "
                 "read it in its own type, and cast it in Spark"
             ) from error
         columns.append(pa.chunked_array(chunks, field.type))
@@ -57,7 +58,7 @@ def check_readable(schema: pa.Schema, target: pa.Schema) -> None:
 
 def _convert_field(array: pa.Array, source: pa.Field, target: pa.Field) -> pa.Array:
     if not target.nullable and array.null_count:
-        raise _Refused(f"{target.name!r} is said to be never null, and a record has no value for it")
+        raise _Refused(f"the schema says that {target.name!r} is not null, and a record has no value for it")
     return _convert(array, source, target.type)
 
 
@@ -97,7 +98,7 @@ def _convert(array: pa.Array, source: pa.Field, target: pa.DataType) -> pa.Array
 
 
 def _numbers(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Numbers of another type; raises for one that the type does not hold."""
+    """Numbers in another type; raises for a number that the type does not hold."""
     kind = array.type
     if pa.types.is_string(target) and pa.types.is_integer(kind):
         return array.cast(target)
@@ -148,7 +149,7 @@ def _child(array: pa.StructArray, source: pa.Field, wanted: pa.Field) -> pa.Arra
     index = array.type.get_field_index(wanted.name)
     child = pa.nulls(len(array)) if index < 0 else array.field(index)
     if not wanted.nullable and child.filter(array.is_valid()).null_count:
-        raise _Refused(f"{wanted.name!r} is said to be never null, and a record has no value for it")
+        raise _Refused(f"the schema says that {wanted.name!r} is not null, and a record has no value for it")
     return _convert(child, wanted if index < 0 else source.type.field(index), wanted.type)
 
 

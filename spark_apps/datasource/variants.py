@@ -1,6 +1,6 @@
-"""Typed JSON as Spark's variants, and back: what a field of several kinds is in the lake and in Spark.
+"""Typed JSON as Spark's variants, and back: fields whose values have several classes.
 
-Times, dates, bytes and NaN have a form of their own in both.  A variant has no time of day, no duration and no
+Both have forms for times, dates, bytes and NaN.  A variant has no time of day, no duration and no
 map: they become the text that the lake shows, and a record.  Numbers with a fraction are decimals in a variant, as
 Spark's own `parse_json` makes them, and plain JSON numbers in the lake.
 """

@@ -1,18 +1,18 @@
 """Records in: `df.write.format("lake").mode("append").save("flights")`, and `df.writeStream` to the same.
 
-A task builds finished objects, as a task of ingest does, and sends back what describes them; the driver's `commit`
-lands one transaction.  Only objects named in the messages that Spark hands to `commit` count.  What an attempt
-wrote that failed, or that lost a race with another of the same task, has names that nobody knows, and is the
-vacuum's.  So is what an aborted write leaves; nothing here deletes.
+A task builds finished objects, as a task of ingest does, and sends back their descriptions; the driver's `commit`
+commits one transaction.  Only objects named in the messages that Spark hands to `commit` count.  Nothing refers to
+objects of an attempt that failed or lost a race with another attempt, nor to those of an aborted write: the vacuum
+removes them.  Nothing here deletes.
 
-A batch is written once under its option `token`: written again, however often, it changes nothing, and the log
-says so.  The tasks then only count their records: other data under a token that was used is refused, as far as
-numbers tell.  A micro-batch of a stream has a token of its own, made of the query's id, which Spark keeps in
-the query's checkpoint and tells tasks, and of the batch's number.  So a batch that is committed here, and then
-again because Spark died before it had noted that, changes nothing either.
+A batch is written once under its option `token`: writing it again changes nothing, and a log line tells.  The tasks
+then only count their records: other data under a used token is refused, as far as counts tell.  A micro-batch of a
+stream has a token of its own, made of the query's id, which Spark keeps in the query's checkpoint and tells tasks,
+and of the batch's number.  So a batch that is committed here, and then again because Spark died before it had noted
+that, changes nothing either.
 
-Bad records are an ordinary answer of a task, not a failure that Spark would repeat.  Records count as arrived in
-the order of the partitions.
+A task returns bad records as a result, not as a failure, which Spark would repeat.  Records count as arrived in the
+order of the partitions.
 """
 
 from __future__ import annotations
@@ -35,12 +35,11 @@ from pyspark.sql.types import StructType
 
 from lake_core.catalog import Settings
 from lake_core.combine.hidden import DELETED
-from lake_core.combine.rule import rule_of
 from lake_core.errors import Conflict, InvalidInput, LakeError, Unavailable, from_wire, to_wire
 from lake_core.lake.branch import Branch
+from lake_core.lake.loads import builder
 from lake_core.lake.results import LoadResult, PendingLoad, check_same, repeated_line
 from lake_core.loading.block import Block
-from lake_core.loading.builder import ObjectBuilder
 from lake_core.loading.declared import DoesNotFit, declared_columns
 from lake_core.naming import IdSource
 from lake_core.records import AddObject
@@ -58,10 +57,10 @@ QUERY_ID = "sql.streaming.queryId"
 
 @dataclass(frozen=True)
 class WriteWork:
-    """All that a task needs; plain values, so that it can be shipped to any worker."""
+    """All that a task needs, as plain values that Spark can send to any worker."""
 
     store: str
-    pool: PoolConfig
+    config: PoolConfig
     job: PendingLoad
 
 
@@ -82,9 +81,9 @@ class WrittenPartition(WriterCommitMessage):
 
 
 def begin(branch: Branch, options: opts.Options) -> WriteWork | LoadResult:
-    """The work that tasks share, or the outcome of the write that used the token first."""
-    job = branch.job(token=options.get("token", ""), message=options.get("message", ""))
-    return job if isinstance(job, LoadResult) else WriteWork(branch.store.uri, branch.pool, job)
+    """The work that tasks share, or the result of the write that used the token first."""
+    job = branch.begin_load(token=options.get("token", ""), message=options.get("message", ""))
+    return job if isinstance(job, LoadResult) else WriteWork(branch.store.uri, branch.config, job)
 
 
 def build(work: WriteWork, batches: Iterator[pa.RecordBatch]) -> WrittenPartition:
@@ -92,19 +91,12 @@ def build(work: WriteWork, batches: Iterator[pa.RecordBatch]) -> WrittenPartitio
     context = TaskContext.get()
     assert context is not None  # only tasks build
     done = WrittenPartition(context.partitionId(), work.job, query=context.getLocalProperty(QUERY_ID) or "")
-    builder = ObjectBuilder(
-        open_store(work.store),
-        work.pool.key,
-        work.job.origin,
-        work.job.memory,
-        IdSource().new,
-        rule=rule_of(work.pool.kind, work.pool.aggregates),
-    )
-    declared = Settings(work.pool.settings).declared
+    building = builder(open_store(work.store), work.config, work.job, IdSource().new)
+    declared = Settings(work.config.settings).declared
     try:
         for batch in batches:
-            builder.add(Block(declared_columns(from_spark(batch), declared)))
-        written = builder.finish()
+            building.add(Block(declared_columns(from_spark(batch), declared)))
+        written = building.finish()
     except DoesNotFit as error:
         return replace(done, failed=to_wire(InvalidInput(f"the data frame: {error}")))
     except Unavailable:
@@ -115,9 +107,9 @@ def build(work: WriteWork, batches: Iterator[pa.RecordBatch]) -> WrittenPartitio
 
 
 def commit_tasks(branch: Branch, tasks: list[WrittenPartition], *, token: str | None = None) -> LoadResult:
-    """On the driver: one transaction of what the tasks did, under `token` where it is not the job's own.
+    """On the driver: commit the objects of the tasks, under `token` unless it is None.
 
-    Raises what a task has failed with, and what `Branch.commit` raises.
+    Raises the error of a failed task, and what `Branch.commit` raises.
     """
     tasks = sorted(tasks, key=lambda task: task.partition)
     for task in tasks:
@@ -126,8 +118,10 @@ def commit_tasks(branch: Branch, tasks: list[WrittenPartition], *, token: str | 
     job = next((task.job for task in tasks if task.job is not None), None)
     if job is None:
         return LoadResult(None)
-    if job.origin.pool != branch.pool.id:
-        raise Conflict(f"pool {branch.pool.name!r} was dropped and made anew meanwhile; write again")
+    if job.origin.pool_id != branch.config.id:
+        raise Conflict(
+            f"pool {branch.config.name!r} was dropped and created again since this write began; write again"
+        )
     objects = [action for task in tasks for action in task.objects]
     result = branch.commit(
         job if token is None else replace(job, token=token),
@@ -135,22 +129,22 @@ def commit_tasks(branch: Branch, tasks: list[WrittenPartition], *, token: str | 
         schemas=[schema for task in tasks for schema in task.schemas],
     )
     if result.repeated:
-        log.warning(repeated_line(result, pool=branch.pool.name, token=token or job.token))
+        log.warning(repeated_line(result, pool_name=branch.config.name, token=token or job.token))
         if token is None and branch.rule.kind == "append":
             check_same(result, token=job.token, records=sum(o.records for o in objects), exact=True)
     return result
 
 
 def check(options: opts.Options, schema: StructType, known: tuple[str, ...], *, overwrite: bool) -> None:
-    """Raise InvalidInput for what cannot be written, before anything is."""
+    """Raise InvalidInput for a write that cannot be done, before anything is written."""
     opts.check_names(options, known, what="a write")
     if overwrite:
         raise InvalidInput(
-            "records can only be added: use mode append (overwrite, and a stream's output mode complete, would "
-            "replace what is there, which this version cannot)"
+            "mode overwrite (and a stream's output mode complete) would replace records, which the data "
+            "source does not do; use mode append"
         )
     if not schema.names:
-        raise InvalidInput("the data frame has no columns")
+        raise InvalidInput("the data frame has no columns; a record needs at least one")
     check_apart(schema, options, what="the data frame")
     check_storable(schema)
 
@@ -171,7 +165,7 @@ def _fields(options: opts.Options) -> list[str]:
 
 
 class _Writes:
-    """What writers of batches and of streams have in common.
+    """The common part of writers of batches and of streams.
 
     Spark makes a writer on the driver and sends copies of it to the tasks; the one that commits is a copy too, or
     of its own, in another process.
@@ -183,7 +177,7 @@ class _Writes:
         check(options, schema, self._known, overwrite=overwrite)
         self._options = options
         branch = self._branch
-        check_known(schema.names, _fields(options), options, pool=branch.pool.name)
+        check_known(schema.names, _fields(options), options, pool_name=branch.config.name)
         self._work = begin(branch, options)
 
     @cached_property
@@ -213,7 +207,7 @@ class LakeWriter(_Writes, DataSourceArrowWriter):
             return
         token, records = self._options["token"], sum(task.counted for task in tasks)
         check_same(self._work, token=token, records=records, exact=self._branch.rule.kind == "append")
-        log.warning(repeated_line(self._work, pool=self._branch.pool.name, token=token))
+        log.warning(repeated_line(self._work, pool_name=self._branch.config.name, token=token))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """What was written stays, for the vacuum."""

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import lake
+from tests.support.command import lake
+from tests.support.repository import ZEEK
 
-ZEEK = Path(__file__).parents[3] / "shared" / "data" / "zeek" / "ndjson"
 LOGS = 23
 
 __all__ = ["lake"]

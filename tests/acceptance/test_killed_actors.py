@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.killed_actors import stress
+from tests.support.kills.killed_actors import stress
 
 
 @pytest.mark.slow

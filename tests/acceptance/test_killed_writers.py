@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.killed_writers import stress
+from tests.support.kills.killed_writers import stress
 
 
 @pytest.mark.slow

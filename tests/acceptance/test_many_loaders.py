@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import Command
+from tests.support.command import Command
 
 LOADERS = 16
 LOADS = 3

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.command import Command, without_nulls
+from tests.support.command import Command, without_nulls
 
 pytestmark = pytest.mark.slow
 

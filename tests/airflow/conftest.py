@@ -24,7 +24,7 @@ from lake_core.lake import Lake
 from lake_core.records import Source, Transaction
 from lake_core.records.transactions import Consume
 from local.services import Services, running
-from tests.stores.postgres import postgresql
+from tests.support.servers.postgres import postgresql
 
 DAG = "lake_ingest"
 RUN_SECONDS = 600.0

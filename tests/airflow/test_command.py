@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.airflow.conftest import DAG, Agent
+from tests.support.repository import ROOT
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.slow]
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def airflow(agent: Agent, *words: str) -> str:

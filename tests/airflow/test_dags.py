@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.repository import ROOT
+
 pytestmark = pytest.mark.airflow
 
-ROOT = Path(__file__).resolve().parents[2]
 LOAD = """
 import json, sys
 from airflow.dag_processing.dagbag import DagBag

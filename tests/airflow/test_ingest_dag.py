@@ -10,7 +10,7 @@ import pytest
 
 from lake_core.loading.sources import find_files
 from tests.airflow.conftest import DAG, SCHEDULED, Agent, Place
-from tests.spark.proc import await_true
+from tests.support.spark.processes import await_true
 
 pytestmark = pytest.mark.airflow
 

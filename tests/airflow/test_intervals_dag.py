@@ -12,7 +12,7 @@ import pytest
 
 from lake_core.lake import Lake
 from tests.airflow.conftest import Agent
-from tests.spark.proc import await_true
+from tests.support.spark.processes import await_true
 
 pytestmark = [pytest.mark.airflow, pytest.mark.timeout(900)]
 

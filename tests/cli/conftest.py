@@ -1,5 +1,5 @@
 """The lake that these tests command."""
 
-from tests.cli.command import lake, three_loads
+from tests.support.command import lake, three_loads
 
 __all__ = ["lake", "three_loads"]

@@ -13,8 +13,8 @@ import pytest
 
 from lake_core.cli import main as entry
 from lake_core.cli.main import build_parser, main
-from tests.cli.command import DONE, INVALID_INPUT, NOT_FOUND, USAGE, Command
-from tests.cli.terminal import on_terminal
+from tests.support.command import DONE, INVALID_INPUT, NOT_FOUND, USAGE, Command
+from tests.support.terminal import on_terminal
 
 SLOW = (
     "numpy",

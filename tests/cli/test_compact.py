@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.command import INVALID_INPUT, NOT_FOUND, USAGE, Command
+from tests.support.command import INVALID_INPUT, NOT_FOUND, USAGE, Command
 
 
 @pytest.fixture
@@ -111,5 +111,5 @@ def test_reserved_names_and_types_that_do_not_fit_are_refused(lake: Command) -> 
         lake.file("text.ndjson", [{"k": 1, "v": "x"}]),
         lake.file("seq.ndjson", [{"k": 1, "_seq": 1}]),
     )
-    assert "line 1: field 'v': \"x\" cannot be summed" in lake.refuses("p", text)
+    assert "line 1: field 'v': \"x\" is not a number" in lake.refuses("p", text)
     assert "field '_seq': the name is reserved" in lake.refuses("p", reserved)

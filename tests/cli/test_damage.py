@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lake_core.lake import Lake
-from tests.cli.command import DONE, Command
-from tests.fakes.damage import turn_a_bit
+from tests.support.command import DONE, Command
+from tests.support.damage import turn_a_bit
 
 
 @pytest.fixture(params=["reference", "token"])

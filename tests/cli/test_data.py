@@ -16,7 +16,7 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.command import DONE, INVALID_INPUT, NOT_FOUND, Command
+from tests.support.command import DONE, INVALID_INPUT, NOT_FOUND, Command
 
 RECORDS: list[dict[str, Any]] = [
     {"k": 1, "m": "a", "r": {"x": [1, 2]}, "t": "2020-01-01T10:00:00.5Z"},
@@ -184,7 +184,7 @@ def test_scan_chooses_columns_by_their_whole_names(lake: Command) -> None:
     ("words", "status", "says"),
     [
         (["--columns", "nope"], INVALID_INPUT, "column 'nope' does not exist; there are: k, m"),
-        (["--from", "2", "--to", "1"], INVALID_INPUT, "the key range is empty"),
+        (["--from", "2", "--to", "1"], INVALID_INPUT, "(exclusive) is empty"),
         (["--from", '[1,"a",2]'], INVALID_INPUT, "has 2 fields"),
         (["--at", "7"], NOT_FOUND, "version 7 does not exist; the newest is 2"),
         (["--at", "side"], NOT_FOUND, "revision 'side' does not exist"),

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from tests.cli.command import INVALID_INPUT, NOT_FOUND, USAGE, Command
+from lake_core.lake import Lake
+from lake_core.lake.loads import load_blocks
+from lake_core.loading.block import Block
+from tests.support.command import INVALID_INPUT, NOT_FOUND, USAGE, Command
 
 
 @pytest.fixture
@@ -90,12 +95,12 @@ def test_the_same_token_deletes_once(lake: Command, pool: str) -> None:
     [
         (["--where", "dep_dely > 15"], "at `dep_dely`: no such field"),
         (["--where", "n = 'x'"], "column 5, at `'x'`"),
-        (["--from", "5", "--to", "5"], "the key range is empty"),
-        (["--from", "6", "--to", "5"], "the key range is empty"),
+        (["--from", "5", "--to", "5"], "(exclusive) is empty"),
+        (["--from", "6", "--to", "5"], "(exclusive) is empty"),
         ([], "say which records"),
         (["--all", "--key", "1"], "say which records"),
         (["--key", "1", "--from", "1"], "either --key"),
-        (["--from", "x"], "the pool's key is a number"),
+        (["--from", "x"], "the field is a number"),
     ],
     ids=[
         "unknown field",
@@ -162,7 +167,7 @@ def test_a_replace_puts_the_new_in_the_place_of_the_old_in_one_transaction(lake:
         ([{"k": None}, {"k": 4}], ["--from", "3"], "without the key"),
         ([{"k": 4, "v": "x"}], ["--where", "v = 'v0'"], "1 of 1 new records do not fulfil the condition"),
         ([{"k": 4}], [], "say which records"),
-        ([{"k": 4}], ["--from", "9", "--to", "1"], "the key range is empty"),
+        ([{"k": 4}], ["--from", "9", "--to", "1"], "(exclusive) is empty"),
     ],
     ids=["above", "below", "no key", "condition", "no range", "inverted"],
 )
@@ -182,6 +187,13 @@ def test_an_upsert_pool_has_no_conditional_replace(lake: Command) -> None:
     assert "delete by the condition, then load" in lake.fails(
         INVALID_INPUT, "replace", "u", file, "--where", "v = 1"
     )
+
+
+def test_a_replace_says_that_it_replaced(lake: Command, pool: str) -> None:
+    file = lake.file("new.ndjson", [{"k": 3, "v": "new", "n": 1}])
+    words = ["replace", pool, file, "--from", "3", "--to", "4", "--token", "once"]
+    assert lake(*words).err.startswith("p: replaced the old records by 1 record in 1 object (")
+    assert "which replaced the old records by 1 record" in lake(*words).err
 
 
 def test_a_range_is_dropped_and_the_pool_stays(lake: Command, pool: str) -> None:
@@ -259,7 +271,7 @@ def test_explain_tells_every_version_and_what_decides(lake: Command) -> None:
     assert "asked for" in lake("explain", "u", "1").out
     told = lake("explain", "u", "1", "--at", "2", "--json").records[0]
     assert [(v["fate"], v["by"]) for v in told["versions"]] == [("superseded", "2"), ("visible", "")]
-    assert "no record with key 7" in lake.fails(NOT_FOUND, "explain", "u", "7")
+    assert "no object of version 4 has a record with key 7" in lake.fails(NOT_FOUND, "explain", "u", "7")
 
 
 def test_explain_says_in_words_who_wrote_a_version_and_why_it_is_visible_or_not(lake: Command) -> None:
@@ -292,6 +304,33 @@ def test_explain_says_in_words_who_wrote_a_version_and_why_it_is_visible_or_not(
         "",
         "The delete of version 3 (asked for) reaches from the first key to the last key: "
         "records written before it where v = 'b'.",
+    ]
+
+
+def test_a_load_that_a_replace_overtook_is_told_so_and_explained(
+    lake: Command, caplog: pytest.LogCaptureFixture
+) -> None:
+    lake.pool("p")
+    lake.load_records("p", [{"k": 9, "v": "old"}])
+
+    def while_a_replace_commits() -> Iterator[Block]:
+        lake.load_records("p", [{"k": 5, "v": "between"}])
+        lake("replace", "p", lake.file("new.ndjson", [{"k": 1, "v": "new"}]), "--from", "0", "--to", "3")
+        yield Block(pa.table({"k": [1, 7], "v": ["late", "late"]}))
+
+    branch = Lake.open(lake.uri).pool("p").branch()
+    load_blocks(branch, while_a_replace_commits(), token="", message="")
+    assert [r.getMessage() for r in caplog.records if r.levelname == "WARNING"] == [
+        "p: version 4 was overtaken by the replace of version 3, which hides its records in that range"
+    ]
+    assert [r["v"] for r in lake.scan("p")] == ["new", "between", "late", "old"]
+    told = lake("explain", "p", "1").out.splitlines()
+    assert told[7:] == [
+        "   Not visible: its load was overtaken by the replace of version 3.",
+        '   The record: {"k":1,"v":"late"}',
+        "",
+        "The replace of version 3 reaches from 0 to 3: records written before it.",
+        "The load of version 4 was overtaken by the replace of version 3, which hides its records from 0 to 3.",
     ]
 
 

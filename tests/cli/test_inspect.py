@@ -11,8 +11,8 @@ import pytest
 from lake_core import naming
 from lake_core.history.group_commit.requests import Requests
 from lake_core.store import open_store
-from tests.cli.command import CORRUPT, NOT_FOUND, Command
-from tests.fakes.records import SCHEMA, add, an_id, draft
+from tests.support.command import CORRUPT, NOT_FOUND, Command
+from tests.support.records import SCHEMA, add, an_id, draft
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core.cli.main import RECORD_FORMATS, main
-from tests.cli.command import DONE, INVALID_INPUT, NOT_FOUND, USAGE, Command
-from tests.cli.terminal import on_terminal
+from tests.support.command import DONE, INVALID_INPUT, NOT_FOUND, USAGE, Command
+from tests.support.terminal import on_terminal
 
 COMMAND = [sys.executable, "-m", "lake_core.cli.main"]
 FULL = "/dev/full"

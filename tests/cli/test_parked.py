@@ -5,7 +5,7 @@ from __future__ import annotations
 from lake_core.agents.ingest.parking import park
 from lake_core.lake import Lake
 from lake_core.loading.sources import find_files
-from tests.cli.command import INVALID_INPUT, NOT_FOUND, Command
+from tests.support.command import INVALID_INPUT, NOT_FOUND, Command
 
 
 def parked(lake: Command, *names: str) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lake_core.cli.main import main
-from tests.cli.command import (
+from tests.support.command import (
     ALREADY_EXISTS,
     DONE,
     INVALID_INPUT,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import CORRUPT, INVALID_INPUT, NOT_FOUND, Command
+from tests.support.command import CORRUPT, INVALID_INPUT, NOT_FOUND, Command
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.command import CORRUPT, INVALID_INPUT, NOT_FOUND, USAGE, Command
+from tests.support.command import CORRUPT, INVALID_INPUT, NOT_FOUND, USAGE, Command
 
 
 @pytest.fixture

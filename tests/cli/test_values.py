@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.command import INVALID_INPUT, NOT_FOUND, Command
+from tests.support.command import INVALID_INPUT, NOT_FOUND, Command
 
 WORDS = ["1.1", "1.10", "1e5", "true", "null", "[1]", "7"]
 
@@ -116,7 +116,7 @@ def test_a_key_of_several_fields_is_a_json_list(lake: Command) -> None:
     assert [r["n"] for r in lake("get", "p", '["1.10", 1.5]', "--json").records] == [1]
     assert [r["n"] for r in lake("get", "p", "1.10", "--json").records] == [1]
     assert "the pool key a,b has 2 fields" in lake.fails(INVALID_INPUT, "get", "p", '["1.10", 1.5, 2]')
-    assert "the pool's key is a number" in lake.fails(INVALID_INPUT, "get", "p", '["1.10", "x"]')
+    assert "the field is a number" in lake.fails(INVALID_INPUT, "get", "p", '["1.10", "x"]')
 
 
 PARQUET = {

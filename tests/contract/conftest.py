@@ -3,30 +3,27 @@
 Always: memory, a folder, S3 (moto, on loopback), Google (fake-gcs-server), and an S3 that ignores the condition of
 a create-only put, with a lock on files in front of it.  With LAKE_TEST_CEPH=1 also a real S3, Ceph's gateway; with
 LAKE_TEST_POSTGRES=1 also the lock on PostgreSQL.  What is asked for and missing is installed
-(`tests.stores.daemons`).
+(`tests.support.servers.daemons`).
 """
 
 from __future__ import annotations
 
 import itertools
 import os
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from moto.s3.responses import S3Response
-from moto.server import ThreadedMotoServer
 
 from lake_core.store import Store, open_store
-from tests.stores.ceph import radosgw
-from tests.stores.gcs import fake_gcs_server
-from tests.stores.postgres import postgresql
-from tests.stores.proxy import ALWAYS, Proxy, Request, without
+from tests.support.servers.ceph import radosgw
+from tests.support.servers.gcs import fake_gcs_server
+from tests.support.servers.postgres import postgresql
+from tests.support.servers.proxy import ALWAYS, Proxy, Request, without
+from tests.support.servers.s3 import BUCKET, make_bucket, moto, s3_client
 
-BUCKET = "lakes"
 _NUMBERS = itertools.count()
 _CEPH = ["ceph"] if os.environ.get("LAKE_TEST_CEPH") == "1" else []
 _POSTGRES = ["postgresql-lock"] if os.environ.get("LAKE_TEST_POSTGRES") == "1" else []
@@ -59,49 +56,11 @@ class Place:
         return Place(self.kind, self.uri, {**self.options, "client_kwargs": client})
 
 
-def s3_client(url: str, key: str = "test", secret: str = "test") -> dict[str, Any]:
-    """What fsspec is told of an S3 server on loopback."""
-    return {
-        "key": key,
-        "secret": secret,
-        "client_kwargs": {"endpoint_url": url, "region_name": "us-east-1"},
-        "config_kwargs": {"retries": {"max_attempts": 1}, "connect_timeout": 5, "read_timeout": 30},
-    }
-
-
-def make_bucket(options: dict[str, Any]) -> None:
-    """The bucket of these tests."""
-    from s3fs import S3FileSystem
-
-    S3FileSystem(**options).call_s3("create_bucket", Bucket=BUCKET)
-
-
-def _one_at_a_time(put: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """moto looks whether an object is there and then puts it: of two threads of a busy server both may win."""
-    lock = threading.Lock()
-
-    def locked(response: Any) -> Any:
-        with lock:
-            return put(response)
-
-    return locked
-
-
 @pytest.fixture(scope="session")
 def s3_options() -> Iterator[dict[str, Any]]:
     """moto's S3 server with one bucket."""
-    put = S3Response.put_object
-    S3Response.put_object = _one_at_a_time(put)  # type: ignore[method-assign]
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        options = s3_client(f"http://{host}:{port}")
-        make_bucket(options)
-        yield options
-    finally:
-        server.stop()
-        S3Response.put_object = put  # type: ignore[method-assign]
+    with moto() as address:
+        yield s3_client(address)
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from lake_core.errors import NoCreate, OutcomeUnknown, Unavailable
 from lake_core.lake import Lake
 from lake_core.store import Created
 from tests.contract.conftest import CLOUDS, Place
-from tests.stores.proxy import ALWAYS, Answer, Forward, Proxy, Request, answer, creates, drop_answer
+from tests.support.servers.proxy import ALWAYS, Answer, Forward, Proxy, Request, answer, creates, drop_answer
 
 pytestmark = pytest.mark.slow
 

@@ -27,8 +27,9 @@ from lake_core.store import Created, LockedStore, NoLock, open_store
 from lake_core.store.locked import Lock
 from lake_core.store.locks import open_lock
 from lake_core.store.memory import MemoryStore
-from tests.contract.conftest import BUCKET, LOCKED
-from tests.fakes.stores import ALWAYS, ScriptedStore, lost, unavailable
+from tests.contract.conftest import LOCKED
+from tests.support.servers.s3 import BUCKET
+from tests.support.stores import ALWAYS, ScriptedStore, lost, unavailable
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.conftest import CLOUDS, LOCKED, empty_place
-from tests.contract.racers import race_processes
+from tests.support.racers import race_processes
 
 pytestmark = pytest.mark.slow
 

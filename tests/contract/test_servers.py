@@ -9,7 +9,8 @@ import pytest
 from lake_core.errors import Unavailable
 from lake_core.lake import Lake
 from lake_core.store import Store, open_store
-from tests.contract.conftest import BUCKET, Place
+from tests.contract.conftest import Place
+from tests.support.servers.s3 import BUCKET
 
 
 def test_a_bucket_that_does_not_exist_refuses_and_nothing_is_unknown(cloud: Place) -> None:

@@ -15,7 +15,7 @@ from lake_core.store import Created, ObjectInfo, Store, open_store
 from lake_core.store.listing import PAGE
 from lake_core.store.probe import probe_create
 from tests.contract.conftest import LOCKED, PLACES, Place
-from tests.contract.racers import race_processes, race_threads
+from tests.support.racers import race_processes, race_threads
 
 NAMES = ["a/1", "a/2", "a/10", "a/b/1", "ab/1", "b.c/$d/\u00e9 e"]
 

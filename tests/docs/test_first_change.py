@@ -6,7 +6,10 @@ import ast
 import re
 import textwrap
 
-from tests.docs.examples import ROOT
+import pytest
+
+from lake_core.catalog.settings import duration
+from tests.support.repository import ROOT
 
 PAGE = (ROOT / "docs/first-change.md").read_text()
 NEW = {"lake_core/agents/compact/strategies/quiet.py"}
@@ -17,6 +20,12 @@ def test_the_files_that_the_walk_names_are_there() -> None:
     named = set(re.findall(r"`((?:lake_core|tests|docs|spark_apps)/[\w/.]+)`", PAGE))
     assert len(named) > 10
     assert {name for name in named - NEW if not (ROOT / name).exists()} == set()
+
+
+def test_the_message_that_the_page_shows_is_the_one_that_a_user_sees() -> None:
+    with pytest.raises(ValueError, match="use a duration") as refused:
+        duration("soon")
+    assert f"setting compact.quiet=soon: {refused.value}\n" in PAGE
 
 
 def test_the_pieces_of_code_parse() -> None:

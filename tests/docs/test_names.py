@@ -7,7 +7,7 @@ import re
 
 from lake_core.catalog.settings import KNOWN
 from lake_core.cli.main import build_parser
-from tests.docs.examples import ROOT
+from tests.support.repository import ROOT
 
 PAGES = {
     str(page.relative_to(ROOT)): page.read_text()

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.docs.examples import ROOT, examples
+from tests.support.documentation import examples
+from tests.support.repository import ROOT
 
 PAGE = "docs/python.md"
 

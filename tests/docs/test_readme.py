@@ -9,7 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.docs.examples import ROOT, examples
+from tests.support.documentation import examples
+from tests.support.repository import ROOT
 
 
 def test_the_first_result_is_what_the_readme_shows(tmp_path: Path) -> None:

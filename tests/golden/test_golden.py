@@ -59,7 +59,7 @@ from lake_core.records.codec import Codec
 from lake_core.records.pools import PoolConfig
 from lake_core.store.memory import MemoryStore
 from lake_core.values.types import JSON_MARK, WIDE_MARK
-from tests.fakes.records import KNOWN, ORIGIN, add, an_id, fixed_ids, transaction
+from tests.support.records import KNOWN, ORIGIN, add, an_id, fixed_ids, transaction
 
 FOLDER = Path(__file__).parent / "version1"
 KEY = PoolKey.parse("ts,id.orig_h:desc")

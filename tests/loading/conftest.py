@@ -2,7 +2,7 @@
 
 from hypothesis import settings
 
-from tests.cli.command import lake
+from tests.support.command import lake
 
 settings.register_profile("ingest", derandomize=True, database=None, deadline=None, max_examples=200)
 settings.load_profile("ingest")

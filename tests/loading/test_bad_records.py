@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import io
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.command import INVALID_INPUT, NOT_FOUND, Command
+from tests.support.command import INVALID_INPUT, NOT_FOUND, Command
+from tests.support.files import parquet
 
 BAD_LINES = [
     ("a.ndjson", '{"k":1}\n{"k":2,"b":\n{"k":3}\n', 2, "field 'b'", '{"k":2,"b":'),
@@ -24,13 +23,13 @@ BAD_LINES = [
         "a.ndjson",
         '{"k":1}\n{"k":2,"a":1,"a":2}\n',
         2,
-        "field 'a' is there more than once",
+        "field 'a' occurs more than once",
         '{"k":2,"a":1,"a":2}',
     ),
     ("a.ndjson", '{"k":1}\n{"k":2,"a":"\\ud800"}\n', 2, "surrogate", '{"k":2,"a":"\\ud800"}'),
     ("a.ndjson", b'{"k":1}\n{"k":2,"a":"\xff"}\n', 2, "not UTF-8: byte 13 is 0xff", '{"k":2,"a":"\ufffd"}'),
     ("a.ndjson", '{"k":1}\n{"k":"x"}\n', 2, "key field 'k': a string", '{"k":"x"}'),
-    ("a.ndjson", '{"k":1}\n{"k":[1]}\n', 2, "key field 'k': a list cannot be ordered", '{"k":[1]}'),
+    ("a.ndjson", '{"k":1}\n{"k":[1]}\n', 2, "key field 'k': a list has no order", '{"k":[1]}'),
     ("a.ndjson", '{"k":1}\n{"k":2,"n":"x"}\n', 2, "field 'n': 'x' is not a int", '{"k":2,"n":"x"}'),
     (
         "a.ndjson",
@@ -109,15 +108,9 @@ def test_many_bad_records_keep_their_order_and_their_files(lake: Command) -> Non
     assert len(lake.scan("p")) == 100
 
 
-def parquet(**columns: list[object]) -> bytes:
-    sink = io.BytesIO()
-    pq.write_table(pa.table(columns), sink)
-    return sink.getvalue()
-
-
 def test_a_parquet_column_of_another_type_than_declared_is_named(lake: Command) -> None:
     lake.pool("p", types={"n": "int"})
-    message = lake.refuses_records("p", parquet(k=[1], n=["x"]), "a.parquet")
+    message = lake.refuses_records("p", parquet(pa.table({"k": [1], "n": ["x"]})), "a.parquet")
     assert "field 'n': string is not a int" in message
 
 
@@ -135,8 +128,8 @@ GOOD_CSV = b"k,a\n" + b"".join(b"%d,some text\n" % i for i in range(5000))
         ("wrong-checksum.ndjson.gz", gzip.compress(GOOD_NDJSON, mtime=0)[:-8] + bytes(8)),
         ("behind-the-end.ndjson.gz", gzip.compress(GOOD_NDJSON, mtime=0) + b"garbage"),
         ("cut.csv.gz", gzip.compress(GOOD_CSV, mtime=0)[:-2000]),
-        ("cut.parquet.gz", gzip.compress(parquet(k=list(range(1000))), mtime=0)[:-30]),
-        ("cut.parquet", parquet(k=list(range(1000)))[:-100]),
+        ("cut.parquet.gz", gzip.compress(parquet(pa.table({"k": list(range(1000))})), mtime=0)[:-30]),
+        ("cut.parquet", parquet(pa.table({"k": list(range(1000))}))[:-100]),
         ("text.parquet", b"this is no Parquet at all"),
         ("nothing.parquet", b""),
     ],
@@ -173,4 +166,4 @@ def test_files_that_do_not_exist_or_have_no_format_are_named(lake: Command) -> N
     lake.pool("p")
     assert "nowhere.csv" in lake.fails(NOT_FOUND, "load", "p", str(lake.folder / "nowhere.csv"))
     message = lake.fails(INVALID_INPUT, "load", "p", lake.file("a.xyz", "x"))
-    assert "a.xyz: cannot tell the format from the name or the first bytes; say --format json" in message
+    assert "a.xyz: neither the name nor the first bytes tell the format; add --format json" in message

@@ -13,7 +13,7 @@ from lake_core.loading.block import Block, Reading
 from lake_core.loading.formats import csv as csvfile
 from lake_core.loading.formats.csv import read_csv
 from lake_core.values.types import declared_field, show_type
-from tests.cli.command import Command
+from tests.support.command import Command
 
 COLUMNS = [
     ("integers", ["1", "-5", "0", ""], pa.int64(), [1, -5, 0, None]),
@@ -325,7 +325,7 @@ def test_a_long_record_is_no_bad_record(lake: Command) -> None:
         ('a,b\n1,"x"\n2,"y ""quoted"" z\n3,"v"\n', 3, "goes on behind its closing quote"),
         ('a,b\n1,x\n"', 3, "is not closed"),
         ('a,"b\n1,2\n', 1, "is not closed"),
-        ("\n\na,a\n1,2\n", 3, "field 'a' is there more than once"),
+        ("\n\na,a\n1,2\n", 3, "field 'a' occurs more than once"),
         ("a,,b\n1,2,3\n", 1, "must name every field"),
         (b"a,\xff\n1,2\n", 1, "malformed CSV header"),
     ],

@@ -17,7 +17,7 @@ from lake_core.loading.block import Reading
 from lake_core.loading.formats.csv import _parsed, read_csv
 from lake_core.loading.formats.csv_dialect import values_of
 from lake_core.loading.formats.csv_lines import Dialect, records_of
-from tests.cli.command import INVALID_INPUT, USAGE, Command
+from tests.support.command import INVALID_INPUT, USAGE, Command
 
 GOOD: list[tuple[str, str | bytes, dict[str, str], list[dict[str, Any]]]] = [
     ("a semicolon", "k;a\n1;x,y\n2;z\n", {}, [{"k": 1, "a": "x,y"}, {"k": 2, "a": "z"}]),
@@ -123,8 +123,8 @@ def test_an_ending_says_the_delimiter_outright(lake: Command) -> None:
             {},
             "line 1: the header must name every field once: a name is empty",
         ),
-        ("k,a,a\n1,2,3\n", {}, "field 'a' is there more than once"),
-        ('k,"a\0b"\n1,2\n', {}, "must not contain the character NUL"),
+        ("k,a,a\n1,2,3\n", {}, "field 'a' occurs more than once"),
+        ('k,"a\0b"\n1,2\n', {}, "a name cannot have the character NUL"),
         ("k,a\n1,2\n", {"csv.names": "k"}, "csv.names has 1 names, but the line has 2 values"),
         (b"k,a\n1,\xff\n", {"csv.encoding": "ascii"}, "say another csv.encoding"),
         ("k,a\n1,x\n2,y\\", {"csv.escape": "\\"}, "line 3: it ends with an escape, and nothing behind it"),

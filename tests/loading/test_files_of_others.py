@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lake_core.lake import Lake
-from tests.cli.command import INVALID_INPUT, Command
+from tests.support.command import INVALID_INPUT, Command
 
 
 def installed(package: str, path: str) -> Path:
@@ -45,7 +45,7 @@ REFUSED = [
     ("numpy", "lib/tests/data/python3.npy", "a NumPy array"),
     ("numpy", "lib/tests/data/py3-objarr.npz", "a ZIP archive"),
     ("numpy", "random/tests/data/sfc64_np126.pkl.gz", "a Python pickle"),
-    ("numpy", "__init__.py", "cannot tell the format from the name or the first bytes"),
+    ("numpy", "__init__.py", "neither the name nor the first bytes tell the format"),
     ("airflow", "ui/dist/i18n/locales/en/common.json", "no record has the key field 'k'"),
 ]
 

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from tests.cli.command import INVALID_INPUT, Command
+from tests.support.command import INVALID_INPUT, Command
 
 LINES = b"".join(b'{"k":%d,"a":"some text"}\n' % i for i in range(5000))
 
@@ -91,12 +91,12 @@ def packed(name: str) -> bytes:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (packed("a.csv"), "a ZIP archive, which is not read; unpack it first"),
-        (packed("xl/workbook.xml"), "an Excel workbook, which is not read; save the sheet as CSV"),
+        (packed("a.csv"), "a ZIP archive; unpack it first"),
+        (packed("xl/workbook.xml"), "an Excel workbook; save the sheet as CSV"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "an old Office document"),
         (
             b"<!DOCTYPE html><html><body>404",
-            "an HTML page, which is not read; perhaps a download that failed",
+            "an HTML page; perhaps a download failed",
         ),
         (b"\n<html>", "an HTML page"),
         (b"<?xml version='1.0'?><a/>", "XML"),
@@ -111,7 +111,7 @@ def packed(name: str) -> bytes:
         (b"7z\xbc\xaf\x27\x1c" + bytes(40), "an archive"),
         (
             b"\x04\x22\x4d\x18" + bytes(40),
-            "compressed with lz4, compress or snappy, which is not read; use gzip",
+            "compressed with lz4, compress or snappy; use gzip",
         ),
         (b"PARE" + bytes(40), "an encrypted Parquet file"),
         (b"\x89PNG\r\n\x1a\n" + bytes(40), "an image"),
@@ -211,7 +211,9 @@ def test_standard_input_is_read_and_named(lake: Command, monkeypatch: pytest.Mon
     lake("load", "p", "-", "--format", "csv")
     assert lake.scan("p") == [{"k": 1}, {"k": 2, "a": "x"}]
     given(b"k;a\n2;x\n")
-    assert "-: cannot tell the format" in lake.fails(INVALID_INPUT, "load", "p", "-")
+    assert "-: neither the name nor the first bytes tell the format" in lake.fails(
+        INVALID_INPUT, "load", "p", "-"
+    )
     given(b'{"k":1}\n{"k":\n')
     lake("load", "p", "-", "--bad-records", "quarantine")
     assert lake.scan("p.$rejected")[0]["file"] == "-"

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from lake_core.loading.block import Reading
 from lake_core.loading.formats.json import read_ndjson
 from lake_core.loading.formats.json_frames import structure
-from tests.cli.command import INVALID_INPUT, Command
 from tests.loading.test_values import VALUES
+from tests.support.command import INVALID_INPUT, Command
 
 RECORDS: list[dict[str, Any]] = [
     {"k": 1, "a": "x,y]}", "b": {"c": [1, 2]}},
@@ -38,10 +38,6 @@ TEXTS = {
     "lines": "".join(json.dumps(r) + "\n" for r in RECORDS),
     "lines with a mark": "﻿" + "".join(json.dumps(r) + "\n" for r in RECORDS),
 }
-
-
-def without_nulls(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{k: v for k, v in r.items() if v is not None} for r in records]
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)

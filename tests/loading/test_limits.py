@@ -29,7 +29,7 @@ from lake_core.objects.limits import (
     MAX_VALUE_BYTES,
     leaves,
 )
-from tests.cli.command import Command, without_nulls
+from tests.support.command import Command, without_nulls
 
 
 def nested(depth: int, shape: str) -> Any:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from lake_core.lake import Lake
-from tests.cli.command import INVALID_INPUT, Command
-
-
-def parquet(table: pa.Table) -> bytes:
-    sink = io.BytesIO()
-    pq.write_table(table, sink)
-    return sink.getvalue()
+from tests.support.command import INVALID_INPUT, Command
+from tests.support.files import parquet
 
 
 @pytest.mark.parametrize(
@@ -246,10 +239,10 @@ def test_invalid_utf8_in_a_parquet_file_is_named_by_its_row(lake: Command, polic
 def test_a_parquet_file_with_two_columns_of_one_name_is_refused(lake: Command) -> None:
     lake.pool("p", bad_records="quarantine")
     twice = pa.table([[1], [2], [3]], names=["k", "a", "a"])
-    assert "field 'a' is there more than once" in lake.refuses_records("p", parquet(twice), "a.parquet")
+    assert "field 'a' occurs more than once" in lake.refuses_records("p", parquet(twice), "a.parquet")
     inner = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], fields=[pa.field("x", pa.int64())] * 2)
     nested = parquet(pa.table({"k": [1], "a": inner}))
-    assert "in field 'a': field 'x' is there more than once" in lake.refuses_records("p", nested, "b.parquet")
+    assert "in field 'a': field 'x' occurs more than once" in lake.refuses_records("p", nested, "b.parquet")
 
 
 def parquet_of(**columns: Any) -> bytes:
@@ -306,13 +299,13 @@ UNFIT = [
     ("upsert", "_deleted", "a.ndjson", '{"k":1}\n{"k":2,"_deleted":"yes"}\n{"k":3,"_deleted":true}\n',
      "'yes' is not a boolean"),
     ("upsert", "_deleted", "a.csv", "k,_deleted\n1,\n2,yes\n3,true\n", "'yes' is not a boolean"),
-    ("sum", "n", "a.ndjson", '{"k":1,"n":1}\n{"k":2,"n":"abc"}\n{"k":3,"n":2.5}\n', '"abc" cannot be summed'),
-    ("sum", "n", "a.ndjson", '{"k":1,"n":1}\n{"k":2,"n":true}\n{"k":3,"n":2.5}\n', "true cannot be summed"),
+    ("sum", "n", "a.ndjson", '{"k":1,"n":1}\n{"k":2,"n":"abc"}\n{"k":3,"n":2.5}\n', '"abc" is not a number'),
+    ("sum", "n", "a.ndjson", '{"k":1,"n":1}\n{"k":2,"n":true}\n{"k":3,"n":2.5}\n', "true is not a number"),
     ("sum", "n", "a.csv", "k,n\n1,1\n2,abc\n3,2.5\n", "'abc' is not a double"),
-    ("sum", "n", "a.csv", "k,n\n2,abc\n", "'abc' cannot be summed"),
+    ("sum", "n", "a.csv", "k,n\n2,abc\n", "'abc' is not a number"),
     ("max", "n", "a.ndjson", '{"k":1,"n":1}\n{"k":2,"n":"abc"}\n{"k":3,"n":2.5}\n',
      "a string, unlike the records before it"),
-    ("min", "n", "a.ndjson", '{"k":1,"n":1}\n{"k":2,"n":[1]}\n{"k":3}\n', "a list cannot be ordered"),
+    ("min", "n", "a.ndjson", '{"k":1,"n":1}\n{"k":2,"n":[1]}\n{"k":3}\n', "a list has no order"),
     ("sum", "n", "a.parquet", parquet_of(k=[1, 2, 3], n=pa.array([1, 10**24, 2], WIDE)),
      "has more than 26 digits"),
 ]  # fmt: skip

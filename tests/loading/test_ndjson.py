@@ -13,7 +13,7 @@ from lake_core.loading.formats import json as ndjson
 from lake_core.loading.formats.json import read_ndjson
 from lake_core.values.typed_json import json_lines
 from lake_core.values.types import declared_field, show_type
-from tests.cli.command import Command, without_nulls
+from tests.support.command import Command, without_nulls
 
 RECORDS = [
     pytest.param([{"k": 1, "a": "x"}, {"k": 2, "b": 1.5}, {"k": 3, "a": None}], id="fields come and go"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import io
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +11,8 @@ import pytest
 
 from lake_core.loading.block import Reading
 from lake_core.loading.formats.parquet import read_parquet, row_group_sizes
-from tests.cli.command import Command
+from tests.support.command import Command
+from tests.support.files import parquet
 
 TABLE = pa.table(
     {
@@ -48,16 +48,10 @@ RECORDS = [
 ]
 
 
-def written(table: pa.Table, **options: int) -> bytes:
-    sink = io.BytesIO()
-    pq.write_table(table, sink, **options)
-    return sink.getvalue()
-
-
 @pytest.fixture
 def pool(lake: Command) -> str:
     lake.pool("p")
-    lake.load_records("p", written(TABLE), "a.parquet")
+    lake.load_records("p", parquet(TABLE), "a.parquet")
     return "p"
 
 
@@ -79,7 +73,7 @@ def test_what_is_written_as_parquet_has_the_types_that_came_in(lake: Command, po
 
 def test_declared_types_are_applied(lake: Command) -> None:
     lake.pool("p", types={"k": "bigint", "r": "json", "s": "string"})
-    lake.load_records("p", written(TABLE.select(["k", "r", "s"])), "a.parquet")
+    lake.load_records("p", parquet(TABLE.select(["k", "r", "s"])), "a.parquet")
     fields = lake("show", "p", "--json").records[0]["fields"]
     assert fields == {"k": "bigint", "r": "json", "s": "string"}
     assert lake.scan("p", "--columns", "r")[1] == {"r": {"x": 1, "y": [1, 2]}}
@@ -87,25 +81,25 @@ def test_declared_types_are_applied(lake: Command) -> None:
 
 def test_records_without_the_key_go_to_nokey(lake: Command) -> None:
     lake.pool("p")
-    done = lake.load_records("p", written(pa.table({"k": [None, 1], "a": [1, 2]})), "a.parquet")
+    done = lake.load_records("p", parquet(pa.table({"k": [None, 1], "a": [1, 2]})), "a.parquet")
     assert (done["records"], done["nokey"]) == (1, 1)
-    lake("load", "p", lake.file("b.parquet", written(pa.table({"a": [3]}))), "--nokey", "accept")
+    lake("load", "p", lake.file("b.parquet", parquet(pa.table({"a": [3]}))), "--nokey", "accept")
     assert [r["a"] for r in lake.scan("p.$nokey")] == [1, 3]
 
 
 def test_a_file_without_records_commits_nothing(lake: Command) -> None:
     lake.pool("p")
-    assert lake.load_records("p", written(TABLE.slice(0, 0)), "a.parquet")["version"] is None
+    assert lake.load_records("p", parquet(TABLE.slice(0, 0)), "a.parquet")["version"] is None
 
 
 def test_a_gzipped_parquet_file_is_unpacked(lake: Command) -> None:
     lake.pool("p")
-    lake.load_records("p", written(TABLE), "a.parquet.gz")
+    lake.load_records("p", parquet(TABLE), "a.parquet.gz")
     assert lake.scan("p") == RECORDS
 
 
 def test_some_row_groups_of_a_file_are_read_alone(lake: Command) -> None:
-    path = lake.file("a.parquet", written(pa.table({"k": list(range(10))}), row_group_size=4))
+    path = lake.file("a.parquet", parquet(pa.table({"k": list(range(10))}), row_group_size=4))
     assert len(row_group_sizes(Reading(path))) == 3
     read = [r for b in read_parquet(Reading(path), [1, 2]) for r in b.table.to_pylist()]
     assert read == [{"k": k} for k in range(4, 10)]

@@ -14,7 +14,7 @@ from lake_core.loading.formats.python_values import infer_field, table_from_reco
 from lake_core.objects.normalize import normalized
 from lake_core.values.typed_json import json_lines
 from lake_core.values.types import is_json, show_type
-from tests.cli.command import without_nulls
+from tests.support.command import without_nulls
 
 
 @pytest.mark.parametrize(

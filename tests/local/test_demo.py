@@ -10,8 +10,7 @@ import pytest
 
 from local import demo
 from local.errors import LocalError
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.repository import ROOT
 
 
 @pytest.fixture
@@ -53,7 +52,7 @@ def test_a_folder_that_is_not_a_demos_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "airflow").mkdir()
     (tmp_path / "airflow" / "airflow.db").touch()
     with (
-        pytest.raises(LocalError, match="is not a demo's, and what is in it would be removed"),
+        pytest.raises(LocalError, match="holds files of others, and the demo would remove them"),
         demo.alone(tmp_path),
     ):
         pass

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.repository import ROOT
+
 UV = """#!/bin/sh
 [ "$1" = --version ] && { echo "uv 0"; exit 0; }
 echo "$*" >>"$UV_CALLS"

@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.repository import ROOT
+
 GOOD = """
 import pytest
 
@@ -42,7 +43,14 @@ def run(folder: Path, **files: str) -> tuple[int, str]:
         (folder / "tests" / name).mkdir(parents=True)
         (folder / "tests" / name / "conftest.py").touch()
         (folder / "tests" / name / f"test_{name}.py").write_text(text)
-    options = ["-q", "-p", "tests.parts", "-o", "console_output_style=classic", "--import-mode=importlib"]
+    options = [
+        "-q",
+        "-p",
+        "tests.support.parts",
+        "-o",
+        "console_output_style=classic",
+        "--import-mode=importlib",
+    ]
     done = subprocess.run(
         [
             sys.executable,

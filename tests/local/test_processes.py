@@ -16,7 +16,7 @@ import pytest
 from local import processes, record
 from local.processes import Identity
 from local.record import Started
-from tests.spark.proc import await_true
+from tests.support.spark.processes import await_true
 
 # A service with a child that has lost its parent and its session, and that listens to no polite signal.
 SERVICE = """

@@ -16,8 +16,7 @@ import pytest
 from local import credentials, ports, services, spark_service
 from local.environ import inherited
 from local.errors import LocalError
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.repository import ROOT
 
 
 def local(run_dir: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.repository import ROOT
 
 
 def test_a_process_that_a_test_starts_can_be_interrupted() -> None:

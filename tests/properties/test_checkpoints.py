@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
-from unittest.mock import patch
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake_core.checkpoints import CheckpointFile, read, write
+from lake_core.checkpoints import CheckpointFile, CheckpointLimits
 from lake_core.errors import Corrupt
-from lake_core.history import History, PoolState, Snapshot
-from lake_core.history.snapshot import snapshot
+from lake_core.history import HISTORY_LIMITS, History, HistoryLimits, PoolState, Snapshot
 from lake_core.history.snapshot.fixed import CheckpointReferences
-from lake_core.journal import LoadedState, purge, write_state
+from lake_core.journal import JournalLimits, LoadedState, purge, write_state
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.naming import SUB_POOLS
 from lake_core.records import Action, Column, Consume, Entry, RemoveReference, SetSchema, Source
 from lake_core.store.memory import MemoryStore
-from tests.fakes.records import KNOWN, add, an_id, transaction
-from tests.fakes.stores import InPlaceStore
+from tests.support.histories import history
+from tests.support.records import KNOWN, add, an_id, transaction
+from tests.support.stores import InPlaceStore
 
 KEYS = st.integers(0, 6)
-SPANS = st.tuples(KEYS, KEYS).filter(lambda s: s[0] < s[1])
+SPANS = st.sampled_from([(low, high) for low in range(7) for high in range(low + 1, 7)])
 SUBS = st.sampled_from(["", "", *SUB_POOLS])
 OTHER = SetSchema("other", b"another schema")
 
@@ -61,15 +59,13 @@ HISTORIES = st.lists(STEPS, max_size=20)
 CUTS = st.sets(st.integers(0, 12), max_size=4)
 
 
-def history(store: MemoryStore) -> History:
-    return History(store, pool_id="P", key=PoolKey.parse("k"), clock=lambda: 0.0)
-
-
-def grown(store: MemoryStore, steps: Iterable[Any], cuts: set[int]) -> tuple[list[int], int]:
+def grown(
+    store: MemoryStore, steps: Iterable[Any], cuts: set[int], *, limits: HistoryLimits = HISTORY_LIMITS
+) -> tuple[list[int], int]:
     """Writes a history of what fits, two transactions an entry where they do, and a checkpoint at each of `cuts`,
     by a writer that starts anew after each: so checkpoints rest on checkpoints.  The checkpoints' entries, and the
     newest entry."""
-    writer, made = history(store), []
+    writer, made = history(store, limits=limits), []
     numbers = iter(range(1000, 9999))
 
     def append(*changes: Any) -> int | None:
@@ -98,7 +94,7 @@ def grown(store: MemoryStore, steps: Iterable[Any], cuts: set[int]) -> tuple[lis
         n = append(*pair) or append(pair[0]) or n
         if n in cuts and n not in made:
             write_state(writer.journal, writer.load(), id=an_id(n), now=0.0)
-            writer = history(store)
+            writer = history(store, limits=limits)
             made.append(n)
     return made, n
 
@@ -125,15 +121,10 @@ def said(state: PoolState, spans: Iterable[tuple[int, int]]) -> Any:
     }
 
 
-@contextmanager
-def small(rows: int, overlay: int) -> Iterator[None]:
-    """Small row groups, none kept in memory, and an overlay that is folded in early."""
-    with (
-        patch.object(write, "GROUP_ROWS", rows),
-        patch.object(read, "_KEPT_GROUPS", 0),
-        patch.object(snapshot, "_SMALLEST_OVERLAY", overlay),
-    ):
-        yield
+def small(rows: int, min_changes: int) -> HistoryLimits:
+    """Small row groups, none kept in memory, and changes that are soon merged into the columns."""
+    checkpoints = CheckpointLimits(group_rows=rows, kept_groups=0)
+    return HistoryLimits(min_changes=min_changes, journal=JournalLimits(checkpoints=checkpoints))
 
 
 def alike(one: Any, other: Any) -> None:
@@ -141,30 +132,28 @@ def alike(one: Any, other: Any) -> None:
         assert one[what] == other[what], what
 
 
-@pytest.mark.parametrize(("rows", "overlay"), [(1, 0), (3, 2)])
+@pytest.mark.parametrize(("rows", "min_changes"), [(1, 0), (3, 2)])
 @settings(max_examples=100)
 @given(HISTORIES, CUTS, st.lists(SPANS, max_size=3))
 def test_a_checkpoint_and_what_follows_fold_into_the_same_as_everything(
-    rows: int, overlay: int, steps: list[Any], cuts: set[int], spans: list[tuple[int, int]]
+    rows: int, min_changes: int, steps: list[Any], cuts: set[int], spans: list[tuple[int, int]]
 ) -> None:
-    with small(rows, overlay):
-        store = InPlaceStore()
-        made, n = grown(store, steps, cuts)
-        bare = MemoryStore()
-        for name in [o.name for o in store.list("") if o.name.endswith(".txn")]:
-            bare.create(name, store.get(name) or b"")
-        whole, rested = history(bare).load(), history(store).load()
-        assert whole.version == rested.version == n
-        assert isinstance(rested.state.branches["main"].snapshot.checkpoint, CheckpointReferences) == bool(
-            made
+    limits = small(rows, min_changes)
+    store = InPlaceStore()
+    made, n = grown(store, steps, cuts, limits=limits)
+    bare = MemoryStore()
+    for name in [o.name for o in store.list("") if o.name.endswith(".txn")]:
+        bare.create(name, store.get(name) or b"")
+    whole, rested = history(bare, limits=limits).load(), history(store, limits=limits).load()
+    assert whole.version == rested.version == n
+    assert isinstance(rested.state.branches["main"].snapshot.checkpoint, CheckpointReferences) == bool(made)
+    alike(said(whole.state, spans), said(rested.state, spans))
+    assert sorted(whole.recent.items()) == sorted(rested.recent.items())
+    for at in made:
+        alike(
+            said(history(bare, limits=limits).load_version(at).state, spans),
+            said(history(store, limits=limits).load_version(at).state, spans),
         )
-        alike(said(whole.state, spans), said(rested.state, spans))
-        assert sorted(whole.recent.items()) == sorted(rested.recent.items())
-        for at in made:
-            alike(
-                said(history(bare).load_version(at).state, spans),
-                said(history(store).load_version(at).state, spans),
-            )
 
 
 @settings(max_examples=60)
@@ -172,18 +161,18 @@ def test_a_checkpoint_and_what_follows_fold_into_the_same_as_everything(
 def test_a_checkpoint_of_a_checkpointed_state_has_the_rows_of_one_of_the_folded_state(
     steps: list[Any], cuts: set[int]
 ) -> None:
-    with small(2, 2):
-        store = InPlaceStore()
-        grown(store, steps, cuts)
-        bare = MemoryStore()
-        for name in [o.name for o in store.list("") if o.name.endswith(".txn")]:
-            bare.create(name, store.get(name) or b"")
-        assert checkpointed(store) == checkpointed(bare)
+    limits = small(2, 2)
+    store = InPlaceStore()
+    grown(store, steps, cuts, limits=limits)
+    bare = MemoryStore()
+    for name in [o.name for o in store.list("") if o.name.endswith(".txn")]:
+        bare.create(name, store.get(name) or b"")
+    assert checkpointed(store, limits=limits) == checkpointed(bare, limits=limits)
 
 
-def checkpointed(store: MemoryStore) -> list[tuple[Any, list[Any]]]:
+def checkpointed(store: MemoryStore, *, limits: HistoryLimits) -> list[tuple[Any, list[Any]]]:
     """The rows of a checkpoint of the newest state, by part."""
-    ours = history(store)
+    ours = history(store, limits=limits)
     file = CheckpointFile(store, write_state(ours.journal, ours.load(), id=an_id(1), now=0.0).name)
     parts = sorted({(g.section, g.branch, g.sub_pool) for g in file.footer.groups})
     return [
@@ -195,13 +184,13 @@ def checkpointed(store: MemoryStore) -> list[tuple[Any, list[Any]]]:
 @settings(max_examples=60)
 @given(HISTORIES, CUTS)
 def test_a_purged_history_goes_on_as_the_whole_one(steps: list[Any], cuts: set[int]) -> None:
-    with small(2, 2):
-        store = InPlaceStore()
-        made, n = grown(store, steps, cuts)
-        before = said(history(store).load().state, [(1, 3)])
-        fence = purge(history(store).journal, until=n).fence
-        assert fence == max(made, default=0)
-        alike(before, said(history(store).load().state, [(1, 3)]))
+    limits = small(2, 2)
+    store = InPlaceStore()
+    made, n = grown(store, steps, cuts, limits=limits)
+    before = said(history(store, limits=limits).load().state, [(1, 3)])
+    fence = purge(history(store, limits=limits).journal, until=n).fence
+    assert fence == max(made, default=0)
+    alike(before, said(history(store, limits=limits).load().state, [(1, 3)]))
 
 
 @settings(max_examples=60)

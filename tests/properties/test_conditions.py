@@ -31,7 +31,7 @@ from lake_core.keys.columns import keys_at
 from lake_core.objects.schema import cast_table, unite_schemas
 from lake_core.objects.statistics import column_statistics
 from lake_core.values.types import json_field
-from tests.fakes.conditions import SCHEMA, paths, some_condition, some_records, to_table, truth
+from tests.support.conditions import SCHEMA, paths, some_condition, some_records, to_table, truth
 
 FIELDS = paths(SCHEMA)
 RANDOM = st.randoms(use_true_random=True)  # as random as its seed, which is hypothesis's

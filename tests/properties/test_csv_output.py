@@ -27,7 +27,7 @@ from lake_core.values.fit import array_of
 from lake_core.values.text import read
 from lake_core.values.typed_json import json_lines
 from lake_core.values.types import declared_field, json_field
-from tests.fakes.values import (
+from tests.support.values import (
     DATES,
     DOUBLES,
     NEAR,

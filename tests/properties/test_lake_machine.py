@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from random import Random
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -43,7 +42,7 @@ from lake_core.lake.pool import Pool
 from lake_core.lake.results import PendingLoad
 from lake_core.loading.block import Block
 from lake_core.naming import IdSource
-from lake_core.objects import write
+from lake_core.objects.write import ObjectLimits
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.store import Store
 from lake_core.store.local import LocalStore
@@ -292,15 +291,14 @@ class LakeMachine(RuleBasedStateMachine):
         loads: list[list[Record]],
     ) -> None:
         self.folder = tempfile.mkdtemp()
-        self.patches = [
-            patch.object(write, "ROW_GROUP", group),
-        ]
-        for one in self.patches:
-            one.start()
         self.store: Store = LocalStore(self.folder) if native else MemoryStore()
         # which of two began first may be decided by their ids: these must be the same when a run is repeated
         self.ids = IdSource(clock=lambda: NOW, entropy=Random(seed).randbytes)
-        limits = Limits(min_datafusion_rows=0 if native else 1 << 60, min_bulk_ratio=few)
+        limits = Limits(
+            min_datafusion_rows=0 if native else 1 << 60,
+            min_bulk_ratio=few,
+            objects=ObjectLimits(row_group=group),
+        )
         self.lake = Lake.create_on(self.store, ids=self.ids, limits=limits)
         for kind in KINDS:
             self.lake.create_pool(
@@ -318,8 +316,6 @@ class LakeMachine(RuleBasedStateMachine):
             self.load(records)
 
     def teardown(self) -> None:
-        for one in getattr(self, "patches", []):
-            one.stop()
         if hasattr(self, "folder"):
             shutil.rmtree(self.folder)
 
@@ -374,7 +370,7 @@ class LakeMachine(RuleBasedStateMachine):
         """A load under way, or with bounds a replace; None where the range is empty."""
         branch, model = self.pool(kind).branch(), self.models[kind]
         if bounds is None:
-            job = branch.job()
+            job = branch.begin_load()
             assert isinstance(job, PendingLoad)
             return Begun(kind, job, records)
         span = self.range_of(kind, bounds)
@@ -410,7 +406,7 @@ class LakeMachine(RuleBasedStateMachine):
             return done.version
 
         if job.read_version < self.forgotten(kind):
-            with pytest.raises(Conflict, match="a replace whose record has expired"):
+            with pytest.raises(Conflict, match="whose tombstone is retired"):
                 commit()
             return
         if erasure is None:

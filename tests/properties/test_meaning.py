@@ -26,7 +26,7 @@ from lake_core.store.memory import MemoryStore
 from lake_core.values.numbers import shown_decimal
 from lake_core.values.text import NAIVE, TIME, ZONED
 from lake_core.values.text import show as shown
-from tests.fakes.values import TYPES, columns
+from tests.support.values import TYPES, columns
 
 ANY_VALUE = st.one_of(*[values for _, values in TYPES])
 NUMERIC = [

@@ -12,7 +12,6 @@ import decimal
 import tempfile
 from dataclasses import dataclass, replace
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -23,7 +22,7 @@ from lake_core.agents.compact.rewrite import compact
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, encode_key, from_scalar
 from lake_core.lake import Lake
-from lake_core.objects import write
+from lake_core.objects.write import ObjectLimits
 from lake_core.reading.limits import Limits
 from lake_core.store.local import LocalStore
 
@@ -167,9 +166,11 @@ def exact(table: pa.Table) -> pa.Table:
 @settings(max_examples=60)
 @given(cases())
 def test_a_merge_gives_the_sorted_list_whatever_way_it_takes(way: str, case: Case) -> None:
-    limits = replace(WAYS[way], max_batch_rows=case.batch_rows)
+    limits = replace(
+        WAYS[way], max_batch_rows=case.batch_rows, objects=ObjectLimits(row_group=case.row_group)
+    )
     key = PoolKey.parse(("k:desc" if case.descending else "k") + (",k2" if case.second else ""))
-    with tempfile.TemporaryDirectory() as folder, patch.object(write, "ROW_GROUP", case.row_group):
+    with tempfile.TemporaryDirectory() as folder:
         pool = Lake.create_on(LocalStore(folder), limits=limits).create_pool("p", key=key)
         tables = [table_of(case, n) for n in range(len(case.loads))]
         for table in tables:

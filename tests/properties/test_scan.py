@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass, replace
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 from hypothesis import given, settings
@@ -15,7 +14,7 @@ from lake_core.agents.compact.rewrite import compact
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_key
 from lake_core.lake import Lake
-from lake_core.objects import write
+from lake_core.objects.write import ObjectLimits
 from lake_core.reading.limits import Limits
 from lake_core.reading.scan import scan
 from lake_core.store import Store
@@ -85,16 +84,16 @@ def test_a_scan_of_few_records_over_many_is_the_same_sorted_list(case: Case, com
 
 def check(case: Case, store: Store, limits: Limits, *, compacted: int = 0) -> None:
     key = PoolKey.parse(case.key)
-    with patch.object(write, "ROW_GROUP", case.row_group):
-        pool = Lake.create_on(store, limits=limits).create_pool("p", key=key)
-        rows: list[dict[str, Any]] = []
-        for number, (load, kind) in enumerate(zip(case.loads, case.kinds, strict=True)):
-            records = [{"a": a, "b": b, "load": number, "row": i} for i, (a, b) in enumerate(load)]
-            schema = pa.schema([("a", kind), ("b", pa.string()), ("load", pa.int64()), ("row", pa.int64())])
-            pool.branch().append(pa.Table.from_pylist(records, schema=schema))
-            rows += records
-            if number + 1 == compacted:
-                compact(pool.branch(), pool.at().references, outputs=2)
+    limits = replace(limits, objects=ObjectLimits(row_group=case.row_group))
+    pool = Lake.create_on(store, limits=limits).create_pool("p", key=key)
+    rows: list[dict[str, Any]] = []
+    for number, (load, kind) in enumerate(zip(case.loads, case.kinds, strict=True)):
+        records = [{"a": a, "b": b, "load": number, "row": i} for i, (a, b) in enumerate(load)]
+        schema = pa.schema([("a", kind), ("b", pa.string()), ("load", pa.int64()), ("row", pa.int64())])
+        pool.branch().append(pa.Table.from_pylist(records, schema=schema))
+        rows += records
+        if number + 1 == compacted:
+            compact(pool.branch(), pool.at().references, outputs=2)
 
     def encoded(record: dict[str, Any]) -> bytes:
         return encode_key([record[name] for name in key.names], key)
@@ -110,7 +109,7 @@ def check(case: Case, store: Store, limits: Limits, *, compacted: int = 0) -> No
         plan = replace(
             view.plan(key_range=span, columns=columns), limits=replace(limits, max_batch_rows=case.batch_rows)
         )
-        tables = list(scan(plan, view.store, pool=view.pool.id))
+        tables = list(scan(plan, view.store, pool_id=view.config.id))
         found = [row for table in tables for row in table.to_pylist()]
         assert found == [{name: r[name] for name in columns} for r in expected]
         assert all(table.num_rows for table in tables)

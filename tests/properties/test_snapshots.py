@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -11,16 +10,14 @@ from hypothesis import strategies as st
 
 from lake_core.errors import Corrupt
 from lake_core.history import PoolState, Reference
-from lake_core.history.snapshot import snapshot
 from lake_core.history.state import fold_entry
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
 from lake_core.records import Action, AddObject, Column, RemoveReference
 from lake_core.records.transactions import sequence
-from tests.fakes.records import KNOWN, add, entry, transaction
+from tests.support.records import KNOWN, add, entry, transaction
 
-KEYS = st.integers(0, 3)
-SPANS = st.tuples(KEYS, KEYS).filter(lambda s: s[0] < s[1])
+SPANS = st.sampled_from([(low, high) for low in range(4) for high in range(low + 1, 4)])
 SUBS = st.sampled_from(["", "$nokey"])
 COLUMN = Column("k", 1, b"\x01", None)
 
@@ -60,34 +57,33 @@ def apply(model: Model, done: list[Action], n: int) -> Model | None:
     return model
 
 
-@pytest.mark.parametrize("smallest_overlay", [0, 3, 1024])
+@pytest.mark.parametrize("min_changes", [0, 3, 1024])
 @given(HISTORIES, SPANS)
 def test_a_snapshot_is_what_a_dictionary_holds(
-    smallest_overlay: int, history: list[list[Action]], asked: tuple[int, int]
+    min_changes: int, history: list[list[Action]], asked: tuple[int, int]
 ) -> None:
-    with patch.object(snapshot, "_SMALLEST_OVERLAY", smallest_overlay):
-        state, n = fold_entry(PoolState(), 1, entry(transaction(KNOWN, *FIRST))), 1
-        model = apply({}, FIRST, n)
-        assert model is not None
-        for done in history:
-            step = entry(transaction(*done, parent=n))
-            expected = apply(model, done, n + 1)
-            if expected is None:
-                with pytest.raises(Corrupt):
-                    fold_entry(state, n + 1, step)
-                continue
-            n, model = n + 1, expected
-            state = fold_entry(state, n, step)
-        found = state.branches["main"].snapshot
-        assert (len(found), found.records, found.size) == (
-            len(model),
-            sum(r.records for r in model.values()),
-            sum(r.size for r in model.values()),
-        )
-        span = KeyRange(encode_value(asked[0]), encode_value(asked[1]))
-        for sub in ("", "$nokey"):
-            held = [r for r in model.values() if r.sub_pool == sub]
-            by_order = sorted(held, key=lambda r: r.order)
-            assert found.find(sub_pool=sub) == by_order
-            assert found.find(span, sub_pool=sub) == [r for r in by_order if r.key_range.overlaps(span)]
-        assert found.sub_pools() == sorted({r.sub_pool for r in model.values()} - {""})
+    state, n = fold_entry(PoolState.empty(min_changes=min_changes), 1, entry(transaction(KNOWN, *FIRST))), 1
+    model = apply({}, FIRST, n)
+    assert model is not None
+    for done in history:
+        step = entry(transaction(*done, parent=n))
+        expected = apply(model, done, n + 1)
+        if expected is None:
+            with pytest.raises(Corrupt):
+                fold_entry(state, n + 1, step)
+            continue
+        n, model = n + 1, expected
+        state = fold_entry(state, n, step)
+    found = state.branches["main"].snapshot
+    assert (len(found), found.records, found.size) == (
+        len(model),
+        sum(r.records for r in model.values()),
+        sum(r.size for r in model.values()),
+    )
+    span = KeyRange(encode_value(asked[0]), encode_value(asked[1]))
+    for sub in ("", "$nokey"):
+        held = [r for r in model.values() if r.sub_pool == sub]
+        by_order = sorted(held, key=lambda r: r.order)
+        assert found.find(sub_pool=sub) == by_order
+        assert found.find(span, sub_pool=sub) == [r for r in by_order if r.key_range.overlaps(span)]
+    assert found.sub_pools() == sorted({r.sub_pool for r in model.values()} - {""})

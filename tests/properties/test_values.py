@@ -31,7 +31,7 @@ from lake_core.values.keytext import show_key
 from lake_core.values.text import read, show
 from lake_core.values.typed_json import json_lines, text_of, to_shown, typed, value_of
 from lake_core.values.types import json_field
-from tests.fakes.values import NUMBERS, STRINGS, TYPES, columns
+from tests.support.values import NUMBERS, STRINGS, TYPES, columns
 
 IDS = [str(kind) for kind, _ in TYPES]
 

@@ -31,8 +31,8 @@ from lake_core.keys.encoding import encode_value
 from lake_core.lake.pool import Pool
 from lake_core.records import Action, AddObject, AddTombstone, Consume, RemoveReference, Source
 from lake_core.records.codec import Codec
-from tests.fakes.records import add, an_id, draft
 from tests.simulation.truth import PoolTruth, Violation
+from tests.support.records import add, an_id, draft
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

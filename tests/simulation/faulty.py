@@ -27,9 +27,9 @@ import pyarrow as pa
 
 from lake_core.errors import Unavailable
 from lake_core.store import Created, ObjectInfo
-from tests.fakes.stores import opened
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.truth import Truth
+from tests.support.stores import opened
 
 PAGE = 3
 SHARDS = 3

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import logging
-from collections.abc import Iterator
 from unittest.mock import patch
 
 import pytest
@@ -23,6 +21,8 @@ purge_module = importlib.import_module("lake_core.journal.purge")  # the package
 SEEDS = 2_400
 CHUNK = 100
 ENOUGH_TO_FAIL = 1_000
+
+pytestmark = pytest.mark.usefixtures("without_warnings")
 
 
 def _nothing_is_behind(journal: object, head: object) -> bool:
@@ -44,7 +44,12 @@ RULES: dict[str, tuple[object, str, object, int]] = {
         92,
     ),
     "recent ids are looked up": (Recent, "find", lambda recent, id: None, 0),
-    "recent ids are kept in checkpoints": (Recent, "of", classmethod(lambda cls, n, items: Recent(n)), 405),
+    "recent ids are kept in checkpoints": (
+        Recent,
+        "of",
+        classmethod(lambda cls, n, items, limits: Recent(n, limits=limits)),
+        405,
+    ),
     "a purge goes only up to a sound checkpoint": (purge_module, "is_sound", lambda journal, mark: True, 190),
     "a fence comes before what is deleted": (purge_module, "_put_fence", lambda journal, n: True, 3),
     "what was removed is left out of a checkpoint": (
@@ -55,14 +60,6 @@ RULES: dict[str, tuple[object, str, object, int]] = {
     ),
 }
 """Rules, how each is left out, and the first seed that fails then."""
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Checkpoints that are passed over are expected here, and said thousands of times."""
-    logging.disable(logging.WARNING)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 @pytest.mark.slow

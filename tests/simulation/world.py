@@ -6,26 +6,24 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
-from unittest.mock import patch
 
 from lake_core import naming
 from lake_core.catalog import Catalog
-from lake_core.checkpoints import read, write
+from lake_core.checkpoints import CheckpointLimits
 from lake_core.context import Context
 from lake_core.errors import LakeError, NotFound
-from lake_core.history import History
-from lake_core.history.group_commit import attempt
-from lake_core.journal import Retry, recent
+from lake_core.history import History, HistoryLimits
+from lake_core.journal import JournalLimits, Retry
 from lake_core.journal.reader import LARGEST_WINDOW
 from lake_core.keys import PoolKey
 from lake_core.records import Action, AddTombstone
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store, guarded
-from tests.fakes.records import add, an_id, draft
 from tests.simulation import actors
 from tests.simulation.faulty import Faults, FaultyStore
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.truth import ListTruth, PoolTruth, Truth, Violation, replaced
+from tests.support.records import add, an_id, draft
 
 POOL = "pool"
 KEY = PoolKey.parse("k")
@@ -86,32 +84,33 @@ class World:
     def run(self) -> None:
         """Raises Violation, or anything that an actor should not raise."""
         writer = actors.list_writer if isinstance(self.truth, ListTruth) else actors.pool_writer
-        with (
-            patch.object(recent, "GENERATION", self.generation),
-            patch.object(write, "GROUP_ROWS", 3),
-            patch.object(read, "_KEPT_GROUPS", 0),
-            patch.object(attempt, "LOST_RACES_BEFORE_REQUEST", 1),
-        ):
-            for number in range(self.chance.choice((2, 3, 4, 5, 9))):
-                self._start(f"writer {number}", writer)
-            for number in range(self.chance.randint(0, 2)):
-                self._start(f"purger {number}", actors.purger)
-            for number in range(self.chance.randint(0, 2)):
-                self._start(f"reader {number}", actors.reader)
-            if self.chance.random() < 0.3:
-                self._start("vandal", actors.vandal)
-            if self.drops:
-                self._start("dropper", actors.dropper)
-            if self.rots:
-                self._start("rot", actors.rot)
-            self._start("reaper", actors.reaper)
-            self.scheduler.run()
-            self._afterwards()
+        for number in range(self.chance.choice((2, 3, 4, 5, 9))):
+            self._start(f"writer {number}", writer)
+        for number in range(self.chance.randint(0, 2)):
+            self._start(f"purger {number}", actors.purger)
+        for number in range(self.chance.randint(0, 2)):
+            self._start(f"reader {number}", actors.reader)
+        if self.chance.random() < 0.3:
+            self._start("vandal", actors.vandal)
+        if self.drops:
+            self._start("dropper", actors.dropper)
+        if self.rots:
+            self._start("rot", actors.rot)
+        self._start("reaper", actors.reaper)
+        self.scheduler.run()
+        self._afterwards()
 
     def _start(self, name: str, run: Callable[[World], None]) -> None:
         self.scheduler.start(name, lambda: run(self))
 
     # --- processes
+
+    @property
+    def limits(self) -> HistoryLimits:
+        """Small, so that few entries reach all of them."""
+        checkpoints = CheckpointLimits(group_rows=3, kept_groups=0)
+        journal = JournalLimits(generation_versions=self.generation, checkpoints=checkpoints)
+        return HistoryLimits(lost_races_before_request=1, journal=journal)
 
     def process(self) -> History | Catalog:
         """A new process that works on the journal of this world."""
@@ -126,6 +125,7 @@ class World:
             clock=self.clock(),
             retry=self._retry(),
             token_keep=self.token_keep,
+            limits=self.limits,
         )
         history.journal.fetch = _one_by_one
         history._contended = int(self.chance.random() < 0.5)
@@ -134,7 +134,8 @@ class World:
     def catalog(self, ids: actors.NumberedIds | None = None) -> Catalog:
         """The list of pools as a new process sees it."""
         ids = ids or actors.NumberedIds(self, self.clock())
-        catalog = Catalog(Context(self.guarded_store(), "", ids, "test"))  # type: ignore[arg-type]
+        context = Context(self.guarded_store(), "", ids, "test")  # type: ignore[arg-type]
+        catalog = Catalog(context, limits=self.limits.journal)
         catalog.journal.retry, catalog.journal.fetch = self._retry(), _one_by_one
         return catalog
 

@@ -5,7 +5,6 @@ The session has another time zone than the lake on purpose: instants must not de
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -20,7 +19,8 @@ from lake_core.lake.results import LoadResult
 from lake_core.loading.sources import find_files
 from local import java, processes
 from spark_apps.load import load_files
-from tests.spark.proc import end_all, in_session
+from tests.support.files import as_bytes, pool_settings
+from tests.support.spark.processes import end_all, in_session
 
 TIME_ZONE = "America/New_York"
 
@@ -83,17 +83,14 @@ class Landing:
 
     def file(self, name: str, content: bytes | str | list[dict[str, Any]]) -> str:
         """A landed file: bytes or text as they are, records as NDJSON."""
-        if isinstance(content, list):
-            content = "".join(json.dumps(record) + "\n" for record in content)
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        path.write_bytes(as_bytes(content))
         return str(path)
 
     def pool(self, name: str = "p", *, key: str = "k", **settings: str) -> str:
         """A new pool; `load_memory` stands for the setting `load.memory`."""
-        known = {n if n == "bad_records" else n.replace("_", ".", 1): v for n, v in settings.items()}
-        self.lake.create_pool(name, key=key, settings=known)
+        self.lake.create_pool(name, key=key, settings=pool_settings(settings))
         return name
 
     def load(self, spark: Any, pool: str, *files: str, **options: Any) -> LoadResult:

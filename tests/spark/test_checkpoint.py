@@ -9,8 +9,8 @@ import pytest
 
 from lake_core.lake import Lake
 from spark_apps.checkpoint import checkpoint_pools
-from tests.fakes.damage import turn_a_bit
 from tests.spark.conftest import Landing
+from tests.support.damage import turn_a_bit
 
 pytestmark = pytest.mark.spark
 

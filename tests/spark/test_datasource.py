@@ -28,12 +28,11 @@ from spark_apps.datasource import LakeDataSource
 from spark_apps.datasource import options as opts
 from spark_apps.datasource import system_tables as own_tables
 from spark_apps.load import load_files
-from tests.spark.answers import assert_same, read
 from tests.spark.conftest import Landing
+from tests.support.repository import ZEEK
+from tests.support.spark.answers import assert_same, read
 
 pytestmark = pytest.mark.spark
-
-ZEEK = Path(__file__).resolve().parents[3] / "shared" / "data" / "zeek" / "ndjson"
 
 
 def load(spark: Any, landing: Landing, name: str = "p", **options: str) -> Any:
@@ -222,7 +221,7 @@ def test_a_users_schema_chooses_columns_and_types(spark: Any, numbers: Landing) 
     assert table.schema.names == ["s", "k", "new"]
     assert table["k"].to_pylist() == [float(n) for n in range(100)]
     assert table["new"].null_count == 100
-    with pytest.raises(PySparkException, match=r"column 's': string cannot be read as int"):
+    with pytest.raises(PySparkException, match=r"column 's': the lake does not read string as int"):
         reader.schema("s int").load("p").collect()
 
 
@@ -402,7 +401,7 @@ def test_an_empty_pool_has_no_rows(spark: Any, landing: Landing) -> None:
         ("p@99", {}, "NotFound.*99"),
         ("p@other", {}, "NotFound.*other"),
         ("p", {"columns": "k,none"}, "InvalidInput.*'none' does not exist"),
-        ("p", {"from": "9", "to": "1"}, "InvalidInput.*the key range is empty"),
+        ("p", {"from": "9", "to": "1"}, "InvalidInput.*the key range from 9 .*is empty"),
         ("p", {"from": "nine"}, "InvalidInput.*'nine'"),
         ("p", {"tasks": "many"}, "InvalidInput.*tasks=many"),
         ("p", {"columns": "k,k"}, "InvalidInput: columns=k,k: 'k' is named twice"),

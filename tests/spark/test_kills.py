@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from tests.spark.conftest import Landing
-from tests.spark.proc import await_true, end_all, in_session, python_workers
-from tests.spark.submitted import Submitted, submit
+from tests.support.spark.processes import await_true, end_all, in_session, python_workers
+from tests.support.spark.submitted import Submitted, submit
 
 pytestmark = pytest.mark.spark
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,9 @@ from lake_core.values.typed_json import json_lines
 from spark_apps import load as application
 from spark_apps.load import load_files
 from tests.spark.conftest import Landing
+from tests.support.files import parquet
 
 pytestmark = pytest.mark.spark
-
-
-def parquet(records: list[dict[str, Any]], *, group: int = 1000) -> bytes:
-    sink = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(records), sink, row_group_size=group)
-    return sink.getvalue()
 
 
 def test_many_files_of_many_formats_become_one_transaction(spark: Any, landing: Landing) -> None:
@@ -36,7 +30,7 @@ def test_many_files_of_many_formats_become_one_transaction(spark: Any, landing: 
         landing.file(f"a{i:02}.ndjson", [{"k": 59 - i, "from": "ndjson"}])
         landing.file(f"a{i:02}.csv", f"k,from\n{58 - i},csv\n")
         landing.file(f"b{i:02}.json.gz", gzip.compress(b'{"k": %d, "from": "gzip"}\n' % (57 - i)))
-        landing.file(f"c{i:02}.parquet", parquet([{"k": 56 - i, "from": "parquet"}]))
+        landing.file(f"c{i:02}.parquet", parquet(pa.Table.from_pylist([{"k": 56 - i, "from": "parquet"}])))
     result = landing.load(spark, "p", message="all of it")
     assert (result.version, result.records) == (1, 60)
     assert landing.keys("p") == list(range(60))
@@ -92,7 +86,10 @@ def test_a_large_parquet_file_is_shared_out_among_tasks(
 ) -> None:
     monkeypatch.setattr(application, "SMALLEST_UNIT", 1)
     landing.pool()
-    landing.file("one.parquet", parquet([{"k": n * 7919 % 10_000, "n": n} for n in range(10_000)]))
+    landing.file(
+        "one.parquet",
+        parquet(pa.Table.from_pylist([{"k": n * 7919 % 10_000, "n": n} for n in range(10_000)])),
+    )
     result = landing.load(spark, "p", parallelism=5)
     assert result.objects == 5
     assert landing.keys("p") == list(range(10_000))
@@ -215,7 +212,7 @@ def test_a_format_is_told_by_name_or_content_unless_it_is_said(spark: Any, landi
     landing.pool()
     assert landing.load(spark, "p", landing.file("a.records", [{"k": 1}])).records == 1
     name = landing.file("b.records", "k,v\n1,2\n")
-    with pytest.raises(InvalidInput, match="cannot tell the format"):
+    with pytest.raises(InvalidInput, match="neither the name nor the first bytes tell the format"):
         landing.load(spark, "p", name)
     assert landing.load(spark, "p", name, format="csv").records == 1
 

@@ -18,12 +18,13 @@ import pytest
 from local.ports import LOOPBACK, choose, is_answered
 from local.services import Services
 from local.spark_service import home
-from tests.spark.answers import assert_same
 from tests.spark.conftest import Landing
-from tests.spark.door import Door
-from tests.spark.proc import await_true, end_all, in_session
-from tests.spark.queries import records
-from tests.spark.submitted import LONGEST, ROOT, submit
+from tests.support.repository import ROOT
+from tests.support.spark.answers import assert_same
+from tests.support.spark.door import Door
+from tests.support.spark.processes import await_true, end_all, in_session
+from tests.support.spark.queries import records
+from tests.support.spark.submitted import LONGEST, submit
 
 pytestmark = pytest.mark.spark
 
@@ -138,7 +139,7 @@ def test_on_a_standalone_cluster_the_application_ingests_and_the_data_source_rea
 
 
 def roundtrip_words(landing: Landing, folder: Path) -> list[str]:
-    """For tests.spark.roundtrip: from the pool `p` to two new ones."""
+    """For tests.support.spark.roundtrip: from the pool `p` to two new ones."""
     landing.pool("copy")
     landing.pool("streamed")
     return [landing.uri, "p", "copy", "streamed", str(folder / "checkpoint"), str(folder / "answer.arrow")]
@@ -189,7 +190,7 @@ def test_on_spark_connect_the_same_body_ingests_and_the_same_source_reads_writes
     assert json.loads(again.stdout) == {**first, "repeated": True}
     assert landed.keys("p") == list(range(500))
     around = roundtrip_words(landed, tmp_path)
-    done = connected(connect, spark_environ, "tests.spark.roundtrip", *around)
+    done = connected(connect, spark_environ, "tests.support.spark.roundtrip", *around)
     assert done.returncode == 0, done.stderr
     assert_went_around(landed, tmp_path)
 
@@ -201,7 +202,7 @@ def test_on_spark_connect_random_queries_over_one_frame_have_the_answers_of_duck
     table = records(200, seed=5)
     for first in range(0, 200, 50):
         landing.lake.pool("p").branch().append(table.slice(first, 50))
-    done = connected(connect, spark_environ, "tests.spark.queries", landing.uri, "p", "3", "20")
+    done = connected(connect, spark_environ, "tests.support.spark.queries", landing.uri, "p", "3", "20")
     assert (done.returncode, done.stdout) == (0, "20 agree\n"), done.stderr
 
 
@@ -213,7 +214,7 @@ def test_a_connect_server_that_goes_away_is_said_and_soon(
         gone = [
             sys.executable,
             "-m",
-            "tests.spark.gone",
+            "tests.support.spark.gone",
             landed.uri,
             "p",
             *(str(f) for f in landed.folder.iterdir()),

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import functions as f
 
 from tests.spark.conftest import Landing
-from tests.spark.queries import disagreements, records
+from tests.support.spark.queries import disagreements, records
 
 pytestmark = pytest.mark.spark
 

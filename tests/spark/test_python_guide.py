@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.docs.examples import examples
 from tests.docs.test_python_guide import PAGE, run
+from tests.support.documentation import examples
 
 pytestmark = pytest.mark.spark
 

@@ -24,8 +24,8 @@ from lake_core.lake.results import PendingLoad
 from lake_core.loading.block import Block
 from spark_apps.datasource import LakeDataSource, stream_reader
 from spark_apps.datasource.stream_reader import LakeStreamReader, ObjectsPartition, Offset, StatePartition
-from tests.fakes.rewrites import rewrite
 from tests.spark.conftest import Landing
+from tests.support.rewrites import rewrite
 
 pytestmark = pytest.mark.spark
 
@@ -42,7 +42,7 @@ def five(landing: Landing) -> Landing:
 def commit(landing: Landing, keys: list[int], **columns: Any) -> None:
     """One transaction; in the pool of `five` an object for each record."""
     branch = landing.lake.pool("p").branch()
-    job = branch.job()
+    job = branch.begin_load()
     assert isinstance(job, PendingLoad)
     builder = branch.builder(job)
     table = pa.table({"k": keys} | columns)
@@ -190,7 +190,7 @@ def test_all_tasks_of_a_batch_count_ages_from_the_time_it_was_planned(landing: L
 def test_a_users_schema_is_right_or_refused_when_a_batch_is_planned(five: Landing) -> None:
     for schema, said in (
         (StructType().add("K", "long"), "column 'K': pool 'p' has it as 'k'"),
-        (StructType().add("k", "date"), "column 'k': bigint cannot be read as date"),
+        (StructType().add("k", "date"), "column 'k': the lake does not read bigint as date"),
     ):
         stream = reader(five, schema=schema)
         start = stream.initialOffset()
@@ -227,10 +227,10 @@ def test_a_stream_overtaken_by_a_purge_is_an_error_never_a_gap(five: Landing) ->
 
 
 def test_a_stream_cannot_start_at_what_is_purged_or_not_there_yet(five: Landing) -> None:
-    with pytest.raises(NotFound, match="startingTransaction=7: it does not exist; the newest is 5"):
+    with pytest.raises(NotFound, match="startingTransaction=7 does not exist; use 1 to 6"):
         reader(five, startingTransaction="7").initialOffset()
     purge(five)
-    with pytest.raises(NotFound, match="startingTransaction=5: purged, the history begins after 5; earliest"):
+    with pytest.raises(NotFound, match="startingTransaction=5 is purged; the history begins after 5"):
         reader(five, startingTransaction="5").initialOffset()
 
 
@@ -265,7 +265,7 @@ def test_another_pool_of_the_same_name_is_not_followed(five: Landing) -> None:
     five.lake.drop_pool("p")
     five.pool()
     commit(five, [1])
-    with pytest.raises(InvalidInput, match="another of that name"):
+    with pytest.raises(InvalidInput, match="dropped and created again"):
         reader(five).latestOffset(end, ReadAllAvailable())
 
 
@@ -323,7 +323,7 @@ def test_of_an_upsert_pool_every_version_comes_and_deletes_are_heard_of_or_stop_
     end = stream.latestOffset(stream.initialOffset(), ReadAllAvailable())
     commit(landing, [2], v=[None], _deleted=[True])
     deleted = stream.latestOffset(end, ReadAllAvailable())
-    with pytest.raises(InvalidInput, match="deletes keys, which the stream has no column _deleted to say"):
+    with pytest.raises(InvalidInput, match="deletes keys, and the stream has no column _deleted"):
         keys(stream, end, deleted)
     hearing = reader(landing, schema=StructType().add("k", "long").add("_deleted", "boolean"))
     rows = [row for p in hearing.partitions(end, deleted) for b in hearing.read(p) for row in b.to_pylist()]

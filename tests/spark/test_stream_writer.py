@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, StreamingQueryException
 
-from tests.spark import streamed
 from tests.spark.conftest import Landing
-from tests.spark.proc import await_true, end_all, in_session
-from tests.spark.submitted import LONGEST, ROOT
+from tests.support.repository import ROOT
+from tests.support.spark import streamed
+from tests.support.spark.processes import await_true, end_all, in_session
+from tests.support.spark.submitted import LONGEST
 
 pytestmark = pytest.mark.spark
 
@@ -71,7 +72,17 @@ def test_spark_killed_around_the_lakes_commit_and_started_again_writes_each_reco
     spark: Any, spark_environ: dict[str, str], pools: Landing, tmp_path: Path, point: str, landed: int
 ) -> None:
     checkpoint = tmp_path / "checkpoint"
-    words = [sys.executable, "-m", "tests.spark.streamed", pools.uri, "p", "q", str(checkpoint), point, "1"]
+    words = [
+        sys.executable,
+        "-m",
+        "tests.support.spark.streamed",
+        pools.uri,
+        "p",
+        "q",
+        str(checkpoint),
+        point,
+        "1",
+    ]
     dying = subprocess.Popen(
         words,
         cwd=ROOT,
@@ -112,7 +123,7 @@ def test_output_modes_that_would_replace_records_are_refused(
     complete = (
         writer.option("checkpointLocation", str(tmp_path / "complete")).outputMode("complete").start("q")
     )
-    with pytest.raises(StreamingQueryException, match="records can only be added"):
+    with pytest.raises(StreamingQueryException, match="use mode append"):
         complete.awaitTermination(LONGEST)
     update = writer.option("checkpointLocation", str(tmp_path / "update")).outputMode("update")
     with pytest.raises((AnalysisException, StreamingQueryException), match=r"(?i)update"):

@@ -167,7 +167,7 @@ def test_a_filter_over_a_rounded_column_finds_what_the_column_shows(stored: Any)
 def test_columns_that_may_not_be_null_are_refused_where_they_are(stored: Any) -> None:
     schema = StructType([StructField("int64", LongType(), nullable=False)])
     with pytest.raises(
-        InvalidInput, match="'int64' is said to be never null, and a record has no value for it"
+        InvalidInput, match="the schema says that 'int64' is not null, and a record has no value for it"
     ):
         plan_and_read(stored, schema)
     inner = StructType([StructField("struct", StructType([StructField("a", LongType(), nullable=False)]))])

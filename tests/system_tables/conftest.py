@@ -1,5 +1,5 @@
 """The lake that these tests command."""
 
-from tests.cli.command import lake
+from tests.support.command import lake
 
 __all__ = ["lake"]

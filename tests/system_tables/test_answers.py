@@ -14,7 +14,7 @@ from lake_core.lake import Lake
 from lake_core.store.memory import MemoryStore
 from lake_core.system_tables import query
 from lake_core.values.typed_json import json_lines
-from tests.cli.command import INVALID_INPUT, Command
+from tests.support.command import INVALID_INPUT, Command
 
 ANSWERS: dict[str, Any] = {
     "true": True,

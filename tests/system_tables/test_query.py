@@ -16,7 +16,7 @@ from lake_core.lake import Lake
 from lake_core.lake.view import View
 from lake_core.system_tables import query
 from lake_core.system_tables.sql import _Question
-from tests.cli.command import INVALID_INPUT, NOT_FOUND, Command
+from tests.support.command import INVALID_INPUT, NOT_FOUND, Command
 
 RECORDS = [
     {"k": 2, "id.orig_h": "10.0.0.2", "n": 1.5, "r": {"x": 1, "y": ["a"]}},
@@ -197,7 +197,7 @@ def test_an_error_inside_of_sql_keeps_its_line_and_its_caret(
 def test_two_tables_that_sql_takes_for_one_are_refused(lake: Command) -> None:
     lake.pool("a")
     lake.pool("A")
-    assert 'does not tell "A" from "a"' in lake.fails(INVALID_INPUT, "query", 'select * from "a", "A"')
+    assert 'takes "A" and "a" for one table' in lake.fails(INVALID_INPUT, "query", 'select * from "a", "A"')
 
 
 def test_an_object_that_is_missing_is_an_error_not_a_shorter_answer(lake: Command, pool: str) -> None:

@@ -13,8 +13,8 @@ from lake_core.agents.tombstones import run as tombstones
 from lake_core.lake import Lake
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
+from tests.support.repository import ROOT
 
-ROOT = Path(__file__).parents[2]
 DAY = 86400.0
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import logging
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -24,9 +23,12 @@ from lake_core.journal import purge, write_state
 from lake_core.journal.retry import Retry
 from lake_core.lake import Lake
 from lake_core.naming import IdSource
-from lake_core.store import Created, ObjectInfo
+from lake_core.store import ObjectInfo
 from lake_core.store.memory import MemoryStore
-from tests.fakes.records import an_id, fixed_ids
+from tests.support.records import an_id, fixed_ids
+from tests.support.stores import StoreInFront
+
+pytestmark = pytest.mark.usefixtures("without_warnings")
 
 
 class BotoError(Exception):
@@ -53,8 +55,8 @@ EXCEPTIONS: dict[str, Callable[[], Exception]] = {
 }
 
 
-@dataclass
-class FailingStore:
+@dataclass(eq=False)
+class FailingStore(StoreInFront):
     """Counts its requests; the one of number `failing` fails with `error`, having acted or not."""
 
     behind: MemoryStore = field(default_factory=MemoryStore)
@@ -63,10 +65,10 @@ class FailingStore:
     acts: bool = False
     asked: int = 0
 
-    def __hash__(self) -> int:
-        return id(self)
+    def ask(self, request: str, name: str, call: Callable[[], Any]) -> Any:
+        return self.count(call)
 
-    def _ask(self, call: Callable[[], Any]) -> Any:
+    def count(self, call: Callable[[], Any]) -> Any:
         self.asked += 1
         if self.asked - 1 != self.failing:
             return call()
@@ -74,48 +76,24 @@ class FailingStore:
             call()
         raise self.error()
 
-    @property
-    def uri(self) -> str:
-        return "memory://failing"
-
-    @property
-    def lists_from_name(self) -> bool:
-        return True
-
-    def get(self, name: str) -> bytes | None:
-        return self._ask(lambda: self.behind.get(name))
-
-    def create(self, name: str, data: bytes) -> Created:
-        return self._ask(lambda: self.behind.create(name, data))
-
-    def put(self, name: str, data: bytes) -> None:
-        self._ask(lambda: self.behind.put(name, data))
-
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
-        yield from self._ask(lambda: list(self.behind.list(prefix, after=after)))
-
-    def delete(self, name: str) -> None:
-        self._ask(lambda: self.behind.delete(name))
-
-    def local_path(self, name: str) -> str | None:
-        return None
+        yield from self.count(lambda: [*self.behind.list(prefix, after=after)])
 
     def open_input(self, name: str) -> pa.NativeFile:
-        file = self._ask(lambda: self.behind.open_input(name))
-        return pa.PythonFile(_Input(file, self), mode="r")
+        return pa.PythonFile(_Input(super().open_input(name), self), mode="r")
 
     def open_output(self, name: str) -> AbstractContextManager[BinaryIO]:
         return self._output(name)
 
     @contextlib.contextmanager
     def _output(self, name: str) -> Iterator[Any]:
-        output = self._ask(lambda: self.behind.open_output(name))
+        output = self.count(lambda: self.behind.open_output(name))
         with output as file:
             yield _Output(file, self)
             if not self.acts:
-                self._ask(lambda: None)
+                self.count(lambda: None)
         if self.acts:
-            self._ask(lambda: None)
+            self.count(lambda: None)
 
 
 class _Input:
@@ -125,7 +103,7 @@ class _Input:
         self._file, self._store = file, store
 
     def read(self, size: int = -1) -> bytes:
-        return self._store._ask(lambda: self._file.read(None if size < 0 else size))
+        return self._store.count(lambda: self._file.read(None if size < 0 else size))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
@@ -138,7 +116,7 @@ class _Output:
         self._file, self._store = file, store
 
     def write(self, data: Any) -> int:
-        return self._store._ask(lambda: self._file.write(data))
+        return self._store.count(lambda: self._file.write(data))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
@@ -228,14 +206,6 @@ def lived(error: Callable[[], Exception], failing: int, *, acts: bool) -> int:
     after.load(5, "five")
     after.scan()
     return store.asked
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Checkpoints that are passed over are expected here, and said."""
-    logging.disable(logging.WARNING)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 @pytest.mark.parametrize("acts", [False, True], ids=["before it acts", "after it acted"])

@@ -5,13 +5,12 @@ from __future__ import annotations
 import doctest
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 
 import lake_core
+from tests.support.repository import ROOT
 
-ROOT = Path(__file__).parents[2]
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 (LAYERS,) = [contract["layers"] for contract in CONTRACTS if contract["type"] == "layers"]
 FLOORS = [re.split(r"\s*\|\s*", layer) for layer in LAYERS]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.wheel.built import ROOT, Built, Environment, build, install
+from tests.support.repository import ROOT
+from tests.support.wheel import Built, Environment, build, install
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from tests.wheel.built import ROOT, Built, build, contents
+from tests.support.repository import ROOT
+from tests.support.wheel import Built, build, contents
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +63,7 @@ def test_the_wheel_built_from_the_source_distribution_is_the_same(built: Built, 
         files.extractall(tmp_path, filter="data")
     (source,) = tmp_path.iterdir()
     assert {path.name for path in source.iterdir()} >= {"LICENSE", "README.md", "pyproject.toml", "lake_core"}
-    assert not {path.name for path in source.iterdir()} & {"local", "tests", "docs", "plugins"}
+    assert not {path.name for path in source.iterdir()} & {"local", "tests", "benchmarks", "docs", "plugins"}
     assert contents(build(source, tmp_path / "again").wheel) == contents(built.wheel)
 
 

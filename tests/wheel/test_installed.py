@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
-from tests.wheel.built import Built, Environment
+from tests.support.servers.s3 import BUCKET, REGION, moto
+from tests.support.wheel import Built, Environment
 
 pytestmark = pytest.mark.slow
 
@@ -29,28 +28,14 @@ ABSENT = (
     "local",
     "dags",
 )
-BUCKET = "lakes"
-KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": "us-east-1"}
+KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": REGION}
 
 
 @pytest.fixture
 def s3() -> Iterator[dict[str, str]]:
     """The variables that lead to moto's S3 server with one bucket."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        address = f"http://{host}:{port}"
-        boto3.client(
-            "s3",
-            endpoint_url=address,
-            region_name=KEYS["AWS_DEFAULT_REGION"],
-            aws_access_key_id=KEYS["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=KEYS["AWS_SECRET_ACCESS_KEY"],
-        ).create_bucket(Bucket=BUCKET)
+    with moto() as address:
         yield {**KEYS, "AWS_ENDPOINT_URL": address}
-    finally:
-        server.stop()
 
 
 def test_the_environment_holds_nothing_but_what_the_extra_asks_for(with_s3: Environment) -> None:

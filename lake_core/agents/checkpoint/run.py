@@ -91,7 +91,9 @@ def write_checkpoint(lake: Lake, pool: str, *, now: float) -> tuple[bool, int]:
             return True, loaded.version
         except (CheckpointGone, CheckpointDamaged):  # below the state; the next load rests on another
             continue
-    raise Unavailable(f"{pool}: purged faster than a checkpoint can be written; try again")
+    raise Unavailable(
+        f"pool {pool!r}: in {_TRIES} tries the checkpoint below the state was purged or damaged; run it again"
+    )
 
 
 def purge_until(lake: Lake, pool: str, *, keep: float | None = None, now: float) -> int:

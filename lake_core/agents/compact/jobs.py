@@ -1,6 +1,6 @@
 """The shapes of compaction: a job, the plan that holds jobs, the result of a job.
 
-A job is the same value from the plan to the report, whoever made it: the planner, or the tombstones agent.
+A job is the same value from the plan to the report, whether the planner or the tombstones agent made it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Joining small objects side by side: each object costs requests, and work in every plan.
 
-The planner joins islands (`layout.islands`), most of which are one object.  An island below a quarter of the
+The planner joins islands (`layout.islands`); most islands are one object.  An island below a quarter of the
 target size is small.  A stretch of them is worth joining if it holds `least` islands; it ends when it makes a
 whole object. A large island is never rewritten for a small one beside it, and nothing is joined across it.
 """

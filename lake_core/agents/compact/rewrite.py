@@ -20,30 +20,28 @@ import pyarrow as pa
 from lake_core.agents.compact.between import Ages
 from lake_core.agents.compact.jobs import CompactionResult
 from lake_core.agents.compact.layout import span_of
-from lake_core.catalog import Settings
-from lake_core.combine import APPEND, Rule
+from lake_core.combine import Rule
 from lake_core.combine.newest import without_markers
 from lake_core.combine.rule import rule_of
 from lake_core.errors import Conflict
-from lake_core.history import Draft, PoolState, Reference
+from lake_core.history import Draft, Reference
 from lake_core.history.rebase import check_held
 from lake_core.history.tombstone import Tombstone, covering
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.keys.spec import ARRIVAL
 from lake_core.lake.branch import Branch
 from lake_core.objects.metadata import Origin
 from lake_core.objects.read import DataObject
 from lake_core.objects.schema import unite_schemas
 from lake_core.objects.write import ObjectWriter, WrittenObject
 from lake_core.phrases import counted
-from lake_core.reading.age_off import age_off
 from lake_core.reading.deleted import fields_of
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.reading.merge.clusters import clusters
 from lake_core.reading.merge.streams import Reading
 from lake_core.reading.plan import overlap_depth
 from lake_core.reading.ranges import WeightedSample, split_range
+from lake_core.reading.revision import Revision
 from lake_core.reading.scan import live_records, with_markers
 from lake_core.records import Action, RemoveReference
 from lake_core.records.pools import PoolConfig
@@ -60,7 +58,7 @@ class PendingCompaction:
     `keeps_markers`: somewhere below lies an older run that delete markers must still hide.
     """
 
-    pool: PoolConfig
+    config: PoolConfig
     branch: str
     read_version: int
     origin: Origin
@@ -81,12 +79,12 @@ class PendingCompaction:
     @property
     def key(self) -> PoolKey:
         """The order of the records."""
-        return ARRIVAL if self.sub_pool else self.pool.key
+        return self.config.key_of(self.sub_pool)
 
     @property
     def rule(self) -> Rule:
         """What becomes of equal keys."""
-        return APPEND if self.sub_pool else rule_of(self.pool.kind, self.pool.aggregates)
+        return rule_of(self.config, self.sub_pool)
 
     @property
     def size(self) -> int:
@@ -104,30 +102,26 @@ def begin_compaction(
     Corrupt, Unavailable.
     """
     branch.check_writable()
-    loaded = branch.history.load_open()
-    state, pool = loaded.state, branch.pool
     ordered = tuple(sorted(inputs, key=lambda r: r.order))
-    held = state.branches[branch.name]
+    revision = branch.revision().of_sub_pool(ordered[0].sub_pool)
+    state, rule, pool = revision.state, revision.rule, revision.config
     for reference in ordered:
-        check_held(held, reference.object, reference.low)
-    sub_pool = ordered[0].sub_pool
-    rule = APPEND if sub_pool else rule_of(pool.kind, pool.aggregates)
-    schema = unite_schemas(state.schema(id) for id in _schemas(state, branch.name, ordered))
-    aged = () if sub_pool else age_off(Settings(pool.settings)["age_off"], schema, now=branch.context.now())
-    known = [*held.tombstones.values(), *aged]
+        check_held(revision.held, reference.object, reference.low)
+    schema = unite_schemas(state.schema(id) for id in _schemas(revision, ordered))
+    known = [*revision.tombstones, *revision.aged_off]
     reaching = {r: covering(known, r, state.schema) for r in ordered}
     tombstones = {t.id: t for covers in reaching.values() for t in covers}
-    near = held.snapshot.find(span_of(ordered), sub_pool=sub_pool)
+    near = revision.references_in(span_of(ordered))
     if rule.kind == "aggregate":
         left = [r for r, covers in reaching.items() if not any(t.covers_all(r, state.schema) for t in covers)]
-        _check_neighbours(near, left)
-    samples = [_sample(r, branch.store, pool=pool.id) for r in ordered] if outputs > 1 else []
+        _check_neighbours(near, ordered, left)
+    samples = [_sample(r, branch.store, pool_id=pool.id) for r in ordered] if outputs > 1 else []
     # the first and the last piece are open, since clips bound the records anyway
     pieces = split_range(samples, EVERYTHING, pieces=outputs) if samples else [EVERYTHING]
     return PendingCompaction(
-        pool=pool,
+        config=pool,
         branch=branch.name,
-        read_version=loaded.version,
+        read_version=revision.version,
         origin=Origin(
             branch.context.lake_id,
             pool.id,
@@ -142,31 +136,38 @@ def begin_compaction(
         message=message,
         tombstones=tuple(tombstones.values()),
         schemas={r.schema: state.schema(r.schema) for r in ordered},
-        limits=branch.limits,
+        limits=revision.limits,
     )
 
 
-def _check_neighbours(near: Sequence[Reference], inputs: Sequence[Reference]) -> None:
-    """Raises Conflict if another reference lies between the inputs in age, on a key of two of them.
+def _check_neighbours(
+    near: Sequence[Reference], inputs: Sequence[Reference], left: Sequence[Reference]
+) -> None:
+    """Raises Conflict if another reference lies between inputs in age, on a key of two of them.
 
-    `inputs` are those that keep records.  The planner takes such references in (`agents.compact.between` says
+    `left` are the inputs that keep records.  The planner includes such references (`agents.compact.between` says
     why); but another compaction may have made one since.
     """
-    if len(inputs) > 1 and (found := Ages(near).between(inputs, most=len(inputs))):
+    if len(left) < 2:
+        return
+    taken = {(r.object, r.low) for r in inputs}
+    between = Ages(near).between(left, most=len(inputs))
+    if found := [r for r in between if (r.object, r.low) not in taken]:
         raise Conflict(
             f"object {found[0].object} lies between the inputs of this compaction in age, and shares keys with two "
-            "of them: an aggregate pool must combine it with them; plan the compaction again, or take it in"
+            "of them: an aggregate pool must combine it with them; plan the compaction again, or add it to "
+            "the inputs"
         )
 
 
-def _schemas(state: PoolState, branch: str, inputs: Sequence[Reference]) -> Iterator[str]:
+def _schemas(revision: Revision, inputs: Sequence[Reference]) -> Iterator[str]:
     """The inputs' schemas in the order in which the branch learned of them, so that fields keep their order."""
     used = {r.schema for r in inputs}
-    return (id for id in state.branches[branch].snapshot.schemas(inputs[0].sub_pool) if id in used)
+    return (id for id in revision.snapshot.schemas(revision.sub_pool) if id in used)
 
 
-def _sample(reference: Reference, store: Store, *, pool: str) -> WeightedSample:
-    with DataObject(store, pool=pool, object_id=reference.object) as data:
+def _sample(reference: Reference, store: Store, *, pool_id: str) -> WeightedSample:
+    with DataObject(store, pool_id=pool_id, object_id=reference.object) as data:
         known = data.metadata
     whole = WeightedSample.of_ranks(
         known.sample, high=known.high, records=known.records, weight=float(reference.size)
@@ -190,7 +191,13 @@ def rewrite(
     Raises ObjectMissing, Corrupt, Unavailable.  Nothing refers to the object until the job is committed.
     """
     writer = ObjectWriter(
-        store, key=work.key, object_id=new_id(), origin=work.origin, ordinal=piece, sub_pool=work.sub_pool
+        store,
+        key=work.key,
+        object_id=new_id(),
+        origin=work.origin,
+        ordinal=piece,
+        sub_pool=work.sub_pool,
+        limits=work.limits.objects,
     )
     with writer:
         for table in _records(work, work.pieces[piece], store):
@@ -202,7 +209,7 @@ def _records(work: PendingCompaction, key_range: KeyRange, store: Store) -> Iter
     inside = [r for r in work.inputs if r.key_range.overlaps(key_range)]
     reading = Reading(
         store,
-        work.pool.id,
+        work.config.id,
         work.key,
         key_range,
         work.schema,
@@ -215,7 +222,7 @@ def _records(work: PendingCompaction, key_range: KeyRange, store: Store) -> Iter
             reading,
             rule=work.rule,
             schemas=work.schemas,
-            ordered=True,
+            has_sequence=True,
         )
         if work.rule.kind == "upsert" and not work.keeps_markers:
             tables = (without_markers(table) for table in tables)
@@ -243,11 +250,9 @@ def commit_compaction(
     branch: Branch, work: PendingCompaction, written: Sequence[WrittenObject]
 ) -> CompactionResult:
     """Put the outputs in the inputs' place; raises Conflict if another compaction took an input."""
-    committed = branch.history.commit(draft(work, written, author=branch.context.author))
-    branch.log_commit(
-        committed,
-        read_version=work.read_version,
-        did=f"merges {counted(len(work.inputs), 'object')} into {counted(len(written), 'object')}",
+    committed = branch.commit_draft(
+        draft(work, written, author=branch.context.author),
+        does=f"merges {counted(len(work.inputs), 'object')} into {counted(len(written), 'object')}",
     )
     return CompactionResult(
         committed.version,

@@ -1,4 +1,4 @@
-"""The ingest agent without Spark: which batches of which pools are to be ingested.
+"""The ingest agent without Spark: it lists the pools' batches that are to be ingested.
 
 One bad thing does not hold back the others.  A pool whose source or journal cannot be read is reported, and the
 other pools go on.  The agent looks before it starts Spark, and not again: a batch that somebody else commits

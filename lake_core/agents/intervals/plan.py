@@ -20,12 +20,17 @@ def interval_range(begin: dt.datetime, end: dt.datetime, *, key: PoolKey, key_cl
     Raises InvalidInput if the field is no time, or cannot tell the instants from others.
     """
     if not key.fields:
-        raise InvalidInput("an interval needs a key that begins with a time")
+        raise InvalidInput(
+            "an interval needs a key that begins with a time; this pool has no key, so append instead"
+        )
     low, high = (_encoded(moment, key, key_class) for moment in (begin, end))
     if key.fields[0].descending:
         low, high = high + AFTER, low + AFTER
     if low >= high:
-        raise InvalidInput(f"the interval from {begin.isoformat()} to {end.isoformat()} is empty")
+        raise InvalidInput(
+            f"the interval from {begin.isoformat()} to {end.isoformat()} (exclusive) is empty: its end must "
+            "come after its beginning"
+        )
     return KeyRange(low, high)
 
 
@@ -45,14 +50,14 @@ def _value(moment: dt.datetime, key: PoolKey, key_class: str) -> Value:
             return moment.date()
         case "date":
             raise InvalidInput(
-                f"key field {key.names[0]!r} holds dates: the interval must begin and end at midnight, not at "
-                f"{moment.isoformat()}"
+                f"key field {key.names[0]!r} holds dates, so an interval must begin and end at midnight UTC (got "
+                f"{moment.isoformat()}); schedule whole days"
             )
         case "string":
             return moment.date().isoformat() if midnight else moment.strftime("%Y-%m-%dT%H:%M:%S")
     raise InvalidInput(
-        f"key field {key.names[0]!r} is a {key_class}, not a timestamp, a date, a number of seconds or a text: "
-        "intervals of time cannot be replaced in this pool"
+        f"intervals need a key that begins with a timestamp, a date, a number of seconds or a text; the key field "
+        f"{key.names[0]!r} is a {key_class}: load this pool without intervals"
     )
 
 

@@ -1,4 +1,4 @@
-"""Applying tombstones: which references have to be searched or rewritten, which tombstones are done; pure.
+"""Applying tombstones: which references have to be searched or rewritten, which tombstones are done; deterministic.
 
 A tombstone is due when it is older than the policy says, or when there are more than readers should bear.  Each
 reference that it may cover, by range, age and statistics, is searched.  If the reference holds deleted records it
@@ -16,14 +16,11 @@ import pyarrow as pa
 
 from lake_core.agents.compact.jobs import CompactionJob
 from lake_core.agents.tombstones.policy import TombstonesPolicy
-from lake_core.combine import Rule
-from lake_core.history import PoolState, Reference
-from lake_core.history.rebase import still_covered
+from lake_core.history import Reference
 from lake_core.history.tombstone import Tombstone, covering
 from lake_core.keys import PoolKey
-from lake_core.keys.spec import ARRIVAL
 from lake_core.reading.deleted import fields_of
-from lake_core.reading.plan import united_schema
+from lake_core.reading.revision import Revision
 
 MAX_TOMBSTONES = 64
 """Tombstones that a branch bears: if it has more, the oldest are due whatever their age."""
@@ -53,14 +50,12 @@ class ApplyPlan:
         return not (self.covered or self.suspects or self.retirable)
 
 
-def plan_apply(
-    state: PoolState, policy: TombstonesPolicy, *, branch: str, rule: Rule, aged: Sequence[Tombstone] = ()
-) -> ApplyPlan:
-    """The work on a branch's tombstones.  References whose records have all `aged` off are removed too."""
-    held = state.branches[branch]
-    ordered = sorted(held.tombstones.values(), key=lambda t: t.seq)
+def plan_apply(revision: Revision, policy: TombstonesPolicy) -> ApplyPlan:
+    """The work on a branch's tombstones.  References whose records have all aged off are removed too."""
+    state, rule = revision.state, revision.rule
+    ordered = sorted(revision.held.tombstones.values(), key=lambda t: t.seq)
     too_many = max(0, len(ordered) - MAX_TOMBSTONES)
-    reached = {t.id: still_covered(state, held, t) for t in ordered}
+    reached = {t.id: revision.may_hide(t) for t in ordered}
     due = [
         t
         for i, t in enumerate(ordered)
@@ -73,8 +68,8 @@ def plan_apply(
         for reference in reached[tombstone.id]:
             sure = whole and tombstone.covers_all(reference, state.schema)
             (covered if sure else suspects)[reference.object, reference.low] = reference
-    for tombstone in aged if rule.kind != "upsert" else ():
-        for reference in still_covered(state, held, tombstone):
+    for tombstone in revision.aged_off if rule.kind != "upsert" else ():
+        for reference in revision.may_hide(tombstone):
             if tombstone.covers_all(reference, state.schema):
                 covered[reference.object, reference.low] = reference
     done = [t for t in ordered if not reached[t.id] and not (t.replaces and t.time > policy.forget)]
@@ -105,24 +100,19 @@ class Search:
     `schema`: the fields of the key and of the conditions.
     """
 
-    pool: str
+    pool_id: str
     key: PoolKey
     reference: Reference
     tombstones: tuple[Tombstone, ...]
     schema: pa.Schema
 
 
-def searches(
-    state: PoolState, references: tuple[Reference, ...], *, branch: str, pool: str, key: PoolKey
-) -> Iterator[Search]:
-    """A search for each reference; `key` is the pool's."""
-    known = {
-        sub_pool: united_schema(state, branch=branch, sub_pool=sub_pool)
-        for sub_pool in {r.sub_pool for r in references}
-    }
+def searches(revision: Revision, references: tuple[Reference, ...]) -> Iterator[Search]:
+    """A search for each reference, which may be of a sub-pool."""
+    of_sub_pools = {name: revision.of_sub_pool(name) for name in {r.sub_pool for r in references}}
     for reference in references:
-        fields, order = known[reference.sub_pool], ARRIVAL if reference.sub_pool else key
-        found = covering(state.branches[branch].tombstones.values(), reference, state.schema)
-        names = dict.fromkeys([*order.names, *fields_of(found)])
-        schema = pa.schema([fields.field(name) for name in names if name in fields.names])
-        yield Search(pool, order, reference, found, schema)
+        of = of_sub_pools[reference.sub_pool]
+        tombstones = covering(of.tombstones, reference, of.state.schema)
+        names = dict.fromkeys([*of.key.names, *fields_of(tombstones)])
+        schema = pa.schema([of.schema.field(name) for name in names if name in of.schema.names])
+        yield Search(of.config.id, of.key, reference, tombstones, schema)

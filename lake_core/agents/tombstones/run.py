@@ -19,18 +19,15 @@ from lake_core.agents.compact.run import rewrite_here, run_jobs
 from lake_core.agents.finding import handed_out, look_at_each
 from lake_core.agents.request import Request, named_pools
 from lake_core.agents.tombstones.plan import ApplyPlan, Search, plan_apply, plan_jobs, searches
-from lake_core.agents.tombstones.policy import TombstonesPolicy, policy_of
+from lake_core.agents.tombstones.policy import policy_of
 from lake_core.agents.tombstones.report import ApplyResult, plan_line, pool_line, search_line
 from lake_core.errors import Conflict
-from lake_core.history import Draft, PoolState
-from lake_core.history.rebase import still_covered
+from lake_core.history import Draft
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.phrases import counted
-from lake_core.reading.age_off import age_off
 from lake_core.reading.deleted import apply_tombstones, needs_sequences
 from lake_core.reading.merge.streams import Reading, read_reference
-from lake_core.reading.plan import united_schema
 from lake_core.records import Action, MarkApplied, RemoveTombstone
 from lake_core.store import Store
 
@@ -42,15 +39,7 @@ Runner = Callable[[Sequence[CompactionJob]], list[CompactionResult]]
 
 def plan(branch: Branch, *, now: float, at_once: bool = False) -> ApplyPlan:
     """The work that is due.  Raises Unavailable, Corrupt."""
-    return _plan(
-        branch, branch.history.load().state, policy_of(branch.settings, now=now, at_once=at_once), now=now
-    )
-
-
-def _plan(branch: Branch, state: PoolState, policy: TombstonesPolicy, *, now: float) -> ApplyPlan:
-    schema = united_schema(state, branch=branch.name, sub_pool="")
-    aged = age_off(branch.settings["age_off"], schema, now=now)
-    return plan_apply(state, policy, branch=branch.name, rule=branch.rule, aged=aged)
+    return plan_apply(branch.revision(now=now), policy_of(branch.settings, now=now, at_once=at_once))
 
 
 def holds_covered(search: Search, store: Store) -> bool:
@@ -59,10 +48,10 @@ def holds_covered(search: Search, store: Store) -> bool:
     Raises ObjectMissing, Corrupt, Unavailable.
     """
     key_range = search.reference.key_range
-    reading = Reading(store, search.pool, search.key, key_range, search.schema)
-    ordered = needs_sequences(search.tombstones, [search.reference])
-    for table in read_reference(search.reference, reading, ordered=ordered):
-        left = apply_tombstones([table], search.tombstones, key=search.key, marks=False)
+    reading = Reading(store, search.pool_id, search.key, key_range, search.schema)
+    has_sequence = needs_sequences(search.tombstones, [search.reference])
+    for table in read_reference(search.reference, reading, has_sequence=has_sequence):
+        left = apply_tombstones([table], search.tombstones, key=search.key, has_markers=False)
         if sum(t.num_rows for t in left) < table.num_rows:
             return True
     return False
@@ -87,32 +76,28 @@ def apply(
     run: Runner | None = None,
 ) -> ApplyResult:
     """Do what is due.  Raises ObjectMissing, Corrupt, OutcomeUnknown, Unavailable."""
-    loaded = branch.history.load()
-    policy = policy_of(branch.settings, now=now, at_once=at_once)
-    work = _plan(branch, loaded.state, policy, now=now)
-    log.info("%s", plan_line(branch.pool.name, work))
-    suspects = list(
-        searches(loaded.state, work.suspects, branch=branch.name, pool=branch.pool.id, key=branch.pool.key)
-    )
+    revision = branch.revision(now=now)
+    work = plan_apply(revision, policy_of(branch.settings, now=now, at_once=at_once))
+    log.info("%s", plan_line(branch.config.name, work))
+    suspects = list(searches(revision, work.suspects))
     found = (search or search_here(branch))(suspects)
     dirty = [s.reference for s, holds in zip(suspects, found, strict=True) if holds]
     clean = [s.reference for s, holds in zip(suspects, found, strict=True) if not holds]
     if suspects:
-        log.info("%s", search_line(branch.pool.name, dirty=dirty, clean=clean))
+        log.info("%s", search_line(branch.config.name, dirty=dirty, clean=clean))
     marked = _commit(
         branch,
-        loaded.version,
-        [MarkApplied(r.object, r.low, loaded.version) for r in clean],
+        revision.version,
+        [MarkApplied(r.object, r.low, revision.version) for r in clean],
         "searched for deleted records",
     )
     jobs = plan_jobs(work, dirty, target_size=branch.settings["compact.target_size"])
     done = [one for one in (run or run_here(branch))(jobs) if one.version is not None]
     retired = retire(branch, now=now)
-    state = branch.history.load().state
-    held = state.branches[branch.name]
-    left = held.tombstones.values()
+    after = branch.revision(now=now)
+    left = after.held.tombstones.values()
     result = ApplyResult(
-        pool=branch.pool.name,
+        pool=branch.config.name,
         searched=len(suspects),
         marked=len(clean) if marked else 0,
         rewritten=sum(one.inputs for one in done),
@@ -120,7 +105,7 @@ def apply(
         size_out=sum(one.size_out for one in done),
         retired=retired,
         left=len(left),
-        covered=len({(r.object, r.low) for t in left for r in still_covered(state, held, t)}),
+        covered=len({(r.object, r.low) for t in left for r in after.may_hide(t)}),
     )
     log.info("%s", pool_line(result))
     return result
@@ -128,10 +113,10 @@ def apply(
 
 def retire(branch: Branch, *, now: float) -> int:
     """Retire the tombstones that can cover nothing any more; returns how many."""
-    loaded = branch.history.load()
-    work = plan_apply(loaded.state, policy_of(branch.settings, now=now), branch=branch.name, rule=branch.rule)
+    revision = branch.revision(now=now)
+    work = plan_apply(revision, policy_of(branch.settings, now=now))
     actions = [RemoveTombstone(name) for name in work.retirable]
-    return len(actions) if _commit(branch, loaded.version, actions, "drop finished deletes") else 0
+    return len(actions) if _commit(branch, revision.version, actions, "drop finished deletes") else 0
 
 
 def _commit(branch: Branch, read_version: int, actions: Sequence[Action], message: str) -> bool:

@@ -24,18 +24,15 @@ from lake_core.errors import (
 )
 from lake_core.history.group_commit.requests import Request, Requests
 from lake_core.history.group_commit.states import REQUEST_IS_STORED, Event, State, next_state
+from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.rebase import Committed, Draft, rebase
 from lake_core.history.state import PoolState, Remembered, fold_transaction
-from lake_core.journal import Appended, Journal, LoadedState, Overtaken
+from lake_core.journal import Appended, Journal, LoadedState, NextEntry
 from lake_core.keys import PoolKey
 from lake_core.records import Consume, Entry, Transaction
 from lake_core.store import ObjectInfo
 
 log = logging.getLogger(__name__)
-
-LOST_RACES_BEFORE_REQUEST = 2
-"""Races that a writer loses before it posts a request.  Every writer loses one now and then because its state is
-old; a request would cost more than another try (decision 24)."""
 
 PAUSES_PER_WRITER, MAX_PAUSES = 8, 32
 """Pauses to wait for each writer ahead in the queue, and in total.  A commit takes about that long: one listing,
@@ -65,6 +62,7 @@ class Attempt:
     now: Callable[[], int]
     draft: Draft
     contended: bool
+    limits: HistoryLimits = HISTORY_LIMITS
     possible_since: int | None = None
     begun: int | None = None
     state: State = field(init=False)
@@ -86,7 +84,7 @@ class Attempt:
 
     # --- for Journal.append
 
-    def propose(self, loaded: LoadedState[PoolState]) -> Entry | Overtaken[Entry] | None:
+    def propose(self, loaded: LoadedState[PoolState]) -> Entry | NextEntry[Entry] | None:
         """The entry that should come next, None if the outcome is known already."""
         self.answer = None
         if self.begun is None:
@@ -96,7 +94,7 @@ class Attempt:
         if self.state in REQUEST_IS_STORED:
             entry = self._wait_in_queue(loaded)
             if entry is not None:
-                return Overtaken(entry)
+                return NextEntry(entry)
         if self.possible_since is not None and not _is_known_since(self.possible_since, loaded):
             self.answer = self._search_entries(self.possible_since, loaded)
             if self.answer is not None:
@@ -117,9 +115,9 @@ class Attempt:
         return Entry(self.draft.id, (rebased, *collected))
 
     def lose_race(self, times: int, loaded: LoadedState[PoolState]) -> None:
-        """Note a lost race; after the second, post a request."""
+        """Note a lost race; after enough of them, post a request."""
         log.debug("%s: lost %d races, the last for version %d", self.draft.id, times, loaded.version + 1)
-        if self.state not in REQUEST_IS_STORED and times >= LOST_RACES_BEFORE_REQUEST:
+        if self.state not in REQUEST_IS_STORED and times >= self.limits.lost_races_before_request:
             self.others += times
             self._post(loaded)
 
@@ -135,7 +133,9 @@ class Attempt:
                 appended.tries,
                 self.others,
             )
-            return Committed(appended.version, self.draft.id)
+            held = appended.state.branches[self.draft.branch].tombstones.values()
+            overtaken = [t.reason for t in held if t.self_only and t.transaction_id == self.draft.id]
+            return Committed(appended.version, self.draft.id, overtaken=tuple(sorted(overtaken)))
         assert isinstance(self.answer, Committed)  # propose returns None only after setting it
         log.info("%s: %s is committed already, in version %d", *self._named, self.answer.version)
         return self.answer
@@ -239,7 +239,7 @@ class Attempt:
                 self.requests.overlook(naming.request(self.journal.name, request.id))
         if queue:
             log.info(
-                "%s: version %d takes in %d of %d requests",
+                "%s: version %d collects %d of %d requests",
                 self.journal.name,
                 version,
                 len(collected),
@@ -252,7 +252,7 @@ class Attempt:
         others = [info for info in queue if info.name != self.name]
         live = []
         for request in self.requests.read(others, at_once=self.journal.read_all):
-            if request.may_be_committed_at(loaded.version + 1, now=self.now()):
+            if request.may_be_committed_at(loaded.version + 1, now=self.now(), limits=self.limits.journal):
                 live.append(request)
             else:  # expired: overlook it even if it cannot be deleted
                 log.debug("request %s has expired", request.id)

@@ -36,6 +36,7 @@ import pyarrow as pa
 from lake_core import naming
 from lake_core.errors import Corrupt, Unavailable
 from lake_core.history.rebase import Draft
+from lake_core.journal import JOURNAL_LIMITS, JournalLimits
 from lake_core.journal.recent import generation
 from lake_core.records import Action
 from lake_core.records.codec import Codec
@@ -78,7 +79,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
         try:
             schemas = tuple(pa.ipc.read_schema(pa.py_buffer(s)) for s in self.schemas)
         except (OSError, pa.ArrowException) as error:
-            raise Corrupt(f"request {self.id}: a schema cannot be read: {error}") from error
+            raise Corrupt(f"request {self.id}: its schema is damaged: {error}") from error
         return Draft(
             self.id,
             self.branch,
@@ -90,15 +91,15 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
             self.token,
         )
 
-    def may_be_committed_at(self, version: int, *, now: int) -> bool:
+    def may_be_committed_at(self, version: int, *, now: int, limits: JournalLimits = JOURNAL_LIMITS) -> bool:
         """Whether the entry of a version may hold it.
 
         Later entries could not tell whether an earlier one holds it.  An expired request belongs to a dead writer,
         whose token and objects may have been deleted.
         """
+        posted = generation(self.possible_since, limits=limits)
         return (
-            generation(version) <= generation(self.possible_since) + 1
-            and abs(now - self.time) <= MAX_WAIT_MICROSECONDS
+            generation(version, limits=limits) <= posted + 1 and abs(now - self.time) <= MAX_WAIT_MICROSECONDS
         )
 
 

@@ -12,7 +12,7 @@ import enum
 class State(enum.Enum):
     """What a writer knows about its draft; the value is the meaning."""
 
-    IDLE = "no contention; nothing of the draft is on the store until its entry is put"
+    IDLE = "no contention; the journal holds nothing of the draft until its entry is put"
     CONTENDED = "others commit at the same time; the writer posts a request next"
     POSTED = "the request is stored; no listing has shown a queue yet"
     QUEUED = "the writer has seen the queue, and lets older requests go first"

@@ -26,8 +26,8 @@ from lake_core.history.snapshot.reference import Reference, in_order
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 
-_SMALLEST_OVERLAY = 1024
-"""References that `added` and `dropped` may hold, however few `folded` has."""
+MIN_CHANGES = 1024
+"""References that `added` and `dropped` may hold, however few `folded` has: merging copies all of `folded`."""
 _EMPTY = TableReferences({})
 
 Identity = tuple[str, bytes]
@@ -61,6 +61,7 @@ class Snapshot:
     removed: HashTrieSet[Identity] = field(default_factory=HashTrieSet)
     dropped: HashTrieSet[Identity] = field(default_factory=HashTrieSet)
     shapes: HashTrieMap[tuple[str, str], Shape] = field(default_factory=HashTrieMap)
+    min_changes: int = field(default=MIN_CHANGES, compare=False)
 
     def __len__(self) -> int:
         return sum(s.references for s in self.shapes.values())
@@ -176,7 +177,7 @@ class Snapshot:
 
     def _settled(self) -> Snapshot:
         """The same content, with `added` and `dropped` merged into `folded` if they have grown too large."""
-        if len(self.added) + len(self.dropped) <= max(_SMALLEST_OVERLAY, len(self.folded) // 8):
+        if len(self.added) + len(self.dropped) <= max(self.min_changes, len(self.folded) // 8):
             return self
         folded = self.folded.changed(removed=self.dropped, added=self.added.values())
         return replace(self, folded=folded, added=HashTrieMap(), dropped=HashTrieSet())

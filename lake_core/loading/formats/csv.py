@@ -117,14 +117,14 @@ _READ_BY_ARROW = frozenset({pa.int64(), pa.uint64(), pa.float64(), pa.bool_(), p
 
 
 def _sure_types(read: dict[str, _Read], reading: Reading) -> dict[str, pa.DataType]:
-    """The types of columns of which every value was seen, and which Arrow's CSV reader reads as they are meant."""
+    """Types of the columns whose values were all seen, and which Arrow's CSV reader reads without a change."""
     return {
         name: one.field.type
         for name, one in read.items()
         if one.field.type in _READ_BY_ARROW
         and one.respell is None
         and not one.declared
-        and reading.function(name) != "sum"  # of which some values may be no numbers
+        and reading.function(name) != "sum"  # some of its values may be no numbers
     }
 
 
@@ -248,7 +248,7 @@ def _parsed(
     dialect: Dialect,
     skip: Callable[[pcsv.InvalidRow], str],
 ) -> pa.Table:
-    """The records by Arrow's reader in these types; `skip` hears of records of another width."""
+    """The records by Arrow's reader in these types; it calls `skip` for each record of another width."""
 
     def read(piece: int) -> pa.Table:
         return pcsv.read_csv(

@@ -500,7 +500,7 @@ def _checked(record: Any, reading: Reading, kinds: dict[str, type]) -> dict[str,
     for name in reading.rule.compared:
         if name not in reading.declared:
             if reading.function(name) == "sum" and _json_kind(record.get(name)) not in ("a number", "null"):
-                raise _Bad(f"field {name!r}: {_shown(record[name])} cannot be summed")
+                raise _Bad(f"field {name!r}: {_shown(record[name])} is not a number, so it has no sum")
             _check_ordered("aggregated field", name, record.get(name), kinds)
     return record
 
@@ -510,7 +510,7 @@ def _check_ordered(what: str, name: str, value: Any, kinds: dict[str, type]) -> 
     if value is None:
         return
     if isinstance(value, dict | list):
-        raise _Bad(f"{what} {name!r}: {_json_kind(value)} cannot be ordered")
+        raise _Bad(f"{what} {name!r}: {_json_kind(value)} has no order")
     if isinstance(value, decimal.Decimal):
         raise _Bad(
             f"{what} {name!r}: {value} has more digits than a double; declare a decimal type for the field"

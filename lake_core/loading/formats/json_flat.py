@@ -6,7 +6,7 @@ CSV reader splits it at its commas, in a fifth of the time that Arrow's JSON rea
 JSON is checked, a column at a time: names, quotes, numbers, words.  What is not surely of the shape is left to the
 reader that takes any JSON (`json`), and so is the rest of the file, since trying costs time.
 
-The values are those that Arrow's JSON reader gives, but for texts that look like times, which stay texts.
+The values are those that Arrow's JSON reader gives, except that texts that look like times stay texts.
 """
 
 from __future__ import annotations

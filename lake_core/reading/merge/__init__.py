@@ -1,6 +1,6 @@
 """Merging the sorted streams of references into one order, in bounded memory.
 
-`clusters` tells what must be merged, `streams` opens references, `merge` merges them.  `datafusion` does it for
-files on this machine, `insert_delta` for few records over many, `passes` for very many small objects.  `spool`
-holds batches on disk.
+`clusters` finds the references that must be merged, `streams` opens them, `merge` merges them in windows.
+`datafusion` merges local files, `insert_delta` a small delta with its bulk, `passes` very many small objects.
+`spool` holds batches on disk.
 """

@@ -2,7 +2,7 @@
 
 A bound is bytes (`keys.encoding`), DataFusion compares columns.  `comparison` gives a bound as values of the first
 key fields, where the fields' own types hold them exactly; `at_or_above` and `below` are the two sides of it.  Null
-comes before everything, and a descending field turns its comparison around.  Called by `native`.
+comes before everything, and a descending field turns its comparison around.  Called by `datafusion`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Comparison:
 
 
 def comparison(bound: bytes, key: PoolKey, schema: pa.Schema) -> Comparison | None:
-    """The bound in the fields' own types; None where they do not hold it exactly."""
+    """The bound in the fields' own types; None if they do not hold it exactly."""
     try:
         values = decode_key(bound, key)
         prefix = encode_key(list(values), key)

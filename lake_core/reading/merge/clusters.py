@@ -1,6 +1,6 @@
-"""Which references have to be merged with each other: those that overlap, directly or through others; pure.
+"""Which references must be merged with each other: those that overlap, directly or through others; pure.
 
-A cluster of one is passed through as it is decoded.  Clusters follow each other in key order.
+A cluster of one reference needs no merge.  Clusters follow each other in key order.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from lake_core.history import Reference
 
 MAX_COMPARED = 256
-"""Of more references it is not tried to tell which of their records is older."""
+"""Above this number of references, skip the quadratic check and read per-record sequences."""
 
 Cluster = tuple[Reference, ...]
 
@@ -30,10 +30,10 @@ def clusters(references: Iterable[Reference]) -> Iterator[Cluster]:
 
 
 def decided_by_age(cluster: Sequence[Reference]) -> bool:
-    """Whether of two records with one key the older is always that of the older reference, by sequence and place.
+    """Whether the references' sequences alone order all records with equal keys.
 
-    Else the records have to say themselves when they were written: a compaction may take the first and the third
-    load and leave the second.
+    If not, the per-record columns `_seq` and `_place` must be read, for example when a compaction merged loads 1
+    and 3 but not 2.
     """
     rewritten = [r for r in cluster if r.oldest is not None]
     return not rewritten or (

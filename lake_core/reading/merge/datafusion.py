@@ -2,15 +2,15 @@
 
 The same order as `merge` gives, several times as fast: DataFusion reads the Parquet files itself and merges them by
 a heap of cursors (SortPreservingMergeExec), in memory that follows the number of files, not their size.  It is told
-that each file is sorted, and must not sort again: a plan that would is not run (`NativeMerge.plan`).
+that each file is sorted, and must not sort again: a plan that sorts is not run (`DataFusionMerge.sorts`).
 
-Not everything can be said to it exactly.  `can_merge` is False, and the caller merges by windows instead, where
+DataFusion cannot do every merge exactly.  The caller merges in windows instead if
 
 - an object is not a file on this machine,
-- a key field is floating (it orders -0.0 and NaN otherwise), or of another type than in the result,
+- a key field is floating (DataFusion orders -0.0 and NaN differently), or of another type than in the result,
 - a field has to be converted by more than a plain cast,
 - a clip is at a key that the field's type does not hold,
-- the row groups and batches of all inputs together have no room (`Limits.native_bytes`).
+- the row groups and batches of all inputs together exceed `Limits.datafusion_bytes`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from lake_core.objects.checksums import Sums
 from lake_core.objects.failures import reading as reading_as_errors
 from lake_core.objects.read import DataObject
 from lake_core.objects.weight import Weight, least_width
+from lake_core.phrases import human_size
 from lake_core.reading.limits import Limits
 from lake_core.reading.merge.bounds import at_or_above, below, column, comparison, literal
 from lake_core.reading.merge.clusters import decided_by_age
@@ -39,31 +40,32 @@ from lake_core.reading.merge.streams import Reading
 from lake_core.store import Store
 
 BATCH_ROWS = 8_192
-"""Larger ones take more memory, and no less time to merge; where nothing is merged they are taken eight times as
-large, for what is done with each."""
+"""Records of a batch.  Larger batches take more memory and merge no faster.  A single input is not merged: its
+batches have eight times as many records, since each batch has a fixed cost."""
 
 SMALLEST_BATCH = 512
-"""Below this number of records a batch costs DataFusion more than the records do."""
+"""Below this number of records the batch costs DataFusion more than its records."""
 
 HELD = 4
-"""Decoded batches that DataFusion holds of an input: one that is merged, others that are decoded or being freed."""
+"""Decoded batches that DataFusion holds of an input: one being merged, the others being decoded or freed."""
 
 AHEAD_ROWS = 65_536
-"""Records that are merged before they are asked for, if they are small: a writer takes as many at once."""
+"""Records to merge before the caller asks for them; a writer takes as many at once."""
 
 AHEAD_BYTES = 16 << 20
-"""Bytes that they take at most."""
+"""Bytes of the records that are merged ahead."""
 
 CHECKED_FIRST = 64 << 20
-"""Bytes of files that are checked before they are merged; to check more would delay the first batch."""
+"""Check the files before the merge up to this number of bytes; checking more would delay the first batch."""
 
 MANY_INPUTS = 16
-"""Of more inputs smaller batches are read: 64 objects of lineitem take 630 MB to compact then, and 860 else."""
+"""With more inputs than this, read smaller batches: compacting 64 lineitem objects then peaks at 630 MB instead of
+860 MB."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """One reference to be merged: its file, its columns, what of it is wanted."""
+    """One reference to be merged: its file, its columns, the keys wanted."""
 
     reference: Reference
     path: str
@@ -72,33 +74,37 @@ class Input:
     cut: bool
     """Whether the file holds records outside of the clip."""
     rows: int
-    """At most so many records are in the clip."""
+    """An upper bound of the records in the clip."""
     weight: Weight
-    """What they take, in the columns wanted."""
+    """The bytes that they take, in the columns wanted."""
     sums: Sums
     """Checksums of the part of the file that holds them."""
 
 
 def datafusion_merge(
-    references: Sequence[Reference], reading: Reading, *, ordered: bool
-) -> DataFusionMerge | None:
-    """The merge, None where it must be done in windows, or is better done there.  Raises ObjectMissing, Corrupt."""
+    references: Sequence[Reference], reading: Reading, *, has_sequence: bool
+) -> DataFusionMerge | str:
+    """The merge; or why merging in windows is necessary or better.  Raises ObjectMissing, Corrupt."""
     key, schema, limits = reading.key, reading.schema, reading.limits
     if len(references) > limits.max_datafusion_inputs:
-        return None
+        return f"DataFusion opens at most {limits.max_datafusion_inputs:,} files at once"
     inputs = inputs_of(
-        references, reading.store, pool=reading.pool, key_range=reading.key_range, schema=schema
+        references, reading.store, pool_id=reading.pool_id, key_range=reading.key_range, schema=schema
     )
-    if not inputs or sum(i.rows for i in inputs) < limits.min_datafusion_rows * len(inputs):
-        return None
+    if inputs is None:
+        return "not all objects are files on this machine"
+    if sum(i.rows for i in inputs) < limits.min_datafusion_rows * len(inputs):
+        return f"fewer than {limits.min_datafusion_rows:,} records an object"
     if not can_merge(inputs, key=key, schema=schema):
-        return None
+        return "DataFusion cannot order or convert a field exactly"
     batch_rows = batch_rows_of(inputs, schema, limits)
     if not batch_rows:
-        return None
+        return f"row groups and batches take more than {human_size(limits.datafusion_bytes)}"
     with reading_objects([i.path for i in inputs]):
-        merge = DataFusionMerge(inputs, key=key, schema=schema, ordered=ordered, batch_rows=batch_rows)
-        return None if merge.sorts else merge
+        merge = DataFusionMerge(
+            inputs, key=key, schema=schema, has_sequence=has_sequence, batch_rows=batch_rows
+        )
+        return "DataFusion would sort the files again" if merge.sorts else merge
 
 
 def reading_objects(paths: Sequence[str]) -> AbstractContextManager[None]:
@@ -107,7 +113,7 @@ def reading_objects(paths: Sequence[str]) -> AbstractContextManager[None]:
 
 
 def batch_rows_of(inputs: Sequence[Input], schema: pa.Schema, limits: Limits) -> int:
-    """How many records DataFusion decodes of an input at a time; 0 if all inputs have no room together."""
+    """How many records DataFusion decodes of an input at a time; 0 if the inputs together exceed the limits."""
     record = max(least_width(schema), *(i.weight.record for i in inputs), 1)
     room = limits.datafusion_bytes - sum(i.weight.largest_group for i in inputs)
     rows = min(_batch_rows(len(inputs)), int(room / (HELD * len(inputs) * record)))
@@ -115,16 +121,16 @@ def batch_rows_of(inputs: Sequence[Input], schema: pa.Schema, limits: Limits) ->
 
 
 def inputs_of(
-    references: Sequence[Reference], store: Store, *, pool: str, key_range: KeyRange, schema: pa.Schema
+    references: Sequence[Reference], store: Store, *, pool_id: str, key_range: KeyRange, schema: pa.Schema
 ) -> list[Input] | None:
-    """The references as files, None where one is not on this machine.  Raises ObjectMissing, Corrupt."""
+    """The references as files; None if one is not on this machine.  Raises ObjectMissing, Corrupt."""
     names = [*schema.names, *ORDER.names]
     found = []
     for reference in references:
-        path = store.local_path(naming.data_object(pool, reference.object))
+        path = store.local_path(naming.data_object(pool_id, reference.object))
         if path is None:
             return None
-        with DataObject(store, pool=pool, object_id=reference.object) as data:
+        with DataObject(store, pool_id=pool_id, object_id=reference.object) as data:
             clip = key_range.intersect(reference.key_range)
             rows, weight = data.rows(clip), data.weigh(clip, names)
             cut, sums = not data.inside(clip), data.sums(clip)
@@ -133,7 +139,7 @@ def inputs_of(
 
 
 def can_merge(inputs: Sequence[Input], *, key: PoolKey, schema: pa.Schema) -> bool:
-    """Whether DataFusion merges these exactly."""
+    """Whether DataFusion gives exactly the records and the order that `merge` gives."""
     if not key.fields:
         return False
     for one in inputs:
@@ -165,7 +171,7 @@ def _widens(own: pa.Field, wanted: pa.Field) -> bool:
 
 
 class DataFusionMerge:
-    """One merge; `tables` gives the records, `plan` says how."""
+    """One merge: `tables` gives the records, `plan` is DataFusion's plan."""
 
     def __init__(
         self,
@@ -173,16 +179,16 @@ class DataFusionMerge:
         *,
         key: PoolKey,
         schema: pa.Schema,
-        ordered: bool,
+        has_sequence: bool,
         batch_rows: int = BATCH_ROWS,
     ) -> None:
-        """`schema`: the columns wanted, key fields among them; `ordered`: the tables end with `hidden.ORDER`."""
+        """`schema`: the columns wanted, with the key's; with `has_sequence` the tables end with `hidden.ORDER`."""
         import datafusion
 
-        self._schema = pa.schema([*schema, *ORDER]) if ordered else schema
-        recorded = ordered or not decided_by_age([i.reference for i in inputs])
-        # else the age of a record's file among the inputs stands for its sequence, and needs not be read
-        ties = ORDER if recorded else pa.schema([ORDER.field(SEQ)])
+        self._schema = pa.schema([*schema, *ORDER]) if has_sequence else schema
+        needs_sequence = has_sequence or not decided_by_age([i.reference for i in inputs])
+        # Otherwise the rank of the record's file by age replaces its sequence, which need not be read.
+        ties = ORDER if needs_sequence else pa.schema([ORDER.field(SEQ)])
         read = pa.schema([*schema, *ties])
         config = (
             datafusion.SessionConfig()
@@ -201,7 +207,7 @@ class DataFusionMerge:
         frame = None
         by_age = sorted(inputs, key=lambda i: (i.reference.seq, i.reference.ordinal))
         for rank, one in enumerate(by_age):
-            constants = _age(one.reference) if recorded else {SEQ: rank}
+            constants = _age(one.reference) if needs_sequence else {SEQ: rank}
             branch = _branch(context, f"t{rank}", one, key, read, constants)
             frame = branch if frame is None else frame.union(branch)
         assert frame is not None
@@ -216,7 +222,7 @@ class DataFusionMerge:
 
     @property
     def sorts(self) -> bool:
-        """Whether DataFusion would sort what is sorted."""
+        """Whether DataFusion would sort the files again."""
         return "SortExec" in self.plan
 
     def tables(self) -> Iterator[pa.Table]:
@@ -235,10 +241,10 @@ class DataFusionMerge:
         return pa.Table.from_arrays(columns, schema=self._schema)
 
     def _batches(self) -> Iterator[Any]:
-        """The merge goes on in a thread of its own while batches are used, since they are used in bursts.
+        """The merge runs in a thread of its own, since the caller uses batches in bursts.
 
         DataFusion checks no pages.  So another thread reads the same files and compares their checksums: before the
-        first batch if they are small, else beside the merge, which does not end well before the files are checked.
+        first batch if the files are small, otherwise beside the merge.  The last batch waits for the last check.
         """
         thread, checker = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         try:
@@ -263,7 +269,7 @@ class DataFusionMerge:
 
 
 def _settle(checks: deque[Future[None]], *, wait: bool) -> None:
-    """Take the checks that are done from the queue, or all of them; raises what they found."""
+    """Take finished checks from the queue, with `wait` all of them; raises Corrupt if a file is damaged."""
     while checks and (wait or checks[0].done()):
         checks.popleft().result()
 
@@ -283,17 +289,17 @@ def _sorting(name: str, descending: bool) -> Any:
 
 
 def _age(reference: Reference) -> dict[str, int]:
-    """What says of all records of a fresh object when they were written; a rewritten one has it of each."""
+    """The sequence and ordinal of a load's object; empty for a compacted object, which stores them by record."""
     return {SEQ: reference.seq, ORDINAL: reference.ordinal} if reference.oldest is None else {}
 
 
 def _branch(
     context: Any, table: str, one: Input, key: PoolKey, schema: pa.Schema, constants: Mapping[str, int]
 ) -> Any:
-    """One file in the columns of `schema`, sorted as it is stored, clipped; some columns are constant."""
+    """One file in the columns of `schema`, clipped, in its stored order; `constants` replace some columns."""
     stored = ORDER if one.reference.oldest is not None else ()
     order = [[_sorting(n, d) for n, d in _order(key, stored)]]
-    # given the schema DataFusion reads no footer to plan: of 64 files that takes longer than to plan the rest
+    # given the schema, DataFusion plans without reading footers: for 64 files that takes longer than the rest
     context.register_parquet(table, one.path, schema=one.columns, file_sort_order=order, skip_metadata=False)
     frame = context.table(table)
     if one.cut:

@@ -1,11 +1,11 @@
-"""Few records over many: what a compacted pool and the loads since then usually are.
+"""Inserting a small delta into a bulk: the usual state of a compacted pool and the loads since then.
 
-A merge brings every record into order.  Where most of them lie in references that follow each other (the `base`)
-and all others are newer and few, the base stays as it is decoded: each of the few is put behind the records of its
-key, which are found by search, and a table of the base that none of them falls into is passed through untouched.
-In upsert pools they take the place of what they supersede by the same copy.
+An ordinary merge sorts every record.  Often most records lie in references that follow each other (the bulk), and
+all others are newer and few (the delta).  Then the bulk stays as it is decoded: a search finds the records of each
+delta record's key, and the delta record goes behind them.  A table of the bulk without delta records is passed
+through untouched.  In upsert pools the same copy leaves out the superseded records.
 
-`split` decides by the references alone whether it is so; `overlay` does it.  Caller: `reading.scan.merged`.
+`split_bulk_and_delta` decides by the references alone; `insert_delta` does it.  Caller: `reading.scan.merged`.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ AFTER_KEY = b"\0"
 def split_bulk_and_delta(
     cluster: Sequence[Reference], *, min_bulk_ratio: int
 ) -> tuple[list[Reference], list[Reference]] | None:
-    """The base in order of the key, and the few; None where it is not so.
+    """The bulk in order of the key, and the delta; None if the cluster has no such parts.
 
-    The base holds at least `min_bulk_ratio` times the records of the few.
+    The bulk holds at least `min_bulk_ratio` times the records of the delta.
     """
     most = sum(r.records for r in cluster) // (min_bulk_ratio + 1)
     bulk: list[Reference] = []  # by low bound; they share no key, so by high bound too
     delta: list[Reference] = []
     for reference in sorted(cluster, key=lambda r: r.records, reverse=True):
-        place = bisect_right(bulk, reference.low, key=lambda b: b.high)
-        if place < len(bulk) and bulk[place].low < reference.high:
+        index = bisect_right(bulk, reference.low, key=lambda b: b.high)
+        if index < len(bulk) and bulk[index].low < reference.high:
             delta.append(reference)
             most -= reference.records
             if most < 0:
                 return None
         else:
-            bulk.insert(place, reference)
+            bulk.insert(index, reference)
     if not delta or min(r.first_seq for r in delta) <= max(b.seq for b in bulk):
         return None
     return bulk, delta
@@ -54,45 +54,46 @@ def split_bulk_and_delta(
 def insert_delta(
     bulk: Iterable[pa.Table], delta: Iterable[pa.Table], *, key: PoolKey, newest: bool, most_bytes: int
 ) -> Iterator[pa.Table]:
-    """Both streams in one, by key and age; `newest`: of each key, which each stream has once, the newest alone.
+    """The records of both streams by key and age.
 
-    About `most_bytes` of the few are gathered at a time: one table of the base may span many of them.
+    With `newest` only the newest record of each key is given; each stream then has a key at most once.  About
+    `most_bytes` of the delta are held at a time, since one table of the bulk may span much of it.
     """
-    coming = _Coming(delta, key)
+    remaining = _Delta(delta, key)
     for table in (t for t in bulk if t.num_rows):
-        while True:  # every turn but the last uses up some of the few
-            # where a key may go on in the next table, what is newer has to wait for it
-            over, reach = coming.up_to(
+        while True:  # every turn but the last uses up some of the delta
+            # a key may go on in the next table of the bulk: then its newer records have to wait for that table
+            part, reach = remaining.up_to(
                 key_at(table, table.num_rows - 1, key), inclusive=newest, most_bytes=most_bytes
             )
-            if over is None:
+            if part is None:
                 yield table
                 break
             if reach is None:
-                yield _laid(table, over, key, newest=newest)
+                yield _inserted(table, part, key, newest=newest)
                 break
             rows = rows_below(table, reach + AFTER_KEY, key)
-            yield _laid(table.slice(0, rows), over, key, newest=newest) if rows else over
+            yield _inserted(table.slice(0, rows), part, key, newest=newest) if rows else part
             table = table.slice(rows)
             if not table.num_rows:
                 break
-    yield from coming.rest()
+    yield from remaining.rest()
 
 
-def _laid(table: pa.Table, over: pa.Table, key: PoolKey, *, newest: bool) -> pa.Table:
-    places, same = insertion_points(table, over, key)
+def _inserted(table: pa.Table, over: pa.Table, key: PoolKey, *, newest: bool) -> pa.Table:
+    positions, same = insertion_points(table, over, key)
     rows = table.num_rows
-    order = np.insert(np.arange(rows), places, np.arange(rows, rows + over.num_rows))
+    order = np.insert(np.arange(rows), positions, np.arange(rows, rows + over.num_rows))
     if newest and same.any():
         superseded = np.zeros(rows + over.num_rows, np.bool_)
-        superseded[places[same] - 1] = True
+        superseded[positions[same] - 1] = True
         order = order[~superseded[order]]
     both = pa.concat_tables([table, over]).combine_chunks()
     return pc.take(both, pa.array(order), boundscheck=False)
 
 
-class _Coming:
-    """The few, of which those up to a key are taken at a time."""
+class _Delta:
+    """The delta, taken a part at a time: the records up to a key."""
 
     def __init__(self, tables: Iterable[pa.Table], key: PoolKey) -> None:
         self._tables = iter(tables)
@@ -103,10 +104,10 @@ class _Coming:
     def up_to(
         self, bound: bytes, *, inclusive: bool, most_bytes: int
     ) -> tuple[pa.Table | None, bytes | None]:
-        """Those up to the bound; or, if they are more than so many bytes, the first of them and their last key."""
+        """The records up to the bound, and None; if they exceed `most_bytes`, the first ones and their last key."""
         taken, size = [], 0
         limit = bound + AFTER_KEY if inclusive else bound
-        while (held := self._held) is not None:  # every turn uses up a table, but for the last
+        while (held := self._held) is not None:  # every turn except the last uses up a table
             below = rows_below(held, limit, self._key)
             rows = min(below, max(1, int((most_bytes - size) / self._sizes.record(held))))
             if rows:

@@ -1,16 +1,15 @@
 """Merging sorted streams into one sorted stream, in bounded memory.
 
 A stream is opened when the merge reaches its low bound and closed when it is spent, so objects that do not
-overlap pass through one after another, as they were decoded.  Where several are open, the merge works in
+overlap pass through one after another, as they were decoded.  If several are open, the merge works in
 windows: the smallest of their last buffered keys is a bound that no stream can still fall below; what each
 holds up to the bound is brought into order by one stable sort that finds the runs (`keys.columns`).  Records
-of equal keys come by sequence and place: those of the stream, or of the record where streams are `mixed`.
+of equal keys come by sequence and ordinal: the stream's, or with `has_sequence` those of each record.
 
 Every stream reads one batch ahead, in a few threads, and is topped up as soon as less than half a batch is left:
-so each window takes half a batch of every stream, where waiting until one is spent would take a window for each.
+so each window takes half a batch of every stream.  Waiting until a stream is spent would take a window for each.
 
-Memory: two or three batches a stream that is open at the same time, and one window; the streams decide how large
-a batch is.
+Memory: one window, and two or three batches of each open stream.  The streams decide how large a batch is.
 """
 
 from __future__ import annotations
@@ -34,29 +33,29 @@ READERS = 4
 """Threads that read and decode batches ahead, and bring columns into order."""
 
 COLUMN_TASKS = 64
-"""A window of more columns is taken in so many tasks: a task costs as much as a few values do."""
+"""At most this many tasks sort the columns of a window: a task costs as much as copying a few values."""
 
 Cut = tuple[bytes, int, int]
-"""A place in the merged order: key, sequence, place."""
+"""A position in the merged order: key, sequence, ordinal."""
 
 
 @dataclass
 class Stream:
     """A sorted stream that is not open yet: no key is below `low`.
 
-    All records have `seq` and `place`, unless the stream is `mixed`: then the tables say, in the hidden columns.
+    With `has_sequence` the hidden columns of its tables order the records; otherwise all have `seq` and `ordinal`.
     """
 
     low: bytes
     seq: int
     ordinal: int
     open: Callable[[], Iterator[pa.Table]]
-    mixed: bool = False
+    has_sequence: bool = False
 
     @property
     def begin(self) -> Cut:
         """Nothing of the stream comes before this."""
-        return self.low, -1 if self.mixed else self.seq, self.ordinal
+        return self.low, -1 if self.has_sequence else self.seq, self.ordinal
 
 
 @dataclass
@@ -79,7 +78,7 @@ class _Open:
         return self.readers.submit(next, self._batches, None)
 
     def fill(self) -> bool:
-        """Top up a buffer that is empty or nearly so; False where the stream is spent."""
+        """Top up a buffer that is empty or nearly so; False if the stream is spent."""
         held = self.rows
         if self._ahead is not None and (held == 0 or held < self._batch_rows // 2):
             batch = self._ahead.result()
@@ -104,13 +103,13 @@ class _Open:
         return self._ahead is None
 
     def at(self, row: int) -> Cut:
-        """The place of a buffered record in the merged order."""
+        """The position of a buffered record in the merged order."""
         assert self.buffer is not None
         key = key_at(self.buffer, row, self.key)
-        if not self.stream.mixed:
+        if not self.stream.has_sequence:
             return key, self.stream.seq, self.stream.ordinal
-        seq, place = (self.buffer.column(name)[row].as_py() for name in ORDER.names)
-        return key, seq, place
+        seq, ordinal = (self.buffer.column(name)[row].as_py() for name in ORDER.names)
+        return key, seq, ordinal
 
     def up_to(self, cut: Cut | None) -> pa.Table:
         """Take the buffered records that nothing still to come can precede: those at or before the cut."""
@@ -124,12 +123,18 @@ class _Open:
         return held.slice(0, rows)
 
 
-def merge(streams: list[Stream], *, key: PoolKey) -> Generator[pa.Table]:
+def _threads() -> Executor:
+    return ThreadPoolExecutor(READERS)
+
+
+def merge(
+    streams: list[Stream], *, key: PoolKey, threads: Callable[[], Executor] = _threads
+) -> Generator[pa.Table]:
     """All records of the streams in key order; tables of the streams' common schema."""
     waiting = sorted(streams, key=lambda s: s.begin, reverse=True)
-    mixed = any(s.mixed for s in streams)
+    has_sequence = any(s.has_sequence for s in streams)
     active: list[_Open] = []
-    readers = ThreadPoolExecutor(READERS)
+    readers = threads()
     try:
         while waiting or active:  # every turn opens a stream or uses up records of a batch
             cuts = [s.last for s in active if not s.final]
@@ -142,33 +147,33 @@ def merge(streams: list[Stream], *, key: PoolKey) -> Generator[pa.Table]:
                 active.sort(key=lambda s: (s.stream.seq, s.stream.ordinal))
             active = [s for s in active if s.fill()]  # and reads ahead while the window is brought into order
             if parts:
-                yield _in_order(parts, key, readers, mixed=mixed)
-    finally:  # also where the reader of this stops early: what is not begun is not read
+                yield _in_order(parts, key, readers, has_sequence=has_sequence)
+    finally:  # if the reader stops early too: batches that were not begun are not read
         readers.shutdown(cancel_futures=True)
 
 
 def _next_streams(waiting: list[Stream], key: PoolKey, readers: Executor) -> list[_Open]:
-    """The next ones opened: all that begin at one key, for a turn each would cost the square of their number."""
+    """The next streams, opened: all that begin at one key, since a turn for each would take quadratic time."""
     low, opened = waiting[-1].low, []
     while waiting and waiting[-1].low == low:
         opened.append(_Open(waiting.pop(), key, readers))
     return opened
 
 
-def _in_order(parts: list[pa.Table], key: PoolKey, threads: Executor, *, mixed: bool) -> pa.Table:
-    """One table; parts that are not mixed come by age, which the stable sort keeps for equal keys."""
+def _in_order(parts: list[pa.Table], key: PoolKey, threads: Executor, *, has_sequence: bool) -> pa.Table:
+    """One table; parts without sequence come by age, which the stable sort keeps for equal keys."""
     if len(parts) == 1:
         return parts[0]
     window = pa.concat_tables(parts)
-    then = tuple(_unsigned(window, name) for name in ORDER.names) if mixed else ()
+    then = tuple(_unsigned(window, name) for name in ORDER.names) if has_sequence else ()
     order = sort_order(window, key, then=then)
     if order is None:
         return window
-    places = pa.array(order)
+    indices = pa.array(order)
     every = max(1, -(-window.num_columns // COLUMN_TASKS))
     columns = window.columns
     parts_of = [columns[at : at + every] for at in range(0, len(columns), every)]
-    taken = threads.map(lambda part: [pc.take(c, places, boundscheck=False) for c in part], parts_of)
+    taken = threads.map(lambda part: [pc.take(c, indices, boundscheck=False) for c in part], parts_of)
     return pa.Table.from_arrays(list(chain.from_iterable(taken)), schema=window.schema)
 
 

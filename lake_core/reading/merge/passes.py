@@ -1,11 +1,11 @@
-"""Merging very many small objects in two passes: first a few at a time into runs on disk, then the runs.
+"""Merging very many small objects in two passes: first groups of them into runs on disk, then the runs.
 
 If a thousand streams are open at once, each has room for a batch of a few records, and a merge spends its time
-on batches instead of records.  So small objects are merged by groups, each into one run in the merge's `Spool`,
-and the runs are merged with what is left.  Every record is written once more, to a file of this machine.
+on batches instead of records.  So small objects are merged by groups, each into one run in the merge's `Spool`.
+Then the runs are merged with the remaining objects.  Every record of a group is written once more, to a local file.
 
-The objects of a group follow each other by age, and no other object lies between them: then of two records with one
-key the older is always that of the older run.  Called by `scan`.
+The objects of a group follow each other by age, and no other object lies between them.  So of two records with one
+key the older is always in the older run.  Called by `scan`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Merge = Callable[[Sequence[Reference]], Iterator[pa.Table]]
 
 
 def groups(cluster: Sequence[Reference], limits: Limits) -> list[list[Reference]]:
-    """The references by age, small ones that follow each other together; each alone if there are few in all."""
+    """The references by age; above `limits.max_streams`, small ones that follow each other share a group."""
     by_age = sorted(cluster, key=lambda r: (r.first_seq, r.seq, r.ordinal))
     found: list[list[Reference]] = []
     many = len(cluster) > limits.max_streams
@@ -42,8 +42,10 @@ def _are_small(references: Sequence[Reference], limits: Limits) -> bool:
     return all(r.size <= limits.max_small_bytes for r in references)
 
 
-def run(group: Sequence[Reference], merge: Merge, *, spool: Spool, batch_bytes: int, mixed: bool) -> Stream:
-    """The group's records as one stream, read back from the spool; raises what `merge` raises, and Unavailable."""
+def run(
+    group: Sequence[Reference], merge: Merge, *, spool: Spool, batch_bytes: int, has_sequence: bool
+) -> Stream:
+    """The group's records as one stream, read back from the spool.  Raises what `merge` raises, and Unavailable."""
     pieces: list[Piece] = []
     schema: pa.Schema | None = None
     for table in merge(group):
@@ -58,4 +60,4 @@ def run(group: Sequence[Reference], merge: Merge, *, spool: Spool, batch_bytes: 
             yield pa.Table.from_batches([spool.take(piece, schema)])
 
     oldest = group[0]
-    return Stream(min(r.low for r in group), oldest.seq, oldest.ordinal, read, mixed)
+    return Stream(min(r.low for r in group), oldest.seq, oldest.ordinal, read, has_sequence)

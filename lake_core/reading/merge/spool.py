@@ -1,16 +1,17 @@
-"""Decoded batches on disk, while a merge of many streams has no room for them.
+"""Decoded batches on disk, for merges whose streams do not fit in memory.
 
-A Parquet reader holds the row group that it decodes: sixty streams hold sixty, however small the batches are.  So a
-stream whose row groups are larger than its share writes one decoded row group here at a time, as Arrow batches, and
-reads them back one by one.  Its reader holds no row group meanwhile.
+A Parquet reader holds the row group that it decodes: sixty streams hold sixty row groups, however small the batches
+are.  So a stream whose row groups exceed its share writes one decoded row group at a time to the spool, as Arrow
+batches, and reads them back one by one.  Its reader holds no row group meanwhile.
 
-One unnamed file in `TMPDIR` serves all streams of a merge: it takes one file descriptor, and it is gone when the
-process is.  Space of batches that were read back is used again, so the file stays about as large as the row groups
-that are open.  Several threads may use a spool at the same time.
+One unnamed file in `TMPDIR` serves all streams of a merge.  It takes one file descriptor, and the system removes it
+when the process ends.  Space of batches that were read back is used again, so the file stays about as large as the
+open row groups.  Several threads may use a spool at the same time.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 import threading
@@ -21,6 +22,9 @@ from types import TracebackType
 import pyarrow as pa
 
 from lake_core.errors import Unavailable
+from lake_core.phrases import human_size
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class Spool:
     def __init__(self) -> None:
         self._file: int | None = None
         self._end = 0
+        self._written = 0
         self._free: dict[int, list[int]] = defaultdict(list)
         self._lock = threading.Lock()
         self.turn = threading.Lock()
@@ -52,19 +57,24 @@ class Spool:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+            log.info(
+                "the merge wrote %s to disk, at most %s at a time",
+                human_size(self._written),
+                human_size(self._end),
+            )
 
     @property
     def used(self) -> bool:
-        """Whether a batch was ever put."""
+        """Whether a batch was ever written."""
         return self._file is not None
 
     def put(self, batch: pa.RecordBatch) -> Piece:
-        """Keep a batch; raises Unavailable if the disk does not take it."""
+        """Write a batch; raises Unavailable if the disk refuses it."""
         data = batch.serialize()
-        piece = self._place(data.size)
+        piece = self._space(data.size)
         view, at = memoryview(data), piece.at
         try:
-            while view:  # a write may take a part only; every turn takes some
+            while view:  # a write may take only a part; every turn takes some
                 written = os.pwrite(self._opened(), view, at)
                 view, at = view[written:], at + written
         except OSError as error:
@@ -72,7 +82,7 @@ class Spool:
         return piece
 
     def take(self, piece: Piece, schema: pa.Schema) -> pa.RecordBatch:
-        """The batch, whose place may be used again afterwards; raises Unavailable."""
+        """The batch, whose space is free afterwards; raises Unavailable."""
         data = pa.allocate_buffer(piece.size)
         view, at = memoryview(data), piece.at
         try:
@@ -94,15 +104,18 @@ class Spool:
                     self._file = os.dup(file.fileno())
             return self._file
 
-    def _place(self, size: int) -> Piece:
-        """Room for so many bytes: sizes are rounded up to eighths of powers of two, so that room fits again."""
+    def _space(self, size: int) -> Piece:
+        """Space for `size` bytes, rounded up to an eighth of a power of two, so that freed space fits again."""
         step = max(4096, (1 << size.bit_length()) >> 4)
         room = -(-size // step) * step
         with self._lock:
+            self._written += size
             if self._free[room]:
                 return Piece(self._free[room].pop(), size, room)
             at, self._end = self._end, self._end + room
         return Piece(at, size, room)
 
 
-_FULL = "{folder}: a merge cannot keep what it decoded there: {error}; free space, or set TMPDIR to another folder"
+_FULL = (
+    "{folder}: a merge cannot write its temporary file: {error}; free space, or set TMPDIR to another folder"
+)

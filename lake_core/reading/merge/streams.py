@@ -1,7 +1,7 @@
 """One reference as a stream of sorted tables: its records of a key range, in the columns of the plan.
 
-The tables of an `ordered` stream end with the columns `hidden.ORDER`: from the object, where a compaction wrote it,
-otherwise the same for all records.
+With `has_sequence` the tables end with the columns `hidden.ORDER`.  An object that a compaction wrote stores them;
+otherwise all records of the reference have the same values.
 
 A stream holds one batch of the size that `Reading.limits` allow, beside the row group that it decodes.  An object
 that fits one batch is read and closed at once.  If a row group is larger than a stream's share, it goes through the
@@ -29,13 +29,13 @@ from lake_core.store import Store
 
 @dataclass(frozen=True)
 class Reading:
-    """How references are read: of which pool, which keys, in which columns, how much at a time.
+    """How to read references: the pool's store and key, the key range, the columns, and how much at a time.
 
-    `streams` is how many are open at the same time: they share the bytes that the limits allow.
+    `streams`: how many are open at the same time; they share the bytes that the limits allow.
     """
 
     store: Store
-    pool: str
+    pool_id: str
     key: PoolKey
     key_range: KeyRange
     schema: pa.Schema
@@ -49,23 +49,23 @@ class Reading:
 
     @cached_property
     def record_bytes(self) -> int:
-        """Decoded bytes that each record takes at least, if all its fields are null."""
+        """Decoded bytes of a record whose fields are all null: the least a record takes."""
         return least_width(self.schema)
 
 
 def read_reference(
-    reference: Reference, reading: Reading, *, ordered: bool, spool: Spool | None = None
+    reference: Reference, reading: Reading, *, has_sequence: bool, spool: Spool | None = None
 ) -> Iterator[pa.Table]:
     """Tables of the reading's schema; raises ObjectMissing, Corrupt, Unavailable.
 
-    With a `spool` no more than a share of the limits stays in memory between two tables, without one a row group.
+    Between two tables a stream holds at most its share of the limits if it has a `spool`, otherwise a row group.
     """
     clip = reading.key_range.intersect(reference.key_range)
-    schema = pa.schema([*reading.schema, *ORDER]) if ordered else reading.schema
+    schema = pa.schema([*reading.schema, *ORDER]) if has_sequence else reading.schema
     sizes = Sizes.of(schema)
-    with DataObject(reading.store, pool=reading.pool, object_id=reference.object) as data:
+    with DataObject(reading.store, pool_id=reading.pool_id, object_id=reference.object) as data:
         groups = data.groups(clip)
-        decoded = partial(_tables, data, clip, reference, reading, ordered=ordered)
+        decoded = partial(_tables, data, clip, reference, reading, has_sequence=has_sequence)
         group_bytes = data.weigh(clip, schema.names).largest_group
         if spool is not None and group_bytes > reading.limits.share_bytes(reading.streams):
             took = 0.0
@@ -99,14 +99,14 @@ def _tables(
     groups: list[int],
     took: float,
     *,
-    ordered: bool,
+    has_sequence: bool,
 ) -> Iterator[pa.Table]:
     schema = reading.schema
-    recorded = ordered and reference.oldest is not None
+    stored_sequence = has_sequence and reference.oldest is not None
     for batch in data.batches(
         clip,
         key=reading.key,
-        columns=[*schema.names, *ORDER.names] if recorded else schema.names,
+        columns=[*schema.names, *ORDER.names] if stored_sequence else schema.names,
         groups=groups,
         batch_rows=reading.limits.max_batch_rows,
         batch_bytes=reading.batch_bytes,
@@ -114,11 +114,13 @@ def _tables(
         took=took,
     ):
         table = pa.Table.from_batches([batch])
-        if recorded:
+        if stored_sequence:
             records = cast_table(table.drop_columns(ORDER.names), schema, what=data.name)
             for field in ORDER:
                 records = records.append_column(field, table.column(field.name).cast(field.type))
             yield records
         else:
             records = cast_table(table, schema, what=data.name)
-            yield with_order(records, seq=reference.seq, ordinal=reference.ordinal) if ordered else records
+            yield (
+                with_order(records, seq=reference.seq, ordinal=reference.ordinal) if has_sequence else records
+            )

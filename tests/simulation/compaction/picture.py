@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 
 from tests.simulation.compaction.report import MEASURES, STRATEGIES, Outcome
 
-COLOURS = dict(zip(STRATEGIES, ("#0072b2", "#d55e00", "#009e73", "#888888"), strict=True))
 WIDTH, HEIGHT, GAP, TOP = 240, 150, 44, 60
 TITLES = {
     "depth": "references at a byte, mean of the week",
@@ -27,7 +26,7 @@ def svg(outcomes: Sequence[Outcome]) -> str:
         f'height="{height}" font-family="sans-serif" font-size="11">',
         f'<rect width="{width}" height="{height}" fill="white"/>',
     ]
-    for n, (strategy, colour) in enumerate(COLOURS.items()):
+    for n, (strategy, colour) in enumerate(STRATEGIES.items()):
         parts.append(f'<text x="{GAP + 110 * n}" y="18" fill="{colour}" font-weight="bold">{strategy}</text>')
     for row, (what, title) in enumerate(TITLES.items()):
         for column, load in enumerate(loads):
@@ -55,7 +54,7 @@ def _panel(shown: dict[str, list[float]]) -> Iterator[str]:
     for strategy, values in shown.items():
         points = [(_x(n, weeks), HEIGHT * (1 - min(value, top) / top)) for n, value in enumerate(values)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        yield f'<polyline points="{path}" fill="none" stroke="{COLOURS[strategy]}" stroke-width="2"/>'
+        yield f'<polyline points="{path}" fill="none" stroke="{STRATEGIES[strategy]}" stroke-width="2"/>'
 
 
 def _x(week: int, weeks: int) -> float:

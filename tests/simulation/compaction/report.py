@@ -15,13 +15,18 @@ from tests.simulation.compaction.loads import BEGIN, DAY, HOUR, LOADS, MB
 from tests.simulation.compaction.world import Moment, World
 
 WEEK = 7 * DAY
-STRATEGIES = ("size_ratio", "depth", "time_window", "full")
+STRATEGIES = {"size_ratio": "#0072b2", "depth": "#d55e00", "time_window": "#009e73", "full": "#888888"}
+"""The strategies that are simulated, and the colour of each in the picture."""
+
 DEFAULTS = policy_of(Settings({}))
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One load under one strategy; `bound` is what theory says of the bytes written for each byte loaded."""
+    """One load under one strategy; `bound` is what theory says of the bytes written for each byte loaded.
+
+    It is "none" for a strategy that `theory` does not know.
+    """
 
     load: str
     strategy: str
@@ -49,8 +54,10 @@ def simulate(load: str, strategy: str, *, days: int, seed: int) -> Outcome:
             bound = f">= {theory.depth_least(world.looks, depth=policy.depth):.1f}"
         case "time_window":
             bound = f"<= {theory.window_most(world.sizes, policy=policy, seconds=days * DAY):.1f}"
-        case _:
+        case "full":
             bound = f"<= {theory.full_most(looks=world.looks):.1f}"
+        case _:
+            bound = "none"
     return Outcome(load, strategy, world, bound)
 
 

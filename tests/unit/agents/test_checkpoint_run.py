@@ -28,24 +28,16 @@ from lake_core.journal import Purged
 from lake_core.journal.marks import Mark
 from lake_core.lake import Lake
 from lake_core.naming import IdSource
-from tests.fakes.records import add, draft
-from tests.fakes.stores import InPlaceStore, ScriptedStore
+from tests.support.clocks import DAY, Clock
+from tests.support.records import add, draft
+from tests.support.stores import InPlaceStore, ScriptedStore
 
-DAY = 86_400.0
 START = 2_000_000_000.0
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(START)
 
 
 @pytest.fixture

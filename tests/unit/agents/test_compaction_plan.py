@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 from lake_core.agents.compact import CompactionPlan, CompactionPolicy, plan_compaction, policy_of
+from lake_core.agents.compact.strategies import names
 from lake_core.catalog import Settings
 from lake_core.errors import InvalidInput
 from lake_core.history import Reference
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import Instant, encode_key
 from lake_core.naming import IdSource
+from lake_core.phrases import choices
 
 HOUR = 3600
 BEGIN = 1_700_000_000 // HOUR * HOUR
@@ -334,7 +336,9 @@ def test_days_are_times_too() -> None:
 )
 def test_a_key_that_is_no_time_is_refused(value: Any, what: str) -> None:
     reference = ref(value, value, seq=1)
-    with pytest.raises(InvalidInput, match=f"time_window: the key field 'k' is a .*{what}.*another compact"):
+    with pytest.raises(
+        InvalidInput, match=f"time_window needs .*; the key field 'k' is a .*{what}.*use another"
+    ):
         plan([reference], strategy="time_window")
 
 
@@ -376,7 +380,7 @@ def test_what_is_older_or_newer_than_the_inputs_may_stay() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"strategy": "leveled"}, "strategy 'leveled': use depth, full, size_ratio or time_window"),
+        ({"strategy": "leveled"}, f"strategy 'leveled': use {choices(names())}"),
         ({"max_inputs": 1}, "max_inputs must be at least 2 \\(got 1"),
         ({"depth": 0}, "depth must be at least 1 \\(got 0"),
         ({"ratio": 1.0}, "ratio must be greater than 1 \\(got 1"),

@@ -22,7 +22,7 @@ from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.records import Consume, Source
 from lake_core.records.source_files import SourceFile
-from tests.fakes.records import draft
+from tests.support.records import draft
 
 NOW = 2_000_000_000.0
 

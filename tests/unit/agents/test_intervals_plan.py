@@ -74,7 +74,7 @@ def test_intervals_that_follow_each_other_share_no_key_and_leave_none_out() -> N
     ("key_class", "begin", "said"),
     [
         ("date", BEGIN + SECOND, "must begin and end at midnight"),
-        ("boolean", BEGIN, "'t' is a boolean, not a timestamp"),
+        ("boolean", BEGIN, "the key field 't' is a boolean"),
         ("number", END, "is empty"),
     ],
 )

@@ -6,13 +6,12 @@ Its folder has the same four names as those of the others.
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
 import pytest
 
 from lake_core.catalog.settings import KNOWN
+from tests.support.repository import ROOT
 
-ROOT = Path(__file__).parents[3]
 AGENTS = sorted(path.parent.name for path in (ROOT / "lake_core/agents").glob("*/__init__.py"))
 OF_NO_AGENT = {
     "age_off",

@@ -27,8 +27,9 @@ from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.lake.results import PendingLoad
 from lake_core.loading.block import Block
-from lake_core.objects import write
 from lake_core.objects.read import DataObject
+from lake_core.objects.write import ObjectLimits
+from lake_core.reading.limits import Limits
 from lake_core.records import AddObject, RemoveReference
 from lake_core.records.transactions import sequence
 from lake_core.store.memory import MemoryStore
@@ -134,12 +135,24 @@ def test_what_deletes_cover_as_a_whole_is_combined_with_nothing(lake: Lake) -> N
     assert rows(pool) == [{"k": 3}]
 
 
+def test_an_input_between_the_others_may_be_one_that_a_delete_covers_as_a_whole(lake: Lake) -> None:
+    pool = filled(lake, {"k": [1, 3]}, {"k": [2, 3]}, kind="aggregate")
+    _first, second = sorted(pool.at().references, key=lambda r: r.seq)
+    pool.branch().delete(key_range=KeyRange(second.low, None))
+    pool.branch().append(pa.table({"k": [1, 3]}))
+    before = rows(pool)
+    with pytest.raises(Conflict, match=f"{second.object} lies between"):
+        compact(pool.branch(), [r for r in pool.at().references if r.object != second.object])
+    compact(pool.branch(), pool.at().references)
+    assert rows(pool) == before == [{"k": 1}, {"k": 3}]
+
+
 def test_the_object_says_what_it_was_made_of(lake: Lake) -> None:
     pool = filled(lake, *LOADS)
     inputs = sorted(r.object for r in pool.at().references)
     compact(pool.branch(), pool.at().references)
     _, transaction = next(pool.log())
-    with DataObject(lake.store, pool=pool.config.id, object_id=pool.at().references[0].object) as data:
+    with DataObject(lake.store, pool_id=pool.config.id, object_id=pool.at().references[0].object) as data:
         assert data.metadata.origin.inputs == tuple(inputs)
         assert data.metadata.origin.transaction_id == transaction.id
         assert (data.metadata.first_seq, data.metadata.last_seq) == (sequence(1), sequence(3))
@@ -148,8 +161,8 @@ def test_the_object_says_what_it_was_made_of(lake: Lake) -> None:
     assert [c.name for c in pool.at().references[0].columns] == ["k", "v", "w"]
 
 
-def test_outputs_follow_each_other_and_share_no_key(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write, "ROW_GROUP", 10)
+def test_outputs_follow_each_other_and_share_no_key() -> None:
+    lake = Lake.create_on(MemoryStore(), limits=Limits(objects=ObjectLimits(row_group=10)))
     keys = [n % 100 for n in range(1000)]
     pool = filled(lake, {"k": keys}, {"k": keys})
     before = rows(pool)
@@ -191,7 +204,7 @@ def test_a_delete_that_lands_meanwhile_covers_what_is_written_and_an_earlier_one
 def test_a_delete_marker_stays_as_long_as_another_object_of_its_load_holds_the_key(lake: Lake) -> None:
     pool = lake.create_pool("p", key="k", kind="upsert", settings={"load.memory": "1"})
     branch = pool.branch()
-    job = branch.job()
+    job = branch.begin_load()
     assert isinstance(job, PendingLoad)
     builder = branch.builder(job)
     builder.add(Block(pa.table({"k": [1], "_deleted": [False]})))

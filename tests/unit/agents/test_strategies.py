@@ -20,9 +20,9 @@ from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
+from lake_core.phrases import choices
 from lake_core.store.memory import MemoryStore
-
-ROOT = Path(__file__).parents[3]
+from tests.support.repository import ROOT
 
 
 def newest_two(planner: Planner) -> None:
@@ -71,7 +71,7 @@ def test_a_name_that_is_taken_is_refused() -> None:
 def test_an_unknown_strategy_is_refused_with_the_list_of_those_that_exist() -> None:
     lake = Lake.create_on(MemoryStore(), author="test")
     deep(lake)
-    listed = re.escape("use depth, full, size_ratio or time_window")
+    listed = re.escape(f"use {choices(strategies.names())}")
     with pytest.raises(InvalidInput, match=listed):
         lake.catalog.configure("p", {"compact.strategy": "newest_two"})
     with pytest.raises(InvalidInput, match=listed):

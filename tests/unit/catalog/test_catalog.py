@@ -17,8 +17,8 @@ from lake_core.keys import PoolKey
 from lake_core.records import ConfigurePool, CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
-from tests.fakes.records import an_id, fixed_ids
-from tests.fakes.stores import ScriptedStore
+from tests.support.records import an_id, fixed_ids
+from tests.support.stores import ScriptedStore
 
 KEY = PoolKey.parse("k")
 FIRST = naming.entry("pools", 1)
@@ -97,7 +97,7 @@ def test_a_dropped_name_is_free_again(store: ScriptedStore) -> None:
     assert names(store) == {}
     ours.create(pool(2, "a"))
     assert names(store) == {"a": an_id(2)}
-    with pytest.raises(NotFound, match="dropped meanwhile by another command"):
+    with pytest.raises(NotFound, match="another command dropped it"):
         ours.drop(an_id(1))
     assert names(store) == {"a": an_id(2)}
 

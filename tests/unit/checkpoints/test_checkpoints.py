@@ -11,16 +11,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core.checkpoints import CheckpointFile, CheckpointFooter, Part, write_checkpoint
-from lake_core.checkpoints.layout import GROUP_ROWS, VERSION, rows
+from lake_core.checkpoints.layout import VERSION, rows
+from lake_core.checkpoints.limits import CHECKPOINT_LIMITS
 from lake_core.checkpoints.write import write_rows
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, Unavailable
 from lake_core.keys import KeyRange
 from lake_core.store import Store
 from lake_core.store.memory import MemoryStore
-from tests.fakes.stores import ALWAYS, InPlaceStore, ScriptedStore, unavailable
+from tests.support.stores import ALWAYS, InPlaceStore, ScriptedStore, unavailable
 
 NAME = "j/marks/some.checkpoint"
 HEAD = CheckpointFooter(VERSION, "j", 7, "id")
+GROUP_ROWS = CHECKPOINT_LIMITS.group_rows
 MANY = 10 * GROUP_ROWS
 
 

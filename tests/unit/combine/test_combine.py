@@ -15,7 +15,7 @@ from lake_core.combine.combine import combine, combine_stream
 from lake_core.combine.groups import ends_key
 from lake_core.combine.hidden import check_names
 from lake_core.combine.newest import without_markers
-from lake_core.combine.rule import check_rule, parse_aggregates, prepared, rule_of
+from lake_core.combine.rule import check_rule, parse_aggregates, prepared
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
 
@@ -25,7 +25,7 @@ NAN = float("nan")
 
 
 def aggregating(**functions: str) -> Rule:
-    return rule_of("aggregate", functions)
+    return Rule("aggregate", tuple(sorted(functions.items())))
 
 
 def combined(rule: Rule, **columns: Any) -> dict[str, list[Any]]:
@@ -134,7 +134,9 @@ def test_a_value_that_leaves_no_room_for_sums_is_refused_when_it_comes_in() -> N
 
 
 def test_a_delete_marker_must_be_a_boolean() -> None:
-    with pytest.raises(InvalidInput, match="field '_deleted': it is of type string, and must be a boolean"):
+    with pytest.raises(
+        InvalidInput, match="field '_deleted' is of type string; in an upsert pool it must be a boolean"
+    ):
         prepared(pa.table({"k": [1], "_deleted": ["yes"]}), UPSERT, KEY)
     for marks in (pa.array([True]), pa.nulls(1)):
         assert prepared(pa.table({"k": [1], "_deleted": marks}), UPSERT, KEY).num_rows == 1

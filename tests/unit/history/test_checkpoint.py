@@ -5,13 +5,11 @@ That it is the same state as the folded one, whatever happened to the pool, is t
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from unittest.mock import patch
+from functools import partial
 
 import pytest
 
-from lake_core.checkpoints import CheckpointFile, read, write
+from lake_core.checkpoints import CheckpointFile, CheckpointLimits
 from lake_core.errors import (
     CheckpointDamaged,
     CheckpointGone,
@@ -20,33 +18,29 @@ from lake_core.errors import (
     NotFound,
     Unavailable,
 )
-from lake_core.history import History, PoolState, Snapshot
+from lake_core.history import History, HistoryLimits, PoolState, Snapshot
 from lake_core.history.snapshot.fixed import CheckpointReferences
-from lake_core.journal import Retry, purge, write_state
+from lake_core.journal import JournalLimits, purge, write_state
 from lake_core.journal.marks import Mark
-from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
 from lake_core.naming import IdSource
 from lake_core.records import Consume, RemoveReference, Source
 from lake_core.store import Store
-from tests.fakes.damage import turn_a_bit
-from tests.fakes.records import add, an_id, draft
-from tests.fakes.stores import ALWAYS, InPlaceStore, ScriptedStore, unavailable
+from tests.support import histories
+from tests.support.clocks import DAY
+from tests.support.damage import turn_a_bit
+from tests.support.records import add, an_id, draft
+from tests.support.stores import ALWAYS, InPlaceStore, ScriptedStore, unavailable
 
-KEY = PoolKey.parse("k")
 FILE = Source("landing/a", 7, "etag")
-DAY = 86400.0
 
+LIMITS = HistoryLimits(journal=JournalLimits(checkpoints=CheckpointLimits(group_rows=2, kept_groups=0)))
+"""Checkpoints of many row groups, of which none is kept in memory."""
 
-def history(store: Store, *, clock: float = 0.0, token_keep: float = 30 * DAY) -> History:
-    return History(
-        store,
-        pool_id="P",
-        key=KEY,
-        clock=lambda: clock,
-        retry=Retry(repeats=4, sleep=lambda seconds: None),
-        token_keep=token_keep,
-    )
+history = partial(histories.history, limits=LIMITS)
+
+pytestmark = pytest.mark.usefixtures("without_warnings")
 
 
 def checkpoint(store: Store, *, now: float = 0.0, token_keep: float = 30 * DAY, id: int = 1) -> Mark:
@@ -71,21 +65,6 @@ def snapshot(state: PoolState) -> Snapshot:
 @pytest.fixture
 def store() -> ScriptedStore:
     return ScriptedStore(InPlaceStore())
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Checkpoints that are passed over are expected here, and said."""
-    logging.disable(logging.WARNING)
-    yield
-    logging.disable(logging.NOTSET)
-
-
-@pytest.fixture
-def small_groups() -> Iterator[None]:
-    """Checkpoints of many row groups, of which none is kept in memory."""
-    with patch.object(write, "GROUP_ROWS", 2), patch.object(read, "_KEPT_GROUPS", 0):
-        yield
 
 
 # ---------------------------------------------------------------- what is kept
@@ -132,7 +111,6 @@ def test_what_a_checkpoint_knows_decides_what_lands(store: ScriptedStore) -> Non
 # ---------------------------------------------------------------- reading only what is needed
 
 
-@pytest.mark.usefixtures("small_groups")
 def test_opening_and_appending_read_no_references(store: ScriptedStore) -> None:
     for n in range(1, 9):
         history(store).commit(draft(n, add(n, low=n, high=n + 1)))
@@ -145,7 +123,6 @@ def test_opening_and_appending_read_no_references(store: ScriptedStore) -> None:
     assert file_of(ours.load().state).groups_read - opened == 0
 
 
-@pytest.mark.usefixtures("small_groups")
 def test_a_key_range_reads_the_row_groups_that_hold_it(store: ScriptedStore) -> None:
     for n in range(1, 9):
         history(store).commit(draft(n, add(n, low=n, high=n + 1)))
@@ -156,7 +133,6 @@ def test_a_key_range_reads_the_row_groups_that_hold_it(store: ScriptedStore) -> 
     assert file_of(state).groups_read - before == 1
 
 
-@pytest.mark.usefixtures("small_groups")
 def test_a_token_and_a_source_are_looked_up_in_one_row_group_each(store: ScriptedStore) -> None:
     for n in range(1, 9):
         history(store).commit(draft(n, add(n), Consume((Source(f"s{n}", n),)), token=f"t{n}"))
@@ -169,7 +145,6 @@ def test_a_token_and_a_source_are_looked_up_in_one_row_group_each(store: Scripte
     assert state.sources.get(("main", "s")) is None
 
 
-@pytest.mark.usefixtures("small_groups")
 def test_references_of_one_low_bound_are_kept_in_the_order_of_arrival_across_row_groups(
     store: ScriptedStore,
 ) -> None:
@@ -317,7 +292,6 @@ def test_damage_that_is_found_late_does_not_stop_a_writer(store: ScriptedStore) 
     assert [t.id for _, t in history(store).read_transactions()] == [an_id(2), an_id(1)]
 
 
-@pytest.mark.usefixtures("small_groups")
 @pytest.mark.parametrize("purged", [False, True], ids=["entries alone", "an older checkpoint and entries"])
 def test_a_reader_that_finds_damage_late_reads_the_same_state_from_elsewhere(
     store: ScriptedStore, purged: bool
@@ -343,7 +317,6 @@ def test_a_reader_that_finds_damage_late_reads_the_same_state_from_elsewhere(
     assert newest.checkpoint is None or newest.checkpoint.name != mark.name, "from now on it is passed over"
 
 
-@pytest.mark.usefixtures("small_groups")
 @pytest.mark.parametrize("section", ["token", "source"])
 def test_tokens_and_sources_are_known_although_their_pages_are_damaged(
     store: ScriptedStore, section: str
@@ -359,7 +332,6 @@ def test_tokens_and_sources_are_known_although_their_pages_are_damaged(
     assert {uri for (_, uri), _ in state.sources.items()} == {f"landing/{n}" for n in range(1, 6)}
 
 
-@pytest.mark.usefixtures("small_groups")
 def test_damage_that_nothing_can_mend_is_corrupt_and_named(store: ScriptedStore) -> None:
     history(store).commit(draft(1, add(1)))
     mark = checkpoint(store)
@@ -370,7 +342,6 @@ def test_damage_that_nothing_can_mend_is_corrupt_and_named(store: ScriptedStore)
         snapshot(state).find()
 
 
-@pytest.mark.usefixtures("small_groups")
 @pytest.mark.parametrize("section", ["reference", "token", "source"])
 def test_a_purge_rests_on_no_checkpoint_of_which_a_page_is_damaged(
     store: ScriptedStore, section: str
@@ -388,7 +359,6 @@ def test_a_purge_rests_on_no_checkpoint_of_which_a_page_is_damaged(
     assert [n for n in range(6) if f"t{n}" in state.tokens] == [1, 2, 3, 4]
 
 
-@pytest.mark.usefixtures("small_groups")
 def test_a_store_that_does_not_answer_while_damage_is_mended_is_unavailable(store: ScriptedStore) -> None:
     history(store).commit(draft(1, add(1)))
     damaged_late(store, checkpoint(store))
@@ -400,7 +370,6 @@ def test_a_store_that_does_not_answer_while_damage_is_mended_is_unavailable(stor
     assert found(state) == [an_id(1)]
 
 
-@pytest.mark.usefixtures("small_groups")
 def test_every_turned_bit_is_passed_over_by_a_new_process(store: ScriptedStore) -> None:
     """Wherever a checkpoint is damaged: all that can be asked is answered as the entries say."""
     stride = 61  # a prime, to meet all kinds of bytes
@@ -420,7 +389,6 @@ def test_every_turned_bit_is_passed_over_by_a_new_process(store: ScriptedStore) 
     assert healed > len(whole) / stride / 8
 
 
-@pytest.mark.usefixtures("small_groups")
 def test_a_state_whose_checkpoint_was_purged_says_load_again_and_then_can_be_read(
     store: ScriptedStore,
 ) -> None:
@@ -436,7 +404,6 @@ def test_a_state_whose_checkpoint_was_purged_says_load_again_and_then_can_be_rea
     assert len(snapshot(reader.load().state).find()) == 2
 
 
-@pytest.mark.usefixtures("small_groups")
 def test_a_writer_whose_checkpoint_was_purged_goes_on_from_the_next(store: ScriptedStore) -> None:
     history(store).commit(draft(1, add(1), token="t"))
     checkpoint(store)

@@ -12,26 +12,18 @@ from lake_core.errors import Conflict, Corrupt, InvalidInput, NotFound, OutcomeU
 from lake_core.history import Committed, Draft, History, PoolState
 from lake_core.history.rebase import rebase
 from lake_core.history.state import Remembered
-from lake_core.journal import Retry
-from lake_core.keys import PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.objects.schema import schema_id
 from lake_core.records import Consume, RemoveReference, SetSchema, Source, Transaction
 from lake_core.store import Store
 from lake_core.store.memory import MemoryStore
 from lake_core.values.types import WIDE_MARK
-from tests.fakes.records import add, an_id, draft
-from tests.fakes.stores import ALWAYS, ScriptedStore, lost, unavailable
+from tests.support.histories import KEY, NOW, history, transaction_ids
+from tests.support.records import add, an_id, draft
+from tests.support.stores import ALWAYS, ScriptedStore, lost, unavailable
 
-KEY = PoolKey.parse("k")
 FIRST = naming.entry("P/journal", 1)
 FILE = Source("landing/a", 7, "etag")
-
-
-def history(store: Store, *, clock: float = 1.0, key: PoolKey = KEY) -> History:
-    return History(
-        store, pool_id="P", key=key, clock=lambda: clock, retry=Retry(repeats=4, sleep=lambda seconds: None)
-    )
 
 
 def committed(store: Store, n: int) -> Transaction:
@@ -41,13 +33,8 @@ def committed(store: Store, n: int) -> Transaction:
 
 def repeated(n: int, transaction: int) -> Committed:
     """The answer to a token that `transaction` used first, in entry `n`; it brought one object of `add`."""
-    first = Remembered(n, an_id(transaction), 1_000_000, 1, 100, 1, 0, 0)
+    first = Remembered(n, an_id(transaction), int(NOW * 1e6), 1, 100, 1, 0, 0)
     return Committed(n, an_id(transaction), repeated=first)
-
-
-def ids(store: Store) -> list[str]:
-    """Transactions of the pool, oldest first."""
-    return [t.id for _, t in history(store).read_transactions()][::-1]
 
 
 @pytest.fixture
@@ -69,7 +56,7 @@ def test_a_load_that_began_on_an_older_state_is_rebased_as_it_is() -> None:
 def test_who_loses_a_race_lands_behind_the_winner(store: ScriptedStore) -> None:
     store.on("create", FIRST, before=lambda: history(store.behind).commit(draft(2, add(2))))
     assert history(store).commit(draft(1, add(1))) == Committed(2, an_id(1))
-    assert ids(store) == [an_id(2), an_id(1)]
+    assert transaction_ids(store) == [an_id(2), an_id(1)]
     actions = [type(a) for a in committed(store, 2).actions]
     assert SetSchema not in actions, "the winner has announced the schema"
 
@@ -102,7 +89,7 @@ def test_a_token_that_was_used_gives_the_first_outcome_and_writes_nothing(store:
     history(store).commit(draft(1, add(1), token="t"))
     for other in (history(store), history(store)):
         assert other.commit(draft(2, add(2), token="t")) == repeated(1, 1)
-    assert ids(store) == [an_id(1)]
+    assert transaction_ids(store) == [an_id(1)]
     assert history(store).find_commit("t") == repeated(1, 1)
     assert history(store).find_commit("u") is None
 
@@ -110,7 +97,7 @@ def test_a_token_that_was_used_gives_the_first_outcome_and_writes_nothing(store:
 def test_of_two_with_one_token_at_once_one_lands_and_both_hear_of_it(store: ScriptedStore) -> None:
     store.on("create", FIRST, before=lambda: history(store.behind).commit(draft(2, add(2), token="t")))
     assert history(store).commit(draft(1, add(1), token="t")) == repeated(1, 2)
-    assert ids(store) == [an_id(2)]
+    assert transaction_ids(store) == [an_id(2)]
 
 
 def test_a_repeat_after_an_unknown_outcome_changes_nothing(store: ScriptedStore) -> None:
@@ -121,7 +108,7 @@ def test_a_repeat_after_an_unknown_outcome_changes_nothing(store: ScriptedStore)
     with pytest.raises(OutcomeUnknown):
         ours.commit(draft(1, add(1), token="t"))
     assert history(store).commit(draft(2, add(2), token="t")) == repeated(1, 1)
-    assert ids(store) == [an_id(1)]
+    assert transaction_ids(store) == [an_id(1)]
 
 
 def test_a_token_used_meanwhile_is_seen_though_the_work_would_conflict(store: ScriptedStore) -> None:
@@ -141,7 +128,7 @@ def test_a_file_that_somebody_took_meanwhile_is_a_conflict(store: ScriptedStore)
     store.on("create", FIRST, before=lambda: history(store.behind).commit(draft(2, Consume((FILE,)))))
     with pytest.raises(Conflict, match=FILE.uri):
         history(store).commit(draft(1, Consume((Source("landing/b", 1), FILE)), add(1)))
-    assert ids(store) == [an_id(2)]
+    assert transaction_ids(store) == [an_id(2)]
 
 
 def test_a_file_that_changed_since_is_another_file(store: ScriptedStore) -> None:
@@ -153,7 +140,7 @@ def test_16_threads_commit_16_transactions(store: ScriptedStore) -> None:
     shared = history(store.behind)
     with ThreadPoolExecutor(16) as pool:
         landed = list(pool.map(lambda n: shared.commit(draft(n, add(n))), range(1, 17)))
-    assert sorted(ids(store)) == [an_id(n) for n in range(1, 17)]
+    assert sorted(transaction_ids(store)) == [an_id(n) for n in range(1, 17)]
     found = {t.id: n for n, t in history(store).read_transactions()}
     assert found == {one.transaction_id: one.version for one in landed}
     assert shared.load().state.branches["main"].snapshot.records == 16
@@ -174,7 +161,7 @@ def test_objects_whose_keys_are_of_different_classes_do_not_land(store: Scripted
         InvalidInput, match="key field 'k': a string here, a number in the pool's other records"
     ):
         history(store).commit(keyed(2, pa.string()))
-    assert ids(store) == [an_id(1)]
+    assert transaction_ids(store) == [an_id(1)]
 
 
 @pytest.mark.parametrize(
@@ -217,7 +204,7 @@ def test_only_the_key_must_be_of_one_class(store: ScriptedStore) -> None:
         history(store).commit(draft(n, add(n, schema=schema_id(schema)), schemas=(schema,)))
     nokey = pa.schema([("other", pa.string())])
     history(store).commit(draft(3, add(3, sub_pool="$nokey", schema=schema_id(nokey)), schemas=(nokey,)))
-    assert len(ids(store)) == 3
+    assert len(transaction_ids(store)) == 3
 
 
 def test_a_sub_pool_may_have_a_field_of_the_name_of_the_key(store: ScriptedStore) -> None:
@@ -227,7 +214,7 @@ def test_a_sub_pool_may_have_a_field_of_the_name_of_the_key(store: ScriptedStore
     history(store).commit(keyed(2, pa.int64()))
     with pytest.raises(InvalidInput, match="a string here, a number"):
         history(store).commit(keyed(3, pa.string()))
-    assert len(ids(store)) == 2
+    assert len(transaction_ids(store)) == 2
 
 
 def test_landing_is_a_pure_function_of_state_draft_and_time() -> None:

@@ -1,7 +1,7 @@
-"""What conflicts: two pieces of work are under way and land one after the other, every pair, every order.
+"""What conflicts: two pieces of work are under way and are committed one after the other, every pair, every order.
 
-All lands and is as if done in the order of landing, but for three cells: a compaction loses its input to another,
-a replace loses its range to another, and a load that a replace overtook counts as landed before it.
+The result is as if each were done when it was committed, except in three cells: a compaction loses its input to
+another, a replace loses its range to another, and a load that a replace overtook counts as committed before it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TICK: Records = [(100, "tick")]
 
 @dataclass(frozen=True)
 class Work:
-    """How it begins on a branch, and what it means for the records."""
+    """`begin` starts it on a branch and returns what commits it; `means` is what it does to the records."""
 
     begin: Callable[[Pool, Branch], Finish]
     means: Callable[[Records], Records]
@@ -46,15 +46,15 @@ def table(records: Records) -> pa.Table:
 
 def load(records: Records) -> Work:
     def begin(pool: Pool, branch: Branch) -> Finish:
-        job = branch.job()
-        assert isinstance(job, PendingLoad)
+        pending = branch.begin_load()
+        assert isinstance(pending, PendingLoad)
 
         def finish() -> object:
-            builder = branch.builder(job)
+            builder = branch.builder(pending)
             builder.add(Block(table(records)))
             written = builder.finish()
             return branch.commit(
-                job, objects=[w.action for w in written], schemas=[w.schema for w in written]
+                pending, objects=[w.action for w in written], schemas=[w.schema for w in written]
             )
 
         return finish
@@ -78,9 +78,9 @@ def span(view: View, low: int, high: int) -> tuple[bytes, bytes]:
 
 def delete(low: int, high: int) -> Work:
     def begin(pool: Pool, branch: Branch) -> Finish:
-        id, head = branch.context.ids.new(), branch.history.load()
+        id, loaded = branch.context.ids.new(), branch.history.load()
         action = AddTombstone(id, *span(pool.at(), low, high))
-        return lambda: branch.history.commit(Draft(id, "main", head.version, "", (action,)))
+        return lambda: branch.history.commit(Draft(id, "main", loaded.version, "", (action,)))
 
     return Work(begin, lambda held: [r for r in held if not low <= r[0] < high])
 
@@ -91,15 +91,15 @@ def replace(low: int, high: int, records: Records) -> Work:
         assert isinstance(begun, tuple)
 
         def finish() -> object:
-            job, erasure = begun
-            builder = branch.builder(job)
+            pending, spec = begun
+            builder = branch.builder(pending)
             builder.add(Block(table(records)))
             written = builder.finish()
             return branch.commit(
-                job,
+                pending,
                 objects=[w.action for w in written],
                 schemas=[w.schema for w in written],
-                replaced=erasure,
+                replaced=spec,
             )
 
         return finish
@@ -117,10 +117,10 @@ ROWS = {
 CONFLICTS = {("compaction", "compaction"), ("replace", "replace"), ("replace elsewhere", "replace elsewhere")}
 
 
-@pytest.mark.parametrize("began_first", [True, False], ids=["lands as begun", "overtakes"])
+@pytest.mark.parametrize("began_first", [True, False], ids=["began first", "began second"])
 @pytest.mark.parametrize("pair", list(itertools.product(ROWS, ROWS)), ids=" then ".join)
-def test_what_lands_second(pair: tuple[str, str], began_first: bool) -> None:
-    """`pair` lands in its order; `began_first`: the one that lands first also began first."""
+def test_what_is_committed_second(pair: tuple[str, str], began_first: bool) -> None:
+    """`pair` is committed in its order; `began_first`: the one that is committed first also began first."""
     store = MemoryStore()
     pool = Lake.create_on(store).create_pool("p", key="k")
     branch = pool.branch()
@@ -164,6 +164,16 @@ def test_what_a_replace_overtook_takes_nothing_of_the_replace_along(kind: str, o
     assert records(pool.at()) == sorted([(1, "new"), *others, *(r for r in TICK if r[0] >= 3)])
 
 
+def test_a_load_that_died_and_runs_again_is_newer_than_a_replace_committed_meanwhile() -> None:
+    pool = Lake.create_on(MemoryStore()).create_pool("p", key="k")
+    branch = pool.branch()
+    branch.begin_load(token="once")  # its process dies here
+    branch.append(table(TICK))
+    branch.replace_with(table([(1, "new")]), key_range=pool.at().key_range(high=3))
+    branch.append(table([(1, "late")]), token="once")
+    assert records(pool.at()) == [(1, "late"), (1, "new"), *TICK]
+
+
 def test_a_load_that_began_before_replaces_that_are_forgotten_begins_again() -> None:
     pool = Lake.create_on(MemoryStore()).create_pool("p", key="k")
     branch = pool.branch()
@@ -173,7 +183,7 @@ def test_a_load_that_began_before_replaces_that_are_forgotten_begins_again() -> 
     branch.replace([], key_range=pool.at().key_range(low=0, high=3))
     assert tombstones.apply(branch, now=4e9, at_once=True).retired == 1
     for work in (late, also):
-        with pytest.raises(Conflict, match="whose record has expired"):
+        with pytest.raises(Conflict, match="before the replace of version 2, whose tombstone is retired"):
             work()
     branch.append(table([(1, "new")]))
     assert records(pool.at()) == sorted([*OLD[3:], (1, "new")])

@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 
 from lake_core import naming
-from lake_core.checkpoints import read
+from lake_core.checkpoints import CheckpointLimits
 from lake_core.errors import Conflict, NotFound, OutcomeUnknown, Unavailable
-from lake_core.history import Committed, History
+from lake_core.history import Committed, History, HistoryLimits
 from lake_core.history.group_commit.attempt import MAX_PAUSES, PAUSES_PER_WRITER
 from lake_core.history.group_commit.requests import (
     MAX_REQUEST_BYTES,
@@ -27,31 +26,28 @@ from lake_core.history.group_commit.requests import (
     request_of,
 )
 from lake_core.history.history import CONTENDED_COMMITS
-from lake_core.journal import Retry, purge, recent, write_state
-from lake_core.journal.recent import GENERATION
-from lake_core.keys import PoolKey
+from lake_core.journal import JournalLimits, purge, write_state
 from lake_core.keys.encoding import encode_value
 from lake_core.records import AddTombstone, Consume, Entry, RemoveReference, RemoveTombstone, Source
 from lake_core.records.codec import Codec
 from lake_core.store import Created, Store
 from lake_core.store.local import LocalStore
-from tests.fakes.records import SCHEMA, add, an_id, draft, transaction
-from tests.fakes.stores import ALWAYS, ScriptedStore, lost, opened, raising, unavailable
+from tests.support import histories
+from tests.support.histories import transaction_ids
+from tests.support.records import SCHEMA, add, an_id, draft, transaction
+from tests.support.stores import ALWAYS, ScriptedStore, lost, opened, raising, unavailable
 
 JOURNAL = "P/journal"
 FILE = Source("landing/a", 7, "etag")
-NOW = 1_000_000_000
+NOW = int(histories.NOW * 1e6)
 CODEC = Codec(Request)
+GENERATION = 4
+LIMITS = HistoryLimits(
+    journal=JournalLimits(generation_versions=GENERATION, checkpoints=CheckpointLimits(kept_groups=0))
+)
+"""Ids are soon forgotten, and checkpoints read again whenever they are asked."""
 
-
-def history(store: Store, *, clock: float = NOW / 1e6, races: int = 50) -> History:
-    return History(
-        store,
-        pool_id="P",
-        key=PoolKey.parse("k"),
-        clock=lambda: clock,
-        retry=Retry(races=races, repeats=4, sleep=lambda seconds: None),
-    )
+history = partial(histories.history, limits=LIMITS)
 
 
 def entry(n: int) -> str:
@@ -80,10 +76,6 @@ def in_entry(store: Store, n: int) -> list[str]:
     found = history(store).journal.read(n)
     assert found is not None
     return [t.id for t in found.transactions]
-
-
-def ids(store: Store) -> list[str]:
-    return [t.id for _, t in history(store).read_transactions()][::-1]
 
 
 def others_win(store: ScriptedStore, *numbers: int) -> None:
@@ -225,7 +217,7 @@ def test_the_winner_commits_the_request_and_its_writer_is_told_where_it_stands(s
     ours = history(store)
     assert ours.commit(draft(1, add(1), token="t")) == Committed(3, an_id(1))
     assert in_entry(store, 3) == [an_id(9), an_id(1)]
-    assert ids(store) == [an_id(101), an_id(102), an_id(9), an_id(1)]
+    assert transaction_ids(store) == [an_id(101), an_id(102), an_id(9), an_id(1)]
     assert waiting(store) == []
     snapshot = ours.load().state.branches["main"].snapshot
     assert snapshot.records == 4
@@ -252,7 +244,7 @@ def test_a_writer_that_knows_no_crowd_does_not_look_for_requests(store: Scripted
 def test_an_eighth_entry_takes_in_requests_though_its_writer_lost_no_race(store: ScriptedStore) -> None:
     post(store, 1)
     for n in range(11, 19):  # a process each, of one commit
-        history(store).commit(draft(n, add(n)))
+        histories.history(store).commit(draft(n, add(n)))
     assert [in_entry(store, n) for n in (7, 8)] == [[an_id(17)], [an_id(18), an_id(1)]]
     assert store.asked("list", "requests") == 1
 
@@ -356,7 +348,7 @@ def test_requests_that_another_user_owns_stop_nobody(shared: Path) -> None:
             status = 0 if landed == list(range(1, 20)) else 2
         os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert len(ids(LocalStore(lake))) == 19
+    assert len(transaction_ids(LocalStore(lake))) == 19
 
 
 # ---------------------------------------------------------------- exactly once
@@ -369,7 +361,7 @@ def test_a_request_that_was_committed_is_not_committed_again(store: ScriptedStor
     for n in range(9, 16):
         assert waiting(store) == [an_id(1)]
         crowded(store).commit(draft(n, add(n)))
-    assert ids(store) == [an_id(8), an_id(1), *map(an_id, range(9, 16))]
+    assert transaction_ids(store) == [an_id(8), an_id(1), *map(an_id, range(9, 16))]
     assert waiting(store) == [], "whoever writes an eighth entry takes away what is done"
 
 
@@ -384,7 +376,19 @@ def test_a_request_whose_writer_died_is_committed_once_though_its_combiner_dies_
     with pytest.raises(OutcomeUnknown):
         dead.commit(draft(8, add(8)))
     assert crowded(store.behind).commit(draft(9, add(9))).version == 2
-    assert ids(store.behind) == [an_id(8), an_id(1), an_id(9)]
+    assert transaction_ids(store.behind) == [an_id(8), an_id(1), an_id(9)]
+
+
+def test_a_request_that_a_replace_overtook_is_committed_as_its_dead_writer_would_have(
+    store: ScriptedStore,
+) -> None:
+    history(store).commit(draft(1, add(1)))
+    post(store, 2)
+    history(store).commit(draft(3, AddTombstone("t", encode_value(0), replaces=True), read_version=1))
+    crowded(store).commit(draft(9, add(9), read_version=2))
+    assert in_entry(store, 3) == [an_id(9), an_id(2)]
+    held = history(store).load().state.branches["main"].tombstones.values()
+    assert {t.transaction_id for t in held if t.self_only} == {an_id(2)}
 
 
 def test_one_id_in_two_requests_is_committed_once(store: ScriptedStore) -> None:
@@ -404,31 +408,31 @@ def test_a_request_that_arrives_after_its_writer_was_told_is_not_committed_again
     history(store).commit(draft(1, add(1)))
     post(store, 1, possible_since=1)
     crowded(store).commit(draft(9, add(9)))
-    assert ids(store) == [an_id(101), an_id(102), an_id(1), an_id(9)]
+    assert transaction_ids(store) == [an_id(101), an_id(102), an_id(1), an_id(9)]
 
 
 def test_requests_of_one_token_are_committed_once(store: ScriptedStore) -> None:
     post(store, 1, token="t")
     post(store, 2, token="t")
     crowded(store).commit(draft(9, add(9), token="t"))
-    assert ids(store) == [an_id(9)]
+    assert transaction_ids(store) == [an_id(9)]
 
 
 def test_a_request_may_be_committed_only_where_everybody_knows_whether_it_was(store: ScriptedStore) -> None:
-    one = request_of(draft(1, add(1)), possible_since=5, time=NOW)
-    assert one.may_be_committed_at(6, now=NOW)
-    assert one.may_be_committed_at(2 * GENERATION - 1, now=NOW)
-    assert not one.may_be_committed_at(2 * GENERATION, now=NOW)
+    one = request_of(draft(1, add(1)), possible_since=GENERATION - 1, time=NOW)
+    assert one.may_be_committed_at(GENERATION, now=NOW, limits=LIMITS.journal)
+    assert one.may_be_committed_at(2 * GENERATION - 1, now=NOW, limits=LIMITS.journal)
+    assert not one.may_be_committed_at(2 * GENERATION, now=NOW, limits=LIMITS.journal)
 
 
 @pytest.mark.parametrize("late", [-1, 1])
 def test_a_request_of_long_ago_is_a_dead_writers_and_is_taken_away(store: ScriptedStore, late: int) -> None:
     one = request_of(draft(1, add(1)), possible_since=0, time=NOW)
-    assert one.may_be_committed_at(1, now=NOW + late * MAX_WAIT_MICROSECONDS)
-    assert not one.may_be_committed_at(1, now=NOW + late * (MAX_WAIT_MICROSECONDS + 1))
+    assert one.may_be_committed_at(1, now=NOW + late * MAX_WAIT_MICROSECONDS, limits=LIMITS.journal)
+    assert not one.may_be_committed_at(1, now=NOW + late * (MAX_WAIT_MICROSECONDS + 1), limits=LIMITS.journal)
     post(store, 1, time=NOW + late * (MAX_WAIT_MICROSECONDS + 1))
     crowded(store).commit(draft(9, add(9)))
-    assert ids(store) == [an_id(9)]
+    assert transaction_ids(store) == [an_id(9)]
     assert waiting(store) == []
 
 
@@ -462,13 +466,12 @@ def test_the_same_draft_again_finds_its_entry_whether_others_are_met_or_not(
     ours.load()
     store.on("create", entry(1), answer=lost, times=4)
     store.on("get", entry(1), instead=unavailable, times=4)
-    with patch.object(recent, "GENERATION", 4):
-        with pytest.raises(OutcomeUnknown):
-            ours.commit(draft(1, add(1)))
-        forgotten(store.behind, ours)
-        ours._contended = company
-        assert ours.commit(draft(1, add(1))) == Committed(1, an_id(1))
-    assert ids(store).count(an_id(1)) == 1
+    with pytest.raises(OutcomeUnknown):
+        ours.commit(draft(1, add(1)))
+    forgotten(store.behind, ours)
+    ours._contended = company
+    assert ours.commit(draft(1, add(1))) == Committed(1, an_id(1))
+    assert transaction_ids(store).count(an_id(1)) == 1
 
 
 def test_a_draft_whose_possible_entries_are_all_there_is_committed_though_what_came_before_is_purged(
@@ -479,13 +482,12 @@ def test_a_draft_whose_possible_entries_are_all_there_is_committed_though_what_c
     ours, other = history(store), history(store.behind)
     ours.load()
     store.on("create", entry(6), instead=lost, times=4)
-    with patch.object(recent, "GENERATION", 4):
-        with pytest.raises(OutcomeUnknown):
-            ours.commit(draft(1, add(1)))
-        write_state(other.journal, other.load(), id=an_id(7), now=0.0)
-        assert purge(other.journal, until=5).fence == 5
-        forgotten(store.behind, ours)
-        assert ours.commit(draft(1, add(1))) == Committed(26, an_id(1))
+    with pytest.raises(OutcomeUnknown):
+        ours.commit(draft(1, add(1)))
+    write_state(other.journal, other.load(), id=an_id(7), now=0.0)
+    assert purge(other.journal, until=5).fence == 5
+    forgotten(store.behind, ours)
+    assert ours.commit(draft(1, add(1))) == Committed(26, an_id(1))
 
 
 @pytest.mark.parametrize("purged", [False, True])
@@ -549,7 +551,7 @@ def test_what_was_written_at_the_fence_is_no_outcome_either(store: ScriptedStore
         zombie = transaction(add(1), id=an_id(1), parent=1)
         store.behind.create(entry(2), Codec(Entry).encode(Entry(an_id(8), (zombie,))))
 
-    with patch.object(recent, "GENERATION", 4), pytest.raises(OutcomeUnknown, match="purged; whether"):
+    with pytest.raises(OutcomeUnknown, match="purged; whether"):
         stalled(store, meanwhile).commit(draft(1, add(1)))
 
 
@@ -664,21 +666,20 @@ def test_what_may_be_committed_yet_is_remembered_however_late_the_draft_is_tried
 ) -> None:
     """Somebody commits the request afterwards, and so long ago that no recent id tells: the entries do."""
     ours, n = history(store, races=4), 5
-    with patch.object(recent, "GENERATION", 4):
-        if gives_up_by == "conflict":
-            others_win(store, 1, 2, 3, 4)
-        else:
-            others_win(store, 1, 2)
-            store.on("create", entry(3), instead=unavailable)
-            n = 3
-        with pytest.raises(OutcomeUnknown, match="may still be committed"):
-            ours.commit(draft(1, add(1)))
-        crowded(store.behind).commit(draft(9, add(9)))
-        assert an_id(1) in in_entry(store.behind, n)
-        for other in range(1000, 1020):
-            history(store.behind).commit(draft(other, add(other)))
-        assert ours.commit(draft(1, add(1))) == Committed(n, an_id(1))
-    assert ids(store).count(an_id(1)) == 1
+    if gives_up_by == "conflict":
+        others_win(store, 1, 2, 3, 4)
+    else:
+        others_win(store, 1, 2)
+        store.on("create", entry(3), instead=unavailable)
+        n = 3
+    with pytest.raises(OutcomeUnknown, match="may still be committed"):
+        ours.commit(draft(1, add(1)))
+    crowded(store.behind).commit(draft(9, add(9)))
+    assert an_id(1) in in_entry(store.behind, n)
+    for other in range(1000, 1020):
+        history(store.behind).commit(draft(other, add(other)))
+    assert ours.commit(draft(1, add(1))) == Committed(n, an_id(1))
+    assert transaction_ids(store).count(an_id(1)) == 1
 
 
 def forgotten(store: Store, ours: History) -> None:
@@ -698,16 +699,15 @@ def test_what_is_unknown_stays_so_when_the_next_try_is_interrupted_while(
     ours.load()
     store.on("create", entry(1), answer=lost, times=4)
     store.on("get", entry(1), instead=unavailable, times=4)
-    with patch.object(recent, "GENERATION", 4):
-        with pytest.raises(OutcomeUnknown):
-            ours.commit(draft(1, add(1)))
-        forgotten(store.behind, ours)
-        time[0] += 60
-        store.on(*at, instead=raising(KeyboardInterrupt()))
-        with pytest.raises(KeyboardInterrupt):
-            ours.commit(draft(1, add(1)))
-        assert ours.commit(draft(1, add(1))) == Committed(1, an_id(1))
-    assert ids(store).count(an_id(1)) == 1
+    with pytest.raises(OutcomeUnknown):
+        ours.commit(draft(1, add(1)))
+    forgotten(store.behind, ours)
+    time[0] += 60
+    store.on(*at, instead=raising(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        ours.commit(draft(1, add(1)))
+    assert ours.commit(draft(1, add(1))) == Committed(1, an_id(1))
+    assert transaction_ids(store).count(an_id(1)) == 1
 
 
 @pytest.mark.parametrize("request_", ["create", "get", "list"])
@@ -724,14 +724,13 @@ def test_the_outcome_of_a_try_that_is_interrupted_is_unknown_to_the_next_one(
         others_win(store, 1, 2)
         name = entry(3) if request_ == "get" else "requests"
         store.on(request_, name, instead=raising(KeyboardInterrupt()))
-    with patch.object(recent, "GENERATION", 4):
-        with pytest.raises(KeyboardInterrupt):
-            ours.commit(draft(1, Consume((FILE,))))
-        if request_ != "create":
-            crowded(store.behind).commit(draft(9, add(9)))
-        forgotten(store.behind, ours)
-        assert ours.commit(draft(1, Consume((FILE,)))) == Committed(n, an_id(1))
-    assert ids(store).count(an_id(1)) == 1
+    with pytest.raises(KeyboardInterrupt):
+        ours.commit(draft(1, Consume((FILE,))))
+    if request_ != "create":
+        crowded(store.behind).commit(draft(9, add(9)))
+    forgotten(store.behind, ours)
+    assert ours.commit(draft(1, Consume((FILE,)))) == Committed(n, an_id(1))
+    assert transaction_ids(store).count(an_id(1)) == 1
 
 
 def test_a_state_that_cannot_be_read_now_refuses_nothing(store: ScriptedStore) -> None:
@@ -757,7 +756,7 @@ def test_a_state_that_cannot_be_read_now_refuses_nothing(store: ScriptedStore) -
         return answer
 
     store.on("put", f"requests/{an_id(1)}.txn", answer=asked)
-    with patch.object(read, "_KEPT_GROUPS", 0), pytest.raises(OutcomeUnknown, match="may still be committed"):
+    with pytest.raises(OutcomeUnknown, match="may still be committed"):
         ours.commit(draft(1, add(1), token="u"))
 
 
@@ -766,7 +765,7 @@ def test_a_store_that_fails_before_asking_is_unavailable(store: ScriptedStore) -
     store.on("create", entry(2), instead=unavailable)
     with pytest.raises(Unavailable):
         history(store).commit(draft(1, add(1)))
-    assert ids(store.behind) == [an_id(101)]
+    assert transaction_ids(store.behind) == [an_id(101)]
 
 
 def test_a_request_that_does_not_arrive_costs_nothing(store: ScriptedStore) -> None:

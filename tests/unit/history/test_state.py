@@ -11,7 +11,7 @@ from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
 from lake_core.records import Consume, Entry, RemoveReference, SetSchema, Source, Transaction
 from lake_core.records.transactions import sequence
-from tests.fakes.records import KNOWN, SCHEMA, SCHEMA_ID, add, an_id, entry, transaction
+from tests.support.records import KNOWN, SCHEMA, SCHEMA_ID, add, an_id, entry, transaction
 
 FILE = Source("landing/a", 7, "etag")
 

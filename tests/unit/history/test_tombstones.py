@@ -21,7 +21,7 @@ from lake_core.records import (
 )
 from lake_core.records.conditions import Compare
 from lake_core.records.transactions import sequence
-from tests.fakes.records import KNOWN, add, an_id, draft, entry, transaction
+from tests.support.records import KNOWN, add, an_id, draft, entry, transaction
 
 LOW, HIGH = encode_value(3), encode_value(6)
 ONE = Column("k", 0, encode_value(0), encode_value(9))
@@ -120,7 +120,7 @@ def test_a_later_delete_covers_again_what_an_earlier_was_applied_to() -> None:
 
 def test_a_delete_that_is_retired_twice_loses_the_race() -> None:
     state = folded((KNOWN, add(1)), (AddTombstone("t", self_only=True),), (RemoveTombstone("t"),))
-    with pytest.raises(Conflict, match="retired meanwhile"):
+    with pytest.raises(Conflict, match="is retired already"):
         rebase(state, draft(77, RemoveTombstone("t"), schemas=()), key=PoolKey.parse("k"), time=1)
 
 
@@ -140,16 +140,16 @@ def test_sub_pools_are_not_covered() -> None:
     assert isinstance(rebase(state, retire, key=PoolKey.parse("k"), time=1), Transaction)
 
 
-@pytest.mark.parametrize(("began_after", "carries"), [(4, 1), (6, 0)], ids=["before it", "after it"])
+@pytest.mark.parametrize(("number", "carries"), [(4, 1), (6, 0)], ids=["began before it", "began after it"])
 def test_of_work_that_began_on_one_state_the_ids_say_what_a_replace_overtook(
-    began_after: int, carries: int
+    number: int, carries: int
 ) -> None:
-    """The replace of transaction 5 landed first.  What began after it is newer, and keeps its records."""
+    """The replace of transaction 5 is committed first.  What began after it is newer, and keeps its records."""
     replacing = transaction(KNOWN, AddTombstone("t", LOW, HIGH, replaces=True), id=an_id(5))
     state = fold_entry(PoolState(), 1, entry(replacing))
-    landed = rebase(state, draft(began_after, add(began_after)), key=PoolKey.parse("k"), time=1)
-    assert isinstance(landed, Transaction)
-    assert sum(isinstance(a, AddTombstone) and a.self_only for a in landed.actions) == carries
+    rebased = rebase(state, draft(number, add(number)), key=PoolKey.parse("k"), time=1)
+    assert isinstance(rebased, Transaction)
+    assert sum(isinstance(a, AddTombstone) and a.self_only for a in rebased.actions) == carries
 
 
 def test_a_replace_covers_what_is_older_and_not_what_it_brings_also_where_a_compaction_mixed_them() -> None:

@@ -11,56 +11,20 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from lake_core import naming
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, OutcomeUnknown, Unavailable
-from lake_core.journal import Appended, Journal, LoadedState, Overtaken, Retry
+from lake_core.journal import Appended, LoadedState, NextEntry, Retry
 from lake_core.journal.hints import write_head_hint
 from lake_core.journal.reader import LARGEST_WINDOW
-from lake_core.records.codec import Codec
-from lake_core.store import Created, Store
+from lake_core.store import Created
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
-from tests.fakes.stores import ALWAYS, ScriptedStore, lost, unavailable
-
-State = tuple[str, ...]
+from tests.support.notes import CODEC, Note, State, journal, texts, write
+from tests.support.stores import ALWAYS, ScriptedStore, lost, unavailable
 
 FIRST, SECOND = naming.entry("j", 1), naming.entry("j", 2)
-
-
-class Note(msgspec.Struct, frozen=True):
-    id: str
-    text: str
-
-
-CODEC = Codec(Note)
-
-
-def fold(state: State, n: int, note: Note) -> State:
-    assert n == len(state) + 1, "entries are folded in order, each once"
-    if note.text == "misfit":
-        raise Corrupt("a misfit")
-    return (*state, note.text)
-
-
-def journal(store: Store, *, races: int = 50, repeats: int = 4) -> Journal[Note, State]:
-    return Journal(
-        store, "j", CODEC, (), fold, Retry(races=races, repeats=repeats, sleep=lambda seconds: None)
-    )
-
-
-def write(to: Journal[Note, State], text: str, id: str = "") -> Appended[State]:
-    note = Note(id or f"id of {text}", text)
-    appended = to.append(lambda head: note, id=note.id)
-    assert appended is not None
-    return appended
-
-
-def texts(store: Store) -> State:
-    """The history as a reader that knows nothing finds it."""
-    return journal(store).load().state
 
 
 @pytest.fixture
@@ -290,8 +254,8 @@ def test_an_entry_that_the_proposer_has_seen_is_not_read_again(store: ScriptedSt
     assert seen is not None
     store.requests.clear()
 
-    def propose(head: LoadedState[State]) -> Note | Overtaken[Note]:
-        return Overtaken(seen) if head.version == 0 else Note("our id", "ours")
+    def propose(head: LoadedState[State]) -> Note | NextEntry[Note]:
+        return NextEntry(seen) if head.version == 0 else Note("our id", "ours")
 
     appended = ours.append(propose, id="our id")
     assert appended is not None

@@ -6,95 +6,53 @@ The journal holds notes and folds them into the tuple of their texts; its checkp
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from unittest.mock import patch
 
-import msgspec
 import pytest
 
 from lake_core import naming
-from lake_core.checkpoints import CheckpointFile, Part
-from lake_core.checkpoints.layout import rows
 from lake_core.errors import Corrupt, InvalidInput, NotFound, OutcomeUnknown, Unavailable
 from lake_core.journal import (
-    Appended,
+    JOURNAL_LIMITS,
     Journal,
+    JournalLimits,
     LoadedState,
-    Overtaken,
+    NextEntry,
     Purged,
-    Retry,
     purge,
-    recent,
     write_state,
 )
 from lake_core.journal.marks import Mark, Marks
 from lake_core.journal.reader import FRESH
-from lake_core.journal.recent import GENERATION
-from lake_core.records.codec import Codec
 from lake_core.store import Created, Store
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
-from tests.fakes.records import an_id
-from tests.fakes.stores import ALWAYS, InPlaceStore, ScriptedStore, lost, unavailable
-
-State = tuple[str, ...]
-
-
-class Note(msgspec.Struct, frozen=True):
-    id: str
-    text: str
+from tests.support.notes import CODEC, Note, NotesFormat, State, fold, journal, write
+from tests.support.records import an_id
+from tests.support.stores import ALWAYS, InPlaceStore, ScriptedStore, lost, unavailable
 
 
-CODEC = Codec(Note)
-
-
-class NotesFormat:
-    def parts(self, state: State, *, now: float) -> Iterator[Part]:
-        keys = [f"{i:09d}".encode() for i in range(len(state))]
-        yield Part("note", "", "", [rows(key=keys, value=[t.encode() for t in state])] if state else [])
-
-    def restore(self, file: CheckpointFile) -> State:
-        return tuple(v.decode() for table in file.scan("note") for v in table["value"].to_pylist())
-
-
-def fold(state: State, n: int, note: Note) -> State:
-    assert n == len(state) + 1, "entries are folded in order, each once"
-    if note.text == "misfit":
-        raise Corrupt("a misfit")
-    return (*state, note.text)
-
-
-def journal(store: Store, *, format: NotesFormat | None = NotesFormat()) -> Journal[Note, State]:  # noqa: B008
-    retry = Retry(races=50, repeats=4, sleep=lambda seconds: None)
-    return Journal(store, "j", CODEC, (), fold, retry, format=format)
-
-
-def write(to: Journal[Note, State], text: str, id: str = "") -> Appended[State]:
-    note = Note(id or f"id of {text}", text)
-    appended = to.append(lambda head: note, id=note.id)
-    assert appended is not None
-    return appended
-
-
-def checkpoint(store: Store, *, at: int | None = None, id: int = 1) -> Mark:
+def checkpoint(
+    store: Store, *, at: int | None = None, id: int = 1, limits: JournalLimits = JOURNAL_LIMITS
+) -> Mark:
     """A checkpoint of the newest state, or of the state at an entry."""
-    ours = journal(store)
+    ours = journal(store, limits=limits)
     head = ours.load() if at is None else ours.load_version(at)
     assert head is not None
     return write_state(ours, head, id=an_id(id), now=0.0)
 
 
-def purged(store: Store, *, until: int = 10**9) -> Purged:
-    return purge(journal(store), until=until)
+def purged(store: Store, *, until: int = 10**9, limits: JournalLimits = JOURNAL_LIMITS) -> Purged:
+    return purge(journal(store, limits=limits), until=until)
 
 
-def checkpointed_and_purged(store: Store) -> None:
-    checkpoint(store, id=len(list(store.list("j/marks"))) + 1)
-    purged(store)
+def checkpointed_and_purged(store: Store, *, limits: JournalLimits = JOURNAL_LIMITS) -> None:
+    checkpoint(store, id=len(list(store.list("j/marks"))) + 1, limits=limits)
+    purged(store, limits=limits)
 
 
 def entries(store: Store) -> list[int]:
@@ -521,36 +479,37 @@ def test_a_checkpoint_under_the_number_of_another_entry_is_nothing_to_purge_up_t
     assert journal(store).load().state == tuple("abcde")
 
 
-def test_a_writer_that_stalled_too_long_hears_that_nobody_knows(store: ScriptedStore) -> None:
-    ours, other = journal(store), journal(store.behind)
+def forgetting(limits: JournalLimits) -> tuple[ScriptedStore, Journal[Note, State]]:
+    """A journal of five notes, and a writer whose next entry comes after a purge of two generations."""
+    store = ScriptedStore(InPlaceStore())
+    for text in "abcde":
+        write(journal(store.behind, limits=limits), text)
+    ours, other = journal(store, limits=limits), journal(store.behind, limits=limits)
     ours.load()
 
     def generations() -> None:
-        for n in range(6, 2 * GENERATION + 1):
+        for n in range(6, 2 * limits.generation_versions + 1):
             write(other, str(n))
-        checkpointed_and_purged(store.behind)
+        checkpointed_and_purged(store.behind, limits=limits)
 
     store.on("create", naming.entry("j", 6), before=generations)
+    return store, ours
+
+
+def test_a_writer_that_stalled_too_long_hears_that_nobody_knows() -> None:
+    _, ours = forgetting(JOURNAL_LIMITS)
     with pytest.raises(OutcomeUnknown, match="older than the recent ids") as caught:
         write(ours, "ours", "our id")
     assert (caught.value.version, caught.value.entry_id) == (6, "our id")
 
 
-def test_the_last_entry_of_a_forgotten_generation_is_forgotten_with_it(store: ScriptedStore) -> None:
+def test_the_last_entry_of_a_forgotten_generation_is_forgotten_with_it() -> None:
     """A writer of it must not go on to the next number: its change may have been committed and purged."""
-    ours, other = journal(store), journal(store.behind)
-    with patch.object(recent, "GENERATION", 7):
-        ours.load()
-
-        def generations() -> None:
-            for n in range(6, 2 * 7 + 1):
-                write(other, str(n))
-            checkpointed_and_purged(store.behind)
-
-        store.on("create", naming.entry("j", 6), before=generations)
-        with pytest.raises(OutcomeUnknown, match="older than the recent ids"):
-            write(ours, "ours", "our id")
-    assert journal(store).load().version == 14
+    limits = JournalLimits(generation_versions=7)
+    store, ours = forgetting(limits)
+    with pytest.raises(OutcomeUnknown, match="older than the recent ids"):
+        write(ours, "ours", "our id")
+    assert journal(store, limits=limits).load().version == 14
 
 
 @pytest.mark.parametrize("local", [False, True], ids=["a store that lists", "a folder"])
@@ -560,16 +519,16 @@ def test_a_slow_writer_whose_number_is_purged_long_since_looks_before_it_writes(
     """Its change is surely not in the history: nothing was written before it looked."""
     store = ScriptedStore(LocalStore(tmp_path) if local else InPlaceStore())
     time = [0.0]
-    with patch.object(recent, "GENERATION", 8):
-        ours, other = journal(store), journal(store.behind)
-        ours.retry = replace(ours.retry, clock=lambda: time[0])
-        write(other, "1")
-        ours.load()
-        for n in range(2, 40):
-            write(other, str(n))
-        checkpointed_and_purged(store.behind)
-        time[0] += FRESH * 2
-        assert write(ours, "ours").version == 40
+    limits = JournalLimits(generation_versions=8)
+    ours, other = journal(store, limits=limits), journal(store.behind, limits=limits)
+    ours.retry = replace(ours.retry, clock=lambda: time[0])
+    write(other, "1")
+    ours.load()
+    for n in range(2, 40):
+        write(other, str(n))
+    checkpointed_and_purged(store.behind, limits=limits)
+    time[0] += FRESH * 2
+    assert write(ours, "ours").version == 40
     assert store.asked("create") == 1
 
 
@@ -654,8 +613,8 @@ def test_an_entry_that_the_proposer_has_seen_is_not_believed_below_a_fence(
     write(journal(store.behind), "f")
     checkpointed_and_purged(store.behind)
 
-    def propose(head: LoadedState[State]) -> Note | Overtaken[Note]:
-        return Overtaken(Note("z", text)) if head.version == 5 else Note("our id", "ours")
+    def propose(head: LoadedState[State]) -> Note | NextEntry[Note]:
+        return NextEntry(Note("z", text)) if head.version == 5 else Note("our id", "ours")
 
     appended = ours.append(propose, id="our id")
     assert appended is not None
@@ -668,7 +627,7 @@ def test_an_entry_that_the_proposer_has_seen_and_that_does_not_fit_is_corrupt(st
     misfit = Note("m", "misfit")
     store.behind.create(naming.entry("j", 6), CODEC.encode(misfit))
     with pytest.raises(Corrupt, match="a misfit"):
-        ours.append(lambda head: Overtaken(misfit), id="our id")
+        ours.append(lambda head: NextEntry(misfit), id="our id")
 
 
 def test_a_hole_in_what_is_followed_is_corrupt(store: ScriptedStore) -> None:

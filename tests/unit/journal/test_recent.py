@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from lake_core.errors import Corrupt
-from lake_core.journal.recent import GENERATION, Recent, generation
+from lake_core.journal.limits import JOURNAL_LIMITS
+from lake_core.journal.recent import Recent, generation
+
+GENERATION = JOURNAL_LIMITS.generation_versions
 
 
 def after(upto: int, start: Recent | None = None) -> Recent:
@@ -75,4 +78,6 @@ def test_what_is_kept_and_read_back_goes_on_alike(n: int) -> None:
 
 
 def test_generations_are_cut_by_number_alone() -> None:
-    assert [generation(n) for n in (0, GENERATION - 1, GENERATION, 2 * GENERATION)] == [0, 0, 1, 2]
+    assert [
+        generation(n, limits=JOURNAL_LIMITS) for n in (0, GENERATION - 1, GENERATION, 2 * GENERATION)
+    ] == [0, 0, 1, 2]

@@ -186,7 +186,7 @@ def test_a_key_of_more_values_than_fields_is_refused() -> None:
     "kind", [pa.struct([("a", pa.int64())]), pa.list_(pa.int64()), pa.map_(pa.string(), pa.string())]
 )
 def test_records_lists_and_maps_have_no_order(kind: pa.DataType) -> None:
-    with pytest.raises(InvalidInput, match="cannot be ordered"):
+    with pytest.raises(InvalidInput, match="has no order"):
         key_class(kind)
 
 

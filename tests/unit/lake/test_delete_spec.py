@@ -26,9 +26,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     begin = DataObject.__init__
 
-    def init(self: DataObject, store: object, *, pool: str, object_id: str) -> None:
+    def init(self: DataObject, store: object, *, pool_id: str, object_id: str) -> None:
         found.append(object_id)
-        begin(self, store, pool=pool, object_id=object_id)  # type: ignore[arg-type]
+        begin(self, store, pool_id=pool_id, object_id=object_id)  # type: ignore[arg-type]
 
     monkeypatch.setattr(DataObject, "__init__", init)
     return found

@@ -23,7 +23,7 @@ from lake_core.lake.pool import Pool
 from lake_core.lake.results import PendingLoad
 from lake_core.loading.block import Block
 from lake_core.records import Close
-from tests.fakes.stores import ALWAYS, ScriptedStore, lost, unavailable
+from tests.support.stores import ALWAYS, ScriptedStore, lost, unavailable
 
 DROPPED = r"the pool was dropped by test at 20..-..-..T..:..:..Z \(version \d+\)"
 LIST = "pools/00000000000000000002.txn"
@@ -69,7 +69,7 @@ def stored(store: ScriptedStore, pool: Pool) -> set[str]:
 
 
 def finish_load(branch: Branch) -> Work:
-    job = branch.job()
+    job = branch.begin_load()
     assert isinstance(job, PendingLoad)
     builder = branch.builder(job)
     builder.add(Block(records(9)))
@@ -96,7 +96,7 @@ WRITES: dict[str, Work] = {
     "delete what is not there": lambda branch: branch.delete(where="k = 77"),
     "delete under a token that was used": lambda branch: branch.delete(where="k = 77", token="used"),
     "replace": lambda branch: branch.replace_with(records(2)),
-    "begin a load": lambda branch: branch.job(),
+    "begin a load": lambda branch: branch.begin_load(),
     "begin a replace": lambda branch: branch.begin_replace(),
     "compact": lambda branch: compact(branch, branch.history.load().state.branches["main"].snapshot.find()),
 }
@@ -215,7 +215,7 @@ def test_two_drops_at_once_close_the_pool_once(store: ScriptedStore, lake: Lake,
         elsewhere(store).create_pool("p", key="k")
 
     store.on("create", "journal/00000000000000000003.txn", before=other)
-    with pytest.raises(NotFound, match="was dropped meanwhile by another command"):
+    with pytest.raises(NotFound, match="another command dropped it"):
         lake.drop_pool("p")
     assert [p.name for p in elsewhere(store).pools()] == ["p"]
     assert held.history.journal.load().version == 3

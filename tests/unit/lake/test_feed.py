@@ -12,8 +12,8 @@ from lake_core.lake.feed import brought, read_object
 from lake_core.lake.pool import Pool
 from lake_core.records import RemoveReference
 from lake_core.store.memory import MemoryStore
-from tests.fakes.records import KNOWN, add, an_id, entry, transaction
-from tests.fakes.rewrites import rewrite
+from tests.support.records import KNOWN, add, an_id, entry, transaction
+from tests.support.rewrites import rewrite
 
 
 def names(*numbers: int) -> list[str]:
@@ -87,7 +87,11 @@ def test_an_object_is_read_whole_in_the_columns_that_it_has(pool: Pool) -> None:
 
     def rows(object_id: str) -> list[dict[str, object]]:
         tables = read_object(
-            pool.store, pool=pool.config.id, object_id=object_id, key=pool.config.key, columns=["k", "x", "z"]
+            pool.store,
+            pool_id=pool.config.id,
+            object_id=object_id,
+            key=pool.config.key,
+            columns=["k", "x", "z"],
         )
         return [row for table in tables for row in table.to_pylist()]
 

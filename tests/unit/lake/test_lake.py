@@ -9,7 +9,7 @@ import pytest
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, InvalidInput, NotFound, Unavailable
 from lake_core.lake import Lake
 from lake_core.store import Created
-from tests.fakes.stores import ALWAYS, ScriptedStore, lost
+from tests.support.stores import ALWAYS, ScriptedStore, lost
 
 HEAD = "lake.json"
 
@@ -37,7 +37,7 @@ def test_a_lake_whose_making_was_not_answered_is_known_again(
 
 def test_a_lake_that_somebody_else_made_just_then_is_a_conflict(store: ScriptedStore) -> None:
     store.on("create", HEAD, before=lambda: Lake.create_on(store.behind))
-    with pytest.raises(Conflict, match="open it instead"):
+    with pytest.raises(Conflict, match="open that one"):
         Lake.create_on(store)
 
 

@@ -91,7 +91,9 @@ def test_a_bound_of_another_class_is_refused_and_never_compared_in_silence(
 
 
 def test_more_values_than_key_fields_are_refused_in_the_words_of_the_user() -> None:
-    with pytest.raises(InvalidInput, match=r"key \['2013-01-02', 3, 4\]: the pool key a,b has 2 fields"):
+    with pytest.raises(
+        InvalidInput, match=r"key \['2013-01-02', 3, 4\] has 3 values; the pool key a,b has 2 fields"
+    ):
         view("date", "a,b").bound(["2013-01-02", 3, 4])
 
 

@@ -113,7 +113,7 @@ def of_feed(pool: Pool) -> Records:
     for reference in pool.at().references:
         for table in read_object(
             pool.store,
-            pool=pool.config.id,
+            pool_id=pool.config.id,
             object_id=reference.object,
             key=pool.config.key,
             columns=["k", "v"],

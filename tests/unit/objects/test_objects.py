@@ -15,18 +15,18 @@ from lake_core.errors import Corrupt, InvalidInput, ObjectMissing, Unavailable
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, encode_key, encode_value
 from lake_core.keys.spec import ARRIVAL
-from lake_core.objects import metadata, read, write
+from lake_core.objects import metadata, read
 from lake_core.objects.metadata import SAMPLES, ObjectMetadata, Sample
 from lake_core.objects.normalize import normalized
 from lake_core.objects.read import DataObject
 from lake_core.objects.schema import schema_id
 from lake_core.objects.statistics import LONGEST_BOUND, column_statistics
-from lake_core.objects.write import WrittenObject, write_object
+from lake_core.objects.write import OBJECT_LIMITS, ObjectLimits, WrittenObject, write_object
 from lake_core.records import Column
 from lake_core.store import Store
 from lake_core.store.memory import MemoryStore
-from tests.fakes.records import ORIGIN, an_id
-from tests.fakes.stores import ScriptedStore
+from tests.support.records import ORIGIN, an_id
+from tests.support.stores import ScriptedStore
 
 STORED = (
     pa.null(), pa.bool_(), pa.int8(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(), pa.decimal128(9, 2),
@@ -45,7 +45,7 @@ def written(store: Store, table: pa.Table, key: PoolKey = KEY, **fields: Any) ->
 
 
 def opened(store: Store) -> DataObject:
-    return DataObject(store, pool="pool", object_id=an_id(1))
+    return DataObject(store, pool_id="pool", object_id=an_id(1))
 
 
 def rows(
@@ -66,7 +66,7 @@ def test_a_few_records_are_tried_once_and_then_whole_row_groups_are_decoded(
 ) -> None:
     """To decode a group a few records at a time takes three times as long."""
     store = MemoryStore()
-    count = write.ROW_GROUP + 100
+    count = OBJECT_LIMITS.row_group + 100
     written(store, pa.table({"k": range(count), "s": ["x" * (i % 50) for i in range(count)]}))
     asked: list[int] = []
     batches = pq.ParquetFile.iter_batches
@@ -278,10 +278,14 @@ def test_long_bounds_are_cut_and_stay_on_their_side(text: str) -> None:
 
 
 @pytest.fixture
-def evens(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
+def evens(store: MemoryStore) -> MemoryStore:
     """The even numbers below 100, each three times, in row groups of 7."""
-    monkeypatch.setattr(write, "ROW_GROUP", 7)
-    written(store, pa.table({"k": [k for k in range(0, 100, 2) for _ in range(3)], "v": list(range(150))}))
+    limits = ObjectLimits(row_group=7)
+    written(
+        store,
+        pa.table({"k": [k for k in range(0, 100, 2) for _ in range(3)], "v": list(range(150))}),
+        limits=limits,
+    )
     return store
 
 

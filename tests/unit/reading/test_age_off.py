@@ -15,18 +15,9 @@ from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
+from tests.support.clocks import DAY, Clock
 
-DAY = 86_400.0
 NOW = 1_800_000_000.0
-
-
-class Clock:
-    """Days after the beginning."""
-
-    day = 0.0
-
-    def __call__(self) -> float:
-        return NOW + self.day * DAY
 
 
 def instant(day: float) -> dt.datetime:
@@ -55,35 +46,35 @@ def seen(pool: Pool) -> list[int]:
 @pytest.mark.parametrize("kind", ["append", "upsert", "aggregate"])
 def test_records_go_as_time_passes(name: str, kind: str) -> None:
     value, arrow = KINDS[name]
-    clock = Clock()
+    clock = Clock(NOW)
     pool = pool_of(clock, kind)
     days = [-9, -5, -1]
     for day in days:
         pool.branch().append(pa.table({"ts": pa.array([value(day)], arrow), "k": [day]}))
     assert seen(pool) == days
-    clock.day = 3
+    clock.now = NOW + 3 * DAY
     assert seen(pool) == [-5, -1]
     compact(pool.branch(), pool.at().references, outputs=1)
     assert seen(pool) == [-5, -1]
     assert pool.at().records == 2
     fates = {v.fate for v in pool.at().explain(pool.at().key_range())}
     assert fates == {"combined" if kind == "aggregate" else "visible"}
-    clock.day = 20
+    clock.now = NOW + 20 * DAY
     assert seen(pool) == []
 
 
 def test_null_has_no_age_and_without_the_field_nothing_has() -> None:
-    clock = Clock()
+    clock = Clock(NOW)
     pool = pool_of(clock, age_off="seen:10d")
     pool.branch().append(pa.table({"ts": [1], "k": [1]}))
     assert seen(pool) == [1]
     pool.branch().append(pa.table({"ts": [2, 3], "k": [2, 3], "seen": pa.array([None, NOW], pa.float64())}))
-    clock.day = 30
+    clock.now = NOW + 30 * DAY
     assert seen(pool) == [1, 2]
 
 
 def test_the_agent_takes_objects_that_hold_nothing_else() -> None:
-    clock = Clock()
+    clock = Clock(NOW)
     pool = pool_of(clock)
     for day in (-9.0, -1.0):
         times = [
@@ -91,7 +82,7 @@ def test_the_agent_takes_objects_that_hold_nothing_else() -> None:
             int(NOW + (day + 5) * DAY),
         ]  # a double could be NaN, which is never old
         pool.branch().append(pa.table({"ts": times, "k": [1, 2]}))
-    clock.day = 7
+    clock.now = NOW + 7 * DAY
     did = tombstones.apply(pool.branch(), now=clock())
     assert (did.searched, did.rewritten, did.left) == (0, 1, 0)
     assert len(pool.at().references) == 1
@@ -101,21 +92,21 @@ def test_the_agent_takes_objects_that_hold_nothing_else() -> None:
 @pytest.mark.parametrize("text", ["ts", "ts:", ":10d", "ts:10", "ts:ten days"])
 def test_a_setting_that_is_none_is_said(text: str) -> None:
     with pytest.raises(InvalidInput, match="age_off="):
-        pool_of(Clock(), age_off=text)
+        pool_of(Clock(NOW), age_off=text)
 
 
 def test_in_an_aggregate_pool_the_field_must_be_of_the_key() -> None:
     with pytest.raises(InvalidInput, match=r"must name a field of the key \(ts,k\)"):
-        pool_of(Clock(), "aggregate", age_off="seen:10d")
+        pool_of(Clock(NOW), "aggregate", age_off="seen:10d")
 
 
 def test_a_record_whose_field_is_no_time_does_not_age() -> None:
-    clock = Clock()
+    clock = Clock(NOW)
     pool = pool_of(clock, age_off="s:10d")
     pool.branch().append(pa.table({"ts": [1], "k": [1], "s": ["x"]}))
     pool.branch().append(
         pa.table({"ts": [1], "k": [2], "s": pa.array([instant(0)], pa.timestamp("us", "UTC"))})
     )
     pool.branch().append(pa.table({"ts": [1], "k": [3], "s": [NOW]}))
-    clock.day = 20
+    clock.now = NOW + 20 * DAY
     assert pool.at().to_table(columns=["k"]).to_pydict() == {"k": [1]}

@@ -19,29 +19,32 @@ from lake_core.keys.encoding import AFTER, encode_key
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
-from lake_core.objects import write
+from lake_core.objects.write import ObjectLimits
+from lake_core.reading.limits import LIMITS, Limits
 from lake_core.reading.merge.datafusion import DataFusionMerge, can_merge, inputs_of
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
 
 
-def a_pool(folder: Path, tables: list[pa.Table], key: str = "k") -> Pool:
-    pool = Lake.create_on(LocalStore(folder)).create_pool("p", key=key)
+def a_pool(folder: Path, tables: list[pa.Table], key: str = "k", limits: Limits = LIMITS) -> Pool:
+    pool = Lake.create_on(LocalStore(folder), limits=limits).create_pool("p", key=key)
     for table in tables:
         pool.branch().append(table)
     return pool
 
 
-def merge_of(pool: Pool, span: KeyRange = EVERYTHING, *, ordered: bool = True) -> DataFusionMerge | None:
+def merge_of(pool: Pool, span: KeyRange = EVERYTHING, *, has_sequence: bool = True) -> DataFusionMerge | None:
     view = pool.at()
-    inputs = inputs_of(view.references, view.store, pool=view.pool.id, key_range=span, schema=view.schema)
+    inputs = inputs_of(
+        view.references, view.store, pool_id=view.config.id, key_range=span, schema=view.schema
+    )
     if inputs is None or not can_merge(inputs, key=view.key, schema=view.schema):
         return None
-    return DataFusionMerge(inputs, key=view.key, schema=view.schema, ordered=ordered)
+    return DataFusionMerge(inputs, key=view.key, schema=view.schema, has_sequence=has_sequence)
 
 
 def records(merge: DataFusionMerge | None) -> list[dict[str, Any]]:
-    """Without the columns that an ordered merge ends with."""
+    """Without the columns that a merge with `has_sequence` ends with."""
     assert merge is not None
     found = [row for table in merge.tables() for row in table.to_pylist()]
     return [{name: value for name, value in row.items() if name not in ORDER.names} for row in found]
@@ -60,8 +63,8 @@ def test_the_plan_is_a_sorted_merge_and_no_sort(tmp_path: Path, key: str) -> Non
     compact(pool.branch(), pool.at().references[:2])
     bound = encode_key([1] if key.startswith("k") else ["a"], pool.config.key)
     for span in (EVERYTHING, KeyRange(bound, bound + AFTER), KeyRange(bound + AFTER, None)):
-        for ordered in (True, False):
-            merge = merge_of(pool, span, ordered=ordered)
+        for has_sequence in (True, False):
+            merge = merge_of(pool, span, has_sequence=has_sequence)
             assert merge is not None
             assert "SortPreservingMergeExec" in merge.plan
             assert "SortExec" not in merge.plan
@@ -83,18 +86,18 @@ def test_records_come_by_key_then_by_age_with_fields_united(tmp_path: Path) -> N
     assert [r['odd "name'] for r in found] == [None, 2, None, 1, None, None, None]
 
 
-@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("has_sequence", [True, False])
 @pytest.mark.parametrize("compacted", [slice(0), slice(0, 2), slice(0, 3, 2)], ids=["none", "1, 2", "1, 3"])
 def test_records_of_one_key_come_by_age_whether_references_or_records_tell_it(
-    tmp_path: Path, compacted: slice, ordered: bool
+    tmp_path: Path, compacted: slice, has_sequence: bool
 ) -> None:
     pool = a_pool(tmp_path, [pa.table({"k": [1, 2], "_rank": [n, n]}) for n in range(3)])
     by_age = sorted(pool.at().references, key=lambda r: r.seq)
     if chosen := by_age[compacted]:
         compact(pool.branch(), chosen)
-    merge = merge_of(pool, ordered=ordered)
+    merge = merge_of(pool, has_sequence=has_sequence)
     assert merge is not None
-    assert [table.schema.names[2:] for table in merge.tables()] == [ORDER.names if ordered else []]
+    assert [table.schema.names[2:] for table in merge.tables()] == [ORDER.names if has_sequence else []]
     assert [(r["k"], r["_rank"]) for r in records(merge)] == [(k, n) for k in (1, 2) for n in range(3)]
 
 
@@ -151,9 +154,9 @@ def test_a_missing_file_is_said_by_name(tmp_path: Path) -> None:
         merge_of(pool)
 
 
-def test_damage_is_corrupt_when_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write, "ROW_GROUP", 100)
-    pool = a_pool(tmp_path, [pa.table({"k": list(range(1000))}), pa.table({"k": list(range(1000))})])
+def test_damage_is_corrupt_when_it_is_read(tmp_path: Path) -> None:
+    tables = [pa.table({"k": list(range(1000))}), pa.table({"k": list(range(1000))})]
+    pool = a_pool(tmp_path, tables, limits=Limits(objects=ObjectLimits(row_group=100)))
     path = tmp_path / pool.at().object_name(pool.at().references[0])
     merge = merge_of(pool)
     content = path.read_bytes()

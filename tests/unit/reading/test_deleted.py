@@ -32,7 +32,9 @@ def tombstone(
 
 def left(*tables: pa.Table, by: list[Tombstone], marks: bool = False) -> list[tuple[int, int]]:
     """The keys and values that are left; of delete markers the value is -1."""
-    found = [t for table in apply_tombstones(tables, by, key=KEY, marks=marks) for t in table.to_pylist()]
+    found = [
+        t for table in apply_tombstones(tables, by, key=KEY, has_markers=marks) for t in table.to_pylist()
+    ]
     return [(r["k"], -1 if r[DELETED] else r["v"]) for r in found]
 
 

@@ -8,11 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pyarrow as pa
-import pytest
 
 from lake_core.keys import PoolKey
 from lake_core.keys.columns import key_at
-from lake_core.reading.merge import merge as merging
 from lake_core.reading.merge.merge import Stream, merge
 
 KEY = PoolKey.parse("k")
@@ -61,7 +59,7 @@ def test_a_stream_is_opened_when_the_merge_reaches_it() -> None:
     assert opened == [1, 2]
 
 
-def test_who_leaves_early_waits_only_for_what_is_being_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_leaves_early_waits_only_for_what_is_being_read() -> None:
     leaves = threading.Event()
     begun: list[int] = []
 
@@ -78,11 +76,9 @@ def test_who_leaves_early_waits_only_for_what_is_being_read(monkeypatch: pytest.
                 leaves.wait()
             yield pa.table({"k": [n + 10 * seq + i for i in (0, 1, 2, 1000)], "seq": [seq] * 4})
 
-    monkeypatch.setattr(merging, "READERS", 1)
-    monkeypatch.setattr(merging, "ThreadPoolExecutor", Readers)
     low = key_at(pa.table({"k": [0]}), 0, KEY)
     streams = [Stream(low, n, 0, partial(batches, n)) for n in range(10)]
-    windows = merge([*streams, stream(500, seq=10)], key=KEY)
+    windows = merge([*streams, stream(500, seq=10)], key=KEY, threads=lambda: Readers(1))
     assert next(windows).num_rows == 30
     windows.close()  # while all ten have their third batch wanted, and the one reader waits in the first of them
     assert begun in ([], [0])

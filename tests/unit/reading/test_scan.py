@@ -20,8 +20,10 @@ from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.reading.merge.merge import Stream, merge
 from lake_core.reading.plan import overlap_depth, plan_scan
-from tests.fakes.records import KNOWN, add, an_id, entry, transaction
-from tests.fakes.stores import ScriptedStore
+from lake_core.reading.revision import Revision
+from lake_core.records.pools import PoolConfig
+from tests.support.records import KNOWN, add, an_id, entry, transaction
+from tests.support.stores import ScriptedStore
 
 KEY = PoolKey.parse("k")
 
@@ -62,7 +64,7 @@ def test_the_depth_is_the_most_objects_that_hold_one_key(ranges: list[tuple[int,
     loads = [add(n, low, high) for n, (low, high) in enumerate(ranges)]
     state = fold_entry(PoolState(), 1, entry(transaction(KNOWN, *loads)))
     assert overlap_depth(tuple(state.branches["main"].snapshot.find())) == depth
-    plan = plan_scan(state, branch="main", key=KEY)
+    plan = plan_scan(Revision(PoolConfig(an_id(1), "p", KEY), 1, "main", state, now=0))
     assert plan.depth == depth
     assert plan.limits.batch_bytes(depth) * depth <= plan.limits.buffer_bytes
     assert plan.limits.batch_bytes(depth) <= plan.limits.max_batch_bytes

@@ -11,9 +11,8 @@ from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake import Lake
 from lake_core.lake.view import View
-from lake_core.reading import split as splits
 from lake_core.reading.split import split
-from tests.fakes.stores import ScriptedStore
+from tests.support.stores import ScriptedStore
 
 RANDOM = Random(7)
 
@@ -28,14 +27,16 @@ def lake_of(*loads: list[int]) -> tuple[ScriptedStore, View]:
     return store, pool.at()
 
 
-def weights(view: View, pieces: int, span: KeyRange = EVERYTHING) -> list[int]:
+def weights(view: View, pieces: int, span: KeyRange = EVERYTHING, **limits: int) -> list[int]:
     """Records in each of the ranges."""
-    found = split(view.references, view.store, pool=view.pool.id, key_range=span, pieces=pieces)
+    found = split(
+        view.references, view.store, pool_id=view.config.id, key_range=span, pieces=pieces, **limits
+    )
     return [view.to_table(key_range=piece).num_rows for piece in found]
 
 
-def footers(store: ScriptedStore, view: View, pieces: int) -> int:
-    split(view.references, view.store, pool=view.pool.id, key_range=EVERYTHING, pieces=pieces)
+def footers(store: ScriptedStore, view: View, pieces: int, **limits: int) -> int:
+    split(view.references, view.store, pool_id=view.config.id, key_range=EVERYTHING, pieces=pieces, **limits)
     return store.asked("open_input")
 
 
@@ -80,8 +81,7 @@ def test_no_footer_is_read_for_one_task() -> None:
     assert footers(store, view, 1) == 0
 
 
-def test_of_very_many_objects_that_overlap_few_footers_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(splits, "MAX_FOOTERS", 10)
+def test_of_very_many_objects_that_overlap_few_footers_are_read() -> None:
     store, view = lake_of(*(RANDOM.sample(range(10**6), 100) for _ in range(50)))
-    assert footers(store, view, 4) == 10
-    assert max(weights(view, 4)) <= 1.5 * 5_000 / 4
+    assert footers(store, view, 4, max_footers=10) == 10
+    assert max(weights(view, 4, max_footers=10)) <= 1.5 * 5_000 / 4

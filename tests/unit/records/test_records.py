@@ -14,7 +14,7 @@ from lake_core.records.codec import MAGIC, VERSION, Codec
 from lake_core.records.pools import PoolConfig
 from lake_core.records.source_files import SourceFile
 from lake_core.records.transactions import MAX_TRANSACTIONS, Source, sequence
-from tests.fakes.records import KNOWN, add, an_id, entry, transaction
+from tests.support.records import KNOWN, add, an_id, entry, transaction
 
 CODEC = Codec(Entry)
 HEADER = MAGIC + bytes((VERSION,))

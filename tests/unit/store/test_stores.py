@@ -20,7 +20,7 @@ from lake_core.store import Created, Store, guarded, open_store
 from lake_core.store.cloud import _status
 from lake_core.store.local import LocalStore
 from lake_core.store.probe import probe_create
-from tests.fakes.stores import ScriptedStore, lost, raising, unavailable
+from tests.support.stores import ScriptedStore, lost, raising, unavailable
 
 # ---------------------------------------------------------------- the probe
 

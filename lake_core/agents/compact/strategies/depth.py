@@ -59,9 +59,9 @@ def _begin(runs: Sequence[Run], width: int) -> int:
     totals = [0, *accumulate(sizes)]
     logs = [0.0, *accumulate(size * log2(size) for size in sizes)]
 
-    def rank(n: int) -> tuple[bool, float, int]:
-        total = totals[n + width] - totals[n]
-        doublings = log2(total) - (logs[n + width] - logs[n]) / total
+    def rank(first: int) -> tuple[bool, float, int]:
+        total = totals[first + width] - totals[first]
+        doublings = log2(total) - (logs[first + width] - logs[first]) / total
         return (False, 0.0, total) if doublings >= WORTH else (True, round(-doublings, 6), total)
 
     return min(range(len(runs) - width + 1), key=rank)

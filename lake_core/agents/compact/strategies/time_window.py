@@ -89,6 +89,6 @@ def _seconds(values: tuple[Value, ...], leading: PoolKey) -> float:
         return float(value)
     name = leading.fields[0].name if leading.fields else "(none: by arrival)"
     raise InvalidInput(
-        f"compaction by time_window: the key field {name!r} is a {class_of(value)}, not a "
-        "timestamp, a date or a number of seconds; use another compact.strategy"
+        f"compact.strategy=time_window needs a key that begins with a timestamp, a date or a number of seconds; "
+        f"the key field {name!r} is a {class_of(value)}: use another strategy"
     )

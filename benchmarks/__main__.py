@@ -1,0 +1,65 @@
+"""Runs the benchmarks named (all by default) and prints each measure as it is made: `make bench BENCH=scan`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+from benchmarks import data
+from benchmarks.measure import Measure
+from lake_core.phrases import human_size
+
+NAMES = (
+    "zeek",
+    "ingest",
+    "files",
+    "scan",
+    "commits",
+    "opening",
+    "compaction",
+    "reading",
+    "deletes",
+    "beside",
+)
+_LINE = "{:<38} {:>12} {:>8} {:>12} {:>12} {:>9}  {}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="make bench", description="Benchmarks; ratios are to the first line."
+    )
+    parser.add_argument("names", nargs="*", choices=[*NAMES, []], metavar="NAME", help=", ".join(NAMES))
+    for name in parser.parse_args().names or NAMES:
+        module = importlib.import_module(f"benchmarks.{name}")
+        print(f"\n{name}: {str(module.__doc__).splitlines()[0]}")
+        print(
+            _LINE.format("what", "records", "seconds", "records/s", "to the first", "memory", ""), flush=True
+        )
+        first: Measure | None = None
+        try:
+            for measure in module.measures():
+                first = first or measure
+                print(_row(measure, first), flush=True)
+        finally:
+            data.clear()
+        if first is None:
+            print("the data are not there")
+    return 0
+
+
+def _row(measure: Measure, first: Measure) -> str:
+    rate = measure.records / measure.seconds
+    return _LINE.format(
+        measure.name,
+        f"{measure.records:,}",
+        f"{measure.seconds:.2f}",
+        f"{rate:,.0f}" if rate >= 1000 else f"{rate:.1f}",
+        f"{rate / (first.records / first.seconds):.2f}",
+        human_size(measure.peak),
+        measure.note,
+    ).rstrip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

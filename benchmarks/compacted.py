@@ -1,0 +1,63 @@
+"""The compacted pool of 12 million lineitem records that `reading` and `deletes` measure, and peers' tables of it.
+
+It is keyed by part, order and line: the values of the first field are drawn from evenly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from benchmarks import data
+
+KEY = "l_partkey,l_orderkey,l_linenumber"
+
+
+def make(path: str, kind: str = "append") -> dict[str, Any]:
+    """The pool, of four objects; run in a process of its own."""
+    from lake_core.agents.compact.rewrite import compact
+    from lake_core.lake import Lake
+
+    pool = Lake.create(path).create_pool("lineitem", key=KEY, kind=kind, settings={"load.memory": "2GiB"})
+    for file in data.lineitem(2.0):
+        pool.branch().load([file])
+    compact(pool.branch(), pool.at().references, outputs=4)
+    return {"seconds": 1.0, "records": pool.at().records}
+
+
+def files(path: str) -> list[str]:
+    """The pool's objects, in order of the key."""
+    from lake_core.lake import Lake
+
+    view = Lake.open(path).pool("lineitem").at()
+    return [f"{path}/{view.object_name(r)}" for r in view.references]
+
+
+def tables(path: str) -> Iterator[pa.Table]:
+    """The records as they were loaded, an object at a time."""
+    import pyarrow.parquet as pq
+
+    for file in files(path):
+        yield pq.read_table(file).drop_columns(["_seq", "_place"])
+
+
+def lance_table(path: str, name: str) -> Any:
+    """A dataset of the same records, a fragment for each object."""
+    import lance
+
+    target = data.fresh(name)
+    for table in tables(path):
+        lance.write_dataset(table, target, mode="append")
+    return lance.dataset(target)
+
+
+def delta_table(path: str, name: str) -> Any:
+    """A table of the same records, a file for each object."""
+    import deltalake
+
+    target = data.fresh(name)
+    for table in tables(path):
+        deltalake.write_deltalake(target, table, mode="append")
+    return deltalake.DeltaTable(target)

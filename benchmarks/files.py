@@ -1,0 +1,84 @@
+"""Loading one file of a format into a pool, against DuckDB's read, sort and write of the same, in processor time.
+
+The files hold the same records: integers, a time, an amount, a few texts, a boolean.  `LAKE_BENCH_FILES` is the
+size of the NDJSON file in MB (200).  Processor time is that of all threads; on a busy machine it says more than the
+clock.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks import data
+from benchmarks.measure import Measure, run
+
+FORMATS = ("ndjson", "csv", "parquet")
+RECORD_BYTES = 154
+"""About what a record takes as NDJSON."""
+
+_RECORDS = """
+    SELECT (hash(i) % 1000000000)::BIGINT AS k, i AS seq,
+           TIMESTAMP '2026-01-01' + to_seconds((i * 7) % 8000000) AS ts,
+           (hash(i * 3) % 100000) / 100.0 AS amount, 'user-' || (hash(i * 5) % 50000) AS name,
+           ['GET', 'POST', 'PUT'][1 + (i % 3)::INT] AS method, '/path/' || (hash(i * 11) % 1000) || '/item' AS path,
+           (hash(i * 13) % 600)::INT AS status, i % 2 = 0 AS ok
+    FROM range({count}) r(i)
+"""
+_WRITTEN = {"ndjson": "FORMAT json", "csv": "HEADER", "parquet": "COMPRESSION zstd"}
+_READ = {"ndjson": "read_json('{file}', format='newline_delimited')", "csv": "read_csv('{file}')",
+         "parquet": "read_parquet('{file}')"}  # fmt: skip
+
+
+def files() -> dict[str, str]:
+    """The files by format, made anew."""
+    import duckdb
+
+    folder = Path(data.fresh("files"))
+    folder.mkdir(parents=True, exist_ok=True)
+    count = int(os.environ.get("LAKE_BENCH_FILES", "200")) * 1_000_000 // RECORD_BYTES
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TABLE t AS {_RECORDS.format(count=count)}")
+    made = {}
+    for format, options in _WRITTEN.items():
+        made[format] = str(folder / f"t.{format}")
+        connection.execute(f"COPY t TO '{made[format]}' ({options})")
+    connection.close()
+    return made
+
+
+def lake_load(file: str) -> dict[str, Any]:
+    """One load."""
+    from lake_core.lake import Lake
+
+    lake = Lake.create(data.fresh("files-lake"))
+    pool = lake.create_pool("t", key="k")
+    begun = time.process_time()
+    result = pool.branch().load([file])
+    return {"seconds": time.process_time() - begun, "records": result.records, "note": f"{result.size:,} B"}
+
+
+def duckdb_load(file: str) -> dict[str, Any]:
+    """Read, sort, write."""
+    import duckdb
+
+    target = data.fresh("files-duckdb.parquet")
+    connection = duckdb.connect(config={"threads": 2})
+    source = _READ[file.rpartition(".")[2]].format(file=file)
+    begun = time.process_time()
+    connection.execute(f"COPY (SELECT * FROM {source} ORDER BY k) TO '{target}' (COMPRESSION zstd)")
+    seconds = time.process_time() - begun
+    records = connection.read_parquet(target).count("*").fetchall()[0][0]
+    connection.close()
+    return {"seconds": seconds, "records": records, "note": f"{Path(target).stat().st_size:,} B"}
+
+
+def measures() -> Iterator[Measure]:
+    """DuckDB and the lake by turns, since ratios are to the first line: each format is to be read as a pair."""
+    made = files()
+    for format in FORMATS:
+        yield run(f"duckdb, {format}", "benchmarks.files:duckdb_load", made[format], times=3)
+        yield run(f"lake, {format}", "benchmarks.files:lake_load", made[format], times=3)

@@ -1,0 +1,23 @@
+"""The sizes of a checkpoint: of its row groups on the store, and of what a reader keeps of them in memory.
+
+The journal passes them to the writer and the reader.  A checkpoint with row groups of any size can be read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CheckpointLimits:
+    """Defaults are for checkpoints of a million references."""
+
+    group_rows: int = 8192
+    """Rows of a row group, at most: a look-up reads one group (decisions 11 and 12)."""
+
+    kept_groups: int = 4
+    """Decoded row groups that an open checkpoint keeps in memory, because look-ups come in key order."""
+
+
+CHECKPOINT_LIMITS = CheckpointLimits()
+"""The defaults."""

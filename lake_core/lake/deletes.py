@@ -1,0 +1,44 @@
+"""Deletes: check, look whether anything matches, commit a tombstone.  Called by `Branch`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lake_core.errors import LakeError
+from lake_core.history import Draft
+from lake_core.keys import KeyRange
+from lake_core.lake.delete_spec import check_delete, may_delete
+from lake_core.lake.results import DeleteResult
+from lake_core.records.conditions import Condition
+
+if TYPE_CHECKING:
+    from lake_core.lake.branch import Branch
+
+
+def delete(
+    branch: Branch, *, key_range: KeyRange, where: str | Condition | None, reason: str, token: str
+) -> DeleteResult:
+    """Delete the records of a key range that fulfil a condition, as `Branch.delete` says."""
+    revision = branch.revision()
+    if token and (first := revision.state.tokens.get(token)) is not None:
+        return DeleteResult(first.version, first.transaction_id, repeated=True)
+    spec = check_delete(revision, key_range=key_range, where=where, narrow=True)
+    if spec is None or not may_delete(revision, spec, branch.store):
+        return DeleteResult(None)
+    id = branch.context.ids.new()
+    action, author = spec.tombstone(id, reason=reason), branch.context.author
+    draft = Draft(id, branch.name, revision.version, author, (action,), message=reason, token=token)
+    committed = branch.commit_draft(draft, does="deletes")
+    if committed.repeated:
+        return DeleteResult(committed.version, committed.transaction_id, repeated=True)
+    return DeleteResult(committed.version, committed.transaction_id, covers=_covers(branch, id))
+
+
+def _covers(branch: Branch, tombstone_id: str) -> int:
+    """How many references the tombstone may hide records of."""
+    try:
+        revision = branch.revision()
+        tombstone = revision.held.tombstones.get(tombstone_id)
+        return len(revision.may_hide(tombstone)) if tombstone is not None else 0
+    except LakeError:  # the delete is committed: an error while counting must not become its result
+        return 0

@@ -1,0 +1,64 @@
+"""How a pool reads files: its settings, options of one call that take precedence, and fields from file names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from lake_core.catalog import Settings
+from lake_core.catalog.csv_options import csv_options
+from lake_core.catalog.settings import check_settings
+from lake_core.combine.hidden import DELETED
+from lake_core.combine.rule import rule_of
+from lake_core.loading.block import Reading
+from lake_core.loading.files import FileSource
+from lake_core.loading.opening import kept_streams
+from lake_core.loading.partitions import partition_fields
+from lake_core.records.pools import PoolConfig
+
+
+def readings(
+    config: PoolConfig, files: list[str], *, options: Mapping[str, str] | None = None
+) -> dict[str, Reading]:
+    """How to read each file; raises InvalidInput for an unknown option or value."""
+    chosen = options or {}
+    check_settings(
+        chosen, kind=config.kind, key=config.key, aggregates=config.aggregates, stored=config.settings
+    )
+    settings = Settings({**config.settings, **chosen})
+    rule = rule_of(config)
+    declared = settings.declared
+    if rule.kind == "upsert":
+        declared.setdefault(DELETED, pa.field(DELETED, pa.bool_()))
+    constants = partition_fields(files, declared) if settings["partitions"] == "hive" else {}
+    return {
+        file: Reading(
+            file,
+            declared=declared,
+            key=config.key.names,
+            rule=rule,
+            bad_records=settings["bad_records"],
+            keyless=settings["nokey"],
+            csv=csv_options(settings),
+            constants=constants.get(file, ()),
+        )
+        for file in files
+    }
+
+
+@contextmanager
+def open_files(
+    config: PoolConfig,
+    files: list[str],
+    *,
+    options: Mapping[str, str] | None,
+    progress: Callable[[str, float], None],
+) -> Iterator[FileSource]:
+    """The records of files; standard input and FIFOs are copied to disk until the block ends."""
+    found = readings(config, files, options=options)
+    with kept_streams(files) as copies:
+        for file, reading in found.items():
+            reading.path, reading.progress = copies.get(file, ""), progress
+        yield FileSource([found[file] for file in files])

@@ -1,0 +1,186 @@
+"""Loads: begin, build objects, commit one transaction; and the preview, which does all but write.
+
+Called by `Branch`; Spark tasks call `builder`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import pyarrow as pa
+
+from lake_core.catalog import Settings
+from lake_core.combine.rule import rule_of
+from lake_core.history import Draft
+from lake_core.history.rebase import rebase
+from lake_core.lake.files import open_files
+from lake_core.lake.results import LoadResult, PendingLoad, committed_load, repeated_load
+from lake_core.loading.block import QUARANTINE, Block
+from lake_core.loading.builder import ObjectBuilder
+from lake_core.loading.files import check_rejected, rejected_fault
+from lake_core.loading.preview import Nowhere, Preview, PreviewBuilder
+from lake_core.objects.metadata import Origin
+from lake_core.objects.write import OBJECT_LIMITS, ObjectLimits, WrittenObject
+from lake_core.phrases import counted
+from lake_core.records import Action, AddObject, Consume, Source
+from lake_core.records.pools import PoolConfig
+from lake_core.store import Store
+
+if TYPE_CHECKING:
+    from lake_core.lake.branch import Branch
+    from lake_core.lake.delete_spec import DeleteSpec
+
+
+def begin_load(
+    branch: Branch, *, token: str = "", message: str = "", options: Mapping[str, str] | None = None
+) -> PendingLoad | LoadResult:
+    """A load at the newest version, or the first result under the token."""
+    branch.check_writable()
+    loaded = branch.history.load_open()
+    if token and (first := loaded.state.tokens.get(token)) is not None:
+        return repeated_load(first)
+    context, config = branch.context, branch.config
+    return PendingLoad(
+        origin=Origin(context.lake_id, config.id, context.ids.new(), context.author),
+        branch=branch.name,
+        read_version=loaded.version,
+        memory=branch.settings["load.memory"],
+        token=token,
+        message=message,
+        max_rejected=Settings({**config.settings, **(options or {})})["bad_records.max"],
+    )
+
+
+def builder(
+    store: Store,
+    config: PoolConfig,
+    pending: PendingLoad,
+    new_id: Callable[[], str],
+    *,
+    first_ordinal: int = 0,
+    limits: ObjectLimits = OBJECT_LIMITS,
+) -> ObjectBuilder:
+    """Builds objects of a load, in any process; `first_ordinal` is that of the first object."""
+    return ObjectBuilder(
+        store, config.key, pending.origin, pending.memory, new_id, first_ordinal, rule_of(config), limits
+    )
+
+
+def load_files(
+    branch: Branch,
+    files: list[str],
+    *,
+    format: str,
+    options: Mapping[str, str] | None,
+    token: str,
+    message: str,
+    progress: Callable[[str, float], None],
+) -> LoadResult:
+    """Load files as one transaction."""
+    pending = begin_load(branch, token=token, message=message, options=options)
+    if isinstance(pending, LoadResult):
+        return pending
+    building = branch.builder(pending)
+    with open_files(branch.config, files, options=options, progress=progress) as source:
+        for block in source.blocks(format, limit=pending.max_rejected):
+            building.add(block)
+    return replace(commit_written(branch, pending, building.finish()), notes=source.notes)
+
+
+def load_blocks(branch: Branch, blocks: Iterable[Block], *, token: str, message: str) -> LoadResult:
+    """Load records as one transaction."""
+    pending = begin_load(branch, token=token, message=message)
+    if isinstance(pending, LoadResult):
+        return pending
+    building = branch.builder(pending)
+    for block in blocks:
+        building.add(block)
+    return commit_written(branch, pending, building.finish())
+
+
+def preview(
+    branch: Branch,
+    files: list[str],
+    *,
+    format: str,
+    options: Mapping[str, str] | None,
+    progress: Callable[[str, float], None],
+) -> Preview:
+    """What a load of the files would do; bad records are counted, whatever the policy."""
+    chosen = dict(options or {})
+    policy = Settings({**branch.config.settings, **chosen})["bad_records"]
+    chosen["bad_records"] = QUARANTINE
+    pending = begin_load(branch, options=chosen)
+    assert isinstance(pending, PendingLoad)  # only a token has a first result
+    nowhere, new_id = cast(Store, Nowhere(branch.store)), branch.context.ids.new
+    building = PreviewBuilder(
+        nowhere, branch.config.key, pending.origin, pending.memory, new_id, rule=branch.rule
+    )
+    with open_files(branch.config, files, options=chosen, progress=progress) as source:
+        for block in source.blocks(format):
+            building.add(block)
+    written = building.finish()
+    found = replace(building.preview(), notes=source.notes)
+    objects = [w.action for w in written]
+    if found.bad and policy != QUARANTINE:
+        return replace(found, fails=True)
+    if fault := rejected_fault(objects, pending.max_rejected):
+        return replace(found, fails=True, why=fault)
+    draft = _draft(branch, pending, tuple(objects), [w.schema for w in written])
+    now = int(branch.context.now() * 1_000_000)
+    rebase(branch.history.load().state, draft, key=branch.config.key, rule=branch.rule, time=now)
+    return found
+
+
+def commit_written(
+    branch: Branch,
+    pending: PendingLoad,
+    written: Sequence[WrittenObject],
+    *,
+    replaced: DeleteSpec | None = None,
+) -> LoadResult:
+    """Commit the objects that a builder wrote."""
+    objects, schemas = [w.action for w in written], [w.schema for w in written]
+    return commit_load(branch, pending, objects=objects, schemas=schemas, replaced=replaced)
+
+
+def commit_load(
+    branch: Branch,
+    pending: PendingLoad,
+    *,
+    objects: list[AddObject],
+    schemas: list[pa.Schema],
+    sources: list[Source] | None = None,
+    replaced: DeleteSpec | None = None,
+) -> LoadResult:
+    """Commit the objects of a load, as `Branch.commit` says."""
+    check_rejected(objects, pending.max_rejected)
+    transaction_id = pending.origin.transaction_id
+    actions: tuple[Action, ...] = (
+        *([Consume(tuple(sources))] if sources else []),
+        *([replaced.tombstone(transaction_id, reason=pending.message, replaces=True)] if replaced else []),
+        *objects,
+    )
+    if not actions:
+        return LoadResult(None)
+    draft = _draft(branch, pending, actions, schemas)
+    does = f"adds {counted(len(objects), 'object')}" + (" in place of a key range" if replaced else "")
+    committed = branch.commit_draft(draft, does=does)
+    return repeated_load(committed.repeated) if committed.repeated else committed_load(committed, objects)
+
+
+def _draft(
+    branch: Branch, pending: PendingLoad, actions: tuple[Action, ...], schemas: Sequence[pa.Schema]
+) -> Draft:
+    return Draft(
+        id=pending.origin.transaction_id,
+        branch=pending.branch,
+        read_version=pending.read_version,
+        author=branch.context.author,
+        actions=actions,
+        schemas=tuple(schemas),
+        message=pending.message,
+        token=pending.token,
+    )

@@ -1,0 +1,95 @@
+"""Replaces: a load whose transaction also deletes what it replaces.  Called by `Branch`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lake_core.errors import InvalidInput
+from lake_core.keys import KeyRange
+from lake_core.lake.delete_spec import DeleteSpec, check_delete
+from lake_core.lake.files import open_files
+from lake_core.lake.loads import begin_load, commit_written
+from lake_core.lake.replace_checks import check_fulfils, check_inside
+from lake_core.lake.results import LoadResult, PendingLoad
+from lake_core.loading.block import Block
+from lake_core.records.conditions import Condition
+
+if TYPE_CHECKING:
+    from lake_core.lake.branch import Branch
+
+
+def begin_replace(
+    branch: Branch,
+    *,
+    key_range: KeyRange,
+    where: str | Condition | None,
+    token: str,
+    message: str,
+    options: Mapping[str, str] | None,
+) -> tuple[PendingLoad, DeleteSpec] | LoadResult:
+    """A load and what it replaces, or the first result under the token."""
+    pending = begin_load(branch, token=token, message=message, options=options)
+    if isinstance(pending, LoadResult):
+        return pending
+    if where is not None and branch.rule.kind == "upsert":
+        raise InvalidInput(
+            "in an upsert pool a replace takes a range without a condition; delete by the condition, then load"
+        )
+    spec = check_delete(branch.revision(), key_range=key_range, where=where, narrow=False)
+    assert spec is not None  # None only if the condition narrows the range
+    return pending, spec
+
+
+def replace_by_files(
+    branch: Branch,
+    files: list[str],
+    *,
+    key_range: KeyRange,
+    where: str | Condition | None,
+    format: str,
+    options: Mapping[str, str] | None,
+    token: str,
+    message: str,
+    progress: Callable[[str, float], None],
+) -> LoadResult:
+    """Replace records by those of files."""
+    with open_files(branch.config, files, options=options, progress=progress) as source:
+        done = replace_by_blocks(
+            branch,
+            source.blocks(format),
+            key_range=key_range,
+            where=where,
+            token=token,
+            message=message,
+            options=options,
+        )
+    return replace(done, notes=source.notes)
+
+
+def replace_by_blocks(
+    branch: Branch,
+    blocks: Iterable[Block],
+    *,
+    key_range: KeyRange,
+    where: str | Condition | None,
+    token: str,
+    message: str,
+    options: Mapping[str, str] | None = None,
+) -> LoadResult:
+    """Replace records by others, which must be among those that they replace."""
+    begun = begin_replace(
+        branch, key_range=key_range, where=where, token=token, message=message, options=options
+    )
+    if isinstance(begun, LoadResult):
+        return begun
+    pending, spec = begun
+    builder = branch.builder(pending)
+    for block in blocks:
+        if spec.condition is not None and block.table.num_rows:
+            check_fulfils(block.table, spec.condition)
+        builder.add(block)
+    written = builder.finish()
+    check_inside([w.action for w in written], spec.key_range, branch.config.key)
+    return commit_written(branch, pending, written, replaced=spec)

@@ -1,0 +1,145 @@
+"""Single values and numbers on the wire: what typedefs, reassembly records and trailers are made of.
+
+Columns of values are read and written by `slices` and `columns`, thousands at a time; this module is for the rest.
+`Cursor` reads one number, text or value after another, and raises Corrupt with the offset if the bytes end too
+soon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lake_core.errors import Corrupt
+
+MAX_VALUE_BYTES = 10 << 20
+"""Bytes of one top-level value, and of one uncompressed block; the original program reads no larger ones."""
+
+_MIN_INT64 = -(2**63)
+
+
+def corrupt(name: str, offset: int, what: str) -> Corrupt:
+    """The error for damaged bytes at an offset of a file."""
+    return Corrupt(
+        f"{name}: byte {offset:,}: {what}; the file is damaged, or is no such file: restore it from a copy"
+    )
+
+
+def uvarint(number: int) -> bytes:
+    """An unsigned number, seven bits a byte, least first."""
+    found = bytearray()
+    while number >= 0x80:  # ends: the number shrinks
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    found.append(number)
+    return bytes(found)
+
+
+def unsigned(number: int) -> bytes:
+    """The body of an unsigned integer."""
+    return number.to_bytes((number.bit_length() + 7) // 8, "little")
+
+
+def signed(number: int) -> bytes:
+    """The body of a signed integer: magnitude, and the sign in the lowest bit."""
+    if number == _MIN_INT64:
+        return b"\x01"
+    return unsigned(number << 1 if number >= 0 else (-number << 1) | 1)
+
+
+def as_unsigned(body: bytes) -> int:
+    """An unsigned integer of a body.  Raises Corrupt if it has more than 64 bits."""
+    if len(body) > 8:
+        raise Corrupt(f"a number of {len(body):,} bytes; at most 8 are allowed")
+    return int.from_bytes(body, "little")
+
+
+def as_signed(body: bytes) -> int:
+    """A signed integer of a body.  Raises Corrupt if it has more than 64 bits."""
+    number = as_unsigned(body)
+    if not number & 1:
+        return number >> 1
+    return -(number >> 1) if number > 1 else _MIN_INT64
+
+
+def primitive(body: bytes | None) -> bytes:
+    """A value with the tag of a primitive; None is null."""
+    return b"\0" if body is None else uvarint(2 * len(body) + 2) + body
+
+
+def container(body: bytes | None) -> bytes:
+    """A value with the tag of a container; None is null."""
+    return b"\0" if body is None else uvarint(2 * len(body) + 1) + body
+
+
+class Cursor:
+    """Reads bytes from their begin to their end; `offset` says where in the file they begin.
+
+    `short` says after Corrupt that more bytes than there are would be needed.
+    """
+
+    __slots__ = ("data", "name", "offset", "position", "short")
+
+    def __init__(self, data: bytes, *, name: str, offset: int = 0, position: int = 0) -> None:
+        self.data = data
+        self.name = name
+        self.offset = offset
+        self.position = position
+        self.short = False
+
+    @property
+    def left(self) -> int:
+        """Bytes that are not read yet."""
+        return len(self.data) - self.position
+
+    def corrupt(self, what: str, position: int | None = None) -> Corrupt:
+        """The error for what was read last, or at a position."""
+        return corrupt(self.name, self.offset + (self.position if position is None else position), what)
+
+    def too_short(self, what: str, position: int | None = None) -> Corrupt:
+        """The error if more bytes would be needed."""
+        self.short = True
+        return self.corrupt(what, position)
+
+    def byte(self) -> int:
+        """One byte."""
+        if self.position >= len(self.data):
+            raise self.too_short("the bytes end within a value")
+        self.position += 1
+        return self.data[self.position - 1]
+
+    def uvarint(self) -> int:
+        """One unsigned number of up to 64 bits."""
+        begun, found = self.position, 0
+        for shift in range(0, 70, 7):
+            byte = self.byte()
+            found |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                if found < 1 << 64:
+                    return found
+                break
+        raise self.corrupt("a number has more than 64 bits", begun)
+
+    def take(self, length: int) -> bytes:
+        """The next bytes."""
+        if length > self.left:
+            raise self.too_short(f"{length:,} bytes are announced, {self.left:,} are left")
+        self.position += length
+        return self.data[self.position - length : self.position]
+
+    def text(self) -> str:
+        """A name: its length, and UTF-8."""
+        begun = self.position
+        try:
+            return self.take(self.uvarint()).decode()
+        except UnicodeDecodeError:
+            raise self.corrupt("a name is not UTF-8", begun) from None
+
+    def value(self) -> bytes | None:
+        """The body of a tagged value; None if it is null."""
+        tag = self.uvarint()
+        return self.take((tag - 1) >> 1) if tag else None
+
+    def values(self) -> Iterator[bytes | None]:
+        """The bodies of all tagged values up to the end."""
+        while self.left:  # ends: a value takes a byte at least
+            yield self.value()

@@ -1,0 +1,48 @@
+"""Which columns are read: a type and a map with only the fields that were asked for.
+
+A field is named by its path, `id.orig_h`; a record that is named brings all of its fields.  Fields keep the order
+of the file, and a record without any of them stays, as `{}`, so that rows are neither lost nor shifted. A record
+type that loses fields loses its name too: the name stands for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lake_core.objects.zng.types import Record, Type, plain
+from lake_core.objects.zst.maps import FieldMap, RecordMap
+
+
+def projected(kind: Type, found: RecordMap, fields: Sequence[str] | None) -> tuple[Type, RecordMap]:
+    """The type and the map of the fields; all of them if `fields` is None."""
+    return (
+        (kind, found) if fields is None else _chosen(kind, found, [tuple(path.split(".")) for path in fields])
+    )
+
+
+def _chosen(kind: Type, found: RecordMap, paths: list[tuple[str, ...]]) -> tuple[Type, RecordMap]:
+    record = plain(kind)
+    assert isinstance(record, Record)
+    names: list[str] = []
+    types: list[Type] = []
+    maps: list[FieldMap] = []
+    for name, child, field in zip(record.names, record.children, found.fields, strict=True):
+        below = [path[1:] for path in paths if path[0] == name]
+        if not below:
+            continue
+        if () not in below:
+            if not isinstance(plain(child), Record):
+                continue
+            if field.column is None:
+                empty = RecordMap(tuple(FieldMap(None, ()) for _ in plain(child).children))
+                child, _ = _chosen(child, empty, below)
+            else:
+                assert isinstance(field.column, RecordMap)
+                child, column = _chosen(child, field.column, below)
+                field = FieldMap(column, field.presence)
+        names.append(name)
+        types.append(child)
+        maps.append(field)
+    if len(names) == len(record.names) and tuple(types) == record.children:
+        return kind, found
+    return Record(tuple(names), tuple(types)), RecordMap(tuple(maps))

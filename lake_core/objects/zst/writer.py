@@ -1,0 +1,152 @@
+"""Writes ZST in one pass: columns of each super type side by side, flushed so that memory stays bounded.
+
+The bytes are those that the original program writes for the same values and thresholds.  What waits is at most
+`skew_bytes` of values, and one group of rows as the reader of ZNG gives them.
+"""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+import numpy as np
+
+from lake_core.errors import InvalidInput
+from lake_core.objects.zng.columns import RecordColumn, record_bodies
+from lake_core.objects.zng.reader import END, WIDE_VALUE
+from lake_core.objects.zng.rows import Batch, Rows, by_kind
+from lake_core.objects.zng.slices import Ints, signed_values
+from lake_core.objects.zng.typedefs import TypeWriter
+from lake_core.objects.zng.types import Record, Type, plain
+from lake_core.objects.zng.wire import Cursor, uvarint
+from lake_core.objects.zst.layout import (
+    SEGMENT_BYTES,
+    SKEW_BYTES,
+    Trailer,
+    checked_thresholds,
+    trailer_bytes,
+)
+from lake_core.objects.zst.maps import SEGMENTS_TYPE, encoded_map, encoded_segments
+from lake_core.objects.zst.streams import Flush, Output, RecordWriter, Stream
+
+
+class ZstWriter:
+    """Writes one file to an open file.  `close` ends it with the reassembly section and the trailer.
+
+    Raises InvalidInput for values that ZST has no form for: top-level values that are no records or are null, and
+    null records or unions inside of arrays and unions.
+    """
+
+    def __init__(
+        self, output: BinaryIO, *, skew_bytes: int = SKEW_BYTES, segment_bytes: int = SEGMENT_BYTES
+    ) -> None:
+        checked_thresholds(skew_bytes, segment_bytes)
+        self._output = Output(output)
+        self._skew_bytes = skew_bytes
+        self._segment_bytes = segment_bytes
+        self._types: dict[Type, int] = {}
+        self._columns: list[RecordWriter] = []
+        self._root = Stream(segment_bytes)
+        self._unflushed = 0
+        self._records = 0
+
+    @property
+    def records(self) -> int:
+        """How many were written."""
+        return self._records
+
+    def write(self, values: Rows | Batch) -> None:
+        """Write values, in their order."""
+        if not len(values):
+            return
+        sizes = _sizes(values) if isinstance(values, Batch) else np.maximum(values.length, 0)
+        for kind in values.types:
+            if not isinstance(plain(kind), Record):
+                raise InvalidInput(f"a value of type {kind!r}: ZST holds records; make it a field of one")
+        ends = np.cumsum(sizes)
+        row, rows, before = 0, len(values), 0
+        while row < rows:  # ends: each round takes a row at least
+            due = before + self._skew_bytes - self._unflushed
+            full = int(np.searchsorted(ends, due, side="left"))
+            stop = min(full + 1, rows)
+            self._add(values if stop - row == rows else values.part(row, stop))
+            self._unflushed += int(ends[stop - 1]) - before
+            before, row = int(ends[stop - 1]), stop
+            if full < rows:
+                self._unflushed = 0
+                self._flush(end=False)
+
+    def close(self) -> None:
+        """End the file."""
+        self._flush(end=True)
+        data_bytes = self._output.offset
+        self._reassembly()
+        sections = (data_bytes, self._output.offset - data_bytes)
+        self._output.write(trailer_bytes(Trailer(self._skew_bytes, self._segment_bytes, sections)))
+
+    def _add(self, values: Rows | Batch) -> None:
+        due: list[Flush] = []
+        super_ids = self._super_ids(values.types, values.kinds)
+        self._root.add(signed_values(super_ids), lambda at: (at, 0), due)
+        columns = values.columns if isinstance(values, Batch) else values.columns()
+        every = by_kind(values.kinds, len(values.types))
+        for kind, column, rows in zip(values.types, columns, every, strict=True):
+            if not len(rows):
+                continue
+            if not column.valid.all():
+                raise InvalidInput(f"a top-level null of type {kind!r}: ZST has no form for it")
+            writer = self._columns[self._types[kind]]
+            writer.add(column, lambda at, rows=rows: (int(rows[at]), 1), due)  # type: ignore[misc]
+        due.sort(key=lambda flush: flush.at)
+        for flush in due:
+            flush.stream.written(self._output, flush.data)
+        self._records += len(values)
+
+    def _super_ids(self, types: list[Type], kinds: Ints) -> Ints:
+        """The super type of each value; new ones are numbered in the order in which they come."""
+        ids = np.zeros(len(types), np.int64)
+        present, first = np.unique(kinds, return_index=True)
+        for number in present[np.argsort(first)].tolist():
+            kind = types[number]
+            if kind not in self._types:
+                self._types[kind] = len(self._types)
+                record = plain(kind)
+                assert isinstance(record, Record)
+                self._columns.append(RecordWriter(record, self._segment_bytes))
+            ids[number] = self._types[kind]
+        return ids[kinds]
+
+    def _flush(self, *, end: bool) -> None:
+        for writer in self._columns:
+            writer.flush(self._output, end=end)
+        self._root.flush(self._output)
+
+    def _reassembly(self) -> None:
+        context = TypeWriter()
+        for kind in self._types:
+            record = plain(kind)
+            assert isinstance(record, Record)
+            self._value(context, kind, bytes(len(record.names)))
+        root = encoded_segments(tuple(self._root.segments))
+        self._value(context, Record(("root",), (SEGMENTS_TYPE,)), root)
+        for kind, writer in zip(self._types, self._columns, strict=True):
+            found, value = encoded_map(kind, writer.map())
+            self._value(context, found, Cursor(value, name="a map").value() or b"")
+        self._output.write(bytes([END]))
+
+    def _value(self, context: TypeWriter, kind: Type, body: bytes) -> None:
+        typedefs = bytearray()
+        type_id = context.id_of(kind, typedefs)
+        code = (
+            bytes([type_id]) if type_id < WIDE_VALUE else bytes([WIDE_VALUE]) + uvarint(type_id - WIDE_VALUE)
+        )
+        self._output.write(bytes(typedefs) + code + uvarint(len(body)) + body)
+
+
+def _sizes(batch: Batch) -> Ints:
+    """Bytes of each value's body."""
+    found = np.zeros(len(batch), np.int64)
+    every = by_kind(batch.kinds, len(batch.types))
+    for kind, column, rows in zip(batch.types, batch.columns, every, strict=True):
+        if isinstance(column, RecordColumn):
+            found[rows[column.valid]] = record_bodies(kind, column)[2]
+    return found

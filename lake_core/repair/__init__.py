@@ -1,0 +1,11 @@
+"""What is damaged: finding it, taking it out of a pool, making a pool anew from its objects.
+
+    fsck              what is wrong with a lake: findings, one after another; reads only
+      check_journal     entries, checkpoints, fences, hints; `compare` holds checkpoints to the fold
+      check_pool        requests, the state, references, objects that nothing refers to
+      check_objects     footers and records, here or in tasks; `check_references` decides what they mean
+      finding           the kinds of findings, how grave each is, and what to do
+    removal           takes a transaction or a damaged object out of a pool
+
+Nothing here overwrites or deletes an object.  Callers: the `lake` command and `spark_apps.fsck`.
+"""

@@ -1,0 +1,83 @@
+"""Whether a checkpoint agrees with itself: its index with its rows, its totals with its references.
+
+A reader trusts the index to tell which row groups it needs not read, the totals to tell how many records there are,
+and the greatest object id to tell that an object is not in the checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.checkpoints import CheckpointFile
+from lake_core.history.checkpoint import BRANCH, BranchRow
+from lake_core.history.snapshot.fixed import REFERENCE
+from lake_core.history.snapshot.snapshot import Shape
+
+Totals = dict[tuple[str, str], tuple[int, int, int]]
+"""References, records and bytes, by sub-pool and schema."""
+
+
+def lies_of_checkpoint(file: CheckpointFile) -> Iterator[str]:
+    """What the checkpoint says of itself and is not so.  Raises CheckpointDamaged, CheckpointGone, Unavailable."""
+    newest: dict[str, str] = {}
+    totals: dict[str, Totals] = {}
+    rows: list[tuple[str, BranchRow]] = []
+    parts = dict.fromkeys((g.section, g.branch, g.sub_pool) for g in file.footer.groups)
+    for section, branch, sub_pool in parts:
+        groups = [
+            g for g in file.footer.groups if (g.section, g.branch, g.sub_pool) == (section, branch, sub_pool)
+        ]
+        before = b""
+        tables = file.scan(section, branch=branch, sub_pool=sub_pool)
+        for group, table in zip(groups, tables, strict=True):
+            keys = table["key"]
+            told = (group.first, group.last, group.reach)
+            if told != (keys[0].as_py(), keys[-1].as_py(), pc.max(table["high"]).as_py() or b""):
+                yield f"the bounds of a row group of the section {section} are others than its footer says"
+            if before > keys[0].as_py() or not is_ascending(keys):
+                yield f"the rows of the section {section} are out of order"
+            before = keys[-1].as_py()
+            if section == REFERENCE:
+                newest[branch] = max(newest.get(branch, ""), pc.max(table["object"]).as_py())
+                add_totals(totals.setdefault(branch, {}), table, sub_pool=sub_pool)
+            elif section == BRANCH:
+                for name, value in zip(keys.to_pylist(), table["value"].to_pylist(), strict=True):
+                    rows.append((name.decode(), msgspec.msgpack.decode(value, type=BranchRow)))
+    for name, row in rows:
+        if row.newest < newest.get(name, ""):
+            yield f"branch {name} has an object newer than the newest that it names: look-ups miss it"
+        told_shapes = {(sub_pool, schema): shape for sub_pool, schema, shape in row.shapes}
+        if (lie := lying_totals(told_shapes, totals.get(name, {}))) is not None:
+            yield f"branch {name}: {lie}"
+
+
+def is_ascending(keys: pa.ChunkedArray) -> bool:
+    """Whether no key is below the one before."""
+    whole = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
+    return bool(pc.all(pc.less_equal(whole[:-1], whole[1:])).as_py()) if len(whole) > 1 else True
+
+
+def add_totals(totals: Totals, table: pa.Table, *, sub_pool: str) -> None:
+    """Count the references of the rows."""
+    grouped = table.group_by("schema").aggregate([("records", "sum"), ("size", "sum"), ("size", "count")])
+    columns = (grouped[name].to_pylist() for name in ("schema", "size_count", "records_sum", "size_sum"))
+    for schema, references, records, size in zip(*columns, strict=True):
+        known = totals.get((sub_pool, schema), (0, 0, 0))
+        totals[sub_pool, schema] = (known[0] + references, known[1] + records, known[2] + size)
+
+
+def lying_totals(told: dict[tuple[str, str], Shape], counted: Totals) -> str | None:
+    """How the totals that are told differ from those counted; None if they are the same."""
+    for place in sorted(told.keys() | counted.keys()):
+        shape = told.get(place) or Shape(0)
+        found = counted.get(place, (0, 0, 0))
+        if (shape.references, shape.records, shape.size) != found:
+            return (
+                f"its totals say {shape.references:,} references, {shape.records:,} records and {shape.size:,} "
+                f"bytes of schema {place[1]}; there are {found[0]:,}, {found[1]:,} and {found[2]:,}"
+            )
+    return None

@@ -1,0 +1,268 @@
+"""What is wrong with one pool: its journal, its requests, its state, its objects, and what nobody refers to.
+
+References are looked at a table at a time, and each once, however many branches have it: a number of eight bytes
+stands for a reference that was seen, 27 bytes for an object that the history refers to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lake_core import naming
+from lake_core.combine.rule import rule_of
+from lake_core.context import Context
+from lake_core.errors import Corrupt, Unavailable
+from lake_core.history import History, Reference
+from lake_core.history.checkpoint import reference_tables
+from lake_core.history.group_commit.requests import MAX_WAIT_MICROSECONDS, Request
+from lake_core.history.snapshot.reference import from_rows
+from lake_core.history.state import BranchState, PoolState
+from lake_core.objects.schema import schema_id
+from lake_core.phrases import human_size
+from lake_core.records import Entry
+from lake_core.records.codec import Codec
+from lake_core.records.pools import PoolConfig
+from lake_core.repair.check_checkpoint import Totals, add_totals, lying_totals
+from lake_core.repair.check_journal import JournalCheck
+from lake_core.repair.check_objects import CheckObjects, batches_of
+from lake_core.repair.finding import Finding, finding
+
+Progress = Callable[[str, int], None]
+"""Called with what was checked, and how many more of it."""
+
+BATCH = 256
+"""References that are handed out at a time: enough to keep all threads at work."""
+
+LISTED = 4096
+"""Names of objects that are looked up at a time."""
+
+Ids = npt.NDArray[np.bytes_]
+
+
+@dataclass
+class Seen:
+    """A set of fixed-size values that grows in pieces: sorted arrays, merged when there are many."""
+
+    kind: str
+    _pieces: list[npt.NDArray[Any]] = field(default_factory=list)
+
+    def add(self, values: npt.NDArray[Any]) -> None:
+        """Add the values."""
+        if len(values):
+            self._pieces.append(np.unique(values.astype(self.kind)))
+        # like a binary counter: each value is merged about log2(pieces) times
+        while len(self._pieces) > 1 and len(self._pieces[-1]) * 2 >= len(self._pieces[-2]):
+            newer, older = self._pieces.pop(), self._pieces.pop()
+            self._pieces.append(np.union1d(older, newer))
+
+    def has(self, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Which of the values are in the set."""
+        mask = np.zeros(len(values), bool)
+        sought = values.astype(self.kind)
+        for piece in self._pieces:
+            at = np.minimum(np.searchsorted(piece, sought), len(piece) - 1)
+            mask |= piece[at] == sought
+        return mask
+
+
+@dataclass
+class PoolCheck:
+    """Checks one pool; afterwards it has the numbers of what it looked at."""
+
+    context: Context
+    config: PoolConfig
+    check_objects: CheckObjects
+    older_than: float
+    progress: Progress = lambda what, count: None
+    references: int = 0
+    objects: int = 0
+    journal: JournalCheck = field(init=False)
+    _history: History = field(init=False)
+    _reached: Seen = field(default_factory=lambda: Seen(f"S{naming.ID_LENGTH}"))
+    _checked: Seen = field(default_factory=lambda: Seen("u8"))
+    _added: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        # a history of its own: what was read before the fault is no proof
+        self._history = History(
+            self.context.store,
+            pool_id=self.config.id,
+            key=self.config.key,
+            rule=rule_of(self.config),
+            clock=self.context.clock,
+        )
+        self.journal = JournalCheck(
+            self._history.journal,
+            self.config.name,
+            on_base=self._reach_state,
+            on_entry=self._reach_entry,
+            progress=self.progress,
+        )
+
+    def run(self) -> Iterator[Finding]:
+        """Everything that is wrong with the pool.  Raises Unavailable."""
+        yield from self.journal.run()
+        yield from self._requests()
+        try:
+            state = self._history.load().state
+        except Corrupt as error:
+            yield self._finding("no_state", naming.pool_journal(self.config.id), str(error))
+            yield self._finding(
+                "unchecked", f"{self.config.id}/data", "no state tells which objects the pool has"
+            )
+            return
+        yield from self._schemas(state)
+        for name, branch in sorted(state.branches.items()):
+            yield from self._branch(name, branch, state)
+        yield from self._unreferenced()
+
+    def _finding(self, kind: str, where: str, what: str, id: str = "") -> Finding:
+        return finding(kind, pool=self.config.name, where=where, what=what, id=id)
+
+    def _reach_state(self, state: PoolState) -> None:
+        for _, branch in state.branches.items():
+            for _, table in tables_of(branch):
+                self._reached.add(_ids(table["object"]))
+
+    def _reach_entry(self, entry: Entry) -> None:
+        for transaction in entry.transactions:
+            self._added += [a.object for a in transaction.actions if hasattr(a, "object")]
+        if len(self._added) >= LISTED:
+            self._reach_added()
+
+    def _reach_added(self) -> None:
+        self._reached.add(np.array(self._added, dtype=f"S{naming.ID_LENGTH}"))
+        self._added.clear()
+
+    def _requests(self) -> Iterator[Finding]:
+        now = self._history.now()
+        for info in self.journal.requests:
+            id = naming.request_id(info.name)
+            if not naming.is_request(info.name) or not naming.is_id(id):
+                yield self._finding("object_unknown", info.name, "not a request")
+                continue
+            try:
+                data = self.context.store.get(info.name)
+                if data is None:  # its writer withdrew it
+                    continue
+                time, what = Codec(Request).decode(data, name=info.name).time, "its writer is gone"
+            except (Corrupt, Unavailable) as error:
+                time, what = int(_seconds(id) * 1_000_000), f"it cannot be read: {error}"
+            if now - time > MAX_WAIT_MICROSECONDS:
+                yield self._finding("request_leaked", info.name, f"a request that expired; {what}")
+
+    def _schemas(self, state: PoolState) -> Iterator[Finding]:
+        for id in sorted(state.schemas):
+            try:
+                true = schema_id(state.schema(id))
+            except (OSError, pa.ArrowException) as error:
+                true = f"not readable: {error}"
+            if true != id:
+                what = f"the schema {id} is {true}, by its content"
+                yield self._finding("schema_lies", naming.pool_journal(self.config.id), what)
+
+    def _branch(self, name: str, branch: BranchState, state: PoolState) -> Iterator[Finding]:
+        totals: Totals = {}
+        unknown: dict[str, int] = {}
+        for sub_pool, table in tables_of(branch):
+            add_totals(totals, table, sub_pool=sub_pool)
+            self._reached.add(_ids(table["object"]))
+            for schema in table["schema"].unique().to_pylist():
+                if schema not in state.schemas:
+                    unknown[schema] = unknown.get(schema, 0) + 1
+            self.references += table.num_rows
+            references = self._unseen(table, sub_pool)
+            for batch in batches_of(references, BATCH):
+                yield from self.check_objects(self.config, [batch])
+                self.objects += len(batch)
+                self.progress("objects", len(batch))
+        for schema in unknown:
+            where = naming.pool_journal(self.config.id)
+            yield self._finding(
+                "schema_lies", where, f"schema {schema} of objects of {name} was never announced"
+            )
+        if (lie := lying_totals(dict(branch.snapshot.shapes.items()), totals)) is not None:
+            yield self._finding("totals_lie", naming.pool_journal(self.config.id), f"branch {name}: {lie}")
+
+    def _unseen(self, table: pa.Table, sub_pool: str) -> list[Reference]:
+        """The references that no branch before had."""
+        references = list(from_rows(table, sub_pool=sub_pool))
+        marks = np.array([_mark(r) for r in references], dtype="u8")
+        known = self._checked.has(marks)
+        self._checked.add(marks[~known])
+        return [r for r, seen in zip(references, known, strict=True) if not seen]
+
+    def _unreferenced(self) -> Iterator[Finding]:
+        """Objects that neither a branch nor an older revision in reach refers to; names that are none of ours."""
+        self._reach_added()
+        folder = f"{self.config.id}/data"
+        if self.journal.damaged:
+            what = "part of the history cannot be read, and may refer to objects that seem unused"
+            yield self._finding("unchecked", folder, what)
+            return
+        young = self.context.now() - self.older_than
+        for infos in _batched(self.context.store.list(folder), LISTED):
+            ids = [i.name.removeprefix(f"{folder}/").removesuffix(".parquet") for i in infos]
+            ours = [
+                naming.is_id(id) and info.name == naming.data_object(self.config.id, id)
+                for id, info in zip(ids, infos, strict=True)
+            ]
+            reached = self._reached.has(
+                np.array(
+                    [i if o else "" for i, o in zip(ids, ours, strict=True)], dtype=f"S{naming.ID_LENGTH}"
+                )
+            )
+            self.progress("names", len(infos))
+            for id, info, is_ours, is_reached in zip(ids, infos, ours, reached, strict=True):
+                if not is_ours:
+                    yield self._finding("object_unknown", info.name, "not a data object")
+                elif not is_reached and _seconds(id) < young:
+                    made = datetime.fromtimestamp(_seconds(id), UTC)
+                    what = f"{human_size(info.size)} of {made:%Y-%m-%d}; no revision in reach refers to it"
+                    yield self._finding("object_unreferenced", info.name, what)
+
+
+def tables_of(branch: BranchState) -> Iterator[tuple[str, pa.Table]]:
+    """The references of a branch as rows, a sub-pool and a table at a time."""
+    shapes = branch.snapshot.shapes.items()
+    for sub_pool in sorted({sub_pool for (sub_pool, _), shape in shapes if shape.references}):
+        for table in reference_tables(branch.snapshot, sub_pool):
+            if table.num_rows:
+                yield sub_pool, table
+
+
+def _ids(column: pa.ChunkedArray) -> Ids:
+    return column.to_numpy(zero_copy_only=False).astype(f"S{naming.ID_LENGTH}")
+
+
+def _mark(reference: Reference) -> int:
+    digest = blake2b(msgspec.msgpack.encode(reference), digest_size=8).digest()
+    return int.from_bytes(digest, "big")
+
+
+def _seconds(id: str) -> float:
+    """When the id was made; 0 if it is too large to hold a time."""
+    try:
+        return naming.id_time(id).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def _batched(items: Iterable[Any], count: int) -> Iterator[list[Any]]:
+    batch: list[Any] = []
+    for item in items:
+        batch.append(item)
+        if len(batch) == count:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -1,0 +1,71 @@
+"""A finding of `lake fsck`: what is wrong, where, and what to do about it; and the list of all kinds.
+
+Damage means that records cannot be read, that readers may be told something false, or that an object of the lake
+cannot be trusted.  A leftover takes room or a few more requests; nothing depends on it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+DAMAGE, LEFTOVER = "damage", "leftover"
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """How grave a kind of finding is, and what to do; `{pool}` is the pool's name, `{id}` the object's id."""
+
+    severity: str
+    do: str
+
+
+_BACKUP = "put the object back from a backup; without one: lake rebuild {pool} --name NEW"
+_TAKE_OUT = "put the object back from a backup; without one: lake repair {pool} --object {id}"
+
+KINDS: dict[str, Kind] = {
+    "entry_missing": Kind(DAMAGE, "stop the writers; " + _BACKUP),
+    "entry_damaged": Kind(DAMAGE, "stop the writers; " + _BACKUP),
+    "no_state": Kind(DAMAGE, _BACKUP),
+    "checkpoint_damaged": Kind(DAMAGE, "readers pass it over; write another one: lake checkpoint {pool}"),
+    "checkpoint_differs": Kind(
+        DAMAGE, "delete this object, if the entries from an older checkpoint on are all there"
+    ),
+    "checkpoint_lies": Kind(DAMAGE, "delete this object, if there is another checkpoint or no fence"),
+    "fence_lies": Kind(DAMAGE, "delete the fence, if the entries below it are there; otherwise: " + _BACKUP),
+    "hint_beyond_end": Kind(DAMAGE, "look for the entries in a backup; the next writers write the hint anew"),
+    "schema_lies": Kind(DAMAGE, _BACKUP),
+    "totals_lie": Kind(DAMAGE, "delete the newest checkpoint, if the entries below it are there"),
+    "object_missing": Kind(DAMAGE, _TAKE_OUT),
+    "object_unreadable": Kind(DAMAGE, "try again; if the store cannot give it: " + _TAKE_OUT),
+    "object_damaged": Kind(DAMAGE, _TAKE_OUT),
+    "reference_outside": Kind(DAMAGE, _TAKE_OUT),
+    "statistics_lie": Kind(DAMAGE, "lake rebuild {pool} --name NEW reads them from the objects"),
+    "pool_unlisted": Kind(
+        DAMAGE, "put the list of pools back from a backup; without one: lake rebuild {id} --name NAME"
+    ),
+    "object_unreferenced": Kind(LEFTOVER, "leave it to the vacuum"),
+    "object_unknown": Kind(LEFTOVER, "move it out of the lake"),
+    "entry_leftover": Kind(LEFTOVER, "the next lake purge {pool} deletes it"),
+    "request_leaked": Kind(LEFTOVER, "a later commit deletes it if it is readable; otherwise delete it"),
+    "hint_unreadable": Kind(LEFTOVER, "nothing: readers ask more often until a writer replaces it"),
+    "pool_dropped": Kind(LEFTOVER, "leave it to the vacuum"),
+    "unchecked": Kind(LEFTOVER, "mend the other findings, then run lake fsck again"),
+}
+"""Every kind of finding, by name."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One fault: its kind, the pool's name, the name of the object on the store, what is wrong, what to do."""
+
+    kind: str
+    severity: str
+    pool: str
+    where: str
+    what: str
+    do: str
+
+
+def finding(kind: str, *, pool: str, where: str, what: str, id: str = "") -> Finding:
+    """A finding with the severity and the advice of its kind."""
+    known = KINDS[kind]
+    text = known.do.replace("{pool}", pool).replace("{id}", id)
+    return Finding(kind, known.severity, pool, where, " ".join(what.split()), text)

@@ -1,0 +1,112 @@
+"""Removing a bad transaction or a damaged object from a pool, so that the rest can be read again.
+
+An object that cannot be read, or a delete that cannot be evaluated, stops every scan and compaction that meets it.
+`plan_repair` finds the references and tombstones to remove in the state alone, without reading any data object.
+`repair` removes them in one transaction.  Records are lost by that, and deleted ones may come back; the plan says
+how many.  The objects stay on the store, and older revisions still refer to them.
+
+Called by `lake repair`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lake_core.errors import NotFound
+from lake_core.history import Draft, Reference
+from lake_core.lake.branch import Branch
+from lake_core.records import Action, AddObject, AddTombstone, RemoveReference, RemoveTombstone, Transaction
+
+
+@dataclass(frozen=True)
+class RepairPlan:
+    """What a repair removes: references to objects, and tombstones.
+
+    `merged`: objects of the transactions that a compaction has merged into others; their records stay.
+    """
+
+    read_version: int
+    references: tuple[Reference, ...]
+    tombstones: tuple[str, ...]
+    merged: tuple[str, ...]
+
+    @property
+    def records(self) -> int:
+        """Records that are no longer in the pool afterwards."""
+        return sum(r.records for r in self.references)
+
+
+@dataclass(frozen=True)
+class RepairResult:
+    """What a repair removed; `version` and `transaction_id` are None if there was nothing."""
+
+    version: int | None
+    transaction_id: str | None
+    objects: int
+    records: int
+    tombstones: int
+
+
+def plan_repair(branch: Branch, *, objects: Sequence[str], transactions: Sequence[str]) -> RepairPlan:
+    """The references and tombstones of objects (by id) and transactions (by version or id).
+
+    Raises NotFound if the pool never had one of them, or its history does not reach back to it.
+    """
+    loaded = branch.history.load_open()
+    state = loaded.state.branches[branch.name]
+    found = dict.fromkeys(transactions, False)
+    added, tombstones = list(objects), []
+    for n, transaction in branch.history.read_transactions(branch=branch.name) if transactions else ():
+        named = [t for t in (str(n), transaction.id) if t in found]
+        if named:
+            found[named[0]] = True
+            added += _added(transaction)
+            tombstones += [a.tombstone for a in transaction.actions if isinstance(a, AddTombstone)]
+        if all(found.values()):
+            break
+    if missing := [name for name, is_there in found.items() if not is_there]:
+        raise NotFound(
+            f"transaction {missing[0]}: not in the history of branch {branch.name!r}; see lake log"
+        )
+    wanted = dict.fromkeys(added)
+    subs = ("", *state.snapshot.sub_pools())
+    references = [
+        r for sub_pool in subs for r in state.snapshot.find(sub_pool=sub_pool) if r.object in wanted
+    ]
+    held = {r.object for r in references}
+    if unknown := [name for name in objects if name not in held]:
+        raise NotFound(f"object {unknown[0]}: branch {branch.name!r} does not refer to it; see POOL:objects")
+    return RepairPlan(
+        loaded.version,
+        tuple(references),
+        tuple(name for name in tombstones if name in state.tombstones),
+        tuple(name for name in wanted if name not in held),
+    )
+
+
+def _added(transaction: Transaction) -> list[str]:
+    return [action.object for action in transaction.actions if isinstance(action, AddObject)]
+
+
+def repair(branch: Branch, plan: RepairPlan, *, reason: str = "") -> RepairResult:
+    """Remove what the plan names, in one transaction; raises Conflict if some of it is gone meanwhile."""
+    if not plan.references and not plan.tombstones:
+        return RepairResult(None, None, 0, 0, 0)
+    actions: tuple[Action, ...] = (
+        *(RemoveReference(r.object, r.low) for r in plan.references),
+        *(RemoveTombstone(name, forced=True) for name in plan.tombstones),
+    )
+    draft = Draft(
+        branch.context.ids.new(),
+        branch.name,
+        plan.read_version,
+        branch.context.author,
+        actions,
+        message=reason or "repair",
+    )
+    committed = branch.history.commit(draft)
+    objects = len({r.object for r in plan.references})
+    return RepairResult(
+        committed.version, committed.transaction_id, objects, plan.records, len(plan.tombstones)
+    )

@@ -1,0 +1,160 @@
+"""The `lake` command as a test drives it: in this process, on a lake of its own.
+
+Every call is held to what all commands promise: an exit status from the table, an error of exactly one line
+on standard error that begins with `lake` (an error in SQL has more, which show the place), nothing of a traceback
+anywhere.  An exception that escapes `main`
+fails the test as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lake_core.cli.main import main
+from tests.support.files import as_bytes, pool_settings
+
+DONE, USAGE, NOT_FOUND, ALREADY_EXISTS, CONFLICT, CORRUPT, INVALID_INPUT = 0, 2, 3, 4, 5, 8, 9
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one command did."""
+
+    status: int
+    output: bytes
+    err: str
+
+    @property
+    def out(self) -> str:
+        return self.output.decode()
+
+    @property
+    def records(self) -> list[Any]:
+        """The JSON values printed, one a line."""
+        return [json.loads(line) for line in self.out.split("\n") if line]
+
+
+@dataclass(frozen=True)
+class Command:
+    """Runs commands against the lake at `uri`; files are written below `folder`."""
+
+    uri: str
+    folder: Path
+
+    def run(self, *words: str) -> Outcome:
+        """The command's outcome, whatever its status."""
+        out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+        err = io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                status = main([words[0], "--lake", self.uri, *words[1:]])
+            except SystemExit as stop:  # argparse: usage
+                status = int(stop.code or 0)
+        outcome = Outcome(status, out.buffer.getvalue(), err.getvalue())  # type: ignore[attr-defined]
+        assert "Traceback" not in outcome.err
+        if status != DONE:
+            said = [line for line in outcome.err.splitlines() if not line.startswith("lake: warning: ")]
+            prog = f"lake {words[0]}" if status == USAGE else "lake"
+            assert said[0].startswith((f"{prog}: ", "lake: unknown command ")), outcome.err
+            assert not said[1:] or said[1].startswith("LINE "), f"an error is one line: {outcome.err!r}"
+            assert outcome.err.endswith("\n")
+        return outcome
+
+    def __call__(self, *words: str) -> Outcome:
+        """The outcome of a command that is done; any other status fails the test."""
+        outcome = self.run(*words)
+        assert outcome.status == DONE, f"{words}: status {outcome.status}: {outcome.err}"
+        return outcome
+
+    def fails(self, status: int, *words: str) -> str:
+        """The one line of a command that must end with `status`."""
+        outcome = self.run(*words)
+        assert outcome.status == status, f"{words}: status {outcome.status}, not {status}: {outcome.err!r}"
+        return outcome.err.strip()
+
+    def file(self, name: str, content: str | bytes | list[Any]) -> str:
+        """A file below the folder: text or bytes as they are, a list as NDJSON; gzipped where named so."""
+        data = as_bytes(content)
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(data, mtime=0) if name.endswith(".gz") else data)
+        return str(path)
+
+    def pool(
+        self, name: str = "p", *, key: str = "k", types: dict[str, str] | None = None, **settings: str
+    ) -> str:
+        """A new pool; `load_memory` stands for the setting `load.memory`."""
+        declared = [word for field, kind in (types or {}).items() for word in ("--type", f"{field}={kind}")]
+        chosen = [f"{name}={value}" for name, value in pool_settings(settings).items()]
+        self("create", name, "--key", key, *declared, *(["--set", *chosen] if chosen else []))
+        return name
+
+    def load(self, pool: str, *files: str) -> dict[str, Any]:
+        """A load that is done; what it reports."""
+        return self("load", pool, *files, "--json").records[0]
+
+    def load_records(
+        self, pool: str, records: str | bytes | list[Any], name: str = "data.ndjson"
+    ) -> dict[str, Any]:
+        """A load of one file made for it."""
+        return self.load(pool, self.file(name, records))
+
+    def scan(self, pool: str, *words: str) -> list[dict[str, Any]]:
+        """The pool's records in the order of the scan."""
+        return self("scan", pool, "--format", "json", *words).records
+
+    def query(self, sql: str) -> list[dict[str, Any]]:
+        """The rows of a query."""
+        return self("query", sql, "--format", "json").records
+
+    def history(self, pool: str) -> list[dict[str, Any]]:
+        """The pool's transactions, newest first."""
+        return self("log", pool, "--json").records
+
+    def refuses(self, pool: str, *files: str) -> str:
+        """The line of a load that is refused as InvalidInput; checks that the pool is as before."""
+        before = self.history(pool), self.scan(pool), self("ls", "--json").out
+        message = self.fails(INVALID_INPUT, "load", pool, *files)
+        assert (self.history(pool), self.scan(pool), self("ls", "--json").out) == before
+        return message
+
+    def refuses_records(self, pool: str, records: str | bytes | list[Any], name: str = "data.ndjson") -> str:
+        """The line with which a file made for it is refused; it names the file."""
+        message = self.refuses(pool, self.file(name, records))
+        assert name in message
+        return message
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Command:
+    """A new lake and a folder for files to land in."""
+    command = Command(str(tmp_path / "lake"), tmp_path / "landing")
+    command.folder.mkdir()
+    command("init")
+    return command
+
+
+@pytest.fixture
+def three_loads(lake: Command) -> str:
+    """A pool of three transactions, each of one record: the keys 1, 2 and 3."""
+    lake.pool()
+    for n in (1, 2, 3):
+        lake.load_records("p", [{"k": n}], f"{n}.ndjson")
+    return "p"
+
+
+def without_nulls(value: Any) -> Any:
+    """A JSON value as a columnar object can know it: a null field of a record is the same as none."""
+    if isinstance(value, dict):
+        return {name: without_nulls(member) for name, member in value.items() if member is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value

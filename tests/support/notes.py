@@ -1,0 +1,76 @@
+"""A journal of notes, folded into the tuple of their texts; its checkpoints hold a row a text.
+
+The text `misfit` does not fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from lake_core.checkpoints import CheckpointFile, Part
+from lake_core.checkpoints.layout import rows
+from lake_core.errors import Corrupt
+from lake_core.journal import JOURNAL_LIMITS, Appended, Journal, JournalLimits
+from lake_core.records.codec import Codec
+from lake_core.store import Store
+from tests.support.histories import retry
+
+State = tuple[str, ...]
+
+
+class Note(msgspec.Struct, frozen=True):
+    id: str
+    text: str
+
+
+CODEC = Codec(Note)
+
+
+class NotesFormat:
+    """Texts as rows of a checkpoint."""
+
+    def parts(self, state: State, *, now: float) -> Iterator[Part]:
+        keys = [f"{i:09d}".encode() for i in range(len(state))]
+        yield Part("note", "", "", [rows(key=keys, value=[t.encode() for t in state])] if state else [])
+
+    def restore(self, file: CheckpointFile) -> State:
+        return tuple(v.decode() for table in file.scan("note") for v in table["value"].to_pylist())
+
+
+FORMAT = NotesFormat()
+
+
+def fold(state: State, n: int, note: Note) -> State:
+    assert n == len(state) + 1, "entries are folded in order, each once"
+    if note.text == "misfit":
+        raise Corrupt("a misfit")
+    return (*state, note.text)
+
+
+def journal(
+    store: Store,
+    *,
+    races: int = 50,
+    repeats: int = 4,
+    format: NotesFormat | None = FORMAT,
+    limits: JournalLimits = JOURNAL_LIMITS,
+) -> Journal[Note, State]:
+    """The journal `j`, as a process finds it that has read nothing."""
+    return Journal(
+        store, "j", CODEC, (), fold, retry(races=races, repeats=repeats), format=format, limits=limits
+    )
+
+
+def write(to: Journal[Note, State], text: str, id: str = "") -> Appended[State]:
+    """Append a note."""
+    note = Note(id or f"id of {text}", text)
+    appended = to.append(lambda head: note, id=note.id)
+    assert appended is not None
+    return appended
+
+
+def texts(store: Store) -> State:
+    """The texts as a process finds them that has read nothing."""
+    return journal(store).load().state

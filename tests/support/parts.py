@@ -1,0 +1,79 @@
+"""What `make check` and `make test` say while they run: a line for each folder of tests, ended by its time.
+
+A plugin of pytest (`-p tests.support.parts`), for runs that take minutes; without it pytest says what it always
+says.  A failure is named at once and shown whole at the end, as usual.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import pytest
+from _pytest.terminal import TerminalReporter
+
+DEPTH = 2
+"""How many folders of a test's path name its part: tests/unit."""
+Status = str | tuple[str, Mapping[str, bool]]
+
+
+@dataclass(eq=False)  # pytest keeps plugins in sets
+class Parts:
+    """Counts and times of the part that runs; a part begins with its first test and ends before another's."""
+
+    write: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+    name: str | None = None
+    line_is_open: bool = False
+    begun: float = 0.0
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        name = "/".join(nodeid.split("/")[:DEPTH])
+        if name != self.name:
+            self.end()
+            self.name, self.begun = name, self.clock()
+            self.open_line()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_teststatus(
+        self, report: pytest.TestReport
+    ) -> Generator[None, tuple[str, str, Status], tuple[str, str, Status]]:
+        """Counts what became of a test, and takes the letter away that pytest would print."""
+        outcome, letter, status = yield
+        if letter and self.name is not None:  # pytest asks again for its summary
+            self.counts[outcome] += 1
+            if outcome in {"failed", "error"}:
+                begin = "\n" if self.line_is_open else ""
+                self.write(f"{begin}{outcome}: {report.nodeid}\n")
+                self.line_is_open = False
+        return outcome, "", status
+
+    def pytest_sessionfinish(self) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """The rest of the line of the part that ran."""
+        if self.name is None:
+            return
+        if not self.line_is_open:
+            self.open_line()
+        said = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self.counts.items()))
+        self.write(f"{said:28} {self.clock() - self.begun:5.0f} s\n")
+        self.line_is_open = False
+        self.name = None
+        self.counts.clear()
+
+    def open_line(self) -> None:
+        self.write(f"{self.name:18} ")
+        self.line_is_open = True
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    reporter: TerminalReporter | None = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None:
+        config.pluginmanager.register(Parts(partial(reporter.write, flush=True)), "parts-of-the-tests")

@@ -1,0 +1,23 @@
+"""A compaction by hand: the records of a pool, in one object, in place of the objects they were in."""
+
+from __future__ import annotations
+
+from lake_core.history import Draft
+from lake_core.lake.pool import Pool
+from lake_core.lake.results import PendingLoad
+from lake_core.loading.block import Block
+from lake_core.records import RemoveReference
+
+
+def rewrite(pool: Pool) -> None:
+    """One transaction that removes all references and adds one."""
+    view, branch = pool.at(), pool.branch()
+    job = branch.begin_load()
+    assert isinstance(job, PendingLoad)
+    builder = branch.builder(job)
+    builder.add(Block(view.to_table()))
+    written = builder.finish()
+    removed = [RemoveReference(r.object, r.low) for r in view.references]
+    actions = (*removed, *(w.action for w in written))
+    schemas = tuple(w.schema for w in written)
+    pool.history.commit(Draft(pool.context.ids.new(), "main", view.version, "test", actions, schemas))

@@ -1,0 +1,34 @@
+"""Ingests files over Spark Connect, once it is told to go on; exits as the applications do.
+
+    python -m tests.support.spark.gone LAKE POOL FILE...
+
+Run by test_masters, which takes the server away in between.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from lake_core.errors import LakeError
+from lake_core.lake import Lake
+from lake_core.loading.sources import find_files
+from spark_apps import session
+from spark_apps.load import load_files
+
+
+def main(lake: str, pool: str, *files: str) -> int:
+    session.RETRIES = 4  # the test need not wait for a minute
+    try:
+        with session.spark_session("gone") as spark:
+            assert spark.range(3).count() == 3
+            print("connected", flush=True)
+            sys.stdin.readline()
+            load_files(spark, Lake.open(lake), pool=pool, files=find_files(list(files)))
+    except LakeError as error:
+        print(error, file=sys.stderr)
+        return error.exit_status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

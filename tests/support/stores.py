@@ -1,0 +1,183 @@
+"""A store whose requests can be scripted, so that a race or a lost answer happens exactly where a test says.
+
+    store.on("create", entry, before=other_writer)          somebody is faster by one request
+    store.on("create", entry, answer=lost)                  the write happens, its answer does not arrive
+    store.on("create", entry, instead=lost)                 the request itself does not arrive
+    store.on("get", entry, instead=unavailable, times=3)    the next three reads fail
+
+A rule holds for one request unless `times` says more; what no rule names goes to the store behind.
+`requests` is the log of all that was asked.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from lake_core.errors import Unavailable
+from lake_core.store import Created, ObjectInfo, Store
+from lake_core.store.memory import MemoryStore
+
+ALWAYS = 1_000_000
+
+
+def lost(*_: Any) -> Created:
+    """The answer of a create that never came."""
+    return Created.UNKNOWN
+
+
+def unavailable(*_: Any) -> Any:
+    """A store that refuses."""
+    raise Unavailable("the store refuses for now")
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    """Something that fails so whenever it is called."""
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return fail
+
+
+@dataclass
+class _Rule:
+    request: str
+    name: str
+    before: Callable[[], object] | None
+    instead: Callable[[], Any] | None
+    answer: Callable[[Any], Any] | None
+    times: int
+
+
+class StoreInFront:
+    """A store in front of another; every request goes through `ask`, which may do something else."""
+
+    behind: Store
+
+    def ask(self, request: str, name: str, call: Callable[[], Any]) -> Any:
+        """The answer of a request: that of the store behind, unless a subclass decides otherwise."""
+        return call()
+
+    @property
+    def uri(self) -> str:
+        return self.behind.uri
+
+    @property
+    def lists_from_name(self) -> bool:
+        return self.behind.lists_from_name
+
+    def get(self, name: str) -> bytes | None:
+        return self.ask("get", name, lambda: self.behind.get(name))
+
+    def create(self, name: str, data: bytes) -> Created:
+        return self.ask("create", name, lambda: self.behind.create(name, data))
+
+    def put(self, name: str, data: bytes) -> None:
+        self.ask("put", name, lambda: self.behind.put(name, data))
+
+    def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
+        return self.ask("list", prefix, lambda: self.behind.list(prefix, after=after))
+
+    def delete(self, name: str) -> None:
+        self.ask("delete", name, lambda: self.behind.delete(name))
+
+    def local_path(self, name: str) -> str | None:
+        return None
+
+    def open_input(self, name: str) -> pa.NativeFile:
+        return self.ask("open_input", name, lambda: self.behind.open_input(name))
+
+    def open_output(self, name: str) -> AbstractContextManager[BinaryIO]:
+        return self.ask("open_output", name, lambda: self.behind.open_output(name))
+
+
+class ScriptedStore(StoreInFront):
+    """A store in front of another that does what its rules say."""
+
+    def __init__(self, behind: Store | None = None) -> None:
+        self.behind: Store = behind or MemoryStore("memory://scripted")
+        self.requests: list[tuple[str, str]] = []
+        self._rules: list[_Rule] = []
+
+    def on(
+        self,
+        request: str,
+        name: str,
+        *,
+        before: Callable[[], object] | None = None,
+        instead: Callable[[], Any] | None = None,
+        answer: Callable[[Any], Any] | None = None,
+        times: int = 1,
+    ) -> None:
+        """What happens at the next `times` requests of this kind for names that end so."""
+        self._rules.append(_Rule(request, name, before, instead, answer, times))
+
+    def forget(self) -> None:
+        """No rule any more."""
+        self._rules.clear()
+
+    def asked(self, request: str, name: str = "") -> int:
+        """How often the request was made for names that end so."""
+        return sum(1 for r, n in self.requests if r == request and n.endswith(name))
+
+    def ask(self, request: str, name: str, call: Callable[[], Any]) -> Any:
+        self.requests.append((request, name))
+        for rule in self._rules:
+            if rule.times and rule.request == request and name.endswith(rule.name):
+                rule.times -= 1
+                if rule.before is not None:
+                    rule.before()
+                result = call() if rule.instead is None else rule.instead()
+                return result if rule.answer is None else rule.answer(result)
+        return call()
+
+
+def opened(name: str, data: Callable[[], bytes | None]) -> pa.NativeFile:
+    """A file that is read where it is, as on an object store: gone, as soon as it is deleted."""
+    return pa.PythonFile(_InPlace(name, data), mode="r")
+
+
+class _InPlace(io.RawIOBase):
+    def __init__(self, name: str, data: Callable[[], bytes | None]) -> None:
+        self._name, self._data, self._at = name, data, 0
+        self._size = len(self._there())
+
+    def _there(self) -> bytes:
+        data = self._data()
+        if data is None:
+            raise FileNotFoundError(self._name)
+        return data
+
+    def read(self, size: int = -1) -> bytes:
+        begin, end = self._at, self._size if size < 0 else min(self._at + size, self._size)
+        self._at = end
+        return self._there()[begin:end]
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + (0, self._at, self._size)[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+
+class InPlaceStore(MemoryStore):
+    """A store in memory whose open files are read where they are."""
+
+    def local_path(self, name: str) -> str | None:
+        return None
+
+    def open_input(self, name: str) -> pa.NativeFile:
+        return opened(name, lambda: self.get(name))

@@ -1,0 +1,58 @@
+"""ZNG and ZST in memory, for tests; and files of the original programs, which lie beside the project."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from lake_core.objects.zng.reader import read
+from lake_core.objects.zng.rows import Batch, Rows
+from lake_core.objects.zng.writer import ZngWriter
+from lake_core.objects.zst.reader import ZstFile
+from lake_core.objects.zst.writer import ZstWriter
+
+SHARED = Path(__file__).parents[3] / "shared"
+CONFORMANCE = SHARED / "conformance"
+ZEEK = SHARED / "data" / "zeek" / "zng"
+
+
+def files(folder: Path, pattern: str) -> list[object]:
+    """Parameters of a test: the files, or one that is skipped."""
+    found = sorted(folder.glob(pattern))
+    if not found:
+        return [pytest.param(None, marks=pytest.mark.skip(f"no files at {folder}"))]
+    return [pytest.param(path, id=path.name.partition(".")[0]) for path in found]
+
+
+def rows_of(data: bytes) -> list[Rows]:
+    return list(read(io.BytesIO(data), name="test"))
+
+
+def lines_of(data: bytes) -> list[str]:
+    return [rows.text(row) for rows in rows_of(data) for row in range(len(rows))]
+
+
+def zng_of(values: Iterable[Rows | Batch], *, block_bytes: int = 0) -> bytes:
+    output = io.BytesIO()
+    writer = ZngWriter(output, block_bytes=block_bytes)
+    for some in values:
+        writer.write(some)
+    writer.close()
+    return output.getvalue()
+
+
+def zst_of(values: Iterable[Rows | Batch], **thresholds: int) -> bytes:
+    output = io.BytesIO()
+    writer = ZstWriter(output, **thresholds)
+    for some in values:
+        writer.write(some)
+    writer.close()
+    return output.getvalue()
+
+
+def opened(data: bytes) -> ZstFile:
+    return ZstFile.open(pa.BufferReader(data), name="test")
