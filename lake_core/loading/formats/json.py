@@ -45,6 +45,10 @@ _MOST_NEW = 1 << 17
 """Names in a piece that may have new ones; Arrow takes some 500 bytes for each column."""
 
 
+_LARGE = 1 << 20
+"""Bytes of a piece that is tried with the known names before its names are counted."""
+
+
 def read_ndjson(reading: Reading, *, only_lines: bool = False) -> Iterator[Block]:
     """The file's records, in blocks; with `only_lines` each line is one.  Raises InvalidInput."""
     seen = _Seen()
@@ -105,7 +109,7 @@ def _blocks(frame: Frame, reading: Reading, seen: _Seen, *, only_lines: bool) ->
         piece = frame.part(begin, number, seen.size)
         places = _Places(piece)
         known = places.objects * seen.width <= MAX_CELLS and only_known and len(seen.known) > 0
-        new = places.are_few and not reading.fields.full
+        new = not (known and len(piece.lines) > _LARGE) and places.are_few and not reading.fields.full
         if not (known or places.are_few or places.records <= 1):
             if places.objects * seen.width > MAX_CELLS and not reading.fields.full:
                 seen.forget()  # the fields of these records may be few
@@ -126,7 +130,7 @@ def _blocks(frame: Frame, reading: Reading, seen: _Seen, *, only_lines: bool) ->
             yield Block(table, locate=places.locate)
         seen.size = max(seen.size, min(8 * len(piece.lines), reading.block_bytes))
         begin += len(piece.lines)
-        number += piece.lines.count(b"\n")
+        number += places.line_ends
 
 
 class _Places:
@@ -144,6 +148,15 @@ class _Places:
         return positions(self._data, b"\n")
 
     @cached_property
+    def _opening(self) -> npt.NDArray[np.int64]:
+        return positions(self._data, b"{")
+
+    @property
+    def line_ends(self) -> int:
+        """How many there are."""
+        return len(self._ends)
+
+    @cached_property
     def records(self) -> int:
         """How many there are."""
         return _count(self.frame.lines, self._data, self._ends)
@@ -152,7 +165,7 @@ class _Places:
     def deep(self) -> frozenset[int]:
         """The lines that are nested too deep."""
         # such a line has many opening brackets; most have few, and are not looked at closer
-        first = np.searchsorted(self._ends, positions(self._data, b"{"))
+        first = np.searchsorted(self._ends, self._opening)
         most = MAX_NESTING + 1  # the record itself is none of its fields
         crowded = np.unique(first[:-most][first[:-most] == first[most:]])
         return frozenset(n for n in map(int, crowded) if self._is_deep(self._ends, n))
@@ -160,7 +173,7 @@ class _Places:
     @cached_property
     def objects(self) -> int:
         """How many records there are at most, those inside of records counted."""
-        return self.frame.lines.count(b"{")
+        return len(self._opening)
 
     @cached_property
     def are_few(self) -> bool:
