@@ -115,8 +115,10 @@ class Lake:
         return cls.open_on(open_store(uri, options), ids=ids, author=author)
 
     @classmethod
-    def open_on(cls, store: Store, *, ids: IdSource | None = None, author: str = "") -> Lake:
-        """Open the lake on a store."""
+    def open_on(
+        cls, store: Store, *, ids: IdSource | None = None, author: str = "", limits: Limits = LIMITS
+    ) -> Lake:
+        """Open the lake on a store; `limits` bound the memory of merges."""
         store = guarded(store)
         data = store.get(naming.LAKE_FILE)
         if data is None:
@@ -134,7 +136,7 @@ class Lake:
         behind = store.behind
         if lock and not (isinstance(behind, LockedStore) and behind.lock.kind == lock):
             store = guarded(LockedStore(behind, NoLock(lock)))
-        return cls(store, lake_id, ids=ids, author=author)
+        return cls(store, lake_id, ids=ids, author=author, limits=limits)
 
     def pools(self) -> list[PoolConfig]:
         """All pools, by name."""
