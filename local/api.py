@@ -57,6 +57,7 @@ class AirflowApi:
         check: Callable[[], None] = lambda: None,
         patience: float = PATIENCE_SECONDS,
         try_seconds: float = TRY_SECONDS,
+        poll_seconds: float = POLL_SECONDS,
     ) -> None:
         self.url = url
         self._user = user
@@ -64,6 +65,7 @@ class AirflowApi:
         self._check = check
         self._patience = patience
         self._try_seconds = try_seconds
+        self._poll_seconds = poll_seconds
         self._deadline: float | None = None
         self._token: str | None = None
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -105,7 +107,7 @@ class AirflowApi:
                     raise ApiError(
                         f"{problem}; gave up after {waited:.0f} s", status=problem.status
                     ) from None
-            time.sleep(POLL_SECONDS)
+            time.sleep(self._poll_seconds)
 
     def _left(self) -> float:
         """Seconds until the deadline."""
@@ -266,7 +268,7 @@ class AirflowApi:
             while not condition():
                 if time.monotonic() >= deadline:
                     return False
-                time.sleep(POLL_SECONDS)
+                time.sleep(self._poll_seconds)
         return True
 
     def _log_in(self) -> str:

@@ -72,12 +72,14 @@ def load_files(
     message: str = "",
     consume: bool = True,
     parallelism: int = 0,
+    smallest_unit: int = SMALLEST_UNIT,
     interval: tuple[dt.datetime, dt.datetime] | None = None,
 ) -> LoadResult:
     """Load the files as one transaction; `consume` records them as ingested.
 
     With an interval the files replace what the pool holds of it; if the interval was empty and stays empty, nothing
-    is committed.  `parallelism` is the number of tasks aimed at; 0 means twice the session's default.  Raises what
+    is committed.  `parallelism` is the number of tasks aimed at; 0 means twice the session's default.  A task is
+    given at least `smallest_unit` bytes.  Raises what
     `Branch.commit` raises, InvalidInput for bad records, and Conflict if a file was changed meanwhile.
     """
     target = lake.pool(pool).branch(branch)
@@ -86,7 +88,8 @@ def load_files(
         log.warning(repeated_line(job, pool_name=pool, token=token))
         return job
     readings = target.readings([f.uri for f in files], options=options)
-    units = _units(files, readings, format, parallelism or 2 * spreading.parallelism(spark))
+    tasks = parallelism or 2 * spreading.parallelism(spark)
+    units = _units(files, readings, format, tasks, smallest=smallest_unit)
     log.info(
         "%s: %s, %s, in %s",
         pool,
@@ -140,20 +143,20 @@ def check_unchanged(files: list[SourceFile]) -> None:
 
 
 def _units(
-    files: list[SourceFile], readings: dict[str, Reading], format: str, parallelism: int
+    files: list[SourceFile], readings: dict[str, Reading], format: str, parallelism: int, *, smallest: int
 ) -> list[Unit]:
     parts: list[Part] = []
     total = sum(f.size for f in files)
     for file in files:
         if is_stream(file.uri):
             raise InvalidInput(f"{file.uri}: Spark tasks cannot read it; use lake load")
-        large = file.size > max(SMALLEST_UNIT, total // parallelism)
+        large = file.size > max(smallest, total // parallelism)
         if large and format_of(readings[file.uri], format) == "parquet":
             sizes = row_group_sizes(readings[file.uri])
-            parts += split_row_groups(file.uri, sizes, target=max(SMALLEST_UNIT, sum(sizes) // parallelism))
+            parts += split_row_groups(file.uri, sizes, target=max(smallest, sum(sizes) // parallelism))
         elif file.size:
             parts.append(Part(file.uri, file.size))
-    return plan_units(parts, parallelism=parallelism, smallest=SMALLEST_UNIT)
+    return plan_units(parts, parallelism=parallelism, smallest=smallest)
 
 
 def work_of(

@@ -20,7 +20,7 @@ def address(url: str) -> str:
     return url.partition(";")[0].rstrip("/")
 
 
-def check_server(url: str, *, setting: str) -> None:
+def check_server(url: str, *, setting: str, seconds: float = ANSWER_SECONDS) -> None:
     """Raise Unavailable unless a Spark Connect server answers at `url` (sc://HOST:PORT).
 
     `setting` is where the address was set.  Raises InvalidInput for a URL of another form.
@@ -36,11 +36,11 @@ def check_server(url: str, *, setting: str) -> None:
     _connect(builder.endpoint, f"no Spark at {address(url)} ({setting})")
     channel = builder.toChannel()
     try:
-        grpc.channel_ready_future(channel).result(timeout=ANSWER_SECONDS)
+        grpc.channel_ready_future(channel).result(timeout=seconds)
     except grpc.FutureTimeoutError as error:
         raise Unavailable(
             f"no Spark at {address(url)} ({setting}): what listens there does not speak Spark Connect, or is too "
-            f"busy to answer within {ANSWER_SECONDS:g} s; start Spark there, or correct the address"
+            f"busy to answer within {seconds:g} s; start Spark there, or correct the address"
         ) from error
     finally:
         channel.close()

@@ -31,18 +31,19 @@ LONGEST_PAUSE = 10_000
 
 
 @contextmanager
-def spark_session(name: str, *, remote: str | None = None) -> Iterator[Any]:
+def spark_session(name: str, *, remote: str | None = None, retries: int = RETRIES) -> Iterator[Any]:
     """A session named `name`; closed at the end of the block, a shared one only on our side.
 
-    `remote` stands for the variable LAKE_SPARK_REMOTE.  Raises Unavailable if there is no Spark at the address,
-    or none any more; InvalidInput for an address that is none, or if PySpark is not installed.
+    `remote` stands for the variable LAKE_SPARK_REMOTE; a call to it is tried `retries` times again.  Raises
+    Unavailable if there is no Spark at the address, or none any more; InvalidInput for an address that is none, or
+    if PySpark is not installed.
     """
     need("spark", f"the Spark application {name!r}")
     setting = REMOTE if remote is None else "--remote"
     remote = os.environ.get(REMOTE, "") if remote is None else remote
     if remote:
         check_server(remote, setting=setting)
-        with _connected(remote, setting) as session:
+        with _connected(remote, setting, retries) as session:
             yield session
         return
     from pyspark.sql import SparkSession
@@ -68,13 +69,13 @@ def spark_session(name: str, *, remote: str | None = None) -> Iterator[Any]:
 
 
 @contextmanager
-def _connected(remote: str, setting: str) -> Iterator[Any]:
+def _connected(remote: str, setting: str, retries: int) -> Iterator[Any]:
     from pyspark.errors.exceptions.connect import SparkConnectGrpcException
     from pyspark.sql import SparkSession
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     session = SparkSession.builder.remote(remote).create()
-    session.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES, max_backoff=LONGEST_PAUSE)])
+    session.client.set_retry_policies([DefaultPolicy(max_retries=retries, max_backoff=LONGEST_PAUSE)])
     try:
         yield session
     except SparkConnectGrpcException as error:

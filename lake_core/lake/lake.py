@@ -118,8 +118,10 @@ class Lake:
         return cls.open_on(open_store(uri, options), ids=ids, author=author)
 
     @classmethod
-    def open_on(cls, store: Store, *, ids: IdSource | None = None, author: str = "") -> Lake:
-        """Open the lake on a store."""
+    def open_on(
+        cls, store: Store, *, ids: IdSource | None = None, author: str = "", limits: Limits = LIMITS
+    ) -> Lake:
+        """Open the lake on a store; `limits` bound the memory of merges."""
         store = guarded(store)
         data = store.get(naming.LAKE_FILE)
         if data is None:
@@ -137,7 +139,7 @@ class Lake:
         behind = store.behind
         if lock and not (isinstance(behind, LockedStore) and behind.lock.kind == lock):
             store = guarded(LockedStore(behind, NoLock(lock)))
-        return cls(store, lake_id, ids=ids, author=author, format_version=version)
+        return cls(store, lake_id, ids=ids, author=author, format_version=version, limits=limits)
 
     def upgrade(self) -> tuple[int, int]:
         """Raise the lake to the newest format version; returns the version before and after.

@@ -16,6 +16,7 @@ import pyarrow as pa
 from lake_core.catalog.csv_options import CsvOptions
 from lake_core.combine.rule import APPEND, Rule
 from lake_core.errors import InvalidInput
+from lake_core.loading.limits import READ_LIMITS, ReadLimits
 from lake_core.objects.limits import Fields
 
 QUARANTINE = "quarantine"
@@ -90,6 +91,7 @@ class Reading:
     constants: tuple[tuple[pa.Field, str | None], ...] = ()
     path: str = ""
     block_bytes: int = 16 << 20
+    limits: ReadLimits = READ_LIMITS
     progress: Callable[[str, float], None] = silent
     tell: Callable[[str], None] = silent
     fields: Fields = field(default_factory=Fields)

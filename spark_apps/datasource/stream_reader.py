@@ -91,11 +91,14 @@ class ObjectsPartition(InputPartition):
 class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans batches in one process that lives as long as the query; `read` is all that tasks call."""
 
-    def __init__(self, options: opts.Options, schema: StructType, *, is_inferred: bool) -> None:
+    def __init__(
+        self, options: opts.Options, schema: StructType, *, is_inferred: bool, task_size: int = TASK_SIZE
+    ) -> None:
         opts.check_names(options, opts.READ_STREAM, what="a stream")
         self._options = options
         self._schema = schema
         self._is_inferred = is_inferred
+        self._task_size = task_size
         self._most = opts.count(options, "maxTransactionsPerBatch") or MAX_TRANSACTIONS
         if is_inferred and not schema.names:
             raise InvalidInput(
@@ -218,7 +221,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         size = 0
         for action in brought:
             cost = max(action.size, OPENING)
-            if not runs or size + cost > TASK_SIZE:
+            if not runs or size + cost > self._task_size:
                 runs.append([])
                 size = 0
             runs[-1].append(action.object)

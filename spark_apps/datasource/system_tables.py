@@ -1,7 +1,7 @@
 """The lake's own tables in Spark: `load("flights:log")`, `"flights@7:references"`, `"lake:pools"`.
 
-The table is made when the read is planned, and handed to the task as it is: one task, or one for each `ROWS`
-rows, so that Spark is never given one huge message.
+The table is made when the read is planned, and handed to the task as it is: one task, or one for each
+`ROWS_PER_TASK` rows, so that Spark is never given one huge message.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from spark_apps.datasource import options as opts
 from spark_apps.datasource.to_spark import to_batches
 from spark_apps.datasource.types import arrow_schema, spark_schema
 
-ROWS = 262_144
+ROWS_PER_TASK = 262_144
+"""Rows that one task is given: they travel inside of the task."""
 
 
 @dataclass
@@ -43,8 +44,11 @@ def system_table_schema(options: opts.Options) -> StructType:
 class SystemTableReader(DataSourceReader):
     """Reads the table while planning, and gives it to the tasks."""
 
-    def __init__(self, options: opts.Options, schema: StructType) -> None:
+    def __init__(
+        self, options: opts.Options, schema: StructType, *, rows_per_task: int = ROWS_PER_TASK
+    ) -> None:
         self._schema = schema
+        self._rows = rows_per_task
         name, at = opts.table_name(options), options.get("at")
         base, colon, kind = name.rpartition(":")
         self._name = f"{base}@{at}{colon}{kind}" if at and "@" not in name else name
@@ -53,8 +57,8 @@ class SystemTableReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """The rows, in their order."""
         table = system_table(opts.open_lake(self._options), self._name)
-        firsts = range(0, max(1, table.num_rows), ROWS)
-        return [RowsPartition(_encoded(table.slice(first, ROWS))) for first in firsts]
+        firsts = range(0, max(1, table.num_rows), self._rows)
+        return [RowsPartition(_encoded(table.slice(first, self._rows))) for first in firsts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""

@@ -10,8 +10,8 @@ import pytest
 
 from lake_core.catalog.csv_options import CsvOptions
 from lake_core.loading.block import Block, Reading
-from lake_core.loading.formats import csv as csvfile
 from lake_core.loading.formats.csv import read_csv
+from lake_core.loading.limits import READ_LIMITS, ReadLimits
 from lake_core.values.types import declared_field, show_type
 from tests.support.command import Command
 
@@ -75,6 +75,7 @@ def read(
     size: int = 1 << 20,
     options: CsvOptions | None = None,
     bad_records: str = "fail",
+    limits: ReadLimits = READ_LIMITS,
 ) -> list[Block]:
     fields = {name: declared_field(name, kind) for name, kind in (declared or {}).items()}
     path = lake.file("data.csv", content)
@@ -85,6 +86,7 @@ def read(
         block_bytes=size,
         bad_records=bad_records,
         csv=options or CsvOptions(),
+        limits=limits,
     )
     return list(read_csv(reading))
 
@@ -144,20 +146,15 @@ def test_a_column_that_begins_with_many_nulls_still_shows_its_type(lake: Command
     assert found.schema.types == [pa.int64(), pa.int64()]
 
 
-def test_a_file_that_is_too_large_to_keep_is_read_twice_with_the_same_answer(
-    lake: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_too_large_to_keep_is_read_twice_with_the_same_answer(lake: Command) -> None:
     content = "k,a\n" + "".join(f"{i},{i}\n" for i in range(50)) + "50,\n51,x,y\n52,0.5\n"
     kept = read(lake, content, size=16, bad_records="quarantine")
-    monkeypatch.setattr(csvfile, "KEPT_BYTES", 100)
-    again = read(lake, content, size=16, bad_records="quarantine")
+    again = read(lake, content, size=16, bad_records="quarantine", limits=ReadLimits(kept_csv=100))
     assert table(again).equals(table(kept))
     assert problems(again) == problems(kept) == [(53, "3 values where the header names 2 fields", "51,x,y")]
 
 
-def test_the_second_reading_gives_every_type_and_names_the_same_bad_records(
-    lake: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_second_reading_gives_every_type_and_names_the_same_bad_records(lake: Command) -> None:
     """It reads most types at once; a block with a bad record is read as text again."""
     content = b"i,u,d,b,s,t,z\n" + b"".join(
         b'%d,1844674407370955161%d,%d.5,%s,"x,%d",2020-01-01 00:00:0%d,2020-01-01T00:00:00Z\n,,,,"",,\n'
@@ -166,8 +163,7 @@ def test_the_second_reading_gives_every_type_and_names_the_same_bad_records(
     )
     content += b"1,2,3,true,\xff,2020-01-01 00:00:00,2020-01-01T00:00:00Z\n1,2\n"
     kept = read(lake, content, size=256, bad_records="quarantine")
-    monkeypatch.setattr(csvfile, "KEPT_BYTES", 100)
-    again = read(lake, content, size=256, bad_records="quarantine")
+    again = read(lake, content, size=256, bad_records="quarantine", limits=ReadLimits(kept_csv=100))
     assert table(again).equals(table(kept))
     assert problems(again) == problems(kept)
     assert [line for line, _, _ in problems(kept)] == [102, 103]
@@ -345,17 +341,12 @@ def test_a_quote_that_is_never_closed_is_refused_under_any_policy(lake: Command)
     )
 
 
-def test_a_quote_that_is_not_closed_does_not_fill_the_memory(
-    lake: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from lake_core.loading.formats import csv_lines as csvlines
-
-    monkeypatch.setattr(csvlines, "LONGEST_RECORD", 1 << 20)
+def test_a_quote_that_is_not_closed_does_not_fill_the_memory(lake: Command) -> None:
     content = 'a,b\n1,"x\n' + "2,y\n" * 600_000 + '3,"z"\n'
     with pytest.raises(
         Exception, match="line 2: the quote that opens in this line is not closed within 1 MiB"
     ):
-        read(lake, content, size=1 << 18)
+        read(lake, content, size=1 << 18, limits=ReadLimits(csv_record=1 << 20))
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.csv.gz"])

@@ -11,6 +11,7 @@ from lake_core.errors import InvalidInput
 from lake_core.loading.block import Block, Reading
 from lake_core.loading.formats import json as ndjson
 from lake_core.loading.formats.json import read_ndjson
+from lake_core.loading.limits import ReadLimits
 from lake_core.values.typed_json import json_lines
 from lake_core.values.types import declared_field, show_type
 from tests.support.command import Command, without_nulls
@@ -138,20 +139,18 @@ def test_further_key_fields_may_be_null_and_sort_first(lake: Command) -> None:
     assert lake.scan("p") == [{"k": 1}, {"k": 1, "m": 1}, {"k": 1, "m": 2}]
 
 
-def blocks(path: str, *, size: int, bad_records: str = "fail") -> list[Block]:
-    reading = Reading(path, key=("k",), bad_records=bad_records, block_bytes=size)
+def blocks(path: str, *, size: int, bad_records: str = "fail", begin: int = 64 << 10) -> list[Block]:
+    limits = ReadLimits(first_json=begin)
+    reading = Reading(path, key=("k",), bad_records=bad_records, block_bytes=size, limits=limits)
     return list(read_ndjson(reading))
 
 
 @pytest.mark.parametrize("begin", [1, 100, 64 << 10])
 @pytest.mark.parametrize("size", [1, 16, 40, 1 << 20])
-def test_the_size_of_blocks_does_not_matter(
-    lake: Command, monkeypatch: pytest.MonkeyPatch, size: int, begin: int
-) -> None:
-    monkeypatch.setattr(ndjson, "_FIRST_BYTES", begin)
+def test_the_size_of_blocks_does_not_matter(lake: Command, size: int, begin: int) -> None:
     records = [{"k": i, "t": "2020-01-01" if i % 3 else "x" * i} for i in range(20)]
     path = lake.file("a.ndjson", records)
-    assert [r for b in blocks(path, size=size) for r in b.table.to_pylist()] == records
+    assert [r for b in blocks(path, size=size, begin=begin) for r in b.table.to_pylist()] == records
 
 
 @pytest.mark.parametrize("size", [1, 1 << 20])

@@ -96,9 +96,8 @@ def airflow() -> Iterator[Airflow]:
 
 
 @pytest.fixture
-def api(airflow: Airflow, monkeypatch: pytest.MonkeyPatch) -> AirflowApi:
-    monkeypatch.setattr("local.api.POLL_SECONDS", 0.01)
-    return AirflowApi(airflow.url, user="u", password="p", patience=20, try_seconds=0.2)
+def api(airflow: Airflow) -> AirflowApi:
+    return AirflowApi(airflow.url, user="u", password="p", patience=20, try_seconds=0.2, poll_seconds=0.01)
 
 
 def test_many_requests_take_one_login(airflow: Airflow, api: AirflowApi) -> None:

@@ -1,4 +1,5 @@
-"""The lake against a plain dictionary: loads, deletes, replaces, compactions in any order, read at any revision.
+"""The lake against a plain model (`tests/support/lake_model.py`), read at any revision: loads, deletes, replaces,
+compactions in any order.
 
 Three pools of one lake, one of each kind, take the same loads.  Records are deleted and replaced by range and
 condition; loads and replaces land long after they began, so that others overtake them.  Compactions rewrite random
@@ -12,14 +13,17 @@ After every step each pool reads as the model says, whole, in a range, in some c
 
 from __future__ import annotations
 
+import ast
 import math
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -34,8 +38,7 @@ from lake_core.agents.tombstones import run as tombstones
 from lake_core.errors import Conflict, InvalidInput
 from lake_core.history import Reference
 from lake_core.journal import write_state
-from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.encoding import Instant, encode_key, encode_value
+from lake_core.keys import KeyRange
 from lake_core.lake import Lake
 from lake_core.lake.delete_spec import DeleteSpec
 from lake_core.lake.pool import Pool
@@ -47,13 +50,24 @@ from lake_core.reading.limits import LIMITS, Limits
 from lake_core.store import Store
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
-from lake_core.values.fit import array_of
-from lake_core.values.typed_json import typed, value_of
-
-Record = dict[str, Any]
+from tests.support import lake_model
+from tests.support.lake_model import (
+    CONDITIONS,
+    FIRST_MOMENT,
+    FUNCTIONS,
+    KEY_CONDITIONS,
+    LATER_MOMENT,
+    Erased,
+    Model,
+    Moment,
+    Order,
+    Record,
+    Span,
+    canonical,
+    value_of_json,
+)
 
 NOW = 1_800_000_000.0
-FUNCTIONS = {"v": "sum", "low": "min", "high": "max", "n": "count", "one": "first", "end": "last"}
 KINDS = ("append", "upsert", "aggregate")
 SCHEMA = pa.schema(
     [
@@ -76,7 +90,7 @@ ANY: list[tuple[pa.DataType, list[Any]]] = [
     (pa.string(), ["a", "1", "NaN", "2026-01-01"]),
     (
         pa.timestamp("ns", "UTC"),
-        [Instant((0x09, 0, 1)), Instant((0x09, 1_770_000_000, 123_456_789)), None, None],
+        [FIRST_MOMENT, LATER_MOMENT, None, None],
     ),
     (pa.decimal128(9, 2), [Decimal("1.10"), Decimal("0.10"), Decimal("-5"), None]),
     (pa.list_(pa.string()), [["a"], [], ["1", "2"], None]),
@@ -113,14 +127,13 @@ def table_of(records: list[Record]) -> pa.Table:
     kind = next(
         (kind for kind, held in ANY if known and type(known[0]) in {type(v) for v in held}), pa.null()
     )
-    column = pa.array(values, kind) if pa.types.is_list(kind) else array_of(values, kind)
+    if pa.types.is_timestamp(kind):
+        nanos = [None if v is None else v.seconds * 10**9 + v.nanos for v in values]
+        column = pa.array(nanos, pa.int64()).cast(kind)
+    else:
+        column = pa.array(values, kind)
     others = pa.Table.from_pylist(records, schema=SCHEMA.remove(SCHEMA.get_field_index("any")))
     return others.append_column("any", column)
-
-
-def canonical(value: Any) -> Any:
-    """The same for values that are equal, whatever type they have at the moment."""
-    return value if value is None or isinstance(value, list) else encode_value(value)
 
 
 def rows_of(table: pa.Table) -> list[Record]:
@@ -128,8 +141,7 @@ def rows_of(table: pa.Table) -> list[Record]:
     if "any" not in table.schema.names:
         return list(table.to_pylist())
     place = table.schema.get_field_index("any")
-    texts = typed(table.column(place), table.schema.field(place)).to_pylist()
-    values = [None if text is None else canonical(value_of(text)) for text in texts]
+    values = [canonical(value) for value in values_of(table.column(place), table.schema.field(place))]
     rows = table.remove_column(place).to_pylist()
     return [
         {name: value if name == "any" else row[name] for name in table.schema.names}
@@ -137,111 +149,25 @@ def rows_of(table: pa.Table) -> list[Record]:
     ]
 
 
+def values_of(column: pa.ChunkedArray, field: pa.Field) -> list[Any]:
+    """The values of `any`, which is typed JSON where its types do not unite."""
+    if field.metadata and field.metadata.get(b"lake.type") == b"json":
+        return [value_of_json(text) for text in column.to_pylist()]
+    if pa.types.is_timestamp(field.type):
+        nanos = column.cast(pa.timestamp("ns", "UTC")).cast(pa.int64()).to_pylist()
+        return [None if n is None else Moment(*divmod(n, 10**9)) for n in nanos]
+    return list(column.to_pylist())
+
+
 def as_rows(records: list[Record]) -> list[Record]:
     """Records of the model as `rows_of` gives them."""
     return [r | {"any": canonical(r["any"])} if "any" in r else r for r in records]
 
 
-def is_number(value: Any) -> bool:
-    return isinstance(value, int | float | Decimal)
-
-
 BOUNDS = st.tuples(st.integers(-1, 3), st.none() | st.integers(0, 4))
-
-
 Bounds = tuple[int, int | None]
-Predicate = Callable[[Record], bool]
 
-CONDITIONS: dict[str | None, Predicate] = {
-    None: lambda r: True,
-    "v > 0": lambda r: r["v"] is not None and r["v"] > 0,
-    "not v > 0": lambda r: r["v"] is not None and r["v"] <= 0,
-    "one is null or high = 0": lambda r: r["one"] is None or (r["high"] is not None and r["high"] == 0),
-    "\"end\" = 'a' and low != 1": lambda r: r["end"] == "a" and r["low"] is not None and r["low"] != 1,
-    "s in ('', 'a')": lambda r: r["s"] in ("", "a"),
-    "any > 1": lambda r: is_number(r["any"]) and (r["any"] != r["any"] or r["any"] > 1),
-    "not any = 0.1": lambda r: is_number(r["any"]) and float(r["any"]) != 0.1,
-    "any in ('a', '1')": lambda r: r["any"] in ("a", "1"),
-    "any is null": lambda r: r["any"] is None,
-    "any > timestamp '1970-01-01T00:00:00.000000001Z'": lambda r: r["any"] == ANY[3][1][1],
-}
-"""What a condition means, said twice."""
-
-KEY_CONDITIONS = (None, "k = 2", "k < 1 or k > 2")
-CONDITIONS |= {"k = 2": lambda r: r["k"] == 2, "k < 1 or k > 2": lambda r: r["k"] < 1 or r["k"] > 2}
-ANY_CONDITIONS = tuple(CONDITIONS)
-
-
-@dataclass(frozen=True)
-class Erased:
-    """A delete, or what a replace took away; `started` is its base and id."""
-
-    n: int
-    span: KeyRange
-    covers: Predicate
-    replaces: bool = False
-    started: tuple[int, str] = (0, "")
-
-
-@dataclass
-class Model:
-    """What one pool should hold: the records of every transaction in the order of arrival, and what was erased."""
-
-    kind: str
-    key: PoolKey
-    loads: dict[int, list[Record]] = field(default_factory=dict)
-    erased: list[Erased] = field(default_factory=list)
-
-    def conditions(self) -> tuple[str | None, ...]:
-        return KEY_CONDITIONS if self.kind == "aggregate" else ANY_CONDITIONS
-
-    def land(self, n: int, records: list[Record], started: tuple[int, str]) -> None:
-        """A load, without what replaces that began later and landed earlier would have taken away."""
-        overtaken = [e for e in self.erased if e.replaces and e.n > started[0] and e.started > started]
-        self.loads[n] = [
-            r for r in records if not any(e.span.contains(self.encoded(r)) and e.covers(r) for e in overtaken)
-        ]
-
-    def encoded(self, record: Record) -> bytes:
-        return encode_key([record[name] for name in self.key.names], self.key)
-
-    def at(self, n: int) -> list[Record]:
-        """The records at revision `n`, in order."""
-        erased = [e for e in self.erased if e.n <= n]
-        by_key: dict[bytes, list[tuple[Record, bool]]] = {}
-        for number, records in sorted(self.loads.items()):
-            for record in records if number <= n else []:
-                key = self.encoded(record)
-                gone = any(e.n > number and e.span.contains(key) and e.covers(record) for e in erased)
-                by_key.setdefault(key, []).append((record, gone))
-        return [r for _, group in sorted(by_key.items()) for r in self._combined(group)]
-
-    def _combined(self, versions: list[tuple[Record, bool]]) -> list[Record]:
-        if self.kind == "upsert":
-            return [record for record, gone in versions[-1:] if not gone]
-        group = [record for record, gone in versions if not gone]
-        if self.kind == "append" or not group:
-            return group
-        made = {name: group[0][name] for name in self.key.names}
-        for name in SCHEMA.names:
-            if name in self.key.names:
-                continue
-            known = [r[name] for r in group if r[name] is not None]
-            made[name] = _fold(FUNCTIONS.get(name, "last"), known)
-        return [made]
-
-
-def _fold(function: str, known: list[Any]) -> Any:
-    if not known:
-        return None
-    return {
-        "sum": lambda: sum(known),
-        "count": lambda: sum(known),
-        "min": lambda: min(known),
-        "max": lambda: max(known),
-        "first": lambda: known[0],
-        "last": lambda: known[-1],
-    }[function]()
+ANY_CONDITIONS, OF_KEY = tuple(CONDITIONS), tuple(KEY_CONDITIONS)
 
 
 @dataclass(frozen=True)
@@ -252,6 +178,7 @@ class Begun:
     job: PendingLoad
     records: list[Record]
     erasure: DeleteSpec | None = None
+    span: Span | None = None
     where: str | None = None
 
 
@@ -308,7 +235,7 @@ class LakeMachine(RuleBasedStateMachine):
                 settings={"load.memory": memory},
                 aggregates=FUNCTIONS if kind == "aggregate" else None,
             )
-        self.models = {kind: Model(kind, PoolKey.parse(key)) for kind in KINDS}
+        self.models = {kind: Model(kind, Order.parse(key), SCHEMA.names) for kind in KINDS}
         self.tips = dict.fromkeys(KINDS, 0)
         self.begun: list[tuple[str, PendingCompaction]] = []
         self.waiting: list[Begun] = []
@@ -330,39 +257,45 @@ class LakeMachine(RuleBasedStateMachine):
             self.tips[kind] = done.version
             self.models[kind].loads[done.version] = records
 
-    def range_of(self, kind: str, bounds: Bounds) -> KeyRange | None:
-        """Keys whose first field is in [low, high), the other way round where it descends; None: empty."""
-        view = self.pool(kind).at()
-        ends = sorted(view.bound(end) for end in bounds if end is not None)
-        span = KeyRange(ends[0], ends[1] if len(ends) > 1 else None)
-        return None if span.empty else span
+    def range_of(self, kind: str, *bounds: int | None, at: str = "main") -> tuple[KeyRange, Span] | None:
+        """Keys whose first field is in [low, high), the other way round where it descends; None: empty.
 
-    @rule(bounds=BOUNDS, where=st.sampled_from(ANY_CONDITIONS), of_key=st.sampled_from(KEY_CONDITIONS))
+        For the lake, and for the model.
+        """
+        view = self.pool(kind).at(at)
+        ends = sorted(view.bound(end) for end in bounds if end is not None)
+        key_range = KeyRange(ends[0], ends[1] if len(ends) > 1 else None)
+        span = self.models[kind].order.span(*bounds)
+        assert key_range.empty == (span is None)
+        return None if span is None else (key_range, span)
+
+    @rule(bounds=BOUNDS, where=st.sampled_from(ANY_CONDITIONS), of_key=st.sampled_from(OF_KEY))
     def delete(self, bounds: Bounds, where: str | None, of_key: str | None) -> None:
         for kind in KINDS:
             self.delete_from(kind, bounds, of_key if kind == "aggregate" else where)
 
     def delete_from(self, kind: str, bounds: Bounds, where: str | None) -> None:
-        model, span = self.models[kind], self.range_of(kind, bounds)
-        if span is None:
+        model, ranges = self.models[kind], self.range_of(kind, *bounds)
+        if ranges is None:
             return
+        key_range, span = ranges
         before = model.at(self.tips[kind])
         try:
-            done = self.pool(kind).branch().delete(key_range=span, where=where)
+            done = self.pool(kind).branch().delete(key_range=key_range, where=where)
         except InvalidInput:  # no value of `any` is of the condition's class so far
             assert "any" in str(where)
             return
         covers = CONDITIONS[where]
         if done.version is None:
-            assert not any(span.contains(model.encoded(r)) and covers(r) for r in before)
+            assert not any(model.inside(r, span) and covers(r) for r in before)
             return
         self.tips[kind] = done.version
         model.erased.append(Erased(done.version, span, covers))
 
-    def suits(self, kind: str, records: list[Record], span: KeyRange, where: str | None) -> list[Record]:
+    def suits(self, kind: str, records: list[Record], span: Span, where: str | None) -> list[Record]:
         """What of the records a replace of the range may bring."""
         model = self.models[kind]
-        return [r for r in records if span.contains(model.encoded(r)) and CONDITIONS[where](r)]
+        return [r for r in records if model.inside(r, span) and CONDITIONS[where](r)]
 
     def begin(
         self, kind: str, records: list[Record], bounds: Bounds | None, data: st.DataObject
@@ -373,17 +306,18 @@ class LakeMachine(RuleBasedStateMachine):
             job = branch.begin_load()
             assert isinstance(job, PendingLoad)
             return Begun(kind, job, records)
-        span = self.range_of(kind, bounds)
+        ranges = self.range_of(kind, *bounds)
         where = None if kind == "upsert" else data.draw(st.sampled_from(model.conditions()))
-        if span is None:
+        if ranges is None:
             return None
+        key_range, span = ranges
         try:
-            begun = branch.begin_replace(key_range=span, where=where)
+            begun = branch.begin_replace(key_range=key_range, where=where)
         except InvalidInput:
             assert "any" in str(where)
             return None
         assert isinstance(begun, tuple)
-        return Begun(kind, begun[0], self.suits(kind, records, span, where), begun[1], where)
+        return Begun(kind, begun[0], self.suits(kind, records, span, where), begun[1], span, where)
 
     def finish(self, one: Begun) -> None:
         kind, job, erasure = one.kind, one.job, one.erasure
@@ -409,18 +343,17 @@ class LakeMachine(RuleBasedStateMachine):
             with pytest.raises(Conflict, match="whose tombstone is retired"):
                 commit()
             return
-        if erasure is None:
+        if one.span is None:
             model.land(commit(), one.records, started)
             return
-        if any(
-            e.replaces and e.n > job.read_version and e.span.overlaps(erasure.key_range) for e in model.erased
-        ):
+        others = [e for e in model.erased if e.replaces and e.version > job.read_version]
+        if any(e.span.meets(one.span) for e in others):
             with pytest.raises(Conflict, match="overlapping range"):
                 commit()
             return
         n = commit()
         model.loads[n] = one.records
-        model.erased.append(Erased(n, erasure.key_range, CONDITIONS[one.where], True, started))
+        model.erased.append(Erased(n, one.span, CONDITIONS[one.where], True, started))
 
     @precondition(lambda self: len(self.waiting) < 3)
     @rule(kind=st.sampled_from(KINDS), records=LOADS, bounds=st.none() | BOUNDS, data=st.data())
@@ -507,7 +440,7 @@ class LakeMachine(RuleBasedStateMachine):
     @rule(
         bounds=BOUNDS,
         where=st.sampled_from(ANY_CONDITIONS),
-        of_key=st.sampled_from(KEY_CONDITIONS),
+        of_key=st.sampled_from(OF_KEY),
         data=st.data(),
     )
     def delete_while_compacting(
@@ -547,7 +480,7 @@ class LakeMachine(RuleBasedStateMachine):
 
     @rule()
     def open_anew(self) -> None:
-        self.lake = Lake.open_on(self.store, ids=self.ids)
+        self.lake = Lake.open_on(self.store, ids=self.ids, limits=self.lake.limits)
 
     @rule(
         kind=st.sampled_from(KINDS),
@@ -560,14 +493,12 @@ class LakeMachine(RuleBasedStateMachine):
         n = data.draw(st.integers(1, self.tips[kind]))
         model = self.models[kind]
         view = self.pool(kind).at(str(n))
-        bounds = sorted(view.bound(value) for value in (low, high))
-        span = KeyRange(bounds[0], bounds[1])
-        if span.empty:
+        ranges = self.range_of(kind, low, high, at=str(n))
+        if ranges is None:
             return
-        expected = [
-            {name: r[name] for name in columns} for r in model.at(n) if span.contains(model.encoded(r))
-        ]
-        assert rows_of(view.to_table(key_range=span, columns=columns)) == as_rows(expected)
+        key_range, span = ranges
+        expected = [{name: r[name] for name in columns} for r in model.at(n) if model.inside(r, span)]
+        assert rows_of(view.to_table(key_range=key_range, columns=columns)) == as_rows(expected)
 
     @invariant()
     def every_pool_reads_as_the_model_says(self) -> None:
@@ -575,6 +506,13 @@ class LakeMachine(RuleBasedStateMachine):
             view = self.pool(kind).at()
             assert view.version == self.tips[kind]
             assert rows_of(view.to_table(columns=SCHEMA.names)) == as_rows(self.models[kind].at(view.version))
+
+
+def test_the_model_shares_no_code_with_what_it_checks() -> None:
+    tree = ast.parse(Path(lake_model.__file__).read_text())
+    imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    imported |= {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+    assert {str(name).partition(".")[0] for name in imported} <= {*sys.stdlib_module_names, "__future__"}
 
 
 def lives(count: int) -> settings:

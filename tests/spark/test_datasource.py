@@ -26,7 +26,7 @@ from lake_core.values.typed_json import json_lines
 from local.flights import KEY, NULL, RECORDS, by_day, read_flights
 from spark_apps.datasource import LakeDataSource
 from spark_apps.datasource import options as opts
-from spark_apps.datasource import system_tables as own_tables
+from spark_apps.datasource.system_tables import SystemTableReader
 from spark_apps.load import load_files
 from tests.spark.conftest import Landing
 from tests.support.repository import ZEEK
@@ -378,11 +378,10 @@ def test_of_the_lakes_own_tables_columns_and_a_revision_can_be_chosen(spark: Any
 
 
 def test_a_large_table_of_the_lake_is_handed_over_in_parts(
-    numbers: Landing, monkeypatch: pytest.MonkeyPatch
+    numbers: Landing,
 ) -> None:
-    monkeypatch.setattr(own_tables, "ROWS", 3)
-    source = LakeDataSource({"lake": numbers.uri, "path": "p:log"})
-    reader = source.reader(source.schema())
+    options = {"lake": numbers.uri, "path": "p:log"}
+    reader = SystemTableReader(options, LakeDataSource(options).schema(), rows_per_task=3)
     parts = [batch.column("version").to_pylist() for p in reader.partitions() for batch in reader.read(p)]
     assert parts == [[4, 3, 2], [1]]
 

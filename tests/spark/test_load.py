@@ -16,7 +16,6 @@ from lake_core.loading.sources import find_files
 from lake_core.objects.limits import MAX_NESTING
 from lake_core.records import Consume
 from lake_core.values.typed_json import json_lines
-from spark_apps import load as application
 from spark_apps.load import load_files
 from tests.spark.conftest import Landing
 from tests.support.files import parquet
@@ -42,18 +41,15 @@ def test_many_files_of_many_formats_become_one_transaction(spark: Any, landing: 
     ]
 
 
-def test_what_spark_takes_in_is_what_lake_load_takes_in(
-    spark: Any, landing: Landing, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_spark_takes_in_is_what_lake_load_takes_in(spark: Any, landing: Landing) -> None:
     """Equal keys included: they keep the order of the files, then of the lines, on however many tasks."""
-    monkeypatch.setattr(application, "SMALLEST_UNIT", 1)
     for name in ("by_spark", "by_load"):
         landing.pool(name, load_memory="20kB")
     for i in range(12):
         landing.file(
             f"{i:02}.ndjson", [{"k": n * 7 % 10, "i": i, "n": n, "x": {"y": [n]}} for n in range(300)]
         )
-    landing.load(spark, "by_spark", parallelism=5)
+    landing.load(spark, "by_spark", parallelism=5, smallest_unit=1)
     landing.lake.pool("by_load").branch().load([f.uri for f in find_files([str(landing.folder)])])
     by_spark, by_load = (
         json_lines(landing.lake.pool(name).at().to_table()).to_pylist() for name in ("by_spark", "by_load")
@@ -62,14 +58,11 @@ def test_what_spark_takes_in_is_what_lake_load_takes_in(
     assert by_spark == by_load
 
 
-def test_every_object_is_sorted_and_says_where_it_begins_and_ends(
-    spark: Any, landing: Landing, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(application, "SMALLEST_UNIT", 1)
+def test_every_object_is_sorted_and_says_where_it_begins_and_ends(spark: Any, landing: Landing) -> None:
     landing.pool(key="k:desc,s", load_memory="30kB")
     for i in range(12):
         landing.file(f"{i}.ndjson", [{"k": n * 37 % 101, "s": f"{n * 13 % 17}", "i": i} for n in range(1000)])
-    landing.load(spark, "p", parallelism=4)
+    landing.load(spark, "p", parallelism=4, smallest_unit=1)
     pool = landing.lake.pool("p")
     view = pool.at()
     assert len(view.references) > 4, "more objects than tasks"
@@ -81,16 +74,13 @@ def test_every_object_is_sorted_and_says_where_it_begins_and_ends(
         assert keys[-1] < reference.high <= keys[-1] + b"\0"
 
 
-def test_a_large_parquet_file_is_shared_out_among_tasks(
-    spark: Any, landing: Landing, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(application, "SMALLEST_UNIT", 1)
+def test_a_large_parquet_file_is_shared_out_among_tasks(spark: Any, landing: Landing) -> None:
     landing.pool()
     landing.file(
         "one.parquet",
         parquet(pa.Table.from_pylist([{"k": n * 7919 % 10_000, "n": n} for n in range(10_000)])),
     )
-    result = landing.load(spark, "p", parallelism=5)
+    result = landing.load(spark, "p", parallelism=5, smallest_unit=1)
     assert result.objects == 5
     assert landing.keys("p") == list(range(10_000))
 

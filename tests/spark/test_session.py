@@ -13,6 +13,7 @@ import pytest
 
 from lake_core.errors import InvalidInput, Unavailable
 from spark_apps import reach
+from spark_apps.reach import check_server
 from spark_apps.session import MASTER, REMOTE, spark_session
 
 
@@ -39,16 +40,12 @@ def test_no_connect_server_at_the_address_is_said_with_the_setting(monkeypatch: 
         pass
 
 
-def test_what_listens_and_does_not_speak_spark_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reach, "ANSWER_SECONDS", 1.0)
+def test_what_listens_and_does_not_speak_spark_is_said() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         begun = time.monotonic()
         remote = f"sc://127.0.0.1:{silent.getsockname()[1]}"
-        with (
-            pytest.raises(Unavailable, match="does not speak Spark Connect, or is too busy"),
-            spark_session("none", remote=remote),
-        ):
-            pass
+        with pytest.raises(Unavailable, match="does not speak Spark Connect, or is too busy"):
+            check_server(remote, setting="--remote", seconds=1.0)
         assert time.monotonic() - begun < 60, "far from the ten minutes of Spark's client"
 
 

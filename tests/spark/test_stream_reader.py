@@ -152,13 +152,14 @@ def test_tasks_take_runs_of_objects_of_about_their_size(
     start = stream.initialOffset()
     end = stream.latestOffset(start, ReadAllAvailable())
 
-    def runs() -> list[int]:
-        return [len(p.objects) for p in stream.partitions(start, end) if isinstance(p, ObjectsPartition)]
+    def runs(of: LakeStreamReader) -> list[int]:
+        return [len(p.objects) for p in of.partitions(start, end) if isinstance(p, ObjectsPartition)]
 
-    assert runs() == [10]
-    monkeypatch.setattr(stream_reader, "TASK_SIZE", 4 * stream_reader.OPENING)
-    assert runs() == [4, 4, 2]
-    assert keys(stream, start, end) == [90, 80, 80, 70, 70, 60, 60, 50, 50, 40]
+    assert runs(stream) == [10]
+    options, schema = {"lake": five.uri, "path": "p"}, stream._schema
+    small = LakeStreamReader(options, schema, is_inferred=True, task_size=4 * stream_reader.OPENING)
+    assert runs(small) == [4, 4, 2]
+    assert keys(small, start, end) == [90, 80, 80, 70, 70, 60, 60, 50, 50, 40]
 
 
 # --- what was purged

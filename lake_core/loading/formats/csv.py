@@ -32,8 +32,6 @@ from lake_core.loading.formats.csv_types import Narrowing, read_as
 from lake_core.loading.formats.csv_words import Respell, respelled, spelling_of, spellings
 from lake_core.loading.opening import FIRST, line_blocks, open_text
 
-KEPT_BYTES = 64 << 20
-"""Bytes of text that are kept between the two readings; a file with more is opened twice."""
 _PIECE = 1 << 20
 _NUMBER = r"^[+-]?[0-9.,]+([eE][+-]?[0-9]+)?$"
 
@@ -50,7 +48,7 @@ def read_csv(reading: Reading) -> Iterator[Block]:
                     columns[name] = _Column(reading.csv, numbers=reading.function(name) == "sum")
                 columns[name].see(column)
         size += text.size
-        if size <= KEPT_BYTES:
+        if size <= reading.limits.kept_csv:
             kept.append(text)
         else:
             kept.clear()

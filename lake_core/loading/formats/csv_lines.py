@@ -23,7 +23,6 @@ import numpy.typing as npt
 
 from lake_core.loading.block import Reading
 
-LONGEST_RECORD = 64 << 20
 _LINE = re.compile(rb"[^\r\n]*+")
 
 
@@ -144,25 +143,23 @@ def whole_records(
     blocks: Iterator[tuple[int, bytes]], reading: Reading, dialect: Dialect
 ) -> Iterator[tuple[int, bytes]]:
     """Blocks of lines as blocks of records, comments emptied; raises InvalidInput if a quote is never closed."""
-    held, first = b"", 0
+    held, first, longest = b"", 0, reading.limits.csv_record
     for line, block in blocks:
         first = first if held else line
         held += block
         if not _ends_inside(held, dialect):
             yield first, _without_comments(held, first, dialect)
             held = b""
-        elif len(held) > LONGEST_RECORD:
+        elif len(held) > longest:
             break
     if held:
         opened = next((line.open for line in records_of(held, first, dialect) if line.open), 0)
-        long = len(held) > LONGEST_RECORD
+        long = len(held) > longest
         if opened:
-            bound = f" within {LONGEST_RECORD >> 20} MiB" if long else ""
+            bound = f" within {longest >> 20} MiB" if long else ""
             reading.unreadable(opened, f"the quote that opens in this line is not closed{bound}")
         if long:
-            reading.unreadable(
-                first, f"a record in or after this line is longer than {LONGEST_RECORD >> 20} MiB"
-            )
+            reading.unreadable(first, f"a record in or after this line is longer than {longest >> 20} MiB")
         yield first, _without_comments(held, first, dialect)
 
 

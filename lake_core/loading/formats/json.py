@@ -38,9 +38,6 @@ from lake_core.values.types import is_json
 
 _SPACE = np.frombuffer(b" \t\r\n", np.uint8)
 
-_FIRST_BYTES = 64 << 10
-"""Bytes of the first piece of a file, which shows its fields."""
-
 _MOST_NEW = 1 << 17
 """Names in a piece that may have new ones; Arrow takes some 500 bytes for each column."""
 
@@ -51,7 +48,7 @@ _LARGE = 1 << 20
 
 def read_ndjson(reading: Reading, *, only_lines: bool = False) -> Iterator[Block]:
     """The file's records, in blocks; with `only_lines` each line is one.  Raises InvalidInput."""
-    seen = _Seen()
+    seen = _Seen(reading.limits.first_json)
     flat = FlatLines()
     with open_text(reading) as file:
         for frame in frames(file, reading, only_lines=only_lines):
@@ -75,11 +72,11 @@ class _Seen:
     have `width` leaves.  `kinds` are those of the values that are ordered or added.  `size` is the next piece's.
     """
 
+    size: int
     times: dict[str, pa.Field] = dataclasses.field(default_factory=dict)
     known: pa.Schema = dataclasses.field(default_factory=lambda: pa.schema([]))
     width: int = 1
     kinds: dict[str, type] = dataclasses.field(default_factory=dict)
-    size: int = _FIRST_BYTES
 
     def learn(self, schema: pa.Schema) -> None:
         """Fields that Arrow found in a piece."""

@@ -12,14 +12,13 @@ import sys
 from lake_core.errors import LakeError
 from lake_core.lake import Lake
 from lake_core.loading.sources import find_files
-from spark_apps import session
 from spark_apps.load import load_files
+from spark_apps.session import spark_session
 
 
 def main(lake: str, pool: str, *files: str) -> int:
-    session.RETRIES = 4  # the test need not wait for a minute
     try:
-        with session.spark_session("gone") as spark:
+        with spark_session("gone", retries=4) as spark:  # the test need not wait for a minute
             assert spark.range(3).count() == 3
             print("connected", flush=True)
             sys.stdin.readline()
