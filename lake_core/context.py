@@ -12,15 +12,22 @@ from dataclasses import dataclass
 from lake_core.naming import IdSource
 from lake_core.store import Store
 
+FORMAT_VERSION = 2
+"""The newest version of what a lake stores (docs/format.md); lakes of version 1 have no branches and tags."""
+
 
 @dataclass(frozen=True)
 class Context:
-    """`ids` makes new ids and holds the clock; `author` is the name on transactions."""
+    """`ids` makes new ids and holds the clock; `author` is the name on transactions.
+
+    `format_version` is the lake's own: version 1 cannot hold branches, tags and metadata.
+    """
 
     store: Store
     lake_id: str
     ids: IdSource
     author: str
+    format_version: int = FORMAT_VERSION
 
     @property
     def clock(self) -> Callable[[], float]:

@@ -7,6 +7,7 @@
       AlreadyExists           use another name, or the thing that has it
       Conflict                load again, decide again, try again
         CheckpointGone        the state rests on a checkpoint that was purged meanwhile: load again
+        PlanAgain             the newest state asks for another plan; who planned does so again, a few times
       OutcomeUnknown          the commit may have happened: resolve it by its id before anything else
       Unavailable             wait and call again
       Incomplete              part of the work was done; the message names the rest, and the next step
@@ -77,6 +78,10 @@ class Conflict(LakeError):
 
 class CheckpointGone(Conflict):
     """The checkpoint that a state rests on was purged while it was in use."""
+
+
+class PlanAgain(Conflict):
+    """What was planned does not fit the newest state any more, and a plan on that state may."""
 
 
 class OutcomeUnknown(LakeError):

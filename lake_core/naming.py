@@ -180,11 +180,33 @@ def check_pool_name(name: str) -> str:
     Raises InvalidInput: empty, longer than 255 characters, or with a character that `POOL@REVISION`,
     `POOL:META` and the sub-pools need.
     """
+    return _checked(name, "pool")
+
+
+def check_branch_name(name: str, *, what: str = "branch") -> str:
+    """The name if a branch, or a tag, may carry it.
+
+    Raises InvalidInput: as for a pool, and if it reads as another revision (a version or a transaction id).
+    """
+    _checked(name, what)
+    if name.isascii() and name.isdigit():
+        raise InvalidInput(f"{what} name {name!r}: only digits are a version; add a letter")
+    if is_id(name):
+        raise InvalidInput(f"{what} name {name!r}: reads as a transaction id; choose another one")
+    return name
+
+
+def deleted_branch(branch: str, version: int) -> str:
+    """The tag that keeps a deleted branch as it was at a version; no user's tag has an `@`."""
+    return f"{branch}@{version}"
+
+
+def _checked(name: str, what: str) -> str:
     if not name or len(name) > 255:
-        raise InvalidInput(f"pool name {name!r}: a name has 1 to 255 characters (got {len(name)})")
+        raise InvalidInput(f"{what} name {name!r}: a name has 1 to 255 characters (got {len(name)})")
     bad = sorted({c for c in name if c in "@:$/\\\"'" or c.isspace() or not c.isprintable()})
     if bad:
         raise InvalidInput(
-            f"pool name {name!r}: a name cannot have {' '.join(map(repr, bad))}; leave them out"
+            f"{what} name {name!r}: a name cannot have {' '.join(map(repr, bad))}; leave them out"
         )
     return name

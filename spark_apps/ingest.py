@@ -111,7 +111,7 @@ def ingest_waiting(
 
 def _waits(pool: Pool, branch: str, file: SourceFile) -> bool:
     """Whether the file is there as it was, and nobody has ingested it."""
-    if pool.at(branch).state.sources.get((branch, file.uri)) == file.source:
+    if pool.at(branch).state.ingested(branch, file.uri) == file.source:
         return False
     try:
         return [found.source for found in find_files([file.uri])] == [file.source]

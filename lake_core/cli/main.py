@@ -133,6 +133,9 @@ def build_parser() -> Parser:
 
     command("init", "pools.init", "make a lake at --lake")
     command("ls", "pools.ls", "list the pools")
+    command(
+        "upgrade", "pools.upgrade", "raise the lake to the newest format version; older programs stop at it"
+    )
 
     sub = command("create", "pools.create", "make a pool")
     sub.add_argument("pool", metavar="POOL")
@@ -274,6 +277,24 @@ def build_parser() -> Parser:
     sub.add_argument("--branch", metavar="B", help="only transactions of this branch")
     sub.add_argument("--limit", type=_count, metavar="N", help="stop after this many")
 
+    sub = command("branch", "branching.branch", "list the branches of a pool; create, restore or delete one")
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("name", nargs="?", metavar="NAME", help="the branch to create")
+    sub.add_argument(
+        "--at",
+        metavar="R",
+        help="begin on this revision (default: main); on NAME@N: restore the deleted branch NAME",
+    )
+    sub.add_argument("-d", "--delete", metavar="NAME", help="delete this branch; it can be restored")
+
+    sub = command(
+        "merge", "branching.merge", "bring what a branch wrote into the branch that it was created from"
+    )
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("child", metavar="CHILD", help="the branch to merge")
+    sub.add_argument("--into", metavar="B", help="the branch that CHILD was created from (default: that one)")
+    sub.add_argument("--message", default="", metavar="M", help="a text to keep with the transaction")
+
     sub = command("inspect", "history.inspect", "print any object of the lake as JSON")
     sub.add_argument("name", metavar="NAME")
 
@@ -357,7 +378,7 @@ def _add_at(parser: argparse.ArgumentParser) -> None:
         "--at",
         default="main",
         metavar="R",
-        help="a version, a transaction id, a branch, or BRANCH@TIME (default: main)",
+        help="a version, a transaction id, a branch, a tag, or BRANCH@TIME (default: main)",
     )
 
 

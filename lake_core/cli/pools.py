@@ -1,4 +1,4 @@
-"""Commands about the lake and its pools: init, create, ls, show, set, drop, rename."""
+"""Commands about the lake and its pools: init, upgrade, create, ls, show, set, drop, rename."""
 
 from __future__ import annotations
 
@@ -26,6 +26,18 @@ def init(args: Namespace) -> None:
         print_json({"lake": lake.store.uri, "id": lake.id})
     else:
         say(f"made the lake {lake.store.uri} ({lake.id})")
+
+
+def upgrade(args: Namespace) -> None:
+    """Raise the lake to the newest format version."""
+    lake = Lake.open(args.lake)
+    before, after = lake.upgrade()
+    if args.json:
+        print_json({"lake": lake.store.uri, "before": before, "after": after})
+    elif before == after:
+        say(f"the lake {lake.store.uri} has format version {after} already")
+    else:
+        say(f"the lake {lake.store.uri} has format version {after} now; it had {before}")
 
 
 def create(args: Namespace) -> None:

@@ -5,9 +5,10 @@
 the draft, with the requests of other writers, until its outcome is known; `history` is the entry point.
 """
 
+from lake_core.history.draft import Draft
 from lake_core.history.history import History
 from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
-from lake_core.history.rebase import Committed, Draft
+from lake_core.history.rebase import Committed
 from lake_core.history.snapshot import Reference, Snapshot
 from lake_core.history.state import PoolState
 

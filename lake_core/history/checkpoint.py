@@ -6,7 +6,11 @@
     tombstone    yes      its name         value: `Tombstone`
     schema       ""       the id           value: the Arrow schema; seq: 1 if objects of the pool itself have it
     token        ""       the token        value: `Remembered`
-    source       yes      the URI          value: `Source`
+    source       yes      the URI          value: `Source`; seq: the version of its transaction
+    fork         ""       the branch       value: `ForkRow`; only of branches that were created from another one
+    settled      yes      its name         value: `Tombstone`
+    lift         ""       its base         value: the sequences that it lifts, packed
+    tag          ""       the name         value: `Tag`
     reference    yes      the low bound    a column each; value: the fields' statistics
 
 Writing merges the checkpoint below with the entries folded since, row group by row group.  Reading is lazy: opening
@@ -33,11 +37,14 @@ from lake_core.checkpoints import CheckpointFile, Part
 from lake_core.checkpoints.layout import Column, rows
 from lake_core.checkpoints.limits import CHECKPOINT_LIMITS
 from lake_core.errors import Corrupt
+from lake_core.history.branch_state import BranchState, Fork
+from lake_core.history.branching import packed_writes
 from lake_core.history.layered_map import LayeredMap
+from lake_core.history.lift import Lift, pack
 from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.snapshot.fixed import REFERENCE, CheckpointReferences, by_key, without
 from lake_core.history.snapshot.snapshot import Shape, Snapshot
-from lake_core.history.state import BranchState, Closing, PoolState, Remembered
+from lake_core.history.state import Closing, Ingested, PoolState, Remembered, Tag
 from lake_core.history.tombstone import Tombstone
 from lake_core.records import Source
 
@@ -49,7 +56,7 @@ V = TypeVar("V")
 T = TypeVar("T")
 
 BRANCH, SCHEMA, TOKEN, SOURCE, TOMBSTONE = "branch", "schema", "token", "source", "tombstone"
-CLOSING = "closing"
+CLOSING, FORK, SETTLED, LIFT, TAG = "closing", "fork", "settled", "lift", "tag"
 
 
 class BranchRow(msgspec.Struct, frozen=True):
@@ -59,6 +66,17 @@ class BranchRow(msgspec.Struct, frozen=True):
     newest: str
     shapes: list[tuple[str, str, Shape]]
     replaced: int = 0
+
+
+class ForkRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a branch knows of its parent; `writes`: packed, None if they were too many."""
+
+    parent: str
+    at: int
+    created: int
+    merged: int = 0
+    joined: int = 0
+    writes: bytes | None = b""
 
 
 @dataclass(frozen=True)
@@ -81,12 +99,16 @@ class PoolStateFormat:
             )
             for sub_pool in sub_pools:
                 yield Part(REFERENCE, name, sub_pool, reference_tables(branch.snapshot, sub_pool))
-        for name, branch in branches:
-            tombstones = sorted(branch.tombstones.items())
-            yield _values(TOMBSTONE, ((id, msgspec.msgpack.encode(t)) for id, t in tombstones), branch=name)
+        for section in (TOMBSTONE, SETTLED):
+            for name, branch in branches:
+                tombstones = sorted((branch.tombstones if section == TOMBSTONE else branch.settled).items())
+                values = ((id, msgspec.msgpack.encode(t)) for id, t in tombstones)
+                yield _values(section, values, branch=name)
+        yield _values(FORK, ((name, _fork_row(b.fork)) for name, b in branches if b.fork is not None))
+        yield _values(LIFT, ((f"{base:020d}", lift.writes) for base, lift in sorted(state.lifts.items())))
+        yield _values(TAG, ((name, msgspec.msgpack.encode(tag)) for name, tag in sorted(state.tags.items())))
         yield Part(SCHEMA, "", "", _schemas(state))
-        for name, _ in branches:
-            yield _values(SOURCE, _sources_of(state, name), branch=name)
+        yield from _sources(state)
         tokens = ((token, _dated(token, r, state, now=now)) for token, r in _sorted_items(state.tokens))
         values = ((token, msgspec.msgpack.encode(r)) for token, r in tokens if r.time >= forget_before)
         yield _values(TOKEN, values)
@@ -101,6 +123,8 @@ class PoolStateFormat:
             closings = [
                 msgspec.msgpack.decode(value, type=Closing) for _, value in _all_values(file, CLOSING)
             ]
+            lifts = {int(base): Lift(value, int(base)) for base, value in _all_values(file, LIFT)}
+            tags = {name: msgspec.msgpack.decode(value, type=Tag) for name, value in _all_values(file, TAG)}
         except msgspec.DecodeError as error:
             raise Corrupt(f"{file.name}: the row of a branch is damaged: {error}") from error
         return PoolState(
@@ -110,6 +134,8 @@ class PoolStateFormat:
             tokens=LayeredMap(_Tokens(file)),
             sources=LayeredMap(_Sources(file)),
             closed=closings[0] if closings else None,
+            lifts=HashTrieMap(lifts),
+            tags=HashTrieMap(tags),
             time=_time(file),
         )
 
@@ -117,6 +143,9 @@ class PoolStateFormat:
         shapes: HashTrieMap[tuple[str, str], Shape] = HashTrieMap(
             {(sub_pool, schema): shape for sub_pool, schema, shape in row.shapes}
         )
+        forks = [
+            msgspec.msgpack.decode(v.as_py(), type=ForkRow) for v in file.at_key(FORK, name.encode())["value"]
+        ]
         return BranchState(
             row.tip,
             Snapshot(
@@ -124,20 +153,11 @@ class PoolStateFormat:
                 shapes=shapes,
                 min_changes=self.limits.min_changes,
             ),
-            HashTrieMap(
-                {
-                    id: msgspec.msgpack.decode(value, type=Tombstone)
-                    for id, value in _all_values(file, TOMBSTONE, name)
-                }
-            ),
+            _tombstones(file, TOMBSTONE, name),
             row.replaced,
+            _fork(forks[0]) if forks else None,
+            _tombstones(file, SETTLED, name),
         )
-
-
-def _sources_of(state: PoolState, branch: str) -> Iterator[tuple[str, bytes]]:
-    for (of, uri), source in _sorted_items(state.sources):
-        if of == branch:
-            yield uri, msgspec.msgpack.encode(source)
 
 
 def _dated(token: str, remembered: Remembered, state: PoolState, *, now: float) -> Remembered:
@@ -175,6 +195,43 @@ def _branch_row(branch: BranchState) -> bytes:
     newest = max([snapshot.checkpoint.newest, snapshot.folded.newest, *(id for id, _ in snapshot.added)])
     shapes = sorted((sub_pool, schema, shape) for (sub_pool, schema), shape in snapshot.shapes.items())
     return msgspec.msgpack.encode(BranchRow(branch.tip, newest, shapes, branch.replaced))
+
+
+def _tombstones(file: CheckpointFile, section: str, branch: str) -> HashTrieMap[str, Tombstone]:
+    values = _all_values(file, section, branch)
+    return HashTrieMap({id: msgspec.msgpack.decode(value, type=Tombstone) for id, value in values})
+
+
+def _fork_row(fork: Fork) -> bytes:
+    writes = None if fork.writes is None else pack(reversed(list(fork.writes)))
+    row = ForkRow(fork.parent, fork.at, fork.created, fork.merged, fork.joined, writes)
+    return msgspec.msgpack.encode(row)
+
+
+def _fork(row: ForkRow) -> Fork:
+    writes = None if row.writes is None else packed_writes(row.writes)
+    return Fork(row.parent, row.at, row.created, row.merged, row.joined, writes)
+
+
+def _sources(state: PoolState) -> Iterator[Part]:
+    """The source files, one part a branch; those of deleted branches too, which may be restored."""
+    deleted = (tag.branch for tag in state.tags.values() if tag.deleted)
+    for name in sorted({*state.branches, *deleted}):
+        yield Part(SOURCE, name, "", _source_rows(state, name))
+
+
+def _source_rows(state: PoolState, branch: str) -> Iterator[pa.Table]:
+    for batch in _batches((uri, s) for (of, uri), s in _sorted_items(state.sources) if of == branch):
+        yield rows(
+            key=[uri.encode() for uri, _ in batch],
+            value=[msgspec.msgpack.encode(known.source) for _, known in batch],
+            seq=[known.version for _, known in batch],
+        )
+
+
+def _ingested(row: pa.Table, place: int) -> Ingested:
+    source = msgspec.msgpack.decode(row["value"][place].as_py(), type=Source)
+    return Ingested(source, row["seq"][place].as_py() or 0)
 
 
 def reference_tables(snapshot: Snapshot, sub_pool: str) -> Iterator[pa.Table]:
@@ -250,12 +307,13 @@ def _remembered(value: bytes) -> Remembered:
 class _Sources:
     file: CheckpointFile
 
-    def get(self, key: tuple[str, str]) -> Source | None:
+    def get(self, key: tuple[str, str]) -> Ingested | None:
         branch, uri = key
         rows = self.file.at_key(SOURCE, uri.encode(), branch=branch)
-        return msgspec.msgpack.decode(rows["value"][0].as_py(), type=Source) if rows.num_rows else None
+        return _ingested(rows, 0) if rows.num_rows else None
 
-    def items(self) -> Iterator[tuple[tuple[str, str], Source]]:
+    def items(self) -> Iterator[tuple[tuple[str, str], Ingested]]:
         for branch in sorted({branch for branch, _ in self.file.branches(SOURCE)}):
-            for uri, value in _all_values(self.file, SOURCE, branch):
-                yield (branch, uri), msgspec.msgpack.decode(value, type=Source)
+            for table in self.file.scan(SOURCE, branch=branch):
+                for place, uri in enumerate(table["key"].to_pylist()):
+                    yield (branch, uri.decode()), _ingested(table, place)

@@ -18,12 +18,13 @@ from lake_core.errors import (
     Unavailable,
 )
 from lake_core.history.checkpoint import PoolStateFormat
+from lake_core.history.draft import Draft
 from lake_core.history.group_commit.attempt import Attempt
 from lake_core.history.group_commit.requests import Requests
 from lake_core.history.group_commit.states import State
 from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
-from lake_core.history.rebase import Committed, Draft, check_open
-from lake_core.history.state import PoolState, fold_entry
+from lake_core.history.rebase import Committed, check_open
+from lake_core.history.state import MAIN, PoolState, fold_entry
 from lake_core.journal import Journal, LoadedState, Retry
 from lake_core.keys import PoolKey
 from lake_core.records import Entry, Transaction
@@ -49,8 +50,10 @@ class History:
         retry: Retry | None = None,
         token_keep: float = 30 * 86400,
         limits: HistoryLimits = HISTORY_LIMITS,
+        format_version: int = 2,
     ) -> None:
         self.limits = limits
+        self._format_version = format_version
         self._key, self._rule = key, rule
         self._clock = clock
         self._contended = 0
@@ -67,6 +70,7 @@ class History:
             ids=lambda entry: tuple(t.id for t in entry.transactions),
             format=PoolStateFormat(token_keep, limits),
             limits=limits.journal,
+            kept=lambda state: state.kept,
         )
 
     def now(self) -> int:
@@ -88,8 +92,13 @@ class History:
 
         After an OutcomeUnknown, or an interruption such as Ctrl-C, this History may commit the same draft again, as
         often as necessary; another process may do so only if the draft has a token.  Raises the errors of
-        `rebase.rebase` and `Journal.append`.
+        `rebase.rebase` and `Journal.append`, and InvalidInput if the lake's format cannot hold the draft.
         """
+        if self._format_version < 2 and draft.needs_version_2:
+            raise InvalidInput(
+                f"this lake has format version {self._format_version}, which has no branches, tags and reverts: "
+                "run lake upgrade"
+            )
         attempt = Attempt(
             self.journal,
             self._requests,
@@ -160,15 +169,18 @@ class History:
     def resolve_revision(self, revision: str) -> tuple[LoadedState[PoolState], str]:
         """The state and the branch of a revision.
 
-        `revision`: a version, a transaction id, a branch, or BRANCH@TIME (ISO 8601; UTC if it has no zone).
+        `revision`: a version, a transaction id, a branch, a tag, or BRANCH@TIME (ISO 8601; UTC if it has no zone).
         Raises NotFound, and InvalidInput for a text that is not a time.
         """
         newest = self.load_open()
         if revision in newest.state.branches:
             return newest, revision
+        tag = newest.state.tags.get(revision)
+        if tag is not None:
+            return self.load_version(tag.version), tag.branch
         if revision.isascii() and revision.isdigit():
             loaded = self.load_version(int(revision))
-            return loaded, next(name for name, b in loaded.state.branches.items() if b.tip == loaded.version)
+            return loaded, _changed(loaded)
         branch, sign, time = revision.rpartition("@")
         if sign and branch in newest.state.branches:
             moment = _microseconds(time)
@@ -181,17 +193,24 @@ class History:
         if naming.is_id(revision):
             match = next(((version, t) for version, t in self.read_transactions() if t.id == revision), None)
             if match is not None:
-                return self.load_version(match[0]), match[1].branch
+                return self.load_version(match[0]), match[1].branch or MAIN
         branches = ", ".join(sorted(newest.state.branches))
         raise NotFound(
-            f"revision {revision!r} does not exist{self._begins()}; name a version, a transaction id, a branch "
-            f"({branches}) or BRANCH@TIME"
+            f"revision {revision!r} does not exist{self._begins()}; name a version, a transaction id, a tag, a "
+            f"branch ({branches}) or BRANCH@TIME"
         )
 
     def _begins(self) -> str:
         """A remark for messages that the revision may be purged, "" if nothing is."""
         fence = self.journal.marks().fence
         return f" (the history begins after {fence}: earlier versions are purged)" if fence else ""
+
+
+def _changed(loaded: LoadedState[PoolState]) -> str:
+    """The branch that a version means: `main` if its entry changed `main` or no branch, otherwise one of the
+    changed."""
+    changed = [name for name, held in loaded.state.branches.items() if held.tip == loaded.version]
+    return MAIN if MAIN in changed or not changed else min(changed)
 
 
 def _microseconds(text: str) -> int:

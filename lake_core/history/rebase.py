@@ -13,7 +13,10 @@ state and returns the transaction to write, or the one that the draft's token co
 - If another compaction took an input of a compaction meanwhile: Conflict; its work is dropped, without harm.
 - If a tombstone may still cover records, or is retired already, it is not retired: Conflict.
 - If a load brings new fields, and the pool would then have more than `limits.MAX_COLUMNS`: InvalidInput.
+- If a compaction would mix the sides of a branch: PlanAgain.
 - Schemas that the state knows by now are not announced again.
+
+What becomes of a draft that creates or deletes a branch is decided in `create`.
 """
 
 from __future__ import annotations
@@ -28,9 +31,13 @@ import pyarrow as pa
 
 from lake_core.combine import APPEND, Rule
 from lake_core.combine.rule import ROOM_DIGITS, SUM_DIGITS
-from lake_core.errors import Conflict, InvalidInput, NotFound
+from lake_core.errors import Conflict, InvalidInput, NotFound, PlanAgain
+from lake_core.history.branch_state import BranchState
+from lake_core.history.create import check_deleted, creating
+from lake_core.history.draft import Draft
+from lake_core.history.merge import merging
 from lake_core.history.snapshot.reference import Reference
-from lake_core.history.state import BranchState, PoolState, Remembered
+from lake_core.history.state import PoolState, Remembered
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import decode_value, key_class
@@ -42,32 +49,17 @@ from lake_core.records import (
     AddTombstone,
     Column,
     Consume,
+    CreateBranch,
+    DeleteBranch,
     MarkApplied,
+    Merge,
+    PutReference,
     RemoveReference,
     RemoveTombstone,
     SetSchema,
     Transaction,
 )
 from lake_core.values.types import is_json, show_type
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A transaction that is not committed yet; its `id` stays the same however often it is proposed."""
-
-    id: str
-    branch: str
-    read_version: int
-    author: str
-    actions: tuple[Action, ...]
-    schemas: tuple[pa.Schema, ...] = ()
-    message: str = ""
-    token: str = ""
-
-    @property
-    def new_objects(self) -> list[AddObject]:
-        """Objects of the pool itself whose records count as written when the draft is committed."""
-        return [a for a in self.actions if isinstance(a, AddObject) and a.seqs is None and not a.sub_pool]
 
 
 @dataclass(frozen=True)
@@ -94,16 +86,30 @@ def rebase(
     the pool's other objects).
     """
     check_open(state)
+    first = draft.actions[0] if draft.actions else None
+    if isinstance(first, CreateBranch):
+        return _transaction(draft, creating(state, draft, first), parent=0, time=time)
     branch = state.branches.get(draft.branch)
     if branch is None:
         raise NotFound(
             f"branch {draft.branch!r} does not exist; there are: {', '.join(sorted(state.branches))}"
         )
+    if branch.fork is not None and draft.read_version < branch.fork.created:
+        raise NotFound(
+            f"branch {draft.branch!r} was deleted, and another one of this name created, since this began; start "
+            "again"
+        )
     if draft.token and (remembered := state.tokens.get(draft.token)) is not None:
         return remembered
+    if isinstance(first, DeleteBranch):
+        check_deleted(state, draft, first)
+    if isinstance(first, Merge):
+        actions = merging(state, draft, first)
+        _check_room_of_merge(state, draft, actions, rule)
+        return _transaction(draft, actions, parent=branch.tip, time=time)
     for action in draft.actions:
         if isinstance(action, Consume):
-            taken = [s.uri for s in action.sources if state.sources.get((draft.branch, s.uri)) == s]
+            taken = [s.uri for s in action.sources if state.ingested(draft.branch, s.uri) == s]
             if taken:
                 others = f" and {len(taken) - 1} other source files" if len(taken) > 1 else ""
                 raise Conflict(
@@ -111,23 +117,51 @@ def rebase(
                 )
         if isinstance(action, RemoveReference | MarkApplied):
             check_held(branch, action.object, action.low)
+        if isinstance(action, PutReference) and branch.snapshot.holds(action.object, action.low):
+            raise PlanAgain(f"object {action.object} is held again; plan again")
         if isinstance(action, RemoveTombstone):
             _check_retired(state, branch, action.tombstone, forced=action.forced)
+    check_sides(branch, draft)
     overtaken = _overtaken(branch, draft)
     _check_fields(state, draft, key, rule)
     _check_width(state, draft)
     _check_room(state, draft, rule)
+    actions = (*_new_schemas(state, draft), *draft.actions, *overtaken)
+    return _transaction(draft, actions, parent=branch.tip, time=time)
+
+
+def _transaction(draft: Draft, actions: tuple[Action, ...], *, parent: int, time: int) -> Transaction:
     return Transaction(
         id=draft.id,
         branch=draft.branch,
-        parent=branch.tip,
+        parent=parent,
         read_version=draft.read_version,
         time=time,
         author=draft.author,
-        actions=(*_new_schemas(state, draft), *draft.actions, *overtaken),
+        actions=actions,
         message=draft.message,
         token=draft.token,
     )
+
+
+def check_sides(branch: BranchState, draft: Draft) -> None:
+    """Raises PlanAgain if a compaction mixes what a merge will bring to the parent with what it will not.
+
+    Its plan did not, or a merge has moved the boundary since.
+    """
+    outputs = [a for a in draft.actions if isinstance(a, AddObject) and a.seqs is not None]
+    if branch.fork is None or not outputs:
+        return
+    inputs = (branch.snapshot.reference(a.object, a.low) for a in _removed(draft))
+    if len({branch.is_unmerged(r) for r in inputs if r is not None}) > 1:
+        raise PlanAgain(
+            f"branch {draft.branch!r} was merged meanwhile, and this compaction would mix what is merged with what "
+            "is not; plan again"
+        )
+
+
+def _removed(draft: Draft) -> list[RemoveReference]:
+    return [a for a in draft.actions if isinstance(a, RemoveReference)]
 
 
 def _overtaken(branch: BranchState, draft: Draft) -> list[AddTombstone]:
@@ -186,7 +220,7 @@ def check_held(branch: BranchState, object_id: str, low: bytes) -> None:
 
 def _check_retired(state: PoolState, branch: BranchState, name: str, *, forced: bool) -> None:
     """Raises Conflict if the tombstone is retired already, or may still cover records."""
-    tombstone = branch.tombstones.get(name)
+    tombstone = branch.tombstones.get(name) or (branch.settled.get(name) if forced else None)
     if tombstone is None:
         raise Conflict(f"tombstone {name} is retired already, by another writer; there is nothing left to do")
     if not forced and still_covered(state, branch, tombstone):
@@ -270,15 +304,33 @@ def _check_room(state: PoolState, draft: Draft, rule: Rule) -> None:
         digits = max(pool_digits, _max_digits(_forms(incoming.values(), name)))
         if digits < 0:
             continue
-        limit = decimal.Decimal(1).scaleb(SUM_DIGITS - ROOM_DIGITS - digits)
         references = state.branches[draft.branch].snapshot.find() if 0 <= pool_digits < digits else []
         statistics = [a.columns for a in added] + [r.columns for r in references]
-        largest = max((_largest(columns, name) for columns in statistics), default=decimal.Decimal(0))
-        if largest >= limit:
-            raise InvalidInput(
-                f"aggregated field {name!r}: {largest:f} leaves no room for sums with {digits} digits behind the "
-                f"point, {SUM_DIGITS} in all; load it as a double (lake set POOL type.{name}=double)"
-            )
+        _check_largest(name, digits, statistics)
+
+
+def _check_room_of_merge(state: PoolState, draft: Draft, actions: tuple[Action, ...], rule: Rule) -> None:
+    """Raises InvalidInput if sums of a decimal field have no room for the records of both branches together.
+
+    All loads of a pool are checked against the schemas of all its branches; but a load that brings more digits
+    behind the point looks at the values of its own branch only.
+    """
+    for name in (name for name, function in rule.aggregates if function == "sum"):
+        digits = _max_digits(_forms(_pool_schemas(state), name))
+        if digits >= 0:
+            references = state.branches[draft.branch].snapshot.find()
+            put = (a.columns for a in actions if isinstance(a, PutReference) and not a.sub_pool)
+            _check_largest(name, digits, [*put, *(r.columns for r in references)])
+
+
+def _check_largest(name: str, digits: int, statistics: Iterable[tuple[Column, ...]]) -> None:
+    limit = decimal.Decimal(1).scaleb(SUM_DIGITS - ROOM_DIGITS - digits)
+    largest = max((_largest(columns, name) for columns in statistics), default=decimal.Decimal(0))
+    if largest >= limit:
+        raise InvalidInput(
+            f"aggregated field {name!r}: {largest:f} leaves no room for sums with {digits} digits behind the "
+            f"point, {SUM_DIGITS} in all; load it as a double (lake set POOL type.{name}=double)"
+        )
 
 
 def _max_digits(forms: Iterable[pa.Field]) -> int:

@@ -8,8 +8,11 @@ repeat.
 - tokens: the transaction that each token committed, so that a repeated commit changes nothing.  `rebase` checks
   that; the fold keeps the newest use, because a writer whose state had forgotten the token may have used it
   again.
-- sources: the source files that were ingested, so that none is ingested twice,
+- sources: the source files that were ingested, so that none is ingested twice; a branch knows its parent's too,
+- lifts of merges, and tags,
 - whether the pool was dropped: no transaction follows, so that no writer writes where no reader looks.
+
+What actions on branches and tags make of the state is in `branching`.
 
 Large parts may rest on a checkpoint, which is read when needed (`LayeredMap`, `Snapshot`).
 """
@@ -24,41 +27,45 @@ import pyarrow as pa
 from rpds import HashTrieMap, HashTrieSet
 
 from lake_core.errors import CheckpointDamaged, Corrupt
+from lake_core.history.branch_state import BranchState, is_needed, with_settled
+from lake_core.history.branching import (
+    created,
+    deleted,
+    merged,
+    put_reference,
+    put_tombstone,
+    unmerged,
+)
 from lake_core.history.layered_map import LayeredMap
+from lake_core.history.lift import Lift
 from lake_core.history.snapshot.reference import Reference
 from lake_core.history.snapshot.snapshot import MIN_CHANGES, Snapshot
-from lake_core.history.tombstone import Tombstone
+from lake_core.history.tombstone import NEVER, Tombstone
 from lake_core.naming import NOKEY, REJECTED
 from lake_core.records import (
     AddObject,
     AddTombstone,
     Close,
     Consume,
+    CreateBranch,
+    DeleteBranch,
+    DeleteTag,
     Entry,
     MarkApplied,
+    Merge,
+    PutReference,
+    PutTombstone,
     RemoveReference,
     RemoveTombstone,
     SetSchema,
+    SetTag,
     Source,
     Transaction,
+    Unmerge,
 )
 from lake_core.records.transactions import sequence
 
 MAIN = "main"
-
-
-@dataclass(frozen=True)
-class BranchState:
-    """A branch: `tip` is the version of its newest transaction, 0 before the first.
-
-    `tombstones` are by name.  `replaced` is the newest version whose replace left a tombstone that is retired by
-    now; a load that began before it cannot tell any more whether that replace overtook it.
-    """
-
-    tip: int = 0
-    snapshot: Snapshot = field(default_factory=Snapshot)
-    tombstones: HashTrieMap[str, Tombstone] = field(default_factory=HashTrieMap)
-    replaced: int = 0
 
 
 class Remembered(msgspec.Struct, frozen=True, array_like=True):
@@ -98,6 +105,34 @@ def remembered(version: int, transaction: Transaction) -> Remembered:
     )
 
 
+@dataclass(frozen=True)
+class Ingested:
+    """A source file that was ingested, and the version of the transaction; 0: before branches were known."""
+
+    source: Source
+    version: int = field(default=0, compare=False)
+
+
+class Tag(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A name for the state of a branch at a version.  `time` and `expires` are in microseconds since 1970.
+
+    `set_at` is the version of the transaction that set it.  `deleted`: it keeps a deleted branch.
+    """
+
+    version: int = msgspec.field(name="n")
+    branch: str
+    owner: str
+    time: int
+    set_at: int = msgspec.field(name="set")
+    reason: str = ""
+    expires: int | None = None
+    deleted: bool = False
+
+    def is_live(self, now: int) -> bool:
+        """Whether it holds its version at `now`, in microseconds since 1970."""
+        return self.expires is None or now < self.expires
+
+
 class Closing(msgspec.Struct, frozen=True):
     """The version that closed the pool, its time in microseconds since 1970, and its author."""
 
@@ -121,8 +156,10 @@ class PoolState:
     schemas: HashTrieMap[str, bytes] = field(default_factory=HashTrieMap)
     pool_schemas: HashTrieSet[str] = field(default_factory=HashTrieSet)
     tokens: LayeredMap[str, Remembered] = field(default_factory=LayeredMap)
-    sources: LayeredMap[tuple[str, str], Source] = field(default_factory=LayeredMap)
+    sources: LayeredMap[tuple[str, str], Ingested] = field(default_factory=LayeredMap)
     closed: Closing | None = None
+    lifts: HashTrieMap[int, Lift] = field(default_factory=HashTrieMap)
+    tags: HashTrieMap[str, Tag] = field(default_factory=HashTrieMap)
     time: int = field(default=0, compare=False)
     used: HashTrieMap[str, int] = field(default_factory=HashTrieMap, compare=False)
 
@@ -138,6 +175,25 @@ class PoolState:
             raise Corrupt(f"schema {schema_id}: never announced in the journal")
         return _schema(data)
 
+    @property
+    def kept(self) -> frozenset[int]:
+        """The versions that live tags hold: the purge keeps their checkpoints."""
+        return frozenset(tag.version for tag in self.tags.values() if tag.is_live(self.time))
+
+    def ingested(self, branch: str, uri: str) -> Source | None:
+        """The source file as the branch knows it: ingested by itself, or by its parent before it began."""
+        held, until = self.branches.get(branch), NEVER
+        while held is not None:  # bounded: a parent is older than its children
+            own = self.sources.get((branch, uri))
+            began = held.fork.created if held.fork else -1  # a deleted branch may have had this name
+            if own is not None and own.version > began:
+                return own.source if own.version <= until else None
+            if held.fork is None:
+                break
+            branch, until = held.fork.parent, min(until, held.fork.at)
+            held = self.branches.get(branch)
+        return None
+
 
 @functools.lru_cache(maxsize=4096)
 def _schema(data: bytes) -> pa.Schema:
@@ -146,13 +202,15 @@ def _schema(data: bytes) -> pa.Schema:
 
 def fold_entry(state: PoolState, version: int, entry: Entry) -> PoolState:
     """The state after the entry of a version.  Raises Corrupt if an action does not fit."""
-    for index, transaction in enumerate(entry.transactions):
+    index = 0
+    for transaction in entry.transactions:
         try:
             state = fold_transaction(state, version, index, transaction)
         except CheckpointDamaged:  # the entry is sound: it can be folded from another state
             raise
         except Corrupt as error:
             raise Corrupt(f"entry {version}, transaction {transaction.id}: {error}") from error
+        index += transaction.width
     return state
 
 
@@ -160,56 +218,95 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
     """The state after the transaction of a version and index.  Raises Corrupt if an action does not fit."""
     if state.closed is not None:
         raise Corrupt(f"entry {state.closed.version} closed the pool, and no transaction may follow")
-    branch = state.branches.get(transaction.branch)
-    if branch is None:
-        raise Corrupt(f"branch {transaction.branch!r} does not exist")
-    if branch.tip != transaction.parent:
-        raise Corrupt(f"branch {transaction.branch!r} is at {branch.tip}, not at {transaction.parent}")
+    seq = sequence(version, index)
+    time = max(state.time, transaction.time)
+    if not transaction.branch:
+        return replace(state, tags=_tagged(state, version, transaction), time=time)
+    branches = _with_branch(state, version, transaction)
+    branch = branches[transaction.branch]
     snapshot, schemas, sources = branch.snapshot, state.schemas, state.sources
     pool_schemas, tombstones, replaced = state.pool_schemas, branch.tombstones, branch.replaced
-    closed = None
-    seq = sequence(version, index)
+    settled, tags, lifts, closed = branch.settled, state.tags, state.lifts, None
+    writes = range(0)
+    merge = next((a for a in transaction.actions if isinstance(a, Merge)), None)
+    lift = None if merge is None else Lift(merge.writes, seq)
     for action in transaction.actions:
         match action:
-            case AddObject():
+            case AddObject() | PutReference():
                 if action.schema not in schemas:
                     raise Corrupt(f"object {action.object}: schema {action.schema} was not announced")
-                snapshot = snapshot.add(_reference(action, seq))
+                if isinstance(action, AddObject):
+                    reference = _reference(action, seq)
+                    writes = range(seq, seq + 1) if action.seqs is None else writes
+                else:
+                    reference = put_reference(action, lift, version)
+                    if lift is not None and reference.lifts:
+                        lifts = lifts.insert(lift.base, lift)
+                snapshot = snapshot.add(reference)
                 if not action.sub_pool and action.schema not in pool_schemas:
                     pool_schemas = pool_schemas.insert(action.schema)
             case RemoveReference():
                 snapshot = snapshot.remove(action.object, action.low)
             case MarkApplied():
                 snapshot = snapshot.mark_applied(action.object, action.low, action.upto)
-            case AddTombstone():
+            case AddTombstone() | PutTombstone():
                 if action.tombstone in tombstones:
                     raise Corrupt(f"tombstone {action.tombstone}: added, but the branch has it already")
-                tombstones = tombstones.insert(
-                    action.tombstone, _tombstone(action, version, seq, transaction)
-                )
+                if isinstance(action, AddTombstone):
+                    tombstone = _tombstone(action, version, seq, transaction)
+                    writes = range(seq, seq + 1)
+                else:
+                    tombstone = put_tombstone(action, lift, version, transaction)
+                if isinstance(action, PutTombstone) and action.settled:
+                    settled = settled.insert(action.tombstone, tombstone)
+                else:
+                    tombstones = tombstones.insert(action.tombstone, tombstone)
             case RemoveTombstone():
                 removed = tombstones.get(action.tombstone)
-                if removed is None:
+                if removed is not None:
+                    tombstones = tombstones.remove(action.tombstone)
+                    replaced = max(replaced, removed.version) if removed.replaces else replaced
+                    if not action.forced and is_needed(branches, transaction.branch, removed):
+                        settled = settled.insert(action.tombstone, removed)
+                elif action.forced and action.tombstone in settled:
+                    settled = settled.remove(action.tombstone)
+                else:
                     raise Corrupt(f"tombstone {action.tombstone}: removed, but the branch does not have it")
-                tombstones = tombstones.remove(action.tombstone)
-                replaced = max(replaced, removed.version) if removed.replaces else replaced
             case SetSchema():
                 if action.schema in schemas:
                     raise Corrupt(f"schema {action.schema}: announced twice")
                 schemas = schemas.insert(action.schema, action.arrow)
             case Consume():
                 for source in action.sources:
-                    if sources.get((transaction.branch, source.uri)) == source:
+                    known = replace(state, branches=branches, sources=sources)
+                    if known.ingested(transaction.branch, source.uri) == source:
                         raise Corrupt(f"source file {source.uri}: ingested twice")
-                    sources = sources.insert((transaction.branch, source.uri), source)
+                    sources = sources.insert((transaction.branch, source.uri), Ingested(source, version))
+            case Merge():
+                branches = merged(branches, transaction.branch, version, action)
+                writes = range(seq + 1, seq + 1 + action.lifted)
+            case Unmerge():
+                branches = unmerged(branches, transaction.branch, version, transaction, action)
+            case DeleteBranch():
+                tags = tags.insert(action.root, _root(action, version, transaction))
             case Close():
                 closed = Closing(version, transaction.time, transaction.author)
-    tokens, used, time = state.tokens, state.used, max(state.time, transaction.time)
+            case CreateBranch():  # `_with_branch` made it
+                pass
+            case SetTag() | DeleteTag():
+                raise Corrupt(f"a tag on the branch {transaction.branch!r}; tags belong to no branch")
+    tokens, used = state.tokens, state.used
     if transaction.token:
         tokens = tokens.insert(transaction.token, remembered(version, transaction))
         if time > transaction.time or transaction.token in used:
             used = used.insert(transaction.token, time)
-    branches = state.branches.insert(transaction.branch, BranchState(version, snapshot, tombstones, replaced))
+    fork = branch.fork.with_writes(writes) if branch.fork is not None and writes else branch.fork
+    after = BranchState(version, snapshot, tombstones, replaced, fork, settled)
+    branches = branches.insert(transaction.branch, after)
+    if any(isinstance(action, DeleteBranch) for action in transaction.actions):
+        branches = deleted(branches, transaction.branch)
+    elif merge is not None:
+        branches = with_settled(branches, transaction.branch)
     return replace(
         state,
         branches=branches,
@@ -220,6 +317,60 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
         closed=closed,
         time=time,
         used=used,
+        lifts=lifts,
+        tags=tags,
+    )
+
+
+def _with_branch(state: PoolState, version: int, transaction: Transaction) -> HashTrieMap[str, BranchState]:
+    """The branches, with the transaction's if it creates it.  Raises Corrupt if the branch is not at the parent."""
+    create = next((a for a in transaction.actions if isinstance(a, CreateBranch)), None)
+    branches = state.branches
+    if create is not None:
+        branches = created(branches, transaction.branch, version, create)
+    branch = branches.get(transaction.branch)
+    if branch is None:
+        raise Corrupt(f"branch {transaction.branch!r} does not exist")
+    if branch.tip != transaction.parent:
+        raise Corrupt(f"branch {transaction.branch!r} is at {branch.tip}, not at {transaction.parent}")
+    return branches
+
+
+def _tagged(state: PoolState, version: int, transaction: Transaction) -> HashTrieMap[str, Tag]:
+    """The tags after a transaction of tags."""
+    tags = state.tags
+    for action in transaction.actions:
+        if isinstance(action, SetTag):
+            if action.tag in tags:
+                raise Corrupt(f"tag {action.tag!r}: set, but it is there already")
+            tags = tags.insert(
+                action.tag,
+                Tag(
+                    action.version,
+                    action.branch,
+                    transaction.author,
+                    transaction.time,
+                    version,
+                    action.reason,
+                    action.expires,
+                ),
+            )
+        elif isinstance(action, DeleteTag):
+            if action.tag not in tags:
+                raise Corrupt(f"tag {action.tag!r}: deleted, but it does not exist")
+            tags = tags.remove(action.tag)
+    return tags
+
+
+def _root(action: DeleteBranch, version: int, transaction: Transaction) -> Tag:
+    return Tag(
+        action.version,
+        transaction.branch,
+        transaction.author,
+        transaction.time,
+        version,
+        transaction.message,
+        deleted=True,
     )
 
 
@@ -256,4 +407,5 @@ def _tombstone(action: AddTombstone, version: int, seq: int, by: Transaction) ->
         replaces=action.replaces,
         self_only=action.self_only,
         sub_pool=action.sub_pool,
+        only=action.only,
     )

@@ -6,7 +6,7 @@ which tombstones were applied to it: the records that they covered are no longer
 
 Deletes and replaces leave ordinary tombstones.  A self-only tombstone hides only records of its own transaction.
 It is added to a load that was overtaken by a later-started replace, so that the result is as if the load had
-committed first.
+committed first.  A revert of a load whose objects were compacted leaves a tombstone for exactly its sequence.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `version`, `read_version`, `transaction_id` and `time` (microseconds since 1970) are those of the transaction
     that wrote it.  `replaces`: it comes from a replace, which conflicts with overlapping ones.  `sub_pool`: the
-    sub-pool whose records it covers, "" for the pool itself.
+    sub-pool whose records it covers, "" for the pool itself.  `only`: it hides only records from the first to the
+    last of these sequences, whatever its own is.
     """
 
     id: str
@@ -50,6 +51,12 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
     replaces: bool = False
     self_only: bool = msgspec.field(name="own", default=False)
     sub_pool: str = msgspec.field(name="sub", default="")
+    only: tuple[int, int] | None = None
+
+    @property
+    def exactly(self) -> tuple[int, int] | None:
+        """The first and the last sequence of the records that it hides; None: all older than itself."""
+        return (self.seq, self.seq) if self.self_only else self.only
 
     @property
     def key_range(self) -> KeyRange:
@@ -69,14 +76,16 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
             or not self.key_range.overlaps(reference.key_range)
         ):
             return False
-        if self.self_only:
-            return reference.first_seq <= self.seq <= reference.seq
+        if self.exactly is not None:
+            first, last = self.exactly
+            return reference.first_seq <= last and first <= reference.seq
         return reference.first_seq < self.seq
 
     def reaches_all(self, reference: Reference) -> bool:
         """Whether it covers all records of a reference that it reaches, by age alone."""
-        if self.self_only:
-            return reference.oldest is None
+        if self.exactly is not None:
+            first, last = self.exactly
+            return first <= reference.first_seq and reference.seq <= last
         return reference.seq < self.seq
 
     def may_cover(self, reference: Reference, schema_of: SchemaOf) -> bool:

@@ -39,6 +39,10 @@ class Marks:
             if mark.version >= self.fence and (until is None or mark.version <= until)
         ]
 
+    def at(self, version: int) -> list[Mark]:
+        """The checkpoints of exactly this version, below the fence too."""
+        return [mark for mark in self.checkpoints if mark.version == version]
+
 
 def read_marks(store: Store, journal: str) -> Marks:
     """The marks of a journal, by one listing; other names are ignored."""

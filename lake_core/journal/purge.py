@@ -5,6 +5,10 @@ next purge deletes them.  Any number of purgers may run at once: a fence never l
 each purger deletes only below a fence that it has put or seen.  The newest fence and the checkpoints from there on
 stay.
 
+The checkpoints of kept versions (`Journal.kept`: those that a tag holds) stay too, below the fence.  Which these
+are is read after the fence was put and the checkpoints were listed.  A writer that keeps a version later finds the
+fence, and writes the checkpoint once more (`keep_version`).
+
 `KEPT_FENCES` fences stay.  A listing does not show one moment: it may miss the newest fence, put while it ran, and
 the one before, deleted while it ran.  Then a reader would believe that nothing was purged.
 """
@@ -54,6 +58,26 @@ def write_state(journal: Journal[Any, Any], loaded: LoadedState[Any], *, id: str
     write_checkpoint(journal.store, name, footer, parts, limits=journal.limits.checkpoints)
     log.info("%s: wrote the checkpoint of version %d", journal.name, loaded.version)
     return Mark(loaded.version, name)
+
+
+def is_kept(journal: Journal[Any, Any], version: int) -> bool:
+    """Whether the version has a sound checkpoint."""
+    return any(is_sound(journal, mark) for mark in journal.marks().at(version))
+
+
+def keep_version(journal: Journal[Any, Any], loaded: LoadedState[Any], *, id: str, now: float) -> None:
+    """Write the checkpoint of a state that is to be kept, unless there is one.
+
+    Call it before the transaction that keeps the version is committed.  If a purge has passed the version
+    afterwards (`passed`), it may delete that checkpoint: then write another one.
+    """
+    if loaded.version and not is_kept(journal, loaded.version):
+        write_state(journal, loaded, id=id, now=now)
+
+
+def passed(journal: Journal[Any, Any], version: int) -> bool:
+    """Whether a purge may have deleted a checkpoint of the version."""
+    return journal.marks().fence > version
 
 
 def _recent(recent: Recent) -> Part:
@@ -121,9 +145,11 @@ def _delete_below(journal: Journal[Any, Any], fence: int) -> Purged:
         journal.store.delete(info.name)
         entries += 1
     fences: list[tuple[int, str]] = []
-    for info in journal.store.list(naming.marks(journal.name)):
+    marks = list(journal.store.list(naming.marks(journal.name)))
+    kept = journal.kept(journal.load().state)  # after the fence and the listing
+    for info in marks:
         checkpoint_version = naming.checkpoint_version(info.name)
-        if checkpoint_version is not None and checkpoint_version < fence:
+        if checkpoint_version is not None and checkpoint_version < fence and checkpoint_version not in kept:
             journal.store.delete(info.name)
             checkpoints += 1
         fence_version = naming.fence_version(info.name)

@@ -51,6 +51,10 @@ def _only_id(entry: HasId) -> tuple[str, ...]:
     return (entry.id,)
 
 
+def _keeps_nothing(state: object) -> frozenset[int]:
+    return frozenset()
+
+
 def _while_there(entries: Iterable[T | None]) -> Iterator[T]:
     """The entries up to the first missing one; a later one that appeared meanwhile is not the next."""
     for entry in entries:
@@ -84,6 +88,8 @@ class JournalReader(Generic[E, S]):
     ids: Callable[[E], tuple[str, ...]] = _only_id
     format: StateFormat[S] | None = None
     limits: JournalLimits = JOURNAL_LIMITS
+    kept: Callable[[S], frozenset[int]] = _keeps_nothing
+    """Versions whose checkpoints a purge keeps, though entries around them are gone."""
     fetch: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]] = _in_threads
     _loaded: LoadedState[S] | None = None
     _damaged: set[str] = field(default_factory=set)
@@ -123,6 +129,8 @@ class JournalReader(Generic[E, S]):
         for _ in range(RESTARTS):
             if loaded is None or loaded.version > version:
                 loaded = self._start(until=version)
+                if loaded.version == version and loaded.checkpoint is not None:
+                    return loaded  # a checkpoint alone, perhaps below the fence, kept for a tag
             try:
                 reached = self._walk(loaded, window=LARGEST_WINDOW, until=version)
             except (CheckpointGone, CheckpointDamaged):
@@ -253,10 +261,10 @@ class JournalReader(Generic[E, S]):
         """
         for _ in range(RESTARTS):
             marks = self.marks()
-            if until is not None and until < marks.fence:
-                raise NotFound(f"version {until} is purged: the history begins after {marks.fence}")
+            is_purged = until is not None and until < marks.fence
+            usable = marks.at(until) if is_purged and until is not None else marks.usable(until=until)
             problem: LakeError | None = None
-            for mark in marks.usable(until=until) if self.format else []:
+            for mark in usable if self.format else []:
                 if mark.name in self._damaged:
                     continue
                 try:
@@ -266,6 +274,8 @@ class JournalReader(Generic[E, S]):
                 except (Corrupt, CheckpointGone) as error:  # an older one, or all entries, serve as well
                     log.warning("checkpoint %s is passed over: %s", mark.name, error)
                     problem = error
+            if is_purged:
+                raise NotFound(f"version {until} is purged: the history begins after {marks.fence}")
             if not marks.fence:
                 log.info("%s: starts from the first entry, without a checkpoint", self.name)
                 return LoadedState(0, self.initial, Recent(limits=self.limits))

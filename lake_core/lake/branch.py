@@ -24,9 +24,10 @@ from lake_core.errors import InvalidInput
 from lake_core.history import Committed, Draft, History
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake import deletes, loads, replaces
+from lake_core.lake import deletes, loads, merges, replaces
 from lake_core.lake import files as pool_files
 from lake_core.lake.delete_spec import DeleteSpec, may_delete
+from lake_core.lake.merges import MergeResult
 from lake_core.lake.results import DeleteResult, LoadResult, PendingLoad
 from lake_core.loading.block import Block, Reading, silent
 from lake_core.loading.builder import ObjectBuilder
@@ -193,6 +194,15 @@ class Branch:
         return replaces.replace_by_blocks(
             self, blocks, key_range=key_range, where=where, token=token, message=message
         )
+
+    def merge(self, name: str, *, message: str = "") -> MergeResult:
+        """Bring the loads, deletes and replaces of a branch that was created from this one, in one transaction.
+
+        Merging again brings only what is new.  What is committed to that branch after this call begins may be left
+        for the next merge.  Raises NotFound, InvalidInput (it was not created from this one), Conflict (both
+        replaced overlapping ranges, or ingested one source file), OutcomeUnknown, Unavailable.
+        """
+        return merges.merge(self, name, message=message)
 
     def begin_replace(
         self,

@@ -2,8 +2,9 @@
 
 A position in the feed is the version of the last entry that was delivered; 0 is the beginning.  Objects follow by
 entry, by index of the transaction, by ordinal; each holds records in key order.  A transaction that removes
-references rewrites records that were delivered before, so the feed passes it over.  Tombstones do not act here: an
-object holds all records that were written, also those that a replace hides because it overtook their load.
+references rewrites records that were delivered before, so the feed passes it over.  A merge brings the objects of
+the merged branch as that branch held them, compacted or not.  Tombstones do not act here: an object holds all
+records that were written, also those that a replace hides because it overtook their load.
 
 Entries may be purged.  A reader at the beginning then gets the state at the oldest entry that can be resolved,
 instead of the transactions before it (`start`).  A reader further on gets an error, never a gap.
@@ -18,13 +19,17 @@ import pyarrow as pa
 
 from lake_core.errors import NotFound
 from lake_core.history import History
+from lake_core.history.create import branch_of
 from lake_core.keys import PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.objects.read import DataObject
-from lake_core.records import AddObject, Entry, RemoveReference
+from lake_core.records import AddObject, Entry, Merge, PutReference, RemoveReference, Transaction
 from lake_core.store import Store
 
 BATCH_ROWS = 65_536
+
+Brought = AddObject | PutReference
+"""An object that a transaction brought to a branch."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +45,14 @@ class Feed:
         return self.history.load_open().version
 
     def start(self) -> int:
-        """The version whose state replaces all transactions up to it; 0 if none is purged."""
-        return self.history.journal.marks().fence
+        """The version whose state replaces all transactions up to it; 0 if none is purged.
 
-    def between(self, after: int, until: int) -> Iterator[tuple[int, AddObject]]:
+        A branch that was created from another one begins with its state.  Raises NotFound.
+        """
+        fork = branch_of(self.history.load_open().state, self.branch).fork
+        return max(self.history.journal.marks().fence, 0 if fork is None else fork.created)
+
+    def between(self, after: int, until: int) -> Iterator[tuple[int, Brought]]:
         """The objects of entries above `after` up to `until`, with the version of each.
 
         Raises NotFound if one of them is purged, Corrupt, Unavailable.
@@ -59,18 +68,26 @@ class Feed:
             ) from error
 
 
-def brought(entry: Entry, *, branch: str, sub_pool: str) -> list[AddObject]:
+def brought(entry: Entry, *, branch: str, sub_pool: str) -> list[Brought]:
     """The objects that an entry added to the branch, in order of arrival."""
     return [
         action
         for transaction in entry.transactions
         if transaction.branch == branch
-        and not any(isinstance(action, RemoveReference) for action in transaction.actions)
-        for action in sorted(
-            (a for a in transaction.actions if isinstance(a, AddObject) and a.sub_pool == sub_pool),
-            key=lambda added: added.ordinal,
-        )
+        for action in _of_transaction(transaction)
+        if action.sub_pool == sub_pool
     ]
+
+
+def _of_transaction(transaction: Transaction) -> list[Brought]:
+    """The objects of new records: of a load, or what a merge brought."""
+    if any(isinstance(action, RemoveReference) for action in transaction.actions):
+        return []
+    if any(isinstance(action, Merge) for action in transaction.actions):
+        put = [a for a in transaction.actions if isinstance(a, PutReference)]
+        return [*sorted(put, key=lambda one: (one.seq, one.ordinal, one.low))]
+    added = [a for a in transaction.actions if isinstance(a, AddObject)]
+    return [*sorted(added, key=lambda one: one.ordinal)]
 
 
 def read_object(

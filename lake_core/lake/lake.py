@@ -16,12 +16,13 @@ import getpass
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from lake_core import naming
 from lake_core.catalog import Catalog, Settings
 from lake_core.combine.rule import check_rule, rule_of
-from lake_core.context import Context
+from lake_core.context import FORMAT_VERSION, Context
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, NotFound, Unavailable
 from lake_core.history import History
 from lake_core.keys import PoolKey
@@ -32,7 +33,6 @@ from lake_core.records.pools import PoolConfig
 from lake_core.store import Created, LockedStore, NoLock, Store, guarded, open_store
 from lake_core.store.probe import probe_create
 
-FORMAT_VERSION = 1
 _MAGIC = "lake"
 
 
@@ -47,8 +47,11 @@ class Lake:
         ids: IdSource | None = None,
         author: str = "",
         limits: Limits = LIMITS,
+        format_version: int = FORMAT_VERSION,
     ) -> None:
-        self.context = Context(guarded(store), lake_id, ids or IdSource(), author or default_author())
+        self.context = Context(
+            guarded(store), lake_id, ids or IdSource(), author or default_author(), format_version
+        )
         self.catalog = Catalog(self.context)
         self.limits = limits
         self._histories: dict[str, History] = {}
@@ -87,10 +90,10 @@ class Lake:
             raise AlreadyExists(f"{store.uri}: there is a lake already")
         lake_id = ids.new()
         probe_create(store, name=f"probe-{lake_id}")
-        loaded = {"magic": _MAGIC, "version": FORMAT_VERSION, "id": lake_id}
+        head = {"magic": _MAGIC, "version": FORMAT_VERSION, "id": lake_id}
         if isinstance(store.behind, LockedStore):
-            loaded["lock"] = store.behind.lock.kind
-        data = json.dumps(loaded, indent=1).encode() + b"\n"
+            head["lock"] = store.behind.lock.kind
+        data = _encoded(head)
         created = store.create(naming.LAKE_FILE, data)
         if created is Created.UNKNOWN:  # only a second attempt tells whether it is there and durable
             created = store.create(naming.LAKE_FILE, data)
@@ -134,7 +137,22 @@ class Lake:
         behind = store.behind
         if lock and not (isinstance(behind, LockedStore) and behind.lock.kind == lock):
             store = guarded(LockedStore(behind, NoLock(lock)))
-        return cls(store, lake_id, ids=ids, author=author)
+        return cls(store, lake_id, ids=ids, author=author, format_version=version)
+
+    def upgrade(self) -> tuple[int, int]:
+        """Raise the lake to the newest format version; returns the version before and after.
+
+        Programs that know only the older version stop at the lake from then on.  Nothing else is rewritten.  Pools
+        that were opened before stay at the older version until they are opened again.  Raises Unavailable.
+        """
+        before = self.context.format_version
+        if before < FORMAT_VERSION:
+            head = json.loads(self.store.get(naming.LAKE_FILE) or b"{}") | {"version": FORMAT_VERSION}
+            self.store.put(naming.LAKE_FILE, _encoded(head))
+            self.context = replace(self.context, format_version=FORMAT_VERSION)
+            self.catalog = Catalog(self.context)
+            self._histories.clear()
+        return before, FORMAT_VERSION
 
     def pools(self) -> list[PoolConfig]:
         """All pools, by name."""
@@ -185,10 +203,16 @@ class Lake:
                 key=config.key,
                 rule=rule_of(config),
                 clock=self.context.clock,
+                format_version=self.context.format_version,
             )
             self._histories[config.id] = history
         history.keep_tokens(Settings(config.settings)["token.keep"])
         return Pool(self.context, config, history, sub_pool, self.limits)
+
+
+def _encoded(head: Mapping[str, Any]) -> bytes:
+    """The content of `lake.json`."""
+    return json.dumps(head, indent=1).encode() + b"\n"
 
 
 def default_author() -> str:

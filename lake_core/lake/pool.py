@@ -15,7 +15,9 @@ from lake_core.context import Context
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.history import Draft, History
 from lake_core.history.state import MAIN
+from lake_core.lake import branches
 from lake_core.lake.branch import Branch
+from lake_core.lake.branches import BranchResult
 from lake_core.lake.feed import Feed
 from lake_core.lake.view import View
 from lake_core.phrases import did_you_mean
@@ -65,7 +67,10 @@ class Pool:
         return Branch(self.context, self.config, name, self.history, self.limits, self.sub_pool)
 
     def at(self, revision: str = MAIN) -> View:
-        """The pool at a version, a transaction id, a branch, or BRANCH@TIME; raises NotFound, InvalidInput."""
+        """The pool at a version, a transaction id, a branch, a tag, or BRANCH@TIME.
+
+        Raises NotFound, InvalidInput.
+        """
         loaded, branch = self.history.resolve_revision(revision)
         return View(
             config=self.config,
@@ -77,6 +82,21 @@ class Pool:
             limits=self.limits,
             store=self.store,
         )
+
+    def create_branch(self, name: str, *, at: str = MAIN) -> BranchResult:
+        """Create a branch on a revision; on the tag `NAME@N` restore the deleted branch NAME.
+
+        Raises AlreadyExists, NotFound, InvalidInput (an impossible name), Conflict, OutcomeUnknown, Unavailable.
+        """
+        return branches.create(self, name, at=at)
+
+    def delete_branch(self, name: str) -> BranchResult:
+        """Delete a branch; `create_branch(name, at=result.root)` restores it.
+
+        Raises NotFound, InvalidInput (main, or a branch on which others began), Conflict, OutcomeUnknown,
+        Unavailable.
+        """
+        return branches.delete(self, name)
 
     def feed(self, branch: str = MAIN) -> Feed:
         """The objects of the branch's transactions, to follow; raises NotFound."""

@@ -79,7 +79,7 @@ def _of_table(
         if tombstone.high is not None and tombstone.high <= first:
             continue
         begin, end = _rows_in(table, tombstone.key_range, key)
-        reaches_all = newest is None or (newest < tombstone.seq and not tombstone.self_only)
+        reaches_all = newest is None or (newest < tombstone.seq and tombstone.exactly is None)
         if reaches_all and (begin, end) == (0, rows) and tombstone.condition is not None:
             of_all.append(tombstone.condition)
         elif begin < end:
@@ -129,7 +129,11 @@ def _deleted_mask(records: pa.Table, tombstone: Tombstone, *, by_age: bool) -> M
     found = np.ones(records.num_rows, np.bool_)
     if by_age:
         seqs = records.column(SEQ).to_numpy()
-        found = seqs == tombstone.seq if tombstone.self_only else seqs < tombstone.seq
+        if tombstone.exactly is None:
+            found = seqs < tombstone.seq
+        else:
+            first, last = tombstone.exactly
+            found = (seqs >= first) & (seqs <= last)
     if tombstone.condition is not None and found.any():
         found &= _fulfils(tombstone.condition, records)
     return found

@@ -64,10 +64,12 @@ def explain(revision: Revision, store: Store, key_range: KeyRange) -> list[Store
     Raises ObjectMissing, Corrupt, Unavailable.
     """
     key, rule = revision.key, revision.rule
-    reading = Reading(store, revision.config.id, key, key_range, revision.schema)
+    references = revision.references_in(key_range)
+    lifts = revision.lifts_of(references)
+    reading = Reading(store, revision.config.id, key, key_range, revision.schema, lifts=lifts)
     tombstones = [t for t in (*revision.tombstones, *revision.aged_off) if t.key_range.overlaps(key_range)]
     found: list[StoredRecord] = []
-    for reference in revision.references_in(key_range):
+    for reference in references:
         for table in read_reference(reference, reading, has_sequence=True):
             for row in range(min(table.num_rows, MAX_STORED_RECORDS - len(found))):
                 found.append(_version(table.slice(row, 1), reference, tombstones, key=key))

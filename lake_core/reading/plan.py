@@ -16,6 +16,7 @@ from lake_core.combine.hidden import DELETED
 from lake_core.conditions import check, key_range_of, may_hold
 from lake_core.errors import InvalidInput
 from lake_core.history import Reference
+from lake_core.history.lift import Lifts
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
@@ -31,6 +32,7 @@ class ScanPlan:
 
     `rule`: how records of equal keys combine.  `tombstones`: those that may hide records of the references.
     `schemas`: the references' schemas by id.  `where`: the condition that a record of the result fulfils.
+    `lifts`: those that the references name.
     """
 
     references: tuple[Reference, ...]
@@ -44,6 +46,7 @@ class ScanPlan:
     tombstones: tuple[Tombstone, ...] = ()
     schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
     where: Condition | None = None
+    lifts: Lifts = field(default_factory=dict)
 
     @property
     def records(self) -> int:
@@ -98,6 +101,7 @@ def plan_scan(
         tombstones=tuple(t for t in tombstones if t.key_range.overlaps(key_range)),
         schemas=schemas,
         where=condition,
+        lifts=revision.lifts_of(references),
     )
 
 

@@ -6,6 +6,7 @@ Planners, deletes, `explain` and the agents take a revision instead of its parts
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,10 +15,11 @@ import pyarrow as pa
 from lake_core.catalog import Settings
 from lake_core.combine import Rule
 from lake_core.combine.rule import rule_of
-from lake_core.errors import NotFound
+from lake_core.errors import Corrupt, NotFound
 from lake_core.history import PoolState, Reference, Snapshot
+from lake_core.history.branch_state import BranchState
+from lake_core.history.lift import Lift
 from lake_core.history.rebase import key_classes, still_covered
-from lake_core.history.state import BranchState
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import key_class
@@ -102,6 +104,13 @@ class Revision:
     def references_in(self, key_range: KeyRange) -> list[Reference]:
         """The references that overlap a key range, clipped to it, by low bound, then by arrival."""
         return self.snapshot.find(key_range, sub_pool=self.sub_pool)
+
+    def lifts_of(self, references: Iterable[Reference]) -> dict[int, Lift]:
+        """The lifts that the references name.  Raises Corrupt if one is not known."""
+        named = {base for reference in references for base in reference.lifts}
+        if unknown := [base for base in named if base not in self.state.lifts]:
+            raise Corrupt(f"pool {self.config.name!r}: the lift {unknown[0]} of a merge is not known")
+        return {base: self.state.lifts[base] for base in sorted(named)}
 
     @property
     def records(self) -> int:

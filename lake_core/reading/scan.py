@@ -60,6 +60,7 @@ def scan(plan: ScanPlan, store: Store, *, pool_id: str) -> Iterator[pa.Table]:
                 _read_columns(plan, tombstones),
                 limits=plan.limits,
                 streams=plan.depth,
+                lifts=plan.lifts,
             ),
             rule=plan.rule,
             schemas=plan.schemas,
@@ -102,9 +103,9 @@ def live_records(
         return iter(())
     tombstones = list({t.id: t for r in left for t in cluster[r]}.values())
     needs_sequence = has_sequence or needs_sequences(tombstones, left)
-    # Combine before applying tombstones where possible.  Not with a self-only tombstone: hiding an overtaken record
-    # can reveal an older version of its key.
-    early = upsert and not any(t.self_only for t in tombstones)
+    # Combine before applying tombstones where possible.  Not with a tombstone of exact sequences: hiding an
+    # overtaken record can reveal an older version of its key.
+    early = upsert and all(t.exactly is None for t in tombstones)
     if len(left) > 1 or has_sequence:
         tables = merged(left, reading, newest=early, has_sequence=needs_sequence)
     else:

@@ -1,18 +1,28 @@
 """Typed, frozen, tagged records of the journals, and their bytes.
 
-`transactions` are the actions on a pool's data, `pools` the actions on the list of pools, `conditions` the
-conditions that such actions hold; `codec` turns entries into MessagePack and back.  A record states its
-guarantees and checks them when it is made.  An unknown action is an error ("written by a newer version"); an
-unknown optional field is ignored.
+`transactions` are the actions on a pool's data, `branching` those on its branches and tags, `pools` the actions on
+the list of pools, `conditions` the conditions that such actions hold; `codec` turns entries into MessagePack and
+back.  A record states its guarantees and checks them when it is made.  An unknown action is an error ("written by a
+newer version"); an unknown optional field is ignored.
 """
 
+from lake_core.records.branching import (
+    CreateBranch,
+    DeleteBranch,
+    DeleteTag,
+    Merge,
+    PutReference,
+    PutTombstone,
+    SetTag,
+    Unmerge,
+)
+from lake_core.records.column import Column
 from lake_core.records.pools import ConfigurePool, CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool
 from lake_core.records.transactions import (
     Action,
     AddObject,
     AddTombstone,
     Close,
-    Column,
     Consume,
     Entry,
     MarkApplied,
@@ -31,16 +41,24 @@ __all__ = [
     "Column",
     "ConfigurePool",
     "Consume",
+    "CreateBranch",
     "CreatePool",
+    "DeleteBranch",
+    "DeleteTag",
     "DropPool",
     "Entry",
     "MarkApplied",
+    "Merge",
     "PoolAction",
     "PoolsEntry",
+    "PutReference",
+    "PutTombstone",
     "RemoveReference",
     "RemoveTombstone",
     "RenamePool",
     "SetSchema",
+    "SetTag",
     "Source",
     "Transaction",
+    "Unmerge",
 ]

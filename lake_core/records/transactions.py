@@ -2,7 +2,8 @@
 
 An `Entry` is one journal object; it holds one transaction, or several that were committed together.  The version of
 the entry is its name and is not repeated inside.  A record's sequence is the version times 65,536 plus the
-transaction's index in the entry (`sequence`).
+transaction's index in the entry (`sequence`).  The index is the sum of the widths of the transactions before it: 1,
+or more for a merge, which has a sequence of its own for each write that it brings.
 """
 
 from __future__ import annotations
@@ -12,10 +13,21 @@ import msgspec
 from lake_core.errors import Corrupt
 from lake_core.keys.ranges import KeyRange
 from lake_core.naming import is_id
+from lake_core.records.branching import (
+    CreateBranch,
+    DeleteBranch,
+    DeleteTag,
+    Merge,
+    PutReference,
+    PutTombstone,
+    SetTag,
+    Unmerge,
+)
+from lake_core.records.column import Column
 from lake_core.records.conditions import Condition
 
 MAX_TRANSACTIONS = 65_536
-"""Transactions that one entry may hold (exclusive)."""
+"""Sequences that the transactions of one entry may have (exclusive)."""
 
 
 def sequence(version: int, index: int = 0) -> int:
@@ -23,16 +35,9 @@ def sequence(version: int, index: int = 0) -> int:
     return version * MAX_TRANSACTIONS + index
 
 
-class Column(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Statistics of one field of one object: bounds in the encoding of keys (ascending), and the number of nulls.
-
-    `low` is at or below every value, `high` at or above.  Long bounds are cut; None if unknown.
-    """
-
-    name: str
-    nulls: int = 0
-    low: bytes | None = None
-    high: bytes | None = None
+def version_of(sequence: int) -> int:
+    """The version of the entry that holds the sequence."""
+    return sequence // MAX_TRANSACTIONS
 
 
 class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=True):
@@ -84,7 +89,8 @@ class AddTombstone(msgspec.Struct, frozen=True, tag="add_tombstone", omit_defaul
 
     With a condition, only those for which it holds.  `replaces`: the transaction is a replace, which conflicts with
     overlapping ones.  `self_only`: hides records of this transaction instead, because a replace overtook it.
-    `sub_pool`: hides only records of that sub-pool.
+    `sub_pool`: hides only records of that sub-pool.  `only`: hides only records from the first to the last of these
+    sequences.
     Guarantees: a name, and a range that is not empty.
     """
 
@@ -96,6 +102,7 @@ class AddTombstone(msgspec.Struct, frozen=True, tag="add_tombstone", omit_defaul
     replaces: bool = False
     self_only: bool = msgspec.field(name="own", default=False)
     sub_pool: str = msgspec.field(name="sub", default="")
+    only: tuple[int, int] | None = None
 
     @property
     def range(self) -> KeyRange:
@@ -142,8 +149,35 @@ class Close(msgspec.Struct, frozen=True, tag="close"):
 
 
 Action = (
-    AddObject | RemoveReference | MarkApplied | AddTombstone | RemoveTombstone | SetSchema | Consume | Close
+    AddObject
+    | RemoveReference
+    | MarkApplied
+    | AddTombstone
+    | RemoveTombstone
+    | SetSchema
+    | Consume
+    | Close
+    | PutReference
+    | PutTombstone
+    | CreateBranch
+    | DeleteBranch
+    | Merge
+    | Unmerge
+    | SetTag
+    | DeleteTag
 )
+
+VERSION_2 = (
+    PutReference,
+    PutTombstone,
+    CreateBranch,
+    DeleteBranch,
+    Merge,
+    Unmerge,
+    SetTag,
+    DeleteTag,
+)
+"""Actions that a lake of format version 1 cannot hold."""
 
 
 class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -151,7 +185,7 @@ class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `parent` is the version of the branch's tip when this was committed (0: none), `read_version` the version that
     the work began on.  `time` is in microseconds since 1970, by the writer's clock.  The same `token` commits
-    once.
+    once.  `metadata` are texts of the writer's own.  `branch` is "" for tags, which belong to no branch.
     """
 
     id: str
@@ -163,14 +197,25 @@ class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
     actions: tuple[Action, ...]
     message: str = ""
     token: str = ""
+    metadata: dict[str, str] = {}
 
     def __post_init__(self) -> None:
+        of_tags = all(isinstance(action, SetTag | DeleteTag) for action in self.actions)
         if not (
-            is_id(self.id) and self.branch and self.read_version >= 0 and self.parent >= 0 and self.actions
+            is_id(self.id)
+            and bool(self.branch) != of_tags
+            and self.read_version >= 0
+            and self.parent >= 0
+            and self.actions
         ):
             raise Corrupt(
                 f"transaction {self.id!r}: needs an id, a branch, a parent, a read version and actions"
             )
+
+    @property
+    def width(self) -> int:
+        """How many sequences the transaction has: one, and one for each write that it merges."""
+        return 1 + sum(action.lifted for action in self.actions if isinstance(action, Merge))
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -180,5 +225,7 @@ class Entry(msgspec.Struct, frozen=True):
     transactions: tuple[Transaction, ...]
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.transactions) < MAX_TRANSACTIONS:
-            raise Corrupt(f"entry {self.id!r}: holds 1 to {MAX_TRANSACTIONS - 1} transactions")
+        if not 1 <= sum(t.width for t in self.transactions) < MAX_TRANSACTIONS:
+            raise Corrupt(
+                f"entry {self.id!r}: holds 1 to {MAX_TRANSACTIONS - 1} transactions, or as many merged writes"
+            )

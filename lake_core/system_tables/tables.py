@@ -39,13 +39,31 @@ def pools_table(pools: Iterable[PoolConfig]) -> pa.Table:
 
 
 def branches_table(state: PoolState) -> pa.Table:
-    """`POOL:branches`: a row a branch."""
+    """`POOL:branches`: a row a branch.
+
+    `at`: the version of the parent that it began on; `merged`: its version up to which it was merged; `unmerged`:
+    writes since, null if they were too many to be merged.
+    """
     rows = [
-        {"name": name, "tip": b.tip, "references": len(b.snapshot), "records": b.snapshot.records}
+        {
+            "name": name,
+            "tip": b.tip,
+            "references": len(b.snapshot),
+            "records": b.snapshot.records,
+            "parent": b.fork.parent if b.fork else None,
+            "at": b.fork.at if b.fork else None,
+            "merged": b.fork.merged if b.fork else None,
+            "unmerged": len(b.fork.writes) if b.fork and b.fork.writes is not None else None,
+        }
         for name, b in sorted(state.branches.items())
     ]
     schema = pa.schema(
-        [("name", pa.string()), ("tip", pa.int64()), ("references", pa.int64()), ("records", pa.int64())]
+        [
+            ("name", pa.string()),
+            *((name, pa.int64()) for name in ("tip", "references", "records")),
+            ("parent", pa.string()),
+            *((name, pa.int64()) for name in ("at", "merged", "unmerged")),
+        ]
     )
     return pa.Table.from_pylist(rows, schema=schema)
 

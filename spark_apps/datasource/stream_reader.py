@@ -41,11 +41,10 @@ from lake_core.combine.newest import without_markers
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake.feed import Feed, read_object
+from lake_core.lake.feed import Brought, Feed, read_object
 from lake_core.lake.pool import Pool
 from lake_core.lake.view import View
 from lake_core.objects.schema import cast_table, unite_schemas
-from lake_core.records import AddObject
 from lake_core.store import open_store
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.names import check_apart, check_known
@@ -210,7 +209,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         spans = split_tasks(view, EVERYTHING) if view.references else []
         return [StatePartition(view.store.uri, version, view.now, key_range) for key_range in spans]
 
-    def _objects(self, brought: list[AddObject]) -> list[ObjectsPartition]:
+    def _objects(self, brought: list[Brought]) -> list[ObjectsPartition]:
         """Runs of objects, each of about a task's size."""
         view = self._pool.at(self._feed.branch)
         united = self._united(view, brought)
@@ -227,7 +226,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         store, pool = self._pool.store.uri, self._pool.config.id
         return [ObjectsPartition(store, pool, view.key, united, refuses, tuple(run)) for run in runs]
 
-    def _united(self, view: View, brought: list[AddObject]) -> pa.Schema:
+    def _united(self, view: View, brought: list[Brought]) -> pa.Schema:
         """The schema of the stream's columns that holds the records of all objects, as of now.
 
         Raises InvalidInput if the stream should have all columns and these are others now, or if records cannot be

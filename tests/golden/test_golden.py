@@ -1,4 +1,4 @@
-"""What is stored, byte by byte: each record of format version 1 against the bytes in `version1/`.
+"""What is stored, byte by byte: each record against the bytes in `version1/`, and what is new in `version2/`.
 
 Somewhere a lake holds such bytes, and every later program must read them.  So a failure here means that the
 code is wrong.  These files change only together with a format version: a new version gets a folder of its own
@@ -62,6 +62,7 @@ from lake_core.values.types import JSON_MARK, WIDE_MARK
 from tests.support.records import KNOWN, ORIGIN, add, an_id, fixed_ids, transaction
 
 FOLDER = Path(__file__).parent / "version1"
+NEWEST = Path(__file__).parent / "version2"
 KEY = PoolKey.parse("ts,id.orig_h:desc")
 
 
@@ -177,10 +178,21 @@ def test_an_entry_of_the_journal_of_pools() -> None:
 def test_the_head_of_a_lake() -> None:
     store = MemoryStore()
     made = Lake.create_on(store, ids=fixed_ids())
-    stored = (FOLDER / "lake.json").read_bytes()
+    stored = (NEWEST / "lake.json").read_bytes()
     assert store.get("lake.json") == stored
     store.put("lake.json", stored)
     assert Lake.open_on(store).id == made.id == json.loads(stored)["id"]
+
+
+def test_the_head_of_a_lake_of_version_1_is_upgraded() -> None:
+    store = MemoryStore()
+    old = (FOLDER / "lake.json").read_bytes()
+    store.put("lake.json", old)
+    lake = Lake.open_on(store)
+    assert (lake.id, lake.context.format_version) == (json.loads(old)["id"], 1)
+    assert lake.upgrade() == (1, 2)
+    assert store.get("lake.json") == old.replace(b'"version": 1', b'"version": 2')
+    assert Lake.open_on(store).context.format_version == 2
 
 
 KEYS: dict[str, Any] = {
@@ -467,7 +479,8 @@ def test_what_a_checkpoint_holds(name: str) -> None:
     store = MemoryStore()
     journal = CHECKPOINTS[name](store).journal
     mark = write_state(journal, journal.load(), id=an_id(77), now=0.0)
-    assert content(store.get(mark.name) or b"") == json.loads((FOLDER / f"{name}.json").read_text())
+    folder = FOLDER if name == "pools_checkpoint" else NEWEST
+    assert content(store.get(mark.name) or b"") == json.loads((folder / f"{name}.json").read_text())
 
 
 @pytest.mark.parametrize("name", CHECKPOINTS)

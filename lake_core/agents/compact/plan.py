@@ -3,14 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lake_core.agents.compact.between import Ages
 from lake_core.agents.compact.jobs import CompactionPlan
+from lake_core.agents.compact.layout import depth_of
 from lake_core.agents.compact.planner import Planner
 from lake_core.agents.compact.policy import CompactionPolicy
 from lake_core.agents.compact.strategies import find_strategy
 from lake_core.history import Reference
+from lake_core.history.branch_state import BranchState
 from lake_core.keys import PoolKey
+
+
+def plan_branch(
+    branch: BranchState,
+    references: Sequence[Reference],
+    policy: CompactionPolicy,
+    *,
+    key: PoolKey,
+    kind: str,
+    now: float,
+) -> CompactionPlan:
+    """As `plan_compaction`, for references of a branch: no job mixes what is merged with what is not.
+
+    Each side of the branch is planned by itself (`history.branch_state`).
+    """
+    sides = [[r for r in references if branch.is_unmerged(r) == side] for side in (False, True)]
+    plans = [plan_compaction(side, policy, key=key, kind=kind, now=now) for side in sides if side]
+    if len(plans) < 2:
+        return plans[0] if plans else plan_compaction((), policy, key=key, kind=kind, now=now)
+    jobs = tuple(sorted((j for plan in plans for j in plan.jobs), key=lambda job: job.inputs[0].order))
+    taken = {(r.object, r.low) for job in jobs for r in job.inputs}
+    left = [r.key_range for r in references if (r.object, r.low) not in taken]
+    return replace(
+        plans[0],
+        jobs=jobs,
+        references=len(references),
+        size=sum(plan.size for plan in plans),
+        depth=depth_of(r.key_range for r in references),
+        depth_after=depth_of([*left, *(job.key_range for job in jobs)]),
+    )
 
 
 def plan_compaction(

@@ -25,6 +25,7 @@ from lake_core.combine.newest import without_markers
 from lake_core.combine.rule import rule_of
 from lake_core.errors import Conflict
 from lake_core.history import Draft, Reference
+from lake_core.history.lift import Lifts
 from lake_core.history.rebase import check_held
 from lake_core.history.tombstone import Tombstone, covering
 from lake_core.keys import KeyRange, PoolKey
@@ -70,6 +71,7 @@ class PendingCompaction:
     tombstones: tuple[Tombstone, ...] = ()
     schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
     limits: Limits = LIMITS
+    lifts: Lifts = field(default_factory=dict)
 
     @property
     def sub_pool(self) -> str:
@@ -107,6 +109,11 @@ def begin_compaction(
     state, rule, pool = revision.state, revision.rule, revision.config
     for reference in ordered:
         check_held(revision.held, reference.object, reference.low)
+    if len({revision.held.is_unmerged(reference) for reference in ordered}) > 1:
+        raise Conflict(
+            f"branch {branch.name!r}: a compaction takes what a merge will bring to the parent, or the rest, never "
+            "both; plan again"
+        )
     schema = unite_schemas(state.schema(id) for id in _schemas(revision, ordered))
     known = [*revision.tombstones, *revision.aged_off]
     reaching = {r: covering(known, r, state.schema) for r in ordered}
@@ -132,11 +139,13 @@ def begin_compaction(
         inputs=ordered,
         pieces=tuple(pieces),
         schema=with_markers(schema, rule, fields_of(tombstones.values())),
-        keeps_markers=_hides_older(near, ordered),
+        # what the markers of unmerged records hide may be on the parent
+        keeps_markers=revision.held.is_unmerged(ordered[0]) or _hides_older(near, ordered),
         message=message,
         tombstones=tuple(tombstones.values()),
         schemas={r.schema: state.schema(r.schema) for r in ordered},
         limits=revision.limits,
+        lifts=revision.lifts_of(ordered),
     )
 
 
@@ -215,6 +224,7 @@ def _records(work: PendingCompaction, key_range: KeyRange, store: Store) -> Iter
         work.schema,
         limits=work.limits,
         streams=overlap_depth(tuple(inside)),
+        lifts=work.lifts,
     )
     for cluster in clusters(inside):
         tables = live_records(

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from lake_core.agents.compact.jobs import CompactionJob, CompactionPlan, CompactionResult
-from lake_core.agents.compact.plan import plan_compaction
+from lake_core.agents.compact.plan import plan_branch
 from lake_core.agents.compact.policy import policy_of
 from lake_core.agents.compact.report import plan_lines
 from lake_core.agents.compact.rewrite import (
@@ -48,8 +48,10 @@ def plan_pool(
     policy = policy_of(pool.settings)
     if strategy is not None:
         policy = replace(policy, strategy=strategy)
-    references = pool.at(branch).references
-    return plan_compaction(references, policy, key=pool.config.key, kind=pool.config.kind, now=now)
+    view = pool.at(branch)
+    return plan_branch(
+        view.held, view.references, policy, key=pool.config.key, kind=pool.config.kind, now=now
+    )
 
 
 def rewrite_here(branch: Branch) -> Rewriter:

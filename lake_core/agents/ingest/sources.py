@@ -36,7 +36,7 @@ def look(pool: Pool, *, branch: str = MAIN) -> SourceFiles:
 
     Files of no bytes are left out.
     """
-    sources = pool.at(branch).state.sources
+    state = pool.at(branch).state
     settings = pool.settings
     found = find_files(
         [settings["ingest.source"]],
@@ -49,7 +49,7 @@ def look(pool: Pool, *, branch: str = MAIN) -> SourceFiles:
     kept = parking.still_parked(notes, there, parking.reading_digest(pool.config.settings))
     names = {parked.file for parked in kept}
     return SourceFiles(
-        tuple(f for f in there if f.uri not in names and sources.get((branch, f.uri)) != f.source),
+        tuple(f for f in there if f.uri not in names and state.ingested(branch, f.uri) != f.source),
         tuple(kept),
         tuple(note for note in notes if note.file not in names),
     )

@@ -10,17 +10,19 @@ learn of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from lake_core.agents.compact.jobs import CompactionJob
 from lake_core.agents.tombstones.policy import TombstonesPolicy
 from lake_core.history import Reference
+from lake_core.history.lift import Lifts
 from lake_core.history.tombstone import Tombstone, covering
 from lake_core.keys import PoolKey
 from lake_core.reading.deleted import fields_of
 from lake_core.reading.revision import Revision
+from lake_core.records.transactions import version_of
 
 MAX_TOMBSTONES = 64
 """Tombstones that a branch bears: if it has more, the oldest are due whatever their age."""
@@ -43,6 +45,7 @@ class ApplyPlan:
     retirable: tuple[str, ...]
     due: int
     left: int
+    boundary: int = 0
 
     @property
     def idle(self) -> bool:
@@ -81,14 +84,19 @@ def plan_apply(revision: Revision, policy: TombstonesPolicy) -> ApplyPlan:
         retirable=tuple(t.id for t in done),
         due=len(due),
         left=len(ordered) - len(done),
+        boundary=revision.held.fork.boundary if revision.held.fork else 0,
     )
 
 
 def plan_jobs(work: ApplyPlan, dirty: Sequence[Reference], *, target_size: int) -> list[CompactionJob]:
     """Jobs for what is covered as a whole, and for each of the `dirty` references, which hold deleted records."""
     jobs = []
-    for sub_pool in sorted({r.sub_pool for r in work.covered}):
-        part = tuple(r for r in work.covered if r.sub_pool == sub_pool)
+
+    def kind(reference: Reference) -> tuple[str, bool]:  # a job holds references of one sub-pool and one side
+        return reference.sub_pool, version_of(reference.seq) > work.boundary
+
+    for of_kind in sorted({kind(r) for r in work.covered}):
+        part = tuple(r for r in work.covered if kind(r) == of_kind)
         jobs += [CompactionJob(part[i : i + MAX_WHOLE], 1, WHY) for i in range(0, len(part), MAX_WHOLE)]
     return jobs + [CompactionJob((r,), max(1, round(r.size / target_size)), WHY) for r in dirty]
 
@@ -105,6 +113,7 @@ class Search:
     reference: Reference
     tombstones: tuple[Tombstone, ...]
     schema: pa.Schema
+    lifts: Lifts = field(default_factory=dict)
 
 
 def searches(revision: Revision, references: tuple[Reference, ...]) -> Iterator[Search]:
@@ -115,4 +124,5 @@ def searches(revision: Revision, references: tuple[Reference, ...]) -> Iterator[
         tombstones = covering(of.tombstones, reference, of.state.schema)
         names = dict.fromkeys([*of.key.names, *fields_of(tombstones)])
         schema = pa.schema([of.schema.field(name) for name in names if name in of.schema.names])
-        yield Search(of.config.id, of.key, reference, tombstones, schema)
+        lifts = of.lifts_of([reference])
+        yield Search(of.config.id, of.key, reference, tombstones, schema, lifts)

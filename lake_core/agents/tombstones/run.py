@@ -48,7 +48,7 @@ def holds_covered(search: Search, store: Store) -> bool:
     Raises ObjectMissing, Corrupt, Unavailable.
     """
     key_range = search.reference.key_range
-    reading = Reading(store, search.pool_id, search.key, key_range, search.schema)
+    reading = Reading(store, search.pool_id, search.key, key_range, search.schema, lifts=search.lifts)
     has_sequence = needs_sequences(search.tombstones, [search.reference])
     for table in read_reference(search.reference, reading, has_sequence=has_sequence):
         left = apply_tombstones([table], search.tombstones, key=search.key, has_markers=False)

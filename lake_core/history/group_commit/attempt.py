@@ -22,14 +22,16 @@ from lake_core.errors import (
     OutcomeUnknown,
     Unavailable,
 )
+from lake_core.history.draft import Draft
 from lake_core.history.group_commit.requests import Request, Requests
 from lake_core.history.group_commit.states import REQUEST_IS_STORED, Event, State, next_state
 from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
-from lake_core.history.rebase import Committed, Draft, rebase
+from lake_core.history.rebase import Committed, rebase
 from lake_core.history.state import PoolState, Remembered, fold_transaction
 from lake_core.journal import Appended, Journal, LoadedState, NextEntry
 from lake_core.keys import PoolKey
 from lake_core.records import Consume, Entry, Transaction
+from lake_core.records.transactions import MAX_TRANSACTIONS
 from lake_core.store import ObjectInfo
 
 log = logging.getLogger(__name__)
@@ -89,7 +91,7 @@ class Attempt:
         self.answer = None
         if self.begun is None:
             self.begun = loaded.version
-            if self.contended:
+            if self.contended and not self.draft.needs_version_2:
                 self._post(loaded)
         if self.state in REQUEST_IS_STORED:
             entry = self._wait_in_queue(loaded)
@@ -119,7 +121,8 @@ class Attempt:
         log.debug("%s: lost %d races, the last for version %d", self.draft.id, times, loaded.version + 1)
         if self.state not in REQUEST_IS_STORED and times >= self.limits.lost_races_before_request:
             self.others += times
-            self._post(loaded)
+            if not self.draft.needs_version_2:
+                self._post(loaded)
 
     def succeed(self, appended: Appended[PoolState] | None) -> Committed:
         """The outcome of a commit that the journal finished."""
@@ -215,7 +218,7 @@ class Attempt:
     def _collect_requests(self, loaded: LoadedState[PoolState], first: Transaction) -> list[Transaction]:
         """The transactions of other writers that fit after ours, oldest request first."""
         version = loaded.version + 1
-        state = fold_transaction(loaded.state, version, 0, first)
+        state, index = fold_transaction(loaded.state, version, 0, first), first.width
         collected: dict[str, Transaction] = {}
         queue = self.queue if self.state in REQUEST_IS_STORED else self.requests.queue()
         if version % COLLECT_EVERY == 0:  # a living writer withdraws its own request; this is for the dead
@@ -229,9 +232,10 @@ class Attempt:
                 if _is_ingested(state, request.draft):
                     continue
                 rebased = self._rebase(state, request.draft)
-                if isinstance(rebased, Transaction):
-                    state = fold_transaction(state, version, len(collected) + 1, rebased)
+                if isinstance(rebased, Transaction) and index + rebased.width < MAX_TRANSACTIONS:
+                    state = fold_transaction(state, version, index, rebased)
                     collected[request.id] = rebased
+                    index += rebased.width
             except _STATE_UNREADABLE:
                 continue
             except LakeError as error:  # its writer finds out why when it proposes the draft itself
@@ -306,7 +310,9 @@ def _is_ingested(state: PoolState, draft: Draft) -> bool:
     """
     consumed = [action for action in draft.actions if isinstance(action, Consume)]
     return any(
-        (draft.branch, source.uri) in state.sources for action in consumed for source in action.sources
+        state.ingested(draft.branch, source.uri) is not None
+        for action in consumed
+        for source in action.sources
     )
 
 

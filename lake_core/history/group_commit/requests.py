@@ -35,7 +35,7 @@ import pyarrow as pa
 
 from lake_core import naming
 from lake_core.errors import Corrupt, Unavailable
-from lake_core.history.rebase import Draft
+from lake_core.history.draft import Draft
 from lake_core.journal import JOURNAL_LIMITS, JournalLimits
 from lake_core.journal.recent import generation
 from lake_core.records import Action

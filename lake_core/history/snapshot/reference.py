@@ -18,7 +18,8 @@ class Reference(msgspec.Struct, frozen=True):
     `seq` is the sequence of its newest record; `ordinal` orders the objects of one transaction by arrival.
     `oldest` is None if all records have the sequence `seq`.  Otherwise a compaction wrote the object: `oldest` is
     the sequence of its oldest record, and each record carries its own sequence and ordinal.  The object holds no
-    record that a tombstone up to version `applied` covers.
+    record that a tombstone up to version `applied` covers.  `lifts` turn the sequences that the object stores into
+    those that they have on this branch (`history.lift`).
     """
 
     object: str
@@ -33,6 +34,7 @@ class Reference(msgspec.Struct, frozen=True):
     columns: tuple[Column, ...] = ()
     oldest: int | None = None
     applied: int = 0
+    lifts: tuple[int, ...] = ()
 
     @property
     def first_seq(self) -> int:
@@ -50,8 +52,21 @@ class Reference(msgspec.Struct, frozen=True):
         return self.low, self.seq, self.ordinal, self.object
 
 
-_COLUMNS = msgspec.msgpack.Decoder(tuple[Column, ...])
+class LiftedColumns(msgspec.Struct, frozen=True):
+    """The columns and the lifts of a reference that has lifts; others store their columns alone."""
+
+    columns: tuple[Column, ...]
+    lifts: tuple[int, ...]
+
+
+_COLUMNS = msgspec.msgpack.Decoder(tuple[Column, ...] | LiftedColumns)
 _NO_COLUMNS = msgspec.msgpack.encode(())
+
+
+def _value(reference: Reference) -> bytes:
+    if reference.lifts:
+        return msgspec.msgpack.encode(LiftedColumns(reference.columns, reference.lifts))
+    return msgspec.msgpack.encode(reference.columns) if reference.columns else _NO_COLUMNS
 
 
 def to_rows(references: Sequence[Reference]) -> pa.Table:
@@ -67,7 +82,7 @@ def to_rows(references: Sequence[Reference]) -> pa.Table:
         records=[r.records for r in references],
         size=[r.size for r in references],
         schema=[r.schema for r in references],
-        value=[msgspec.msgpack.encode(r.columns) if r.columns else _NO_COLUMNS for r in references],
+        value=[_value(r) for r in references],
     )
 
 
@@ -79,9 +94,24 @@ def from_rows(table: pa.Table, *, sub_pool: str) -> Iterator[Reference]:
     columns = (table[name].to_pylist() for name in _NAMES)
     for row in zip(*columns, strict=True):
         object, low, high, seq, oldest, applied, ordinal, records, size, schema, value = row
-        statistics = _COLUMNS.decode(value)
+        decoded = _COLUMNS.decode(value)
+        statistics, lifts = (
+            (decoded.columns, decoded.lifts) if isinstance(decoded, LiftedColumns) else (decoded, ())
+        )
         yield Reference(
-            object, low, high, seq, ordinal, records, size, schema, sub_pool, statistics, oldest, applied
+            object,
+            low,
+            high,
+            seq,
+            ordinal,
+            records,
+            size,
+            schema,
+            sub_pool,
+            statistics,
+            oldest,
+            applied,
+            lifts,
         )
 
 

@@ -14,15 +14,17 @@ The fold is total: adding a reference twice, or removing one that is absent, is 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 from rpds import HashTrieMap, HashTrieSet
 
 from lake_core.errors import Corrupt
 from lake_core.history.snapshot.fixed import FixedReferences, TableReferences
-from lake_core.history.snapshot.reference import Reference, in_order
+from lake_core.history.snapshot.reference import Reference, from_rows, in_order
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 
@@ -146,6 +148,23 @@ class Snapshot:
         below = self._overlapping(self.checkpoint, self.removed, key_range, sub_pool=sub_pool)
         folded = self._overlapping(self.folded, self.dropped, key_range, sub_pool=sub_pool)
         return in_order([*added, *below, *folded])
+
+    def all(self) -> Iterator[Reference]:
+        """The references of the pool itself and of its sub-pools."""
+        for sub_pool in ("", *self.sub_pools()):
+            yield from self.find(sub_pool=sub_pool)
+
+    def newer_than(self, sequence: int) -> list[Reference]:
+        """The references, also of sub-pools, whose newest record is newer, from old to new."""
+        found = [r for r in self.added.values() if r.seq > sequence]
+        for sub_pool in ("", *self.sub_pools()):
+            for fixed, removed in ((self.checkpoint, self.removed), (self.folded, self.dropped)):
+                for table in fixed.tables(sub_pool=sub_pool):
+                    newer = table.filter(pc.greater(table["seq"], sequence))
+                    found += [
+                        r for r in from_rows(newer, sub_pool=sub_pool) if (r.object, r.low) not in removed
+                    ]
+        return sorted(found, key=lambda r: (r.seq, r.ordinal, r.low, r.object))
 
     def since_checkpoint(self, *, sub_pool: str) -> pa.Table:
         """The references of the (sub-)pool that the checkpoint does not hold, as rows."""

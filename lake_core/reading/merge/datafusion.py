@@ -88,6 +88,8 @@ def datafusion_merge(
     key, schema, limits = reading.key, reading.schema, reading.limits
     if len(references) > limits.max_datafusion_inputs:
         return f"DataFusion opens at most {limits.max_datafusion_inputs:,} files at once"
+    if any(reference.lifts for reference in references):
+        return "the sequences of an object are those of a merged branch"
     inputs = inputs_of(
         references, reading.store, pool_id=reading.pool_id, key_range=reading.key_range, schema=schema
     )

@@ -11,13 +11,14 @@ merge's `Spool`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import pyarrow as pa
 
-from lake_core.combine.hidden import ORDER, with_order
+from lake_core.combine.hidden import ORDER, SEQ, with_order
 from lake_core.history import Reference
+from lake_core.history.lift import Lifts, lifted
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.objects.read import DataObject
 from lake_core.objects.schema import cast_table
@@ -31,7 +32,8 @@ from lake_core.store import Store
 class Reading:
     """How to read references: the pool's store and key, the key range, the columns, and how much at a time.
 
-    `streams`: how many are open at the same time; they share the bytes that the limits allow.
+    `streams`: how many are open at the same time; they share the bytes that the limits allow.  `lifts`: those that
+    the references name.
     """
 
     store: Store
@@ -41,6 +43,7 @@ class Reading:
     schema: pa.Schema
     limits: Limits = LIMITS
     streams: int = 1
+    lifts: Lifts = field(default_factory=dict)
 
     @property
     def batch_bytes(self) -> int:
@@ -116,8 +119,11 @@ def _tables(
         table = pa.Table.from_batches([batch])
         if stored_sequence:
             records = cast_table(table.drop_columns(ORDER.names), schema, what=data.name)
-            for field in ORDER:
-                records = records.append_column(field, table.column(field.name).cast(field.type))
+            for column in ORDER:
+                values = table.column(column.name).cast(column.type)
+                if column.name == SEQ and reference.lifts:
+                    values = pa.array(lifted(values.to_numpy(), reference.lifts, reading.lifts))
+                records = records.append_column(column, values)
             yield records
         else:
             records = cast_table(table, schema, what=data.name)

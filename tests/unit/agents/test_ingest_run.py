@@ -301,4 +301,4 @@ def test_an_interval_without_files_changes_nothing_and_says_so(caplog: pytest.Lo
 def test_a_source_is_what_a_transaction_remembers(pool: Pool, landing: Path) -> None:
     a = land(landing, "a.ndjson")
     take(pool, a)
-    assert dict(pool.at().state.sources.items()) == {("main", a.uri): Source(a.uri, a.size, a.etag)}
+    assert pool.at().state.ingested("main", a.uri) == Source(a.uri, a.size, a.etag)

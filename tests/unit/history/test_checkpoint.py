@@ -80,7 +80,7 @@ def test_a_pool_opens_from_its_checkpoint_as_it_was(store: ScriptedStore) -> Non
     assert (len(snapshot(state)), snapshot(state).records) == (2, 2)
     assert state.branches["main"].tip == 2
     assert state.tokens.get("t") == folded.tokens.get("t")
-    assert state.sources.get(("main", FILE.uri)) == FILE
+    assert state.ingested("main", FILE.uri) == FILE
     assert dict(state.schemas) == dict(folded.schemas)
     assert set(state.pool_schemas) == set(folded.pool_schemas)
 

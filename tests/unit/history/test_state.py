@@ -89,7 +89,7 @@ def test_a_token_that_somebody_had_forgotten_stands_for_its_newest_use() -> None
 def test_a_source_is_remembered_in_the_form_last_taken() -> None:
     changed = Source(FILE.uri, 8, "other")
     state = folded(BEFORE, entry(transaction(Consume((changed,)), parent=1)))
-    assert state.sources.get(("main", FILE.uri)) == changed
+    assert state.ingested("main", FILE.uri) == changed
 
 
 def test_a_state_is_not_changed_by_what_is_folded_onto_it() -> None:

@@ -55,7 +55,7 @@ def test_a_lake_that_may_not_have_been_made_is_not_claimed(store: ScriptedStore)
         b"[]",
         b"{}",
         b'{"magic": "lake", "version": "x", "id": "i"}',
-        b'{"magic": "lake", "version": 2, "id": "i"}',
+        b'{"magic": "lake", "version": 3, "id": "i"}',
         b'{"magic": "pond", "version": 1, "id": "i"}',
     ],
     ids=repr,

@@ -1,0 +1,60 @@
+"""Commands about branches: branch, merge."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from lake_core.cli.output import print_json, print_table, say
+from lake_core.errors import InvalidInput
+from lake_core.history.create import branch_of
+from lake_core.history.state import MAIN
+from lake_core.lake import Lake
+from lake_core.phrases import counted
+from lake_core.system_tables.tables import branches_table
+
+
+def branch(args: Namespace) -> None:
+    """List branches; create or restore one; delete one."""
+    pool = Lake.open(args.lake).pool(args.pool)
+    if args.delete is not None:
+        if args.name is not None or args.at is not None:
+            raise InvalidInput("lake branch -d NAME: it takes no second name, and no --at")
+        done = pool.delete_branch(args.delete)
+        unmerged = f"; {counted(done.unmerged, 'write')} of it were never merged" if done.unmerged else ""
+        line = (
+            f"{args.pool}: deleted branch {args.delete}{unmerged}; lake branch {args.pool} {args.delete} --at "
+            f"{done.root} restores it"
+        )
+    elif args.name is None:
+        if args.at is not None:
+            raise InvalidInput("lake branch --at: name the branch to create")
+        rows = branches_table(pool.history.load_open().state).to_pylist()
+        for row in rows if args.json else ():
+            print_json(row)
+        if not args.json:
+            print_table(rows, empty="")
+        return
+    else:
+        done = pool.create_branch(args.name, at=args.at or "main")
+        line = f"{args.pool}: created branch {args.name} on {done.parent} at version {done.at}"
+    if args.json:
+        print_json(vars(done))
+    else:
+        say(f"{line}; version {done.version}, transaction {done.transaction_id}")
+
+
+def merge(args: Namespace) -> None:
+    """Merge a branch into its parent."""
+    pool = Lake.open(args.lake).pool(args.pool)
+    fork = branch_of(pool.history.load_open().state, args.child).fork
+    into = args.into or (fork.parent if fork is not None else MAIN)
+    done = pool.branch(into).merge(args.child, message=args.message)
+    if args.json:
+        print_json(vars(done))
+    elif done.version is None:
+        say(f"{args.pool}: {args.child} has nothing new for {into}; nothing was committed")
+    else:
+        say(
+            f"{args.pool}: merged {counted(done.writes, 'write')} of {args.child} into {into}; version "
+            f"{done.version}, transaction {done.transaction_id}"
+        )

@@ -1,0 +1,111 @@
+"""One branch in a pool's state: its tip, its snapshot, its tombstones, and what it knows of its parent.
+
+A branch that was created from another one has two *sides*.  What it wrote itself since the boundary is unmerged: a
+merge brings it to the parent.  Everything else the parent has already, or had when the branch was created.  The
+boundary is a version of the pool: that of the creation, later that up to which the branch was merged.  Sequences
+tell the sides apart, so a compaction may not mix them (decision 66).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from rpds import HashTrieMap, List
+
+from lake_core.history.snapshot.reference import Reference
+from lake_core.history.snapshot.snapshot import Snapshot
+from lake_core.history.tombstone import Tombstone
+from lake_core.records.transactions import version_of
+
+MAX_WRITES = 65_000
+"""Writes that a branch may have since its boundary, to be merged at once: an entry has 65,535 sequences."""
+
+
+@dataclass(frozen=True)
+class Fork:
+    """What a branch knows of the branch that it was created from, `parent`.
+
+    It began in version `created`, on version `at` of the parent.  `merged` is the version of this branch up to
+    which it was merged, and `joined` the version of that merge, both 0 if it never was.  `writes` are the sequences
+    of its unmerged loads, deletes and replaces, newest first; None: they were too many, and it cannot be merged any
+    more.
+    """
+
+    parent: str
+    at: int
+    created: int
+    merged: int = 0
+    joined: int = 0
+    writes: List[int] | None = field(default_factory=List)
+
+    @property
+    def boundary(self) -> int:
+        """Writes of later versions of this branch are unmerged."""
+        return max(self.created, self.merged)
+
+    @property
+    def parent_boundary(self) -> int:
+        """Replaces of later versions of the parent may conflict with those of this branch."""
+        return max(self.at, self.joined)
+
+    def is_unmerged(self, sequence: int) -> bool:
+        """Whether records or a tombstone of this sequence were written since the boundary."""
+        return version_of(sequence) > self.boundary
+
+    def with_writes(self, sequences: range) -> Fork:
+        """The fork after writes of these sequences."""
+        if self.writes is None or len(self.writes) + len(sequences) > MAX_WRITES:
+            return replace(self, writes=None)
+        writes = self.writes
+        for sequence in sequences:
+            writes = writes.push_front(sequence)
+        return replace(self, writes=writes)
+
+
+@dataclass(frozen=True)
+class BranchState:
+    """A branch: `tip` is the version of its newest transaction, 0 before the first.
+
+    `tombstones` are by name.  `replaced` is the newest version whose replace left a tombstone that is retired by
+    now; a load that began before it cannot tell any more whether that replace overtook it.  `settled` are retired
+    tombstones that merges still need; readers do not look at them.  `fork` is None for `main`.
+    """
+
+    tip: int = 0
+    snapshot: Snapshot = field(default_factory=Snapshot)
+    tombstones: HashTrieMap[str, Tombstone] = field(default_factory=HashTrieMap)
+    replaced: int = 0
+    fork: Fork | None = None
+    settled: HashTrieMap[str, Tombstone] = field(default_factory=HashTrieMap)
+
+    def is_unmerged(self, reference: Reference) -> bool:
+        """Which side of the branch the reference is on; all are on one side if it was not created from another."""
+        return self.fork is not None and self.fork.is_unmerged(reference.seq)
+
+
+Branches = Mapping[str, BranchState]
+
+
+def children(branches: Branches, name: str) -> list[str]:
+    """The branches that were created from the branch, by name."""
+    return sorted(child for child, held in branches.items() if held.fork and held.fork.parent == name)
+
+
+def is_needed(branches: Branches, name: str, tombstone: Tombstone) -> bool:
+    """Whether a merge may need a tombstone of the branch that is retired: its own merge, or that of a child which
+    does not know of the replace."""
+    fork = branches[name].fork
+    if fork is not None and fork.writes is not None and fork.is_unmerged(tombstone.seq):
+        return True
+    forks = (branches[child].fork for child in children(branches, name)) if tombstone.replaces else ()
+    return any(child is not None and tombstone.version > child.parent_boundary for child in forks)
+
+
+def with_settled(branches: HashTrieMap[str, BranchState], name: str) -> HashTrieMap[str, BranchState]:
+    """The branches; of the named one without settled tombstones that no merge needs any more."""
+    held = branches.get(name)
+    if held is None or not len(held.settled):
+        return branches
+    kept = {id: t for id, t in held.settled.items() if is_needed(branches, name, t)}
+    return branches.insert(name, replace(held, settled=HashTrieMap(kept)))

@@ -1,0 +1,133 @@
+"""Creating and deleting branches: what becomes of such a draft on the newest state; pure.
+
+A new branch holds what its parent holds.  If it is to begin on an older revision, the same transaction carries the
+difference between that revision and the parent's tip.  The difference was computed on one tip; if the parent has
+moved, the draft must be planned again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from lake_core.errors import AlreadyExists, Conflict, InvalidInput, NotFound, PlanAgain
+from lake_core.history.branch_state import BranchState, Fork, children
+from lake_core.history.draft import Draft
+from lake_core.history.lift import pack
+from lake_core.history.snapshot.reference import Reference
+from lake_core.history.state import MAIN, PoolState
+from lake_core.history.tombstone import Tombstone
+from lake_core.phrases import did_you_mean, listed
+from lake_core.records import (
+    Action,
+    CreateBranch,
+    DeleteBranch,
+    PutReference,
+    PutTombstone,
+    RemoveReference,
+    RemoveTombstone,
+)
+from lake_core.records.branching import Restored
+
+
+def branch_of(state: PoolState, name: str) -> BranchState:
+    """The branch of a name.  Raises NotFound."""
+    held = state.branches.get(name)
+    if held is None:
+        raise NotFound(f"branch {name!r} does not exist; {did_you_mean(name, state.branches)}")
+    return held
+
+
+def creating(state: PoolState, draft: Draft, action: CreateBranch) -> tuple[Action, ...]:
+    """The actions of a draft that creates its branch, complete.
+
+    Raises AlreadyExists, NotFound (no such parent), PlanAgain if the parent has moved since the difference was
+    computed.
+    """
+    if draft.branch in state.branches or draft.branch in state.tags:
+        what = "branch" if draft.branch in state.branches else "tag"
+        raise AlreadyExists(f"a {what} {draft.branch!r} exists already; choose another name")
+    parent = branch_of(state, action.parent)
+    if action.tip is None:
+        action = msgspec.structs.replace(action, tip=parent.tip, at=parent.tip)
+    elif action.tip != parent.tip:
+        raise PlanAgain(f"branch {action.parent!r} has moved from {action.tip} to {parent.tip}; plan again")
+    return action, *draft.actions[1:]
+
+
+def check_deleted(state: PoolState, draft: Draft, action: DeleteBranch) -> None:
+    """Raises InvalidInput (main, or a branch with children), NotFound, PlanAgain if the branch has moved."""
+    if draft.branch == MAIN:
+        raise InvalidInput("the branch 'main' cannot be deleted; lake drop removes the whole pool")
+    held = branch_of(state, draft.branch)
+    if below := children(state.branches, draft.branch):
+        raise InvalidInput(
+            f"branch {draft.branch!r} cannot be deleted: {listed(below)} began on it; delete these first"
+        )
+    if held.tip > action.version:
+        raise PlanAgain(f"branch {draft.branch!r} has moved to {held.tip}; plan again")
+    if action.root in state.tags:
+        raise Conflict(f"tag {action.root!r} exists already; plan again")
+
+
+def restored(fork: Fork) -> Restored:
+    """What a deleted branch knew of its parent."""
+    writes = None if fork.writes is None else pack(reversed(list(fork.writes)))
+    return Restored(fork.created, fork.merged, fork.joined, writes)
+
+
+def difference(held: BranchState, wanted: BranchState) -> Iterator[Action]:
+    """The actions that turn what one branch holds into what another one holds, in a fixed order."""
+    ours, theirs = _references(held), _references(wanted)
+    for identity, reference in sorted(ours.items()):
+        if theirs.get(identity) != reference:
+            yield RemoveReference(reference.object, reference.low)
+    for identity, reference in sorted(theirs.items()):
+        if ours.get(identity) != reference:
+            yield putting(reference)
+    for name, tombstone in sorted(held.tombstones.items()):
+        if wanted.tombstones.get(name) != tombstone:
+            yield RemoveTombstone(name, forced=True)
+    for name, tombstone in sorted(wanted.tombstones.items()):
+        if held.tombstones.get(name) != tombstone:
+            yield putting_tombstone(tombstone)
+
+
+def _references(branch: BranchState) -> dict[tuple[str, bytes], Reference]:
+    return {(r.object, r.low): r for r in branch.snapshot.all()}
+
+
+def putting(reference: Reference) -> PutReference:
+    """The action that gives a branch this reference."""
+    return PutReference(
+        object=reference.object,
+        low=reference.low,
+        high=reference.high,
+        seq=reference.seq,
+        records=reference.records,
+        size=reference.size,
+        schema=reference.schema,
+        ordinal=reference.ordinal,
+        sub_pool=reference.sub_pool,
+        columns=reference.columns,
+        oldest=reference.oldest,
+        applied=reference.applied,
+        lifts=reference.lifts,
+    )
+
+
+def putting_tombstone(tombstone: Tombstone, *, settled: bool = False) -> PutTombstone:
+    """The action that gives a branch this tombstone."""
+    return PutTombstone(
+        tombstone=tombstone.id,
+        seq=tombstone.seq,
+        low=tombstone.low,
+        high=tombstone.high,
+        condition=tombstone.condition,
+        reason=tombstone.reason,
+        replaces=tombstone.replaces,
+        only=tombstone.exactly,
+        sub_pool=tombstone.sub_pool,
+        settled=settled,
+    )

@@ -1,0 +1,41 @@
+"""A draft: a transaction that is not committed yet, as its writer prepared it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lake_core.records import Action, AddObject, AddTombstone
+from lake_core.records.transactions import VERSION_2
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A transaction that is not committed yet; its `id` stays the same however often it is proposed.
+
+    A draft that changes branches or tags, or puts back what a state held, is committed by its writer alone and
+    never stored as a request: one state may refuse it, and a later one accept it (decision 65).
+    """
+
+    id: str
+    branch: str
+    read_version: int
+    author: str
+    actions: tuple[Action, ...]
+    schemas: tuple[pa.Schema, ...] = ()
+    message: str = ""
+    token: str = ""
+
+    @property
+    def new_objects(self) -> list[AddObject]:
+        """Objects of the pool itself whose records count as written when the draft is committed."""
+        return [a for a in self.actions if isinstance(a, AddObject) and a.seqs is None and not a.sub_pool]
+
+    @property
+    def needs_version_2(self) -> bool:
+        """Whether only a lake of format version 2 can hold it."""
+        return any(
+            isinstance(action, VERSION_2) or (isinstance(action, AddTombstone) and action.only is not None)
+            for action in self.actions
+        )

@@ -1,0 +1,166 @@
+"""Actions on branches and tags, and actions that put references and tombstones back (format version 2).
+
+`put_reference` and `put_tombstone` bring what another state holds: what a merge takes from a branch, what a revert
+gives back, the difference between an older revision and the newest.  In a merge their sequences are those of the
+merged branch, and the fold lifts them (`history.lift`); everywhere else they are as they will be.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from lake_core.errors import Corrupt
+from lake_core.naming import check_branch_name, is_id
+from lake_core.records.column import Column
+from lake_core.records.conditions import Condition
+
+SEQUENCE_BYTES = 8
+"""Bytes of a sequence in `writes`: little-endian."""
+
+
+class PutReference(msgspec.Struct, frozen=True, tag="put_reference", omit_defaults=True):
+    """Gives the branch a reference to an object that it does not hold; fields as those of a reference.
+
+    In a merge `seq` and `oldest` are sequences of the merged branch, and `applied` is not 0 if all tombstones of
+    the merge were applied to the object.  Guarantees: as those of `add_object`.
+    """
+
+    object: str
+    low: bytes
+    high: bytes
+    seq: int
+    records: int
+    size: int
+    schema: str
+    ordinal: int = msgspec.field(name="place", default=0)
+    sub_pool: str = msgspec.field(name="sub", default="")
+    columns: tuple[Column, ...] = ()
+    oldest: int | None = None
+    applied: int = 0
+    lifts: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not (is_id(self.object) and self.records > 0 and self.size > 0 and self.low < self.high):
+            raise Corrupt(f"put_reference {self.object!r}: needs an id, records, a size, and low < high")
+        if not 0 < (self.seq if self.oldest is None else self.oldest) <= self.seq:
+            raise Corrupt(f"put_reference {self.object!r}: its sequences are out of order")
+
+
+class PutTombstone(msgspec.Struct, frozen=True, tag="put_tombstone", omit_defaults=True):
+    """Gives the branch a tombstone of the sequence `seq`, whose other fields are as in `add_tombstone`.
+
+    Version, read version, transaction and time become those of this transaction.  `only`: hides only records from
+    the first to the last of these sequences.  `settled`: the branch keeps it for merges alone.
+    """
+
+    tombstone: str
+    seq: int
+    low: bytes = b""
+    high: bytes | None = None
+    condition: Condition | None = None
+    reason: str = ""
+    replaces: bool = False
+    only: tuple[int, int] | None = None
+    sub_pool: str = msgspec.field(name="sub", default="")
+    settled: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.tombstone or self.seq <= 0 or (self.high is not None and self.low >= self.high):
+            raise Corrupt(
+                f"put_tombstone {self.tombstone!r}: needs a name, a sequence and a range that is not empty"
+            )
+
+
+class Restored(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a branch that is restored after its deletion knows of its parent; `writes` None: it was given up."""
+
+    created: int
+    merged: int = 0
+    joined: int = 0
+    writes: bytes | None = b""
+
+    def __post_init__(self) -> None:
+        _check_writes(self.writes or b"", "create_branch")
+
+
+class CreateBranch(msgspec.Struct, frozen=True, tag="create_branch", omit_defaults=True):
+    """Makes the transaction's branch: the parent's references and tombstones at its version `tip`.
+
+    The other actions of the transaction are the difference to version `at` of the parent, which the branch begins
+    on.  `restored`: the branch was deleted, and goes on.  A draft leaves `tip` and `at` out: the newest.
+    """
+
+    parent: str
+    tip: int | None = None
+    at: int | None = None
+    restored: Restored | None = None
+
+
+class DeleteBranch(msgspec.Struct, frozen=True, tag="delete_branch"):
+    """Removes the transaction's branch; the tag `root` keeps its state of `version`."""
+
+    root: str
+    version: int
+
+
+class Merge(msgspec.Struct, frozen=True, tag="merge", omit_defaults=True):
+    """Brings the writes of `branch` from its version `since` (exclusive) to `upto` to the transaction's branch.
+
+    `writes` are the sequences of these writes on the merged branch, `joined` is the version of its merge before
+    this one.  A draft names only `branch` and `upto`.
+    """
+
+    branch: str
+    upto: int
+    since: int = 0
+    joined: int = 0
+    writes: bytes = b""
+
+    def __post_init__(self) -> None:
+        _check_writes(self.writes, "merge")
+
+    @property
+    def lifted(self) -> int:
+        """How many sequences the merge lifts."""
+        return len(self.writes) // SEQUENCE_BYTES
+
+
+class Unmerge(msgspec.Struct, frozen=True, tag="unmerge", omit_defaults=True):
+    """Takes back that `branch` was merged by `version`, so that it can be merged again.
+
+    `merged`, `joined`, `writes` and `settled` are what the branch knew before that merge.
+    """
+
+    branch: str
+    version: int
+    merged: int = 0
+    joined: int = 0
+    writes: bytes = b""
+    settled: tuple[PutTombstone, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_writes(self.writes, "unmerge")
+
+
+class SetTag(msgspec.Struct, frozen=True, tag="set_tag", omit_defaults=True):
+    """Names the state of a branch at a version; `expires` is in microseconds since 1970."""
+
+    tag: str
+    version: int
+    branch: str
+    reason: str = ""
+    expires: int | None = None
+
+    def __post_init__(self) -> None:
+        check_branch_name(self.tag, what="tag")
+
+
+class DeleteTag(msgspec.Struct, frozen=True, tag="delete_tag"):
+    """Removes a tag."""
+
+    tag: str
+
+
+def _check_writes(writes: bytes, action: str) -> None:
+    if len(writes) % SEQUENCE_BYTES:
+        raise Corrupt(f"{action}: `writes` holds sequences of {SEQUENCE_BYTES} bytes")
