@@ -1,16 +1,18 @@
-"""Commands about branches: branch, merge."""
+"""Commands about branches and tags: branch, merge, tag, tags."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
+from lake_core.catalog.settings import duration
 from lake_core.cli.output import print_json, print_table, say
 from lake_core.errors import InvalidInput
 from lake_core.history.create import branch_of
+from lake_core.history.history import microseconds
 from lake_core.history.state import MAIN
 from lake_core.lake import Lake
 from lake_core.phrases import counted
-from lake_core.system_tables.tables import branches_table
+from lake_core.system_tables.tables import branches_table, tags_table
 
 
 def branch(args: Namespace) -> None:
@@ -58,3 +60,54 @@ def merge(args: Namespace) -> None:
             f"{args.pool}: merged {counted(done.writes, 'write')} of {args.child} into {into}; version "
             f"{done.version}, transaction {done.transaction_id}"
         )
+
+
+def tag(args: Namespace) -> None:
+    """Set a tag, or delete one."""
+    pool = Lake.open(args.lake).pool(args.pool)
+    if (args.name is None) == (args.delete is None):
+        raise InvalidInput("lake tag: name the tag to set, or the one to delete with -d NAME")
+    if args.delete is not None:
+        if args.at is not None or args.expires is not None or args.reason:
+            raise InvalidInput("lake tag -d NAME: it takes no --at, --reason or --expires")
+        done = pool.delete_tag(args.delete)
+        line = f"deleted tag {args.delete} of version {done.tagged}"
+    else:
+        expires = None if args.expires is None else _expiry(args.expires, now=pool.context.now())
+        done = pool.tag(args.name, at=args.at or MAIN, reason=args.reason, expires=expires)
+        line = f"tag {args.name} names version {done.tagged} of {done.branch}"
+    if args.json:
+        print_json(vars(done))
+    else:
+        say(f"{args.pool}: {line}; version {done.version}, transaction {done.transaction_id}")
+
+
+def _expiry(text: str, *, now: float) -> float:
+    """A time, or a span from now on, in seconds since 1970."""
+    try:
+        return now + duration(text)
+    except ValueError:
+        return microseconds(text) / 1e6
+
+
+def tags(args: Namespace) -> None:
+    """Tags of a pool, or of all."""
+    lake = Lake.open(args.lake)
+    rows = []
+    for name in [args.pool] if args.pool else [pool.name for pool in lake.pools()]:
+        pool = lake.pool(name)
+        costs = pool.tag_costs() if args.cost else {}
+        now = int(pool.context.now() * 1_000_000)
+        for row in tags_table(pool.history.load_open().state).to_pylist():
+            tag = pool.tags[row["name"]]
+            shown = {"pool": name, **row} | {
+                "time": row["time"].isoformat().replace("+00:00", "Z"),
+                "expires": row["expires"].isoformat().replace("+00:00", "Z") if row["expires"] else None,
+                "expired": not tag.is_live(now),
+            }
+            rows.append(shown | ({"cost": costs.get(row["name"], 0)} if args.cost else {}))
+    if args.json:
+        for row in rows:
+            print_json(row)
+    else:
+        print_table(rows, empty="no tags")

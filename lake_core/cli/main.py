@@ -295,6 +295,20 @@ def build_parser() -> Parser:
     sub.add_argument("--into", metavar="B", help="the branch that CHILD was created from (default: that one)")
     sub.add_argument("--message", default="", metavar="M", help="a text to keep with the transaction")
 
+    sub = command("tag", "branching.tag", "name a revision and keep it from every clean-up; or delete a tag")
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("name", nargs="?", metavar="NAME", help="the tag to set")
+    sub.add_argument("--at", metavar="R", help="the revision to name (default: main)")
+    sub.add_argument("--reason", default="", metavar="TEXT", help="why it is kept")
+    sub.add_argument(
+        "--expires", metavar="T", help="a time (ISO 8601), or from now on: 30d, 12h (default: never)"
+    )
+    sub.add_argument("-d", "--delete", metavar="NAME", help="delete this tag")
+
+    sub = command("tags", "branching.tags", "list tags, and the deleted branches that can be restored")
+    sub.add_argument("pool", nargs="?", metavar="POOL", help="default: all pools")
+    sub.add_argument("--cost", action="store_true", help="say what bytes each tag alone keeps")
+
     sub = command("inspect", "history.inspect", "print any object of the lake as JSON")
     sub.add_argument("name", metavar="NAME")
 

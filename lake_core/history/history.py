@@ -183,7 +183,7 @@ class History:
             return loaded, _changed(loaded)
         branch, sign, time = revision.rpartition("@")
         if sign and branch in newest.state.branches:
-            moment = _microseconds(time)
+            moment = microseconds(time)
             version = next(
                 (version for version, t in self.read_transactions(branch=branch) if t.time <= moment), None
             )
@@ -213,7 +213,8 @@ def _changed(loaded: LoadedState[PoolState]) -> str:
     return MAIN if MAIN in changed or not changed else min(changed)
 
 
-def _microseconds(text: str) -> int:
+def microseconds(text: str) -> int:
+    """A time in ISO 8601, UTC if it has no zone, in microseconds since 1970.  Raises InvalidInput."""
     try:
         moment = dt.datetime.fromisoformat(text)
     except ValueError as error:

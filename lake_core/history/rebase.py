@@ -16,7 +16,8 @@ state and returns the transaction to write, or the one that the draft's token co
 - If a compaction would mix the sides of a branch: PlanAgain.
 - Schemas that the state knows by now are not announced again.
 
-What becomes of a draft that creates or deletes a branch is decided in `create`.
+What becomes of a draft that creates or deletes a branch is decided in `create`, of one that merges in `merge`, of
+tags in `tags`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from lake_core.history.draft import Draft
 from lake_core.history.merge import merging
 from lake_core.history.snapshot.reference import Reference
 from lake_core.history.state import PoolState, Remembered
+from lake_core.history.tags import tagging
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import decode_value, key_class
@@ -87,6 +89,8 @@ def rebase(
     """
     check_open(state)
     first = draft.actions[0] if draft.actions else None
+    if not draft.branch:
+        return _transaction(draft, tagging(state, draft), parent=0, time=time)
     if isinstance(first, CreateBranch):
         return _transaction(draft, creating(state, draft, first), parent=0, time=time)
     branch = state.branches.get(draft.branch)

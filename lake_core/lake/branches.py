@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from lake_core import naming
-from lake_core.errors import InvalidInput, NotFound, PlanAgain
+from lake_core.errors import CheckpointGone, InvalidInput, NotFound, PlanAgain
 from lake_core.history import Committed, Draft, PoolState
 from lake_core.history.branch_state import BranchState
 from lake_core.history.create import branch_of, difference, putting_tombstone, restored
@@ -50,7 +50,7 @@ def planned(plan: Callable[[], T]) -> T:
     for _ in range(TRIES - 1):
         try:
             return plan()
-        except PlanAgain:
+        except (PlanAgain, CheckpointGone):
             continue
     return plan()
 

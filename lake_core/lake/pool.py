@@ -14,11 +14,12 @@ from lake_core.catalog import Settings
 from lake_core.context import Context
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.history import Draft, History
-from lake_core.history.state import MAIN
-from lake_core.lake import branches
+from lake_core.history.state import MAIN, Tag
+from lake_core.lake import branches, tags
 from lake_core.lake.branch import Branch
 from lake_core.lake.branches import BranchResult
 from lake_core.lake.feed import Feed
+from lake_core.lake.tags import TagResult
 from lake_core.lake.view import View
 from lake_core.phrases import did_you_mean
 from lake_core.reading.limits import LIMITS, Limits
@@ -97,6 +98,26 @@ class Pool:
         Unavailable.
         """
         return branches.delete(self, name)
+
+    def tag(self, name: str, *, at: str = MAIN, reason: str = "", expires: float | None = None) -> TagResult:
+        """Name a revision, and keep it; `expires` is in seconds since 1970, None: it never expires.
+
+        Raises AlreadyExists (a tag does not move), NotFound, InvalidInput, OutcomeUnknown, Unavailable.
+        """
+        return tags.set_tag(self, name, at=at, reason=reason, expires=expires)
+
+    def delete_tag(self, name: str) -> TagResult:
+        """Delete a tag.  Raises NotFound, OutcomeUnknown, Unavailable."""
+        return tags.delete_tag(self, name)
+
+    @property
+    def tags(self) -> dict[str, Tag]:
+        """The tags by name, expired ones and those of deleted branches (`NAME@N`) too."""
+        return tags.tags(self)
+
+    def tag_costs(self) -> dict[str, int]:
+        """The bytes that each live tag alone keeps from being deleted, by name."""
+        return tags.costs(self)
 
     def feed(self, branch: str = MAIN) -> Feed:
         """The objects of the branch's transactions, to follow; raises NotFound."""

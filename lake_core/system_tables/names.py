@@ -17,7 +17,7 @@ from lake_core.system_tables import tables as meta
 POOLS = "lake:pools"
 """The list of pools.  A pool may be called `lake` all the same: no table of a pool is called `pools`."""
 
-KINDS = ("branches", "log", "objects", "references", "tombstones")
+KINDS = ("branches", "log", "objects", "references", "tags", "tombstones")
 
 
 def is_system_table(name: str) -> bool:
@@ -35,6 +35,8 @@ def system_schema(name: str) -> pa.Schema:
             return meta.branches_table(PoolState()).schema
         case "log":
             return meta.log_table([]).schema
+        case "tags":
+            return meta.tags_table(PoolState()).schema
         case "tombstones":
             return meta.tombstones_table(PoolState(), branch="", key=PoolKey(())).schema
     references = meta.references_table([], PoolKey(()), int)
@@ -52,6 +54,8 @@ def system_table(lake: Lake, name: str) -> pa.Table:
     view = pool.at(revision or "main")
     if kind == "branches":
         return meta.branches_table(view.state)
+    if kind == "tags":
+        return meta.tags_table(view.state)
     if kind == "log":
         return meta.log_table((n, t) for n, t in pool.log() if n <= view.version)
     if kind == "tombstones":

@@ -1,5 +1,5 @@
 """The lake's own tables: `lake:pools`, `POOL:branches`, `POOL:log`, `POOL:objects`, `POOL:references`,
-`POOL:tombstones`.
+`POOL:tags`, `POOL:tombstones`.
 
 Each is an Arrow table made from a state, so that SQL and Spark query it like any other data.  Bounds are shown
 decoded.
@@ -66,6 +66,38 @@ def branches_table(state: PoolState) -> pa.Table:
         ]
     )
     return pa.Table.from_pylist(rows, schema=schema)
+
+
+_TAG = pa.schema(
+    [
+        ("name", pa.string()),
+        ("version", pa.int64()),
+        ("branch", pa.string()),
+        ("owner", pa.string()),
+        ("time", _TIME),
+        ("reason", pa.string()),
+        ("expires", _TIME),
+        ("deleted", pa.bool_()),
+    ]
+)
+
+
+def tags_table(state: PoolState) -> pa.Table:
+    """`POOL:tags`: a row a tag; `deleted`: it keeps a deleted branch."""
+    rows = [
+        {
+            "name": name,
+            "version": tag.version,
+            "branch": tag.branch,
+            "owner": tag.owner,
+            "time": tag.time,
+            "reason": tag.reason,
+            "expires": tag.expires,
+            "deleted": tag.deleted,
+        }
+        for name, tag in sorted(state.tags.items())
+    ]
+    return pa.Table.from_pylist(rows, schema=_TAG)
 
 
 def log_table(transactions: Iterable[tuple[int, Transaction]]) -> pa.Table:
