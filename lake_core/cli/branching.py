@@ -1,4 +1,4 @@
-"""Commands about branches and tags: branch, merge, tag, tags."""
+"""Commands about branches and tags: branch, merge, revert, undo, tag, tags."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from lake_core.history.create import branch_of
 from lake_core.history.history import microseconds
 from lake_core.history.state import MAIN
 from lake_core.lake import Lake
+from lake_core.lake.reverts import RevertResult
 from lake_core.phrases import counted
 from lake_core.system_tables.tables import branches_table, tags_table
 
@@ -60,6 +61,35 @@ def merge(args: Namespace) -> None:
             f"{args.pool}: merged {counted(done.writes, 'write')} of {args.child} into {into}; version "
             f"{done.version}, transaction {done.transaction_id}"
         )
+
+
+def revert(args: Namespace) -> None:
+    """Take back a transaction."""
+    branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)
+    _report_revert(branch.revert(args.revision), args)
+
+
+def undo(args: Namespace) -> None:
+    """Take back maintenance."""
+    branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)
+    _report_revert(branch.undo(args.revision), args)
+
+
+def _report_revert(done: RevertResult, args: Namespace) -> None:
+    if args.json:
+        print_json(vars(done))
+        return
+    parts = [
+        f"{counted(done.removed, 'object')} went" if done.removed else "",
+        f"{counted(done.restored, 'object')} came back" if done.restored else "",
+        f"records of {counted(done.hidden, 'compacted object')} are hidden" if done.hidden else "",
+        f"{counted(done.deletes_removed, 'delete')} went" if done.deletes_removed else "",
+        f"{counted(done.deletes_restored, 'delete')} came back" if done.deletes_restored else "",
+    ]
+    say(
+        f"{args.pool}: took back version {done.reverted}: {', '.join(part for part in parts if part)}; version "
+        f"{done.version}, transaction {done.transaction_id}"
+    )
 
 
 def tag(args: Namespace) -> None:

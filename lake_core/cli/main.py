@@ -295,6 +295,14 @@ def build_parser() -> Parser:
     sub.add_argument("--into", metavar="B", help="the branch that CHILD was created from (default: that one)")
     sub.add_argument("--message", default="", metavar="M", help="a text to keep with the transaction")
 
+    for name, run, help in (
+        ("revert", "branching.revert", "take back a transaction by a new one, which can be reverted too"),
+        ("undo", "branching.undo", "take back maintenance: a compaction, applied deletes"),
+    ):
+        sub = command(name, run, help)
+        sub.add_argument("pool", metavar="POOL")
+        sub.add_argument("revision", metavar="N", help="a version of the branch, or a transaction id")
+        sub.add_argument("--branch", default="main", metavar="B", help="default: main")
     sub = command("tag", "branching.tag", "name a revision and keep it from every clean-up; or delete a tag")
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument("name", nargs="?", metavar="NAME", help="the tag to set")

@@ -97,6 +97,12 @@ def _tombstones(child: BranchState, fork: Fork, action: Merge) -> list[Tombstone
     unmerged = sorted((t for t in held if fork.is_unmerged(t.seq)), key=lambda t: (t.seq, t.id))
     if any(version_of(t.seq) > action.upto for t in unmerged):
         raise PlanAgain(f"branch {action.branch!r} has deletes since version {action.upto}; plan again")
+    for t in unmerged:
+        if t.exactly is not None and not fork.is_unmerged(t.exactly[0]):
+            raise Conflict(
+                f"version {version_of(t.seq)} of branch {action.branch!r} takes back a load that is merged "
+                f"already; revert version {version_of(t.seq)}, then merge again"
+            )
     return unmerged
 
 

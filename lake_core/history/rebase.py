@@ -58,6 +58,7 @@ from lake_core.records import (
     PutReference,
     RemoveReference,
     RemoveTombstone,
+    SetMerged,
     SetSchema,
     Transaction,
 )
@@ -105,6 +106,8 @@ def rebase(
         )
     if draft.token and (remembered := state.tokens.get(draft.token)) is not None:
         return remembered
+    if draft.is_exact:
+        _check_unchanged(state, branch, draft)
     if isinstance(first, DeleteBranch):
         check_deleted(state, draft, first)
     if isinstance(first, Merge):
@@ -132,6 +135,14 @@ def rebase(
     _check_room(state, draft, rule)
     actions = (*_new_schemas(state, draft), *draft.actions, *overtaken)
     return _transaction(draft, actions, parent=branch.tip, time=time)
+
+
+def _check_unchanged(state: PoolState, branch: BranchState, draft: Draft) -> None:
+    """Raises PlanAgain if the branch, or one whose merge is taken back, has changed since the read version."""
+    unmerged = (state.branches.get(a.branch) for a in draft.actions if isinstance(a, SetMerged))
+    tips = [branch.tip, *(child.tip for child in unmerged if child is not None)]
+    if max(tips) > draft.read_version:
+        raise PlanAgain(f"branch {draft.branch!r} has changed since version {draft.read_version}; plan again")
 
 
 def _transaction(draft: Draft, actions: tuple[Action, ...], *, parent: int, time: int) -> Transaction:

@@ -125,10 +125,11 @@ class Merge(msgspec.Struct, frozen=True, tag="merge", omit_defaults=True):
         return len(self.writes) // SEQUENCE_BYTES
 
 
-class Unmerge(msgspec.Struct, frozen=True, tag="unmerge", omit_defaults=True):
-    """Takes back that `branch` was merged by `version`, so that it can be merged again.
+class SetMerged(msgspec.Struct, frozen=True, tag="set_merged", omit_defaults=True):
+    """Says up to where `branch` is merged: a merge was taken back, or that was taken back.
 
-    `merged`, `joined`, `writes` and `settled` are what the branch knew before that merge.
+    The branch's newest merge was that of `version`.  Now it is merged up to `merged`, by the merge of version
+    `joined`.  `writes` are unmerged again, and so are the retired tombstones `settled`.
     """
 
     branch: str
@@ -139,7 +140,7 @@ class Unmerge(msgspec.Struct, frozen=True, tag="unmerge", omit_defaults=True):
     settled: tuple[PutTombstone, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_writes(self.writes, "unmerge")
+        _check_writes(self.writes, "set_merged")
 
 
 class SetTag(msgspec.Struct, frozen=True, tag="set_tag", omit_defaults=True):

@@ -91,7 +91,7 @@ class Attempt:
         self.answer = None
         if self.begun is None:
             self.begun = loaded.version
-            if self.contended and not self.draft.needs_version_2:
+            if self.contended and not self.draft.is_own:
                 self._post(loaded)
         if self.state in REQUEST_IS_STORED:
             entry = self._wait_in_queue(loaded)
@@ -121,7 +121,7 @@ class Attempt:
         log.debug("%s: lost %d races, the last for version %d", self.draft.id, times, loaded.version + 1)
         if self.state not in REQUEST_IS_STORED and times >= self.limits.lost_races_before_request:
             self.others += times
-            if not self.draft.needs_version_2:
+            if not self.draft.is_own:
                 self._post(loaded)
 
     def succeed(self, appended: Appended[PoolState] | None) -> Committed:
