@@ -19,7 +19,7 @@ from lake_core.agents.compact import strategies
 from lake_core.catalog.settings import duration
 from lake_core.cli.alignment import printable
 from lake_core.cli.completion import SHELLS
-from lake_core.cli.options import FILES, add_read_options
+from lake_core.cli.options import CHANGING, FILES, add_read_options
 from lake_core.cli.parser import Parser, check_text
 from lake_core.cli.sink import abandon, complain, flush, open_missing, print_text
 from lake_core.errors import LakeError, OutputFailed
@@ -129,6 +129,14 @@ def build_parser() -> Parser:
     def command(name: str, run: str, help: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, parents=[common], help=help, description=help)
         sub.set_defaults(run=run)
+        if name in CHANGING:
+            sub.add_argument(
+                "--meta",
+                action="append",
+                default=[],
+                metavar="NAME=TEXT",
+                help="a text to keep with the transactions under this name; repeatable",
+            )
         return sub
 
     command("init", "pools.init", "make a lake at --lake")

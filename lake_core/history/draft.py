@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -28,6 +29,7 @@ class Draft:
     message: str = ""
     token: str = ""
     is_exact: bool = False
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def new_objects(self) -> list[AddObject]:

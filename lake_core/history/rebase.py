@@ -156,6 +156,7 @@ def _transaction(draft: Draft, actions: tuple[Action, ...], *, parent: int, time
         actions=actions,
         message=draft.message,
         token=draft.token,
+        metadata=dict(draft.metadata),
     )
 
 
