@@ -160,4 +160,5 @@ def put_tombstone(
         replaces=action.replaces,
         sub_pool=action.sub_pool,
         only=only,
+        replaced_in=action.replaced_in,
     )

@@ -113,13 +113,13 @@ def _check_replaces(
     theirs = [
         t
         for t in (*parent.tombstones.values(), *parent.settled.values())
-        if t.replaces and t.version > fork.parent_boundary
+        if t.replaces and t.since > fork.parent_boundary
     ]
     for ours in (t for t in tombstones if t.replaces):
         for other in sorted(theirs, key=lambda t: t.seq):
             if ours.sub_pool == other.sub_pool and ours.key_range.overlaps(other.key_range):
                 raise Conflict(
-                    f"version {version_of(ours.seq)} of branch {name!r} and version {other.version} of {into!r} "
+                    f"version {version_of(ours.seq)} of branch {name!r} and version {other.since} of {into!r} "
                     "replaced overlapping ranges of keys; revert one of them, then merge again"
                 )
 

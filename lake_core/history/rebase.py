@@ -196,11 +196,11 @@ def _overtaken(branch: BranchState, draft: Draft) -> list[AddTombstone]:
             f"this load began on version {draft.read_version}, before the replace of version {branch.replaced}, "
             "whose tombstone is retired; start the load again"
         )
-    since = [t for t in branch.tombstones.values() if t.replaces and t.version > draft.read_version]
+    since = [t for t in branch.tombstones.values() if t.replaces and t.since > draft.read_version]
     taken = [t for t in since if any(t.key_range.overlaps(key_range) for key_range in replaces)]
     if taken:
         raise Conflict(
-            f"a replace of an overlapping range was committed meanwhile, as version {taken[0].version}; start again"
+            f"a replace of an overlapping range was committed meanwhile, as version {taken[0].since}; start again"
         )
     later = [t for t in since if t.started > (draft.read_version, draft.id)]
     covering = [t for t in later if any(t.key_range.overlaps(key_range) for key_range in added)]
@@ -210,7 +210,7 @@ def _overtaken(branch: BranchState, draft: Draft) -> list[AddTombstone]:
             t.low,
             t.high,
             t.condition,
-            reason=f"overtaken by the replace of version {t.version}",
+            reason=f"overtaken by the replace of version {t.since}",
             self_only=True,
         )
         for number, t in enumerate(sorted(covering, key=lambda t: t.seq), 1)

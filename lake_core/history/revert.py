@@ -16,8 +16,9 @@ and is reverted by the same rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
@@ -147,6 +148,10 @@ def _check_invertible(change: Change, fork: Fork | None) -> None:
         )
 
 
+def _touches(action: Action, *, name: str) -> bool:
+    return isinstance(action, PutTombstone | RemoveTombstone) and action.tombstone == name
+
+
 @dataclass(frozen=True)
 class _Reverting:
     change: Change
@@ -184,10 +189,13 @@ class _Reverting:
                 yield from self._without_tombstone(action, lift)
             elif isinstance(action, RemoveTombstone):
                 tombstone = self.change.before.tombstones.get(action.tombstone)
-                if tombstone is not None and action.tombstone not in self.held.tombstones:
+                if tombstone is not None:
+                    self._check_untouched(partial(_touches, name=action.tombstone))
                     if action.tombstone in self.held.settled:
                         yield RemoveTombstone(action.tombstone, forced=True)
-                    yield putting_tombstone(tombstone)
+                    # a replace that was only retired conflicts as before
+                    since = 0 if action.forced else tombstone.since
+                    yield putting_tombstone(tombstone, replaced_in=since)
 
     def _without(self, action: AddObject | PutReference, lift: Lift | None) -> Iterator[Action]:
         if self.held.snapshot.holds(action.object, action.low):
@@ -225,12 +233,23 @@ class _Reverting:
             "does not say why"
         )
 
+    def _check_untouched(self, touches: Callable[[Action], bool]) -> None:
+        """Raises InvalidInput if a later change has brought back, or removed again, what this one removed."""
+        for change in self.later:
+            if any(touches(action) for action in change.transaction.actions):
+                raise InvalidInput(
+                    f"version {self.change.version} was taken back by version {change.version} already; what was "
+                    "done since is taken back by reverting that"
+                )
+
     def _back(self, reference: Reference) -> PutReference:
         """The reference as it was, unless a delete that hides records of it has been retired since."""
-        if self.held.snapshot.holds(reference.object, reference.low):
-            raise InvalidInput(
-                f"object {reference.object}, which version {self.change.version} removed, is on the branch again"
+        self._check_untouched(
+            lambda a: (
+                isinstance(a, PutReference | RemoveReference)
+                and (a.object, a.low) == (reference.object, reference.low)
             )
+        )
         for change in reversed(self.later):
             for action in change.transaction.actions:
                 if not isinstance(action, RemoveTombstone) or action.forced:

@@ -50,7 +50,8 @@ class PutTombstone(msgspec.Struct, frozen=True, tag="put_tombstone", omit_defaul
     """Gives the branch a tombstone of the sequence `seq`, whose other fields are as in `add_tombstone`.
 
     Version, read version, transaction and time become those of this transaction.  `only`: hides only records from
-    the first to the last of these sequences.  `settled`: the branch keeps it for merges alone.
+    the first to the last of these sequences.  `settled`: the branch keeps it for merges alone.  `replaced_in`: the
+    version from which a replace conflicts with others; 0: this transaction's.
     """
 
     tombstone: str
@@ -63,6 +64,7 @@ class PutTombstone(msgspec.Struct, frozen=True, tag="put_tombstone", omit_defaul
     only: tuple[int, int] | None = None
     sub_pool: str = msgspec.field(name="sub", default="")
     settled: bool = False
+    replaced_in: int = 0
 
     def __post_init__(self) -> None:
         if not self.tombstone or self.seq <= 0 or (self.high is not None and self.low >= self.high):

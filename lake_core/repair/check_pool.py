@@ -22,10 +22,11 @@ from lake_core.combine.rule import rule_of
 from lake_core.context import Context
 from lake_core.errors import Corrupt, Unavailable
 from lake_core.history import History, Reference
+from lake_core.history.branch_state import BranchState
 from lake_core.history.checkpoint import reference_tables
 from lake_core.history.group_commit.requests import MAX_WAIT_MICROSECONDS, Request
 from lake_core.history.snapshot.reference import from_rows
-from lake_core.history.state import BranchState, PoolState
+from lake_core.history.state import PoolState
 from lake_core.objects.schema import schema_id
 from lake_core.phrases import human_size
 from lake_core.records import Entry

@@ -136,7 +136,9 @@ class Attempt:
                 appended.tries,
                 self.others,
             )
-            held = appended.state.branches[self.draft.branch].tombstones.values()
+            # a draft of tags has no branch, and one that deletes its branch leaves none
+            branch = appended.state.branches.get(self.draft.branch)
+            held = branch.tombstones.values() if branch is not None else ()
             overtaken = [t.reason for t in held if t.self_only and t.transaction_id == self.draft.id]
             return Committed(appended.version, self.draft.id, overtaken=tuple(sorted(overtaken)))
         assert isinstance(self.answer, Committed)  # propose returns None only after setting it

@@ -331,3 +331,38 @@ def test_a_reverted_load_of_one_source_file_lets_the_other_sides_load_be_merged(
     load(pool, 7, branch="dev")
     pool.branch().merge("dev")
     assert keys(pool) == [7]
+
+
+def test_what_came_back_once_does_not_come_back_twice() -> None:
+    pool = new_pool()
+    load(pool, 1)
+    pool.branch().revert("1")
+    pool.branch().revert("2")
+    squash(pool)
+    with pytest.raises(InvalidInput, match="version 2 was taken back by version 3 already"):
+        pool.branch().revert("2")
+    assert keys(checkpointed(pool)) == [1]
+
+
+def test_a_retired_delete_that_came_back_and_was_reverted_does_not_come_back_again() -> None:
+    pool = new_pool()
+    load(pool, 1)
+    pool.branch().delete(where="k = 1")
+    apply_all(pool)
+    pool.branch().undo("4")
+    pool.branch().undo("3")
+    pool.branch().revert("2")
+    assert keys(pool) == [1]
+    with pytest.raises(InvalidInput, match="version 4 was taken back by version 5 already"):
+        pool.branch().undo("4")
+
+
+def test_a_replace_that_was_retired_and_came_back_conflicts_as_before() -> None:
+    pool = new_pool()
+    pool.branch().replace_with(pa.table({"k": [1]}), key_range=pool.at().key_range())
+    apply_all(pool)
+    pool.create_branch("dev")
+    pool.branch().undo("2")
+    pool.branch("dev").replace_with(pa.table({"k": [2]}), key_range=pool.at().key_range())
+    pool.branch().merge("dev")
+    assert keys(checkpointed(pool)) == [2]
