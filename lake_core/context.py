@@ -6,8 +6,8 @@ applications.  So all of them use the same clock, and a test or a simulation rep
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from lake_core.naming import IdSource
 from lake_core.store import Store
@@ -20,7 +20,8 @@ FORMAT_VERSION = 2
 class Context:
     """`ids` makes new ids and holds the clock; `author` is the name on transactions.
 
-    `format_version` is the lake's own: version 1 cannot hold branches, tags and metadata.
+    `format_version` is the lake's own: version 1 cannot hold branches, tags and metadata.  `metadata` goes with
+    every transaction of a pool.
     """
 
     store: Store
@@ -28,6 +29,7 @@ class Context:
     ids: IdSource
     author: str
     format_version: int = FORMAT_VERSION
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def clock(self) -> Callable[[], float]:

@@ -1,23 +1,24 @@
-"""Commands about branches and tags: branch, merge, tag, tags."""
+"""Commands about branches and tags: branch, merge, revert, undo, tag, tags."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
 from lake_core.catalog.settings import duration
+from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, print_table, say
 from lake_core.errors import InvalidInput
 from lake_core.history.create import branch_of
 from lake_core.history.history import microseconds
 from lake_core.history.state import MAIN
-from lake_core.lake import Lake
+from lake_core.lake.reverts import RevertResult
 from lake_core.phrases import counted
 from lake_core.system_tables.tables import branches_table, tags_table
 
 
 def branch(args: Namespace) -> None:
     """List branches; create or restore one; delete one."""
-    pool = Lake.open(args.lake).pool(args.pool)
+    pool = open_lake(args).pool(args.pool)
     if args.delete is not None:
         if args.name is not None or args.at is not None:
             raise InvalidInput("lake branch -d NAME: it takes no second name, and no --at")
@@ -47,7 +48,7 @@ def branch(args: Namespace) -> None:
 
 def merge(args: Namespace) -> None:
     """Merge a branch into its parent."""
-    pool = Lake.open(args.lake).pool(args.pool)
+    pool = open_lake(args).pool(args.pool)
     fork = branch_of(pool.history.load_open().state, args.child).fork
     into = args.into or (fork.parent if fork is not None else MAIN)
     done = pool.branch(into).merge(args.child, message=args.message)
@@ -62,9 +63,38 @@ def merge(args: Namespace) -> None:
         )
 
 
+def revert(args: Namespace) -> None:
+    """Take back a transaction."""
+    branch = open_lake(args).pool(args.pool).branch(args.branch)
+    _report_revert(branch.revert(args.revision), args)
+
+
+def undo(args: Namespace) -> None:
+    """Take back maintenance."""
+    branch = open_lake(args).pool(args.pool).branch(args.branch)
+    _report_revert(branch.undo(args.revision), args)
+
+
+def _report_revert(done: RevertResult, args: Namespace) -> None:
+    if args.json:
+        print_json(vars(done))
+        return
+    parts = [
+        f"{counted(done.removed, 'object')} went" if done.removed else "",
+        f"{counted(done.restored, 'object')} came back" if done.restored else "",
+        f"records of {counted(done.hidden, 'compacted object')} are hidden" if done.hidden else "",
+        f"{counted(done.deletes_removed, 'delete')} went" if done.deletes_removed else "",
+        f"{counted(done.deletes_restored, 'delete')} came back" if done.deletes_restored else "",
+    ]
+    say(
+        f"{args.pool}: took back version {done.reverted}: {', '.join(part for part in parts if part)}; version "
+        f"{done.version}, transaction {done.transaction_id}"
+    )
+
+
 def tag(args: Namespace) -> None:
     """Set a tag, or delete one."""
-    pool = Lake.open(args.lake).pool(args.pool)
+    pool = open_lake(args).pool(args.pool)
     if (args.name is None) == (args.delete is None):
         raise InvalidInput("lake tag: name the tag to set, or the one to delete with -d NAME")
     if args.delete is not None:
@@ -92,7 +122,7 @@ def _expiry(text: str, *, now: float) -> float:
 
 def tags(args: Namespace) -> None:
     """Tags of a pool, or of all."""
-    lake = Lake.open(args.lake)
+    lake = open_lake(args)
     rows = []
     for name in [args.pool] if args.pool else [pool.name for pool in lake.pools()]:
         pool = lake.pool(name)

@@ -7,13 +7,13 @@ from argparse import Namespace
 from lake_core.agents.compact import CompactionPlan
 from lake_core.agents.compact.report import job_line, plan_lines, pool_line, summary
 from lake_core.agents.compact.run import compact_pool, plan_pool
+from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, say
-from lake_core.lake import Lake
 
 
 def compact(args: Namespace) -> None:
     """Plan by the pool's policy, run the jobs one after another; each is one transaction."""
-    lake = Lake.open(args.lake)
+    lake = open_lake(args)
     plan = plan_pool(lake, args.pool, branch=args.branch, strategy=args.strategy, now=lake.context.now())
     if args.dry_run or not (plan.jobs or args.json):
         _print_plan(args.pool, plan, as_json=args.json)

@@ -8,13 +8,12 @@ from argparse import Namespace
 import msgspec
 import pyarrow as pa
 
-from lake_core.cli.options import read_options
+from lake_core.cli.options import open_lake, read_options
 from lake_core.cli.output import format_of_output, print_json, print_table, say, write_records
 from lake_core.cli.reading import files_to_read, shown_progress
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER
-from lake_core.lake import Lake
 from lake_core.lake.results import LoadResult
 from lake_core.lake.view import View
 from lake_core.loading.preview import Preview
@@ -25,8 +24,8 @@ from lake_core.values.types import show_type
 
 
 def load(args: Namespace) -> None:
-    """Load files; with --dry-run, show what a load would do."""
-    pool = Lake.open(args.lake).pool(args.pool)
+    """Load files, or show what that would do."""
+    pool = open_lake(args).pool(args.pool)
     branch, options = pool.branch(args.branch), read_options(args)
     files = files_to_read(args.files, pool.config.settings, options)
     names = [f.uri for f in files]
@@ -127,7 +126,7 @@ def span_of(view: View, args: Namespace) -> KeyRange:
 
 def scan(args: Namespace) -> None:
     """Records of a key range, in key order."""
-    view = Lake.open(args.lake).pool(args.pool).at(args.at)
+    view = open_lake(args).pool(args.pool).at(args.at)
     plan = view.plan(key_range=span_of(view, args), columns=args.columns, where=args.where)
     write_records(
         view.run(plan, limit=args.limit), result_schema(plan), format=_format(args), path=args.output
@@ -136,7 +135,7 @@ def scan(args: Namespace) -> None:
 
 def get(args: Namespace) -> None:
     """The records of one key."""
-    view = Lake.open(args.lake).pool(args.pool).at(args.at)
+    view = open_lake(args).pool(args.pool).at(args.at)
     found = view.to_table(key_range=span_of(view, args))
     if not found.num_rows:
         raise NotFound(f"pool {args.pool!r}: no record with key {args.key}")
@@ -149,7 +148,7 @@ def sql(args: Namespace) -> None:
         query,  # DuckDB and Arrow's data sets double the start of every other command
     )
 
-    reader = query(Lake.open(args.lake), args.sql)
+    reader = query(open_lake(args), args.sql)
     tables = (pa.Table.from_batches([batch]) for batch in reader)
     write_records(tables, reader.schema, format=_format(args), path=args.output)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from argparse import Namespace
 
 from lake_core.cli.data import report_load, span_of
-from lake_core.cli.options import read_options
+from lake_core.cli.options import open_lake, read_options
 from lake_core.cli.output import print_json, say
 from lake_core.cli.reading import files_to_read, shown_progress
 from lake_core.errors import InvalidInput
-from lake_core.lake import Lake
 from lake_core.phrases import counted
 
 
@@ -21,7 +20,7 @@ def delete(args: Namespace) -> None:
         raise InvalidInput(
             "lake delete: say which records: --key, --from, --to, --where; or --all and none of them"
         )
-    pool = Lake.open(args.lake).pool(args.pool)
+    pool = open_lake(args).pool(args.pool)
     done = pool.branch(args.branch, to_delete=True).delete(
         key_range=span_of(pool.at(args.branch), args), where=args.where, reason=args.reason, token=args.token
     )
@@ -45,7 +44,7 @@ def replace(args: Namespace) -> None:
     """Replace the records of a range by those of files, in one transaction."""
     if args.from_ is None and args.to is None and args.where is None and not args.all:
         raise InvalidInput("lake replace: say which records: --from, --to, --where, or --all")
-    pool = Lake.open(args.lake).pool(args.pool)
+    pool = open_lake(args).pool(args.pool)
     options = read_options(args)
     files = files_to_read(args.files, pool.config.settings, options)
     with shown_progress(files, "replacing") as progress:
@@ -64,7 +63,7 @@ def replace(args: Namespace) -> None:
 
 def drop_range(args: Namespace) -> None:
     """A replace by nothing."""
-    pool = Lake.open(args.lake).pool(args.pool)
+    pool = open_lake(args).pool(args.pool)
     done = pool.branch(args.branch).replace([], key_range=span_of(pool.at(args.branch), args))
     if args.json:
         print_json(vars(done))

@@ -10,21 +10,21 @@ import msgspec
 
 from lake_core.cli.alignment import printable
 from lake_core.cli.data import span_of
+from lake_core.cli.options import open_lake
 from lake_core.cli.output import json_of, print_json
 from lake_core.cli.sink import print_text
 from lake_core.conditions import show
 from lake_core.errors import NotFound
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import PoolKey
-from lake_core.lake import Lake
 from lake_core.phrases import counted
 from lake_core.reading.explain import StoredRecord
 from lake_core.values.keytext import show_key
 
 
 def explain(args: Namespace) -> None:
-    """Print the versions of a key, and the deletes that decide which one is visible."""
-    view = Lake.open(args.lake).pool(args.pool).at(args.at)
+    """Print the versions of a key, and what decides the answer."""
+    view = open_lake(args).pool(args.pool).at(args.at)
     key_range = span_of(view, args)
     versions = view.explain(key_range)
     over = [t for t in view.tombstones if t.key_range.overlaps(key_range)]

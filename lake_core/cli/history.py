@@ -6,8 +6,8 @@ import datetime as dt
 from argparse import Namespace
 from itertools import islice
 
+from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, print_table
-from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.records import Transaction
 from lake_core.system_tables.inspection import inspect_object
@@ -15,7 +15,7 @@ from lake_core.system_tables.inspection import inspect_object
 
 def log(args: Namespace) -> None:
     """Transactions newest first."""
-    pool = Lake.open(args.lake).pool(args.pool)
+    pool = open_lake(args).pool(args.pool)
     rows = [
         {
             "version": version,
@@ -25,6 +25,7 @@ def log(args: Namespace) -> None:
             "time": dt.datetime.fromtimestamp(t.time / 1e6, dt.UTC).isoformat().replace("+00:00", "Z"),
             "author": t.author,
             "message": t.message,
+            "metadata": t.metadata,
             "token": t.token,
             "actions": _count_actions(t),
         }
@@ -38,6 +39,9 @@ def log(args: Namespace) -> None:
         counts = row["actions"]
         assert isinstance(counts, dict)
         row["actions"] = " ".join(f"{kind}:{count}" for kind, count in counts.items())
+        pairs = row["metadata"]
+        assert isinstance(pairs, dict)
+        row["metadata"] = " ".join(f"{name}={value}" for name, value in pairs.items())
     said = [name for name in (rows[0] if rows else {}) if any(row[name] not in ("", None) for row in rows)]
     print_table(
         [{name: row[name] for name in said} for row in rows],
@@ -52,7 +56,7 @@ def _begins(pool: Pool) -> str:
 
 def inspect(args: Namespace) -> None:
     """Any object of the lake as JSON: a field a line, with --json on one line."""
-    print_json(inspect_object(Lake.open(args.lake).store, args.name), indented=not args.json)
+    print_json(inspect_object(open_lake(args).store, args.name), indented=not args.json)
 
 
 def _count_actions(transaction: Transaction) -> dict[str, int]:

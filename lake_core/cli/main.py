@@ -19,7 +19,7 @@ from lake_core.agents.compact import strategies
 from lake_core.catalog.settings import duration
 from lake_core.cli.alignment import printable
 from lake_core.cli.completion import SHELLS
-from lake_core.cli.options import FILES, add_read_options
+from lake_core.cli.options import CHANGING, FILES, add_read_options
 from lake_core.cli.parser import Parser, check_text
 from lake_core.cli.sink import abandon, complain, flush, open_missing, print_text
 from lake_core.errors import LakeError, OutputFailed
@@ -129,6 +129,14 @@ def build_parser() -> Parser:
     def command(name: str, run: str, help: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, parents=[common], help=help, description=help)
         sub.set_defaults(run=run)
+        if name in CHANGING:
+            sub.add_argument(
+                "--meta",
+                action="append",
+                default=[],
+                metavar="NAME=TEXT",
+                help="a text to keep with the transactions under this name; repeatable",
+            )
         return sub
 
     command("init", "pools.init", "make a lake at --lake")
@@ -295,6 +303,14 @@ def build_parser() -> Parser:
     sub.add_argument("--into", metavar="B", help="the branch that CHILD was created from (default: that one)")
     sub.add_argument("--message", default="", metavar="M", help="a text to keep with the transaction")
 
+    for name, run, help in (
+        ("revert", "branching.revert", "take back a transaction by a new one, which can be reverted too"),
+        ("undo", "branching.undo", "take back maintenance: a compaction, applied deletes"),
+    ):
+        sub = command(name, run, help)
+        sub.add_argument("pool", metavar="POOL")
+        sub.add_argument("revision", metavar="N", help="a version of the branch, or a transaction id")
+        sub.add_argument("--branch", default="main", metavar="B", help="default: main")
     sub = command("tag", "branching.tag", "name a revision and keep it from every clean-up; or delete a tag")
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument("name", nargs="?", metavar="NAME", help="the tag to set")

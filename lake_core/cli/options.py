@@ -6,9 +6,30 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from lake_core.catalog.settings import FORMATS, READ_OPTIONS
 from lake_core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from lake_core.lake import Lake
+
+CHANGING = (
+    "load",
+    "replace",
+    "delete",
+    "drop",
+    "compact",
+    "tombstones",
+    "repair",
+    "branch",
+    "merge",
+    "revert",
+    "undo",
+    "tag",
+)
+"""Commands that commit transactions to a pool: they have `--meta`."""
 
 FILES = "files, globs, folders; local or s3://, gs://; - is standard input"
 
@@ -23,6 +44,23 @@ def add_read_options(parser: argparse.ArgumentParser) -> None:
         group.add_argument(
             flag(name), dest=f"read:{name}", metavar="V", help=option.meaning.replace("%", "%%")
         )
+
+
+def open_lake(args: argparse.Namespace) -> Lake:
+    """The lake that `--lake` names, with the metadata that `--meta` gives."""
+    from lake_core.lake import Lake
+
+    return Lake.open(args.lake, metadata=_metadata(getattr(args, "meta", ())))
+
+
+def _metadata(words: Sequence[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name or name in pairs:
+            raise InvalidInput(f"--meta {word!r}: write NAME=TEXT, each name once")
+        pairs[name] = value
+    return pairs
 
 
 def flag(name: str) -> str:

@@ -6,15 +6,15 @@ import datetime as dt
 from argparse import Namespace
 
 from lake_core.agents.ingest.parking import Parked, parked_files, release
+from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, print_table, say
 from lake_core.errors import InvalidInput, NotFound
-from lake_core.lake import Lake
 from lake_core.phrases import counted, did_you_mean, human_size
 
 
 def parked(args: Namespace) -> None:
     """List the parked files of a pool, or release some."""
-    pool = Lake.open(args.lake).pool(args.pool)
+    pool = open_lake(args).pool(args.pool)
     held = parked_files(pool, branch=args.branch)
     if not args.release and not args.release_all:
         _print(args.pool, held, as_json=args.json)

@@ -9,6 +9,7 @@ from argparse import Namespace
 from lake_core.catalog.settings import KNOWN
 from lake_core.cli.alignment import printable
 from lake_core.cli.deletion import drop_range
+from lake_core.cli.options import open_lake
 from lake_core.cli.output import json_of, print_json, print_table, say, terminal_width
 from lake_core.cli.sink import print_text
 from lake_core.combine.rule import parse_aggregates
@@ -30,7 +31,7 @@ def init(args: Namespace) -> None:
 
 def upgrade(args: Namespace) -> None:
     """Raise the lake to the newest format version."""
-    lake = Lake.open(args.lake)
+    lake = open_lake(args)
     before, after = lake.upgrade()
     if args.json:
         print_json({"lake": lake.store.uri, "before": before, "after": after})
@@ -44,7 +45,7 @@ def create(args: Namespace) -> None:
     """Make a pool."""
     settings = parse_settings(args.set)
     settings.update({f"type.{k}": v for k, v in parse_settings(args.type).items()})
-    pool = Lake.open(args.lake).create_pool(
+    pool = open_lake(args).create_pool(
         args.pool,
         key=args.key,
         kind=args.kind,
@@ -70,7 +71,7 @@ def parse_settings(words: list[str]) -> dict[str, str]:
 
 def ls(args: Namespace) -> None:
     """List the pools."""
-    lake = Lake.open(args.lake)
+    lake = open_lake(args)
     rows = []
     for pool in lake.pools():
         view = lake.pool(pool.name).at()
@@ -99,7 +100,7 @@ def ls(args: Namespace) -> None:
 
 def show(args: Namespace) -> None:
     """Show one pool: layout, schema, settings."""
-    pool = Lake.open(args.lake).pool(args.pool)
+    pool = open_lake(args).pool(args.pool)
     view = pool.at(args.at)
     references = view.references
     shown = {
@@ -161,13 +162,13 @@ def _line(text: str) -> None:
 
 def set_(args: Namespace) -> None:
     """Change settings."""
-    n = Lake.open(args.lake).catalog.configure(args.pool, parse_settings(args.settings))
+    n = open_lake(args).catalog.configure(args.pool, parse_settings(args.settings))
     _done(args, n, f"changed the settings of {args.pool}")
 
 
 def drop(args: Namespace) -> None:
     """Remove a pool from the list; with a range, remove the records in it."""
-    lake = Lake.open(args.lake)
+    lake = open_lake(args)
     if args.from_ is not None or args.to is not None:
         confirm(
             args,
@@ -196,7 +197,7 @@ def confirm(args: Namespace, question: str) -> None:
 
 def rename(args: Namespace) -> None:
     """Give a pool another name."""
-    n = Lake.open(args.lake).catalog.rename(args.pool, args.new)
+    n = open_lake(args).catalog.rename(args.pool, args.new)
     _done(args, n, f"renamed the pool {args.pool} to {args.new}")
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, say
 from lake_core.cli.pools import confirm
 from lake_core.errors import InvalidInput
-from lake_core.lake import Lake
 from lake_core.phrases import counted
 from lake_core.repair.removal import RepairPlan, plan_repair, repair
 
@@ -16,7 +16,7 @@ def repair_pool(args: Namespace) -> None:
     """Print what would be removed, ask, and remove it."""
     if not args.object and not args.transaction:
         raise InvalidInput("lake repair: name what to take out: --object ID or --transaction N")
-    branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)
+    branch = open_lake(args).pool(args.pool).branch(args.branch)
     plan = plan_repair(branch, objects=args.object, transactions=args.transaction)
     if args.dry_run:
         _print_plan(plan, args)

@@ -7,14 +7,14 @@ from argparse import Namespace
 from lake_core.agents.checkpoint.run import look, plan_purge, purge_pool, write_checkpoint
 from lake_core.agents.tombstones.report import plan_line, pool_line
 from lake_core.agents.tombstones.run import apply, plan
+from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, say
-from lake_core.lake import Lake
 from lake_core.phrases import counted
 
 
 def checkpoint(args: Namespace) -> None:
     """Write a checkpoint of the pool's history (`lake:pools`: of the list of pools)."""
-    lake = Lake.open(args.lake)
+    lake = open_lake(args)
     now = lake.context.now()
     if args.dry_run:
         why = look(lake, args.pool, now=now)
@@ -34,7 +34,7 @@ def checkpoint(args: Namespace) -> None:
 
 def purge(args: Namespace) -> None:
     """Delete old journal entries that a checkpoint covers."""
-    lake = Lake.open(args.lake)
+    lake = open_lake(args)
     now = lake.context.now()
     if args.dry_run:
         fence, entries = plan_purge(lake, args.pool, keep=args.keep, now=now)
@@ -61,7 +61,7 @@ def purge(args: Namespace) -> None:
 
 def tombstones(args: Namespace) -> None:
     """Remove deleted records from the objects; drop deletes that are no longer needed."""
-    branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)
+    branch = open_lake(args).pool(args.pool).branch(args.branch)
     if args.dry_run:
         work = plan(branch, now=branch.context.now(), at_once=args.at_once)
         if args.json:

@@ -99,7 +99,7 @@ def is_needed(branches: Branches, name: str, tombstone: Tombstone) -> bool:
     if fork is not None and fork.writes is not None and fork.is_unmerged(tombstone.seq):
         return True
     forks = (branches[child].fork for child in children(branches, name)) if tombstone.replaces else ()
-    return any(child is not None and tombstone.version > child.parent_boundary for child in forks)
+    return any(child is not None and tombstone.since > child.parent_boundary for child in forks)
 
 
 def with_settled(branches: HashTrieMap[str, BranchState], name: str) -> HashTrieMap[str, BranchState]:

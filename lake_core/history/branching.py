@@ -15,7 +15,7 @@ from lake_core.history.branch_state import BranchState, Fork, children, with_set
 from lake_core.history.lift import Lift, pack, unpack
 from lake_core.history.snapshot.reference import Reference
 from lake_core.history.tombstone import Tombstone
-from lake_core.records import CreateBranch, Merge, PutReference, PutTombstone, Transaction, Unmerge
+from lake_core.records import CreateBranch, Merge, PutReference, PutTombstone, SetMerged, Transaction
 from lake_core.records.transactions import version_of
 
 Branches: TypeAlias = "HashTrieMap[str, BranchState]"
@@ -64,23 +64,25 @@ def merged(branches: Branches, name: str, version: int, action: Merge) -> Branch
     return with_settled(branches.insert(action.branch, replace(child, fork=after)), action.branch)
 
 
-def unmerged(
-    branches: Branches, name: str, version: int, transaction: Transaction, action: Unmerge
+def merged_until(
+    branches: Branches, name: str, version: int, transaction: Transaction, action: SetMerged
 ) -> Branches:
-    """The branches after a merge was taken back; a branch that was deleted meanwhile needs nothing."""
+    """The branches after a merge into `name` was taken back, or came back: what the merged branch knows of it."""
     child = branches.get(action.branch)
     fork = _fork_of(child, action.branch, name)
     assert child is not None
-    if fork.joined != action.version or not action.merged <= fork.merged:
+    if fork.joined != action.version:
         raise Corrupt(f"branch {action.branch!r}: version {action.version} is not its newest merge")
     writes = None
     if fork.writes is not None:
-        writes = _newest_first([*unpack(action.writes), *reversed(list(fork.writes))])
+        held = [*unpack(action.writes), *reversed(list(fork.writes))]
+        writes = _newest_first([seq for seq in held if version_of(seq) > action.merged])
     after = replace(fork, merged=action.merged, joined=action.joined, writes=writes)
     settled = child.settled
     for again in action.settled:
         settled = settled.insert(again.tombstone, put_tombstone(again, None, version, transaction))
-    return branches.insert(action.branch, replace(child, fork=after, settled=settled))
+    changed = branches.insert(action.branch, replace(child, fork=after, settled=settled))
+    return with_settled(changed, action.branch)
 
 
 def _fork_of(child: BranchState | None, name: str, parent: str) -> Fork:
@@ -158,4 +160,5 @@ def put_tombstone(
         replaces=action.replaces,
         sub_pool=action.sub_pool,
         only=only,
+        replaced_in=action.replaced_in,
     )

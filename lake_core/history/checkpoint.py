@@ -6,7 +6,8 @@
     tombstone    yes      its name         value: `Tombstone`
     schema       ""       the id           value: the Arrow schema; seq: 1 if objects of the pool itself have it
     token        ""       the token        value: `Remembered`
-    source       yes      the URI          value: `Source`; seq: the version of its transaction
+    source       yes      the URI          value: `Source`; seq: the version of its transaction; applied: that
+                                           of the transaction that gave it back
     fork         ""       the branch       value: `ForkRow`; only of branches that were created from another one
     settled      yes      its name         value: `Tombstone`
     lift         ""       its base         value: the sequences that it lifts, packed
@@ -226,12 +227,13 @@ def _source_rows(state: PoolState, branch: str) -> Iterator[pa.Table]:
             key=[uri.encode() for uri, _ in batch],
             value=[msgspec.msgpack.encode(known.source) for _, known in batch],
             seq=[known.version for _, known in batch],
+            applied=[known.until for _, known in batch],
         )
 
 
 def _ingested(row: pa.Table, place: int) -> Ingested:
     source = msgspec.msgpack.decode(row["value"][place].as_py(), type=Source)
-    return Ingested(source, row["seq"][place].as_py() or 0)
+    return Ingested(source, row["seq"][place].as_py() or 0, row["applied"][place].as_py())
 
 
 def reference_tables(snapshot: Snapshot, sub_pool: str) -> Iterator[pa.Table]:

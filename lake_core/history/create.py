@@ -117,7 +117,7 @@ def putting(reference: Reference) -> PutReference:
     )
 
 
-def putting_tombstone(tombstone: Tombstone, *, settled: bool = False) -> PutTombstone:
+def putting_tombstone(tombstone: Tombstone, *, settled: bool = False, replaced_in: int = 0) -> PutTombstone:
     """The action that gives a branch this tombstone."""
     return PutTombstone(
         tombstone=tombstone.id,
@@ -130,4 +130,5 @@ def putting_tombstone(tombstone: Tombstone, *, settled: bool = False) -> PutTomb
         only=tombstone.exactly,
         sub_pool=tombstone.sub_pool,
         settled=settled,
+        replaced_in=replaced_in,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -15,7 +16,8 @@ class Draft:
     """A transaction that is not committed yet; its `id` stays the same however often it is proposed.
 
     A draft that changes branches or tags, or puts back what a state held, is committed by its writer alone and
-    never stored as a request: one state may refuse it, and a later one accept it (decision 65).
+    never stored as a request: one state may refuse it, and a later one accept it (decision 65).  `is_exact`: it
+    fits only if its branch has not changed since the read version.
     """
 
     id: str
@@ -26,11 +28,18 @@ class Draft:
     schemas: tuple[pa.Schema, ...] = ()
     message: str = ""
     token: str = ""
+    is_exact: bool = False
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def new_objects(self) -> list[AddObject]:
         """Objects of the pool itself whose records count as written when the draft is committed."""
         return [a for a in self.actions if isinstance(a, AddObject) and a.seqs is None and not a.sub_pool]
+
+    @property
+    def is_own(self) -> bool:
+        """Whether only its writer may commit it."""
+        return self.is_exact or self.needs_version_2
 
     @property
     def needs_version_2(self) -> bool:

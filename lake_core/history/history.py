@@ -6,7 +6,8 @@ This is the thin part: the journal races, `group_commit` proposes, `rebase` deci
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from lake_core import naming
 from lake_core.combine import APPEND, Rule
@@ -51,7 +52,9 @@ class History:
         token_keep: float = 30 * 86400,
         limits: HistoryLimits = HISTORY_LIMITS,
         format_version: int = 2,
+        metadata: Mapping[str, str] | None = None,
     ) -> None:
+        self._metadata = dict(metadata or {})
         self.limits = limits
         self._format_version = format_version
         self._key, self._rule = key, rule
@@ -99,6 +102,7 @@ class History:
                 f"this lake has format version {self._format_version}, which has no branches, tags and reverts: "
                 "run lake upgrade"
             )
+        draft = replace(draft, metadata={**self._metadata, **draft.metadata})
         attempt = Attempt(
             self.journal,
             self._requests,

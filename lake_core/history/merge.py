@@ -97,6 +97,12 @@ def _tombstones(child: BranchState, fork: Fork, action: Merge) -> list[Tombstone
     unmerged = sorted((t for t in held if fork.is_unmerged(t.seq)), key=lambda t: (t.seq, t.id))
     if any(version_of(t.seq) > action.upto for t in unmerged):
         raise PlanAgain(f"branch {action.branch!r} has deletes since version {action.upto}; plan again")
+    for t in unmerged:
+        if t.exactly is not None and not fork.is_unmerged(t.exactly[0]):
+            raise Conflict(
+                f"version {version_of(t.seq)} of branch {action.branch!r} takes back a load that is merged "
+                f"already; revert version {version_of(t.seq)}, then merge again"
+            )
     return unmerged
 
 
@@ -107,13 +113,13 @@ def _check_replaces(
     theirs = [
         t
         for t in (*parent.tombstones.values(), *parent.settled.values())
-        if t.replaces and t.version > fork.parent_boundary
+        if t.replaces and t.since > fork.parent_boundary
     ]
     for ours in (t for t in tombstones if t.replaces):
         for other in sorted(theirs, key=lambda t: t.seq):
             if ours.sub_pool == other.sub_pool and ours.key_range.overlaps(other.key_range):
                 raise Conflict(
-                    f"version {version_of(ours.seq)} of branch {name!r} and version {other.version} of {into!r} "
+                    f"version {version_of(ours.seq)} of branch {name!r} and version {other.since} of {into!r} "
                     "replaced overlapping ranges of keys; revert one of them, then merge again"
                 )
 

@@ -58,6 +58,7 @@ from lake_core.records import (
     PutReference,
     RemoveReference,
     RemoveTombstone,
+    SetMerged,
     SetSchema,
     Transaction,
 )
@@ -105,6 +106,8 @@ def rebase(
         )
     if draft.token and (remembered := state.tokens.get(draft.token)) is not None:
         return remembered
+    if draft.is_exact:
+        _check_unchanged(state, branch, draft)
     if isinstance(first, DeleteBranch):
         check_deleted(state, draft, first)
     if isinstance(first, Merge):
@@ -134,6 +137,14 @@ def rebase(
     return _transaction(draft, actions, parent=branch.tip, time=time)
 
 
+def _check_unchanged(state: PoolState, branch: BranchState, draft: Draft) -> None:
+    """Raises PlanAgain if the branch, or one whose merge is taken back, has changed since the read version."""
+    unmerged = (state.branches.get(a.branch) for a in draft.actions if isinstance(a, SetMerged))
+    tips = [branch.tip, *(child.tip for child in unmerged if child is not None)]
+    if max(tips) > draft.read_version:
+        raise PlanAgain(f"branch {draft.branch!r} has changed since version {draft.read_version}; plan again")
+
+
 def _transaction(draft: Draft, actions: tuple[Action, ...], *, parent: int, time: int) -> Transaction:
     return Transaction(
         id=draft.id,
@@ -145,6 +156,7 @@ def _transaction(draft: Draft, actions: tuple[Action, ...], *, parent: int, time
         actions=actions,
         message=draft.message,
         token=draft.token,
+        metadata=dict(draft.metadata),
     )
 
 
@@ -184,11 +196,11 @@ def _overtaken(branch: BranchState, draft: Draft) -> list[AddTombstone]:
             f"this load began on version {draft.read_version}, before the replace of version {branch.replaced}, "
             "whose tombstone is retired; start the load again"
         )
-    since = [t for t in branch.tombstones.values() if t.replaces and t.version > draft.read_version]
+    since = [t for t in branch.tombstones.values() if t.replaces and t.since > draft.read_version]
     taken = [t for t in since if any(t.key_range.overlaps(key_range) for key_range in replaces)]
     if taken:
         raise Conflict(
-            f"a replace of an overlapping range was committed meanwhile, as version {taken[0].version}; start again"
+            f"a replace of an overlapping range was committed meanwhile, as version {taken[0].since}; start again"
         )
     later = [t for t in since if t.started > (draft.read_version, draft.id)]
     covering = [t for t in later if any(t.key_range.overlaps(key_range) for key_range in added)]
@@ -198,7 +210,7 @@ def _overtaken(branch: BranchState, draft: Draft) -> list[AddTombstone]:
             t.low,
             t.high,
             t.condition,
-            reason=f"overtaken by the replace of version {t.version}",
+            reason=f"overtaken by the replace of version {t.since}",
             self_only=True,
         )
         for number, t in enumerate(sorted(covering, key=lambda t: t.seq), 1)

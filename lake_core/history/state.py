@@ -32,9 +32,9 @@ from lake_core.history.branching import (
     created,
     deleted,
     merged,
+    merged_until,
     put_reference,
     put_tombstone,
-    unmerged,
 )
 from lake_core.history.layered_map import LayeredMap
 from lake_core.history.lift import Lift
@@ -55,8 +55,10 @@ from lake_core.records import (
     Merge,
     PutReference,
     PutTombstone,
+    Release,
     RemoveReference,
     RemoveTombstone,
+    SetMerged,
     SetSchema,
     SetTag,
     Source,
@@ -107,10 +109,18 @@ def remembered(version: int, transaction: Transaction) -> Remembered:
 
 @dataclass(frozen=True)
 class Ingested:
-    """A source file that was ingested, and the version of the transaction; 0: before branches were known."""
+    """A source file that was ingested, and the version of the transaction; 0: before branches were known.
+
+    `until` is the version that gave it back; None: none did.
+    """
 
     source: Source
     version: int = field(default=0, compare=False)
+    until: int | None = None
+
+    def is_known_at(self, version: int) -> bool:
+        """Whether a state of this version knows the file as ingested."""
+        return self.version <= version and (self.until is None or version < self.until)
 
 
 class Tag(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -187,7 +197,7 @@ class PoolState:
             own = self.sources.get((branch, uri))
             began = held.fork.created if held.fork else -1  # a deleted branch may have had this name
             if own is not None and own.version > began:
-                return own.source if own.version <= until else None
+                return own.source if own.is_known_at(until) else None
             if held.fork is None:
                 break
             branch, until = held.fork.parent, min(until, held.fork.at)
@@ -282,11 +292,19 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
                     if known.ingested(transaction.branch, source.uri) == source:
                         raise Corrupt(f"source file {source.uri}: ingested twice")
                     sources = sources.insert((transaction.branch, source.uri), Ingested(source, version))
+            case Release():
+                for source in action.sources:
+                    known_as = sources.get((transaction.branch, source.uri))
+                    if known_as is None or known_as.source != source or known_as.until is not None:
+                        raise Corrupt(f"source file {source.uri}: given back, but it was not ingested")
+                    sources = sources.insert(
+                        (transaction.branch, source.uri), replace(known_as, until=version)
+                    )
             case Merge():
                 branches = merged(branches, transaction.branch, version, action)
                 writes = range(seq + 1, seq + 1 + action.lifted)
-            case Unmerge():
-                branches = unmerged(branches, transaction.branch, version, transaction, action)
+            case SetMerged():
+                branches = merged_until(branches, transaction.branch, version, transaction, action)
             case DeleteBranch():
                 tags = tags.insert(action.root, _root(action, version, transaction))
             case Close():

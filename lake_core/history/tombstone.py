@@ -35,7 +35,7 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
     `version`, `read_version`, `transaction_id` and `time` (microseconds since 1970) are those of the transaction
     that wrote it.  `replaces`: it comes from a replace, which conflicts with overlapping ones.  `sub_pool`: the
     sub-pool whose records it covers, "" for the pool itself.  `only`: it hides only records from the first to the
-    last of these sequences, whatever its own is.
+    last of these sequences, whatever its own is.  `replaced_in`: see `since`; 0: `version`.
     """
 
     id: str
@@ -52,6 +52,12 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
     self_only: bool = msgspec.field(name="own", default=False)
     sub_pool: str = msgspec.field(name="sub", default="")
     only: tuple[int, int] | None = None
+    replaced_in: int = 0
+
+    @property
+    def since(self) -> int:
+        """The version from which a replace conflicts with others: its own, also if it was retired in between."""
+        return self.replaced_in or self.version
 
     @property
     def exactly(self) -> tuple[int, int] | None:

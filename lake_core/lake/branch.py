@@ -24,11 +24,12 @@ from lake_core.errors import InvalidInput
 from lake_core.history import Committed, Draft, History
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake import deletes, loads, merges, replaces
+from lake_core.lake import deletes, loads, merges, replaces, reverts
 from lake_core.lake import files as pool_files
 from lake_core.lake.delete_spec import DeleteSpec, may_delete
 from lake_core.lake.merges import MergeResult
 from lake_core.lake.results import DeleteResult, LoadResult, PendingLoad
+from lake_core.lake.reverts import RevertResult
 from lake_core.loading.block import Block, Reading, silent
 from lake_core.loading.builder import ObjectBuilder
 from lake_core.loading.preview import Preview
@@ -203,6 +204,19 @@ class Branch:
         replaced overlapping ranges, or ingested one source file), OutcomeUnknown, Unavailable.
         """
         return merges.merge(self, name, message=message)
+
+    def revert(self, revision: str, *, message: str = "") -> RevertResult:
+        """Take back the transactions of a version of this branch, or one transaction by its id, by a new one.
+
+        Source files and tokens that they used stay used.  Raises NotFound (purged, or none), InvalidInput (nothing
+        to take back, or it is merged), Conflict (a later version must be reverted first; the message names it),
+        OutcomeUnknown, Unavailable.
+        """
+        return reverts.revert(self, revision, message=message)
+
+    def undo(self, revision: str) -> RevertResult:
+        """As `revert`, for maintenance only: compaction, applied deletes, retired tombstones."""
+        return reverts.revert(self, revision, message=f"undo version {revision}", maintenance=True)
 
     def begin_replace(
         self,

@@ -23,12 +23,13 @@ from lake_core import naming
 from lake_core.catalog import Catalog, Settings
 from lake_core.combine.rule import check_rule, rule_of
 from lake_core.context import FORMAT_VERSION, Context
-from lake_core.errors import AlreadyExists, Conflict, Corrupt, NotFound, Unavailable
+from lake_core.errors import AlreadyExists, Conflict, Corrupt, InvalidInput, NotFound, Unavailable
 from lake_core.history import History
 from lake_core.keys import PoolKey
 from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
 from lake_core.reading.limits import LIMITS, Limits
+from lake_core.records.metadata import check_metadata
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Created, LockedStore, NoLock, Store, guarded, open_store
 from lake_core.store.probe import probe_create
@@ -48,9 +49,21 @@ class Lake:
         author: str = "",
         limits: Limits = LIMITS,
         format_version: int = FORMAT_VERSION,
+        metadata: Mapping[str, str] | None = None,
     ) -> None:
+        if metadata and format_version < 2:
+            raise InvalidInput(
+                f"{store.uri}: this lake has format version {format_version}, which has no metadata: run lake "
+                "upgrade"
+            )
+        found = {**default_metadata(), **(metadata or {})} if format_version >= 2 else {}
         self.context = Context(
-            guarded(store), lake_id, ids or IdSource(), author or default_author(), format_version
+            guarded(store),
+            lake_id,
+            ids or IdSource(),
+            author or default_author(),
+            format_version,
+            check_metadata(found),
         )
         self.catalog = Catalog(self.context)
         self.limits = limits
@@ -113,15 +126,24 @@ class Lake:
         options: Mapping[str, Any] | None = None,
         ids: IdSource | None = None,
         author: str = "",
+        metadata: Mapping[str, str] | None = None,
     ) -> Lake:
-        """Open the lake at `uri`; raises NotFound, Corrupt, Unavailable, InvalidInput (a URI of no store)."""
-        return cls.open_on(open_store(uri, options), ids=ids, author=author)
+        """Open the lake at `uri`; `metadata` goes with every transaction on its pools.
+
+        Raises NotFound, Corrupt, Unavailable, InvalidInput (a URI of no store; too much metadata).
+        """
+        return cls.open_on(open_store(uri, options), ids=ids, author=author, metadata=metadata)
 
     @classmethod
     def open_on(
-        cls, store: Store, *, ids: IdSource | None = None, author: str = "", limits: Limits = LIMITS
+        cls,
+        store: Store,
+        *,
+        ids: IdSource | None = None,
+        author: str = "",
+        metadata: Mapping[str, str] | None = None,
     ) -> Lake:
-        """Open the lake on a store; `limits` bound the memory of merges."""
+        """Open the lake on a store."""
         store = guarded(store)
         data = store.get(naming.LAKE_FILE)
         if data is None:
@@ -139,7 +161,7 @@ class Lake:
         behind = store.behind
         if lock and not (isinstance(behind, LockedStore) and behind.lock.kind == lock):
             store = guarded(LockedStore(behind, NoLock(lock)))
-        return cls(store, lake_id, ids=ids, author=author, format_version=version, limits=limits)
+        return cls(store, lake_id, ids=ids, author=author, format_version=version, metadata=metadata)
 
     def upgrade(self) -> tuple[int, int]:
         """Raise the lake to the newest format version; returns the version before and after.
@@ -206,6 +228,7 @@ class Lake:
                 rule=rule_of(config),
                 clock=self.context.clock,
                 format_version=self.context.format_version,
+                metadata=self.context.metadata,
             )
             self._histories[config.id] = history
         history.keep_tokens(Settings(config.settings)["token.keep"])
@@ -215,6 +238,20 @@ class Lake:
 def _encoded(head: Mapping[str, Any]) -> bytes:
     """The content of `lake.json`."""
     return json.dumps(head, indent=1).encode() + b"\n"
+
+
+AIRFLOW = {
+    "dag": "AIRFLOW_CTX_DAG_ID",
+    "run": "AIRFLOW_CTX_DAG_RUN_ID",
+    "task": "AIRFLOW_CTX_TASK_ID",
+    "try": "AIRFLOW_CTX_TRY_NUMBER",
+}
+"""What Airflow says of the task that runs this process: the metadata, and the variable that Airflow sets."""
+
+
+def default_metadata() -> dict[str, str]:
+    """The metadata of a task of Airflow; empty elsewhere."""
+    return {name: os.environ[variable] for name, variable in AIRFLOW.items() if os.environ.get(variable)}
 
 
 def default_author() -> str:

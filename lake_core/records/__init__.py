@@ -13,8 +13,8 @@ from lake_core.records.branching import (
     Merge,
     PutReference,
     PutTombstone,
+    SetMerged,
     SetTag,
-    Unmerge,
 )
 from lake_core.records.column import Column
 from lake_core.records.pools import ConfigurePool, CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool
@@ -26,6 +26,7 @@ from lake_core.records.transactions import (
     Consume,
     Entry,
     MarkApplied,
+    Release,
     RemoveReference,
     RemoveTombstone,
     SetSchema,
@@ -53,9 +54,11 @@ __all__ = [
     "PoolsEntry",
     "PutReference",
     "PutTombstone",
+    "Release",
     "RemoveReference",
     "RemoveTombstone",
     "RenamePool",
+    "SetMerged",
     "SetSchema",
     "SetTag",
     "Source",

@@ -50,7 +50,8 @@ class PutTombstone(msgspec.Struct, frozen=True, tag="put_tombstone", omit_defaul
     """Gives the branch a tombstone of the sequence `seq`, whose other fields are as in `add_tombstone`.
 
     Version, read version, transaction and time become those of this transaction.  `only`: hides only records from
-    the first to the last of these sequences.  `settled`: the branch keeps it for merges alone.
+    the first to the last of these sequences.  `settled`: the branch keeps it for merges alone.  `replaced_in`: the
+    version from which a replace conflicts with others; 0: this transaction's.
     """
 
     tombstone: str
@@ -63,6 +64,7 @@ class PutTombstone(msgspec.Struct, frozen=True, tag="put_tombstone", omit_defaul
     only: tuple[int, int] | None = None
     sub_pool: str = msgspec.field(name="sub", default="")
     settled: bool = False
+    replaced_in: int = 0
 
     def __post_init__(self) -> None:
         if not self.tombstone or self.seq <= 0 or (self.high is not None and self.low >= self.high):
@@ -125,10 +127,11 @@ class Merge(msgspec.Struct, frozen=True, tag="merge", omit_defaults=True):
         return len(self.writes) // SEQUENCE_BYTES
 
 
-class Unmerge(msgspec.Struct, frozen=True, tag="unmerge", omit_defaults=True):
-    """Takes back that `branch` was merged by `version`, so that it can be merged again.
+class SetMerged(msgspec.Struct, frozen=True, tag="set_merged", omit_defaults=True):
+    """Says up to where `branch` is merged: a merge was taken back, or that was taken back.
 
-    `merged`, `joined`, `writes` and `settled` are what the branch knew before that merge.
+    The branch's newest merge was that of `version`.  Now it is merged up to `merged`, by the merge of version
+    `joined`.  `writes` are unmerged again, and so are the retired tombstones `settled`.
     """
 
     branch: str
@@ -139,7 +142,7 @@ class Unmerge(msgspec.Struct, frozen=True, tag="unmerge", omit_defaults=True):
     settled: tuple[PutTombstone, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_writes(self.writes, "unmerge")
+        _check_writes(self.writes, "set_merged")
 
 
 class SetTag(msgspec.Struct, frozen=True, tag="set_tag", omit_defaults=True):

@@ -20,8 +20,8 @@ from lake_core.records.branching import (
     Merge,
     PutReference,
     PutTombstone,
+    SetMerged,
     SetTag,
-    Unmerge,
 )
 from lake_core.records.column import Column
 from lake_core.records.conditions import Condition
@@ -144,6 +144,12 @@ class Consume(msgspec.Struct, frozen=True, tag="consume"):
     sources: tuple[Source, ...]
 
 
+class Release(msgspec.Struct, frozen=True, tag="release"):
+    """Gives source files back, which may be ingested again: the merge that brought their records was taken back."""
+
+    sources: tuple[Source, ...]
+
+
 class Close(msgspec.Struct, frozen=True, tag="close"):
     """Closes the pool, which is dropped: no transaction may follow."""
 
@@ -157,23 +163,25 @@ Action = (
     | SetSchema
     | Consume
     | Close
+    | Release
     | PutReference
     | PutTombstone
     | CreateBranch
     | DeleteBranch
     | Merge
-    | Unmerge
+    | SetMerged
     | SetTag
     | DeleteTag
 )
 
 VERSION_2 = (
+    Release,
     PutReference,
     PutTombstone,
     CreateBranch,
     DeleteBranch,
     Merge,
-    Unmerge,
+    SetMerged,
     SetTag,
     DeleteTag,
 )

@@ -101,7 +101,7 @@ def tags_table(state: PoolState) -> pa.Table:
 
 
 def log_table(transactions: Iterable[tuple[int, Transaction]]) -> pa.Table:
-    """`POOL:log`: a row a transaction, newest first."""
+    """`POOL:log`: a row a transaction, newest first; metadata as JSON: `metadata ->> 'dag'` in SQL."""
     rows = [
         {
             "version": version,
@@ -112,6 +112,7 @@ def log_table(transactions: Iterable[tuple[int, Transaction]]) -> pa.Table:
             "time": t.time,
             "author": t.author,
             "message": t.message,
+            "metadata": _json(t.metadata),
             "token": t.token,
             "actions": len(t.actions),
         }
@@ -127,6 +128,7 @@ def log_table(transactions: Iterable[tuple[int, Transaction]]) -> pa.Table:
             ("time", _TIME),
             ("author", pa.string()),
             ("message", pa.string()),
+            ("metadata", pa.string()),
             ("token", pa.string()),
             ("actions", pa.int64()),
         ]

@@ -6,8 +6,9 @@
                   (the number of tasks; by default one for each 64 MiB, at most 256)
     readStream    load("flights"); branch, columns, startingTransaction (earliest, latest or a number),
                   maxTransactionsPerBatch
-    write         save("flights"); branch, message, token (what is written under a token is written once)
-    writeStream   start("flights"); branch, message
+    write         save("flights"); branch, message, token (what is written under a token is written once),
+                  meta.NAME (a text to keep with the transaction)
+    writeStream   start("flights"); branch, message, meta.NAME
 
 Two more are options of all: `lake` (otherwise the variable LAKE), and `caseSensitive` (`names`).  An unknown
 option is refused: a misspelt one would silently read or write something else.
@@ -32,14 +33,28 @@ Options = Mapping[str, str]
 READ = ("at", "columns", "from", "to", "where", "tasks")
 SYSTEM_TABLE = ("at", "columns")
 READ_STREAM = ("branch", "columns", "startingTransaction", "maxTransactionsPerBatch")
-WRITE = ("branch", "message", "token")
-WRITE_STREAM = ("branch", "message", "checkpointLocation", "queryName")  # the last two are for Spark itself
+META = "meta."
+"""Options that begin so are metadata of the transaction; Spark gives their names in lower case."""
+
+WRITE = ("branch", "message", "token", "meta.NAME")
+WRITE_STREAM = (
+    "branch",
+    "message",
+    "meta.NAME",
+    "checkpointLocation",
+    "queryName",
+)  # the last two are for Spark itself
 
 
 def check_names(options: Options, known: tuple[str, ...], *, what: str) -> None:
     """Raises InvalidInput for an option that `what` does not have."""
     allowed = {"lake", "path", "casesensitive", *(name.lower() for name in known)}
-    unknown = sorted(name for name in options if name.lower() not in allowed)
+    has_metadata = "meta.NAME" in known
+    unknown = sorted(
+        name
+        for name in options
+        if name.lower() not in allowed and not (has_metadata and name.lower().startswith(META))
+    )
     if "location" in unknown:  # where Spark's catalog keeps a table of its own
         raise InvalidInput(
             "CREATE TABLE ... USING lake: a pool is not a table of Spark's catalog; use CREATE TEMPORARY VIEW "
@@ -52,7 +67,8 @@ def check_names(options: Options, known: tuple[str, ...], *, what: str) -> None:
 
 def open_lake(options: Options) -> Lake:
     """The lake that the options name; raises what `Lake.open` raises."""
-    return Lake.open(options.get("lake") or os.environ.get("LAKE", ""))
+    metadata = {name[len(META) :]: value for name, value in options.items() if name.startswith(META)}
+    return Lake.open(options.get("lake") or os.environ.get("LAKE", ""), metadata=metadata)
 
 
 def table_name(options: Options) -> str:

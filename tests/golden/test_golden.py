@@ -26,7 +26,7 @@ from lake_core.agents.ingest.parking import Parked
 from lake_core.catalog import Catalog, PoolsState
 from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or, show
 from lake_core.context import Context
-from lake_core.history import History
+from lake_core.history import Draft, History
 from lake_core.history.group_commit.requests import Request
 from lake_core.journal import purge, write_state
 from lake_core.keys import PoolKey
@@ -37,26 +37,38 @@ from lake_core.objects.metadata import ObjectMetadata, Origin
 from lake_core.objects.schema import schema_id
 from lake_core.objects.write import write_object
 from lake_core.records import (
+    Action,
     AddObject,
     AddTombstone,
     Close,
     Column,
     ConfigurePool,
     Consume,
+    CreateBranch,
     CreatePool,
+    DeleteBranch,
+    DeleteTag,
     DropPool,
     Entry,
     MarkApplied,
+    Merge,
     PoolsEntry,
+    PutReference,
+    PutTombstone,
+    Release,
     RemoveReference,
     RemoveTombstone,
     RenamePool,
+    SetMerged,
     SetSchema,
+    SetTag,
     Source,
     Transaction,
 )
+from lake_core.records.branching import Restored
 from lake_core.records.codec import Codec
 from lake_core.records.pools import PoolConfig
+from lake_core.records.transactions import sequence
 from lake_core.store.memory import MemoryStore
 from lake_core.values.types import JSON_MARK, WIDE_MARK
 from tests.support.records import KNOWN, ORIGIN, add, an_id, fixed_ids, transaction
@@ -126,6 +138,60 @@ DELETING_ENTRY = Entry(
     ),
 )
 
+BRANCHING_ENTRY = Entry(
+    an_id(1),
+    (
+        transaction(
+            CreateBranch("main", 3, 2, Restored(1, 2, 3, b"\1\0\0\0\0\0\0\0")),
+            PutReference(
+                object=an_id(3),
+                low=b"\x03\x01",
+                high=b"\x03\x02\x00",
+                seq=131_073,
+                records=3,
+                size=4567,
+                schema="0123456789abcdef0123",
+                ordinal=1,
+                sub_pool="$nokey",
+                columns=(Column("ts", 0, b"\x03\x01", b"\x03\x02"),),
+                oldest=65_536,
+                applied=3,
+                lifts=(196_608,),
+            ),
+            PutTombstone(
+                "a",
+                65_537,
+                b"\x03",
+                b"\x04",
+                IsNull(("y",)),
+                "GDPR 17",
+                replaces=True,
+                only=(65_536, 65_537),
+                sub_pool="$nokey",
+                settled=True,
+            ),
+            AddTombstone("b", only=(65_536, 65_536)),
+            id=an_id(2),
+            branch="dev",
+            metadata={"dag": "lake_compact", "try": "1"},
+        ),
+        transaction(Merge("dev", 7, 2, 3, b"\0\0\1\0\0\0\0\0\1\0\1\0\0\0\0\0"), id=an_id(3), parent=3),
+        transaction(
+            SetMerged("dev", 8, 2, 3, b"\0\0\1\0\0\0\0\0", (PutTombstone("c", 65_536, settled=True),)),
+            Release((Source("a", 3, "e", 2),)),
+            id=an_id(4),
+            parent=4,
+        ),
+        transaction(DeleteBranch("dev@8", 8), id=an_id(5), branch="dev", parent=7),
+        transaction(
+            SetTag("v1", 8, "main", "audit", 1_700_000_000_000_000),
+            DeleteTag("v0"),
+            id=an_id(6),
+            branch="",
+        ),
+    ),
+)
+
 CLOSING_ENTRY = Entry(
     an_id(16),
     (
@@ -161,6 +227,13 @@ def test_a_journal_entry_that_deletes() -> None:
     codec = Codec(Entry)
     assert codec.decode(golden("deleting_entry.hex"), name="entry") == DELETING_ENTRY
     assert codec.encode(DELETING_ENTRY).hex() == golden("deleting_entry.hex").hex()
+
+
+def test_a_journal_entry_of_branches_and_tags() -> None:
+    codec = Codec(Entry)
+    stored = bytes.fromhex((NEWEST / "branching_entry.hex").read_text())
+    assert codec.decode(stored, name="entry") == BRANCHING_ENTRY
+    assert codec.encode(BRANCHING_ENTRY).hex() == stored.hex()
 
 
 def test_a_journal_entry_that_ends_the_history_of_a_dropped_pool() -> None:
@@ -446,9 +519,39 @@ def pools(store: MemoryStore) -> Catalog:
     return catalog
 
 
+def branched_history(store: MemoryStore) -> History:
+    """A history with a branch that was compacted and merged, one that is half merged, a deleted one, and tags."""
+    history = pool_history(store)
+
+    def commit(n: int, *actions: Action, branch: str = "main", **fields: Any) -> None:
+        read = history.load().version
+        schemas = (pa.schema([("k", pa.int64())]),)
+        history.commit(Draft(an_id(n), branch, read, "vera", actions, schemas, **fields))
+
+    history = History(store, pool_id="p", key=PoolKey.parse("k"), clock=lambda: 7.0, token_keep=1e12)
+    commit(31, CreateBranch("main"), branch="dev")
+    commit(32, add(32, 0, 3), Consume((Source("b", 3, "e"),)), branch="dev")
+    commit(33, AddTombstone("dev-1", replaces=True), branch="dev")
+    commit(34, add(34, 0, 3), branch="dev")
+    compacted = add(35, 0, 3, seqs=(sequence(5), sequence(7)), records=2, applied=7)
+    removed = (RemoveReference(an_id(n), add(n, 0, 3).low) for n in (32, 34))
+    commit(35, *removed, compacted, branch="dev")
+    commit(36, Merge("dev", 8))
+    commit(37, add(37, 2, 4), branch="dev")
+    commit(38, CreateBranch("dev"), branch="gone")
+    commit(39, Consume((Source("c", 3, "e"),)), branch="gone")
+    commit(40, DeleteBranch("gone@12", 12), branch="gone")
+    commit(41, SetTag("v1", 9, "main", "audit", 1_900_000_000_000_000), branch="")
+    commit(42, CreateBranch("dev"), branch="retired")
+    commit(43, AddTombstone("r-1", add(37, 90, 91).low, None), branch="retired")
+    commit(44, RemoveTombstone("r-1"), branch="retired")
+    return history
+
+
 CHECKPOINTS: dict[str, Callable[[MemoryStore], History | Catalog]] = {
     "checkpoint": pool_history,
     "closed_checkpoint": closed_history,
+    "branched_checkpoint": branched_history,
     "pools_checkpoint": pools,
 }
 
@@ -488,7 +591,8 @@ def test_a_stored_checkpoint_is_read_as_what_it_was(name: str) -> None:
     stored, whole = MemoryStore(), MemoryStore()
     journal, folded = CHECKPOINTS[name](stored).journal, CHECKPOINTS[name](whole).journal.load()
     kept = naming.checkpoint(journal.name, folded.version, an_id(77))
-    stored.put(kept, golden(f"{name}.hex"))
+    folder = NEWEST if name == "branched_checkpoint" else FOLDER
+    stored.put(kept, bytes.fromhex((folder / f"{name}.hex").read_text()))
     (mark,) = journal.marks().checkpoints
     restored = journal.restore(mark)
     assert sorted(restored.recent.items()) == sorted(folded.recent.items())
@@ -506,6 +610,14 @@ def test_a_stored_checkpoint_is_read_as_what_it_was(name: str) -> None:
     assert dict(ours.schemas) == dict(theirs.schemas)
     assert set(ours.pool_schemas) == set(theirs.pool_schemas)
     assert ours.closed == theirs.closed
+    assert {name: held.fork for name, held in ours.branches.items()} == {
+        name: held.fork for name, held in theirs.branches.items()
+    }
+    for branch, held in theirs.branches.items():
+        assert dict(ours.branches[branch].tombstones) == dict(held.tombstones)
+        assert dict(ours.branches[branch].settled) == dict(held.settled)
+    assert dict(ours.tags) == dict(theirs.tags)
+    assert dict(ours.lifts) == dict(theirs.lifts)
 
 
 def test_a_fence_says_its_number() -> None:

@@ -8,17 +8,18 @@ After every step each branch reads as a replay of its list says.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import contextlib
+from dataclasses import dataclass, field, replace
 from random import Random
 
 import pyarrow as pa
-from hypothesis import settings
+from hypothesis import event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from lake_core.agents.compact.rewrite import compact
 from lake_core.agents.tombstones.run import apply
-from lake_core.errors import Conflict
+from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.journal import purge, write_state
 from lake_core.keys import KeyRange
 from lake_core.lake import Lake
@@ -49,10 +50,11 @@ class Op:
 
 @dataclass(frozen=True)
 class Landed:
-    """An operation on a branch, and the version by which it came there."""
+    """An operation on a branch: the version by which it came (back) there, and its place among the others."""
 
     op: Op
     version: int
+    place: tuple[int, int]
 
 
 @dataclass
@@ -64,10 +66,36 @@ class Line:
     unmerged: list[Landed] = field(default_factory=list)
     boundary: int = 0
 
-    def land(self, op: Op, version: int) -> None:
-        self.ops.append(Landed(op, version))
+    def land(self, op: Op, version: int) -> Landed:
+        place = version, sum(landed.place[0] == version for landed in self.ops)
+        landed = Landed(op, version, place)
+        self.ops.append(landed)
         if self.parent:
-            self.unmerged.append(Landed(op, version))
+            self.unmerged.append(landed)
+        return landed
+
+    def without(self, gone: set[tuple[int, int]]) -> None:
+        self.ops = [landed for landed in self.ops if landed.place not in gone]
+        self.unmerged = [landed for landed in self.unmerged if landed.place not in gone]
+
+    def back(self, landed: list[Landed], version: int) -> None:
+        """Operations that were reverted come back to their places."""
+        again = [replace(one, version=version) for one in landed]
+        self.ops = sorted([*self.ops, *again], key=lambda one: one.place)
+        if self.parent:
+            self.unmerged = sorted([*self.unmerged, *again], key=lambda one: one.place)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a version did to a branch: operations that came or went; of a merge its child, and how that was."""
+
+    branch: str
+    came: tuple[Landed, ...] = ()
+    went: tuple[Landed, ...] = ()
+    child: str = ""
+    unmerged: tuple[Landed, ...] = ()
+    boundary: int = 0
 
 
 def replayed(ops: list[Landed], kind: str) -> list[tuple[int, int]]:
@@ -92,6 +120,8 @@ class Branches(RuleBasedStateMachine):
         self.lines = {"main": Line()}
         self.past: dict[int, dict[str, list[Landed]]] = {0: {"main": []}}
         self.made = 0
+        self.done: dict[int, Done] = {}
+        self.upkeep: dict[int, str] = {}
 
     def records(self, keys: list[int]) -> tuple[tuple[int, int], ...]:
         if self.kind == "upsert":
@@ -117,7 +147,7 @@ class Branches(RuleBasedStateMachine):
         name, records = self.pick(at), self.records(keys)
         version = self.pool.branch(name).append(table(records)).version
         assert version is not None
-        self.lines[name].land(Op(records), version)
+        self.done[version] = Done(name, (self.lines[name].land(Op(records), version),))
         self.note(version)
 
     @rule(at=st.integers(0, 9), span=RANGES, below=st.none() | st.integers(1, 30))
@@ -129,7 +159,8 @@ class Branches(RuleBasedStateMachine):
         done = self.pool.branch(name).delete(key_range=self.key_range(span), where=where)
         # a delete that finds nothing on its branch is no transaction, and no merge replays it
         if done.version is not None:
-            self.lines[name].land(Op(hides=span, below=below), done.version)
+            landed = self.lines[name].land(Op(hides=span, below=below), done.version)
+            self.done[done.version] = Done(name, (landed,))
             self.note(done.version)
 
     @rule(at=st.integers(0, 9), span=RANGES, count=st.integers(1, 2))
@@ -137,7 +168,7 @@ class Branches(RuleBasedStateMachine):
         name, records = self.pick(at), self.records([span[0]] * count)
         version = self.pool.branch(name).replace_with(table(records), key_range=self.key_range(span)).version
         assert version is not None
-        self.lines[name].land(Op(records, span), version)
+        self.done[version] = Done(name, (self.lines[name].land(Op(records, span), version),))
         self.note(version)
 
     @precondition(lambda self: len(self.lines) < 5)
@@ -173,6 +204,8 @@ class Branches(RuleBasedStateMachine):
                 self.note(self.pool.create_branch(name, at=root).version)
             else:
                 del self.lines[name]
+                self.done = {v: d for v, d in self.done.items() if d.branch != name}
+                self.upkeep = {v: b for v, b in self.upkeep.items() if b != name}
 
     @rule(at=st.integers(0, 9))
     def merge(self, at: int) -> None:
@@ -182,20 +215,62 @@ class Branches(RuleBasedStateMachine):
             return
         parent = self.lines[line.parent]
         ours = [landed.op for landed in line.unmerged if landed.op.replaces]
-        theirs = [one.op for one in parent.ops if one.op.replaces and one.version > line.boundary]
-        conflicts = any(overlap(a, b) for a in ours for b in theirs)
+        theirs = [one for one in parent.ops if one.op.replaces and one.version > line.boundary]
+        conflicts = {one.place for one in theirs if any(overlap(a, one.op) for a in ours)}
+        # one that was reverted and came back counts anew, unless its tombstone had been retired before
+        surely = any(place[0] > line.boundary for place in conflicts)
         try:
             done = self.pool.branch(line.parent).merge(name)
         except Conflict:
             assert conflicts
             return
-        assert not conflicts
-        assert (done.version is None) == (not line.unmerged)
-        if done.version is not None:
-            for landed in line.unmerged:
-                parent.land(landed.op, done.version)
+        assert not surely
+        if done.version is None:
+            assert not line.unmerged
+        else:
+            came = tuple(parent.land(landed.op, done.version) for landed in line.unmerged)
+            self.done[done.version] = Done(line.parent, came, (), name, tuple(line.unmerged), line.boundary)
             line.unmerged, line.boundary = [], done.version
             self.note(done.version)
+
+    @precondition(lambda self: self.done)
+    @rule(at=st.integers(0, 99))
+    def revert(self, at: int) -> None:
+        version = sorted(self.done, reverse=True)[at % min(6, len(self.done))]
+        what = self.done[version]
+        line, child = self.lines[what.branch], self.lines.get(what.child)
+        try:
+            now = self.pool.branch(what.branch).revert(str(version)).version
+        except (Conflict, InvalidInput, NotFound):
+            event("revert refused")
+            return
+        event("reverted")
+        places = {landed.place for landed in what.came}
+        assert places <= {landed.place for landed in line.ops}
+        came = tuple(replace(landed, version=now) for landed in what.went)
+        went = tuple(landed for landed in line.ops if landed.place in places)
+        line.without(places)
+        line.back(list(came), now)
+        before = (tuple(child.unmerged), child.boundary) if child is not None else ((), 0)
+        if child is not None and what.came:  # of a merge: it is unmerged again
+            child.unmerged = [*what.unmerged, *child.unmerged]
+            child.boundary = what.boundary
+        elif child is not None:  # of the revert of a merge: it counts as merged again
+            merged = {landed.place for landed in what.unmerged}
+            child.unmerged = [landed for landed in child.unmerged if landed.place not in merged]
+            child.boundary = what.boundary
+        unmerged = before[0] if child is not None and what.went else what.unmerged
+        boundary = before[1]
+        self.done[now] = Done(what.branch, came, went, what.child, unmerged, boundary)
+        self.note(now)
+
+    @precondition(lambda self: self.upkeep)
+    @rule(at=st.integers(0, 99))
+    def undo(self, at: int) -> None:
+        version = sorted(self.upkeep, reverse=True)[at % min(4, len(self.upkeep))]
+        with contextlib.suppress(Conflict, InvalidInput, NotFound):
+            self.pool.branch(self.upkeep[version]).undo(str(version))
+            event("undone")
 
     @rule(at=st.integers(0, 9), seed=st.integers(0, 1000), upkeep=st.booleans())
     def compact(self, at: int, seed: int, upkeep: bool) -> None:
@@ -207,7 +282,11 @@ class Branches(RuleBasedStateMachine):
             apply(self.pool.branch(name), now=self.pool.context.now() + 1e9, at_once=True)
         elif held:
             chosen = random.sample(held, random.randint(1, len(held)))
-            compact(self.pool.branch(name), chosen, outputs=random.randint(1, 2))
+            done = compact(self.pool.branch(name), chosen, outputs=random.randint(1, 2))
+            assert done.version is not None
+        newest = self.pool.history.load().version
+        if newest > view.version:
+            self.upkeep |= dict.fromkeys(range(view.version + 1, newest + 1), name)
 
     @rule(checkpoint=st.booleans(), purges=st.booleans())
     def reopen(self, checkpoint: bool, purges: bool) -> None:

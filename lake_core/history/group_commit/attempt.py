@@ -91,7 +91,7 @@ class Attempt:
         self.answer = None
         if self.begun is None:
             self.begun = loaded.version
-            if self.contended and not self.draft.needs_version_2:
+            if self.contended and not self.draft.is_own:
                 self._post(loaded)
         if self.state in REQUEST_IS_STORED:
             entry = self._wait_in_queue(loaded)
@@ -121,7 +121,7 @@ class Attempt:
         log.debug("%s: lost %d races, the last for version %d", self.draft.id, times, loaded.version + 1)
         if self.state not in REQUEST_IS_STORED and times >= self.limits.lost_races_before_request:
             self.others += times
-            if not self.draft.needs_version_2:
+            if not self.draft.is_own:
                 self._post(loaded)
 
     def succeed(self, appended: Appended[PoolState] | None) -> Committed:
@@ -136,8 +136,9 @@ class Attempt:
                 appended.tries,
                 self.others,
             )
-            after = appended.state.branches.get(self.draft.branch)  # None if the draft deleted it
-            held = after.tombstones.values() if after else ()
+            # a draft of tags has no branch, and one that deletes its branch leaves none
+            branch = appended.state.branches.get(self.draft.branch)
+            held = branch.tombstones.values() if branch is not None else ()
             overtaken = [t.reason for t in held if t.self_only and t.transaction_id == self.draft.id]
             return Committed(appended.version, self.draft.id, overtaken=tuple(sorted(overtaken)))
         assert isinstance(self.answer, Committed)  # propose returns None only after setting it

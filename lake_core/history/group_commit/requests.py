@@ -72,6 +72,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     schemas: tuple[bytes, ...] = ()
     message: str = ""
     token: str = ""
+    metadata: dict[str, str] = {}
 
     @property
     def draft(self) -> Draft:
@@ -89,6 +90,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
             schemas,
             self.message,
             self.token,
+            metadata=self.metadata,
         )
 
     def may_be_committed_at(self, version: int, *, now: int, limits: JournalLimits = JOURNAL_LIMITS) -> bool:
@@ -120,6 +122,7 @@ def request_of(draft: Draft, *, possible_since: int, time: int) -> Request:
         schemas,
         draft.message,
         draft.token,
+        dict(draft.metadata),
     )
 
 

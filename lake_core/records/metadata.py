@@ -1,0 +1,24 @@
+"""Metadata of transactions: texts of the writer's own, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lake_core.errors import InvalidInput
+
+MAX_PAIRS, MAX_NAME, MAX_VALUE = 64, 255, 8192
+"""Pairs of a transaction, characters of a name, bytes of a value (UTF-8), at most."""
+
+
+def check_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
+    """The pairs, by name.  Raises InvalidInput if they are too many, or one is too long or has no name."""
+    if len(metadata) > MAX_PAIRS:
+        raise InvalidInput(f"metadata: {len(metadata)} pairs; a transaction has at most {MAX_PAIRS}")
+    for name, value in metadata.items():
+        if not name or len(name) > MAX_NAME or not name.isprintable():
+            raise InvalidInput(
+                f"metadata {name!r}: a name has 1 to {MAX_NAME} characters, all of them printable"
+            )
+        if len(value.encode(errors="surrogatepass")) > MAX_VALUE:
+            raise InvalidInput(f"metadata {name!r}: the value has more than {MAX_VALUE:,} bytes")
+    return dict(sorted(metadata.items()))

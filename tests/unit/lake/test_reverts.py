@@ -1,0 +1,368 @@
+"""Reverts: what a transaction did is taken back, or the message names what must be reverted first."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from lake_core.agents.compact.rewrite import compact
+from lake_core.agents.tombstones.run import apply
+from lake_core.errors import Conflict, InvalidInput, NotFound
+from lake_core.lake.pool import Pool
+from tests.unit.lake.test_branches import checkpointed, ingest, keys, load, new_pool, reopened
+from tests.unit.lake.test_merges import compact_all, put, values
+
+
+def squash(pool: Pool, branch: str = "main") -> int:
+    """Compact the branch into one object; its version."""
+    version = compact(pool.branch(branch), pool.at(branch).references).version
+    assert version is not None
+    return version
+
+
+def apply_all(pool: Pool, branch: str = "main") -> None:
+    apply(pool.branch(branch), now=pool.context.now() + 1e9, at_once=True)
+
+
+@pytest.mark.parametrize("kind", ["append", "upsert"])
+def test_a_load_is_reverted_and_its_revert_too(kind: str) -> None:
+    pool = new_pool(kind)
+    put(pool, _1="a")
+    put(pool, _1="b", _2="b")
+    put(pool, _3="c")
+    before = values(pool)
+    done = pool.branch().revert("2")
+    assert (done.version, done.removed) == (4, 1)
+    assert values(checkpointed(pool)) == [(1, "a"), (3, "c")]
+    pool.branch().revert("4")
+    assert values(checkpointed(pool)) == before
+    pool.branch().revert("5")
+    assert values(checkpointed(pool)) == [(1, "a"), (3, "c")]
+
+
+def test_one_transaction_is_reverted_by_its_id() -> None:
+    pool = new_pool()
+    load(pool, 1)
+    load(pool, 2)
+    id = next(t.id for version, t in pool.log() if version == 1)
+    assert pool.branch().revert(id).reverted == 1
+    assert keys(pool) == [2]
+    for unknown in ("9", "0", "x"):
+        with pytest.raises(NotFound):
+            pool.branch().revert(unknown)
+
+
+def test_a_load_that_was_compacted_is_hidden_by_its_sequence_in_an_append_pool() -> None:
+    pool = new_pool()
+    for n in (1, 2, 3):
+        load(pool, n, n)
+    squash(pool)
+    load(pool, 2)
+    assert pool.branch().revert("2").hidden == 1
+    assert keys(checkpointed(pool)) == [1, 1, 2, 3, 3]
+    with pytest.raises(InvalidInput, match="reverted already"):
+        pool.branch().revert("2")
+    pool.branch().revert("6")
+    assert keys(checkpointed(pool)) == [1, 1, 2, 2, 2, 3, 3]
+    pool.branch().revert("2")
+    squash(pool)
+    assert keys(checkpointed(pool)) == [1, 1, 2, 3, 3]
+    with pytest.raises(Conflict, match=r"revert version 9 first"):
+        pool.branch().revert("8")
+
+
+@pytest.mark.parametrize("kind", ["upsert", "aggregate"])
+def test_elsewhere_the_compaction_must_be_reverted_first(kind: str) -> None:
+    pool = new_pool(kind)
+    put(pool, _1="a")
+    put(pool, _1="b")
+    version = squash(pool)
+    with pytest.raises(Conflict, match=rf"revert version {version} first"):
+        pool.branch().revert("2")
+    pool.branch().undo(str(version))
+    pool.branch().revert("2")
+    assert values(checkpointed(pool)) == [(1, "a")]
+
+
+def test_a_delete_is_reverted_until_it_was_applied() -> None:
+    pool = new_pool()
+    load(pool, 1, 2)
+    pool.branch().delete(where="k = 1")
+    pool.branch().revert("2")
+    assert keys(pool) == [1, 2]
+    pool.branch().revert("3")
+    assert keys(checkpointed(pool)) == [2]
+    squash(pool)
+    with pytest.raises(Conflict, match="version 5 removed what version 4 deleted"):
+        pool.branch().revert("4")
+    pool.branch().undo("5")
+    pool.branch().revert("4")
+    assert keys(checkpointed(pool)) == [1, 2]
+
+
+def test_a_deletion_that_came_back_hides_what_was_compacted_in_between() -> None:
+    pool = new_pool()
+    load(pool, 1, 2)
+    load(pool, 3)
+    pool.branch().delete(where="k = 1")
+    pool.branch().revert("3")
+    squash(pool)  # while the delete is gone
+    pool.branch().revert("4")
+    assert keys(checkpointed(pool)) == [2, 3]
+
+
+def test_applied_deletes_are_undone_step_by_step() -> None:
+    pool = new_pool()
+    load(pool, 1, 2)
+    pool.branch().delete(where="k = 1")
+    apply_all(pool)
+    log = [(version, t.message) for version, t in pool.log()]
+    assert [version for version, _ in log] == [4, 3, 2, 1]
+    with pytest.raises(Conflict, match=r"version 4 retired a delete .*revert version 4 first"):
+        pool.branch().undo("3")
+    pool.branch().undo("4")
+    pool.branch().undo("3")
+    assert keys(pool) == [2]
+    pool.branch().revert("2")
+    assert keys(checkpointed(pool)) == [1, 2]
+
+
+def test_only_maintenance_can_be_undone() -> None:
+    pool = new_pool()
+    load(pool, 1)
+    load(pool, 1)
+    pool.branch().delete(where="k = 1")
+    for version in ("1", "3"):
+        with pytest.raises(InvalidInput, match="no maintenance"):
+            pool.branch().undo(version)
+    done = pool.branch().undo(str(squash(pool)))
+    assert (done.removed, done.restored, keys(pool)) == (0, 2, [])
+
+
+def test_a_replace_is_reverted_as_a_whole() -> None:
+    pool = new_pool()
+    load(pool, 1, 2, 3)
+    pool.branch().replace_with(pa.table({"k": [1, 1]}), key_range=pool.at().key_range(high=3))
+    assert keys(pool) == [1, 1, 3]
+    pool.branch().revert("2")
+    assert keys(checkpointed(pool)) == [1, 2, 3]
+    pool.branch().revert("3")
+    assert keys(checkpointed(pool)) == [1, 1, 3]
+
+
+def test_a_merge_is_reverted_and_the_branch_merged_again() -> None:
+    pool = new_pool()
+    load(pool, 1)
+    pool.create_branch("dev")
+    ingest(pool, "dev", "f")
+    load(pool, 2, branch="dev")
+    pool.branch("dev").delete(where="k = 1")
+    merge = pool.branch().merge("dev").version
+    assert keys(pool) == [2]
+    done = pool.branch().revert(str(merge))
+    assert keys(checkpointed(pool)) == [1]
+    assert pool.history.load().state.ingested("main", "f") is None
+    load(pool, 3, branch="dev")
+    again = pool.branch().merge("dev")
+    assert (again.writes, keys(checkpointed(pool))) == (3, [2, 3])
+    assert pool.history.load().state.ingested("main", "f") is not None
+    with pytest.raises(Conflict, match=rf"version {again.version} merged 'dev' since"):
+        pool.branch().revert(str(done.version))
+    with pytest.raises(Conflict, match=rf"version {again.version} merged 'dev' again"):
+        pool.branch().revert(str(merge))
+
+
+@pytest.mark.parametrize("upkeep", [False, True])
+def test_the_revert_of_a_merge_is_reverted(upkeep: bool) -> None:
+    pool = new_pool()
+    load(pool, 1)
+    pool.create_branch("dev")
+    load(pool, 1, 2, branch="dev")
+    pool.branch("dev").delete(where="k = 1")
+    if upkeep:
+        apply_all(pool, "dev")
+    merge = pool.branch().merge("dev").version
+    reverted = pool.branch().revert(str(merge)).version
+    pool.branch().revert(str(reverted))
+    assert (keys(checkpointed(pool)), keys(pool, "dev")) == ([2], [2])
+    assert pool.branch().merge("dev").version is None
+    load(pool, 4, branch="dev")
+    assert pool.branch().merge("dev").writes == 1
+    assert keys(checkpointed(pool)) == [2, 4]
+
+
+def test_the_revert_of_a_merge_brings_back_tombstones_that_the_branch_had_retired() -> None:
+    pool = new_pool()
+    load(pool, 1, 2)
+    pool.create_branch("dev")
+    pool.branch("dev").delete(where="k = 1")
+    apply_all(pool, "dev")
+    merge = pool.branch().merge("dev").version
+    pool.branch().revert(str(merge))
+    assert keys(checkpointed(pool)) == [1, 2]
+    pool.branch().merge("dev")
+    assert keys(checkpointed(pool)) == [2]
+
+
+def test_a_merge_that_was_compacted_on_the_parent_is_hidden_by_its_sequences() -> None:
+    pool = new_pool()
+    load(pool, 1)
+    pool.create_branch("dev")
+    load(pool, 2, branch="dev")
+    load(pool, 3, branch="dev")
+    compact_all(pool, "dev")
+    load(pool, 4, branch="dev")
+    merge = pool.branch().merge("dev").version
+    squash(pool)
+    load(pool, 2)
+    assert pool.branch().revert(str(merge)).hidden == 2
+    assert keys(checkpointed(pool)) == [1, 2]
+    pool.branch().merge("dev")
+    assert keys(checkpointed(pool)) == [1, 2, 2, 3, 4]
+
+
+def test_a_merge_is_not_reverted_once_its_branch_was_compacted() -> None:
+    pool = new_pool()
+    load(pool, 1)
+    pool.create_branch("dev")
+    load(pool, 2, branch="dev")
+    merge = pool.branch().merge("dev").version
+    version = squash(pool, "dev")
+    with pytest.raises(Conflict, match="was compacted after version"):
+        pool.branch().revert(str(merge))
+    pool.branch("dev").undo(str(version))
+    pool.branch().revert(str(merge))
+    assert (keys(checkpointed(pool)), keys(pool, "dev")) == ([1], [1, 2])
+
+
+def test_what_a_branch_reverted_is_not_merged() -> None:
+    pool = new_pool()
+    load(pool, 1)
+    pool.create_branch("dev")
+    load(pool, 2, branch="dev")
+    load(pool, 3, branch="dev")
+    pool.branch("dev").delete(where="k = 1")
+    apply_all(pool, "dev")
+    load(pool, 4, branch="dev")
+    load(pool, 5, branch="dev")
+    compact(
+        pool.branch("dev"), [r for r in pool.at("dev").references if pool.at("dev").held.is_unmerged(r)][-2:]
+    )
+    log = {t.message: version for version, t in pool.log(branch="dev")}
+    assert log
+    pool.branch("dev").revert("3")  # a reference of its own
+    pool.branch("dev").revert("8")  # one that was compacted: hidden
+    assert keys(pool, "dev") == [3, 5]
+    pool.branch().merge("dev")
+    assert keys(checkpointed(pool)) == [3, 5]
+
+
+def test_a_retired_delete_that_the_branch_reverted_is_not_merged() -> None:
+    pool = new_pool()
+    pool.create_branch("dev")
+    load(pool, 1, branch="dev")
+    pool.branch("dev").delete(where="k = 1")
+    version = pool.history.load().version
+    dev = pool.history.load().state.branches["dev"]
+    assert len(dev.tombstones) == 1
+    pool.branch("dev").revert(str(version))
+    load(pool, 1)
+    pool.branch().merge("dev")
+    assert keys(checkpointed(pool)) == [1, 1]
+
+
+def test_what_is_merged_is_not_reverted_on_the_branch() -> None:
+    pool = new_pool()
+    pool.create_branch("dev")
+    load(pool, 1, branch="dev")
+    pool.branch().merge("dev")
+    with pytest.raises(InvalidInput, match=r"version 2 of 'dev' is merged into 'main' \(version 3\)"):
+        pool.branch("dev").revert("2")
+
+
+def test_what_has_no_inverse_says_what_to_do_instead() -> None:
+    pool = new_pool()
+    load(pool, 1)
+    pool.create_branch("dev")
+    pool.tag("t")
+    with pytest.raises(InvalidInput, match="delete it"):
+        pool.branch("dev").revert("2")
+    with pytest.raises(InvalidInput, match="did not change branch 'main'"):
+        pool.branch().revert("3")
+    pool.delete_branch("dev")
+    pool.create_branch("dev")
+    with pytest.raises(InvalidInput, match="restore it"):
+        pool.branch("dev").revert("4")
+
+
+def test_a_revert_is_planned_again_if_the_branch_changes_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = new_pool()
+    load(pool, 1)
+    load(pool, 2)
+    other, commit, pending = reopened(pool), pool.history.commit, [squash]
+
+    def overtaken(draft):  # type: ignore[no-untyped-def]
+        if pending:
+            pending.pop()(other)
+        return commit(draft)
+
+    monkeypatch.setattr(pool.history, "commit", overtaken)
+    assert pool.branch().revert("2").hidden == 1
+    assert keys(checkpointed(pool)) == [1]
+
+
+def test_a_feed_does_not_deliver_again_what_a_revert_brings_back() -> None:
+    pool = new_pool()
+    load(pool, 1)
+    load(pool, 2)
+    squash(pool)
+    pool.branch().undo("3")
+    pool.branch().revert("1")
+    pool.branch().revert("5")
+    feed = pool.feed()
+    assert [version for version, _ in feed.between(0, feed.newest())] == [1, 2]
+
+
+def test_a_reverted_load_of_one_source_file_lets_the_other_sides_load_be_merged() -> None:
+    pool = new_pool()
+    pool.create_branch("dev")
+    ingest(pool, "dev", "f")
+    ingest(pool, "main", "f")
+    load(pool, 7, branch="dev")
+    pool.branch().merge("dev")
+    assert keys(pool) == [7]
+
+
+def test_what_came_back_once_does_not_come_back_twice() -> None:
+    pool = new_pool()
+    load(pool, 1)
+    pool.branch().revert("1")
+    pool.branch().revert("2")
+    squash(pool)
+    with pytest.raises(InvalidInput, match="version 2 was taken back by version 3 already"):
+        pool.branch().revert("2")
+    assert keys(checkpointed(pool)) == [1]
+
+
+def test_a_retired_delete_that_came_back_and_was_reverted_does_not_come_back_again() -> None:
+    pool = new_pool()
+    load(pool, 1)
+    pool.branch().delete(where="k = 1")
+    apply_all(pool)
+    pool.branch().undo("4")
+    pool.branch().undo("3")
+    pool.branch().revert("2")
+    assert keys(pool) == [1]
+    with pytest.raises(InvalidInput, match="version 4 was taken back by version 5 already"):
+        pool.branch().undo("4")
+
+
+def test_a_replace_that_was_retired_and_came_back_conflicts_as_before() -> None:
+    pool = new_pool()
+    pool.branch().replace_with(pa.table({"k": [1]}), key_range=pool.at().key_range())
+    apply_all(pool)
+    pool.create_branch("dev")
+    pool.branch().undo("2")
+    pool.branch("dev").replace_with(pa.table({"k": [2]}), key_range=pool.at().key_range())
+    pool.branch().merge("dev")
+    assert keys(checkpointed(pool)) == [2]
