@@ -110,7 +110,7 @@ def ingest_waiting(
 
 
 def _waits(pool: Pool, branch: str, file: SourceFile) -> bool:
-    """Whether the file is there as it was, and nobody has ingested it."""
+    """Whether the file is there unchanged, and not ingested."""
     if pool.at(branch).state.ingested(branch, file.uri) == file.source:
         return False
     try:

@@ -63,7 +63,6 @@ from lake_core.records import (
     SetTag,
     Source,
     Transaction,
-    Unmerge,
 )
 from lake_core.records.transactions import sequence
 

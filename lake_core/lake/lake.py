@@ -142,8 +142,9 @@ class Lake:
         ids: IdSource | None = None,
         author: str = "",
         metadata: Mapping[str, str] | None = None,
+        limits: Limits = LIMITS,
     ) -> Lake:
-        """Open the lake on a store."""
+        """Open the lake on a store; `limits` bound the memory of merges."""
         store = guarded(store)
         data = store.get(naming.LAKE_FILE)
         if data is None:
@@ -161,7 +162,15 @@ class Lake:
         behind = store.behind
         if lock and not (isinstance(behind, LockedStore) and behind.lock.kind == lock):
             store = guarded(LockedStore(behind, NoLock(lock)))
-        return cls(store, lake_id, ids=ids, author=author, format_version=version, metadata=metadata)
+        return cls(
+            store,
+            lake_id,
+            ids=ids,
+            author=author,
+            limits=limits,
+            format_version=version,
+            metadata=metadata,
+        )
 
     def upgrade(self) -> tuple[int, int]:
         """Raise the lake to the newest format version; returns the version before and after.
