@@ -15,7 +15,7 @@ lower floor never imports a higher one (pyproject.toml holds them to it, a test 
     cli            the `lake` command, one module a noun
     agents         who keeps the house: one folder an agent
     system_tables  the lake's own tables, SQL over pools, `lake inspect`
-    repair         what is damaged: find it, take it out of a pool
+    repair         what is damaged: find it, take it out, make a pool anew from its objects
     lake           what a user holds: Lake, Pool, Branch, View, Feed, and the results of writes
 
     loading        data in: files to sorted objects and a draft

@@ -67,6 +67,14 @@ def id_time(id: str) -> datetime:
     return datetime.fromtimestamp(Ksuid.from_base62(id).timestamp, UTC)
 
 
+def id_seconds(id: str) -> float:
+    """When the id was made, in seconds since 1970; 0 if the text holds no time."""
+    try:
+        return id_time(id).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
+
+
 def is_id(text: str) -> bool:
     """Whether the text has the form of an id."""
     return len(text) == ID_LENGTH and text.isascii() and text.isalnum()

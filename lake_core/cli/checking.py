@@ -14,12 +14,16 @@ from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
 from lake_core.cli.alignment import printable
 from lake_core.cli.output import print_json, say
+from lake_core.cli.pools import confirm
 from lake_core.cli.sink import print_text
+from lake_core.combine.rule import parse_aggregates
 from lake_core.errors import Corrupt
+from lake_core.keys import PoolKey
 from lake_core.lake import Lake
 from lake_core.phrases import choices, counted
 from lake_core.repair.finding import DAMAGE, LEFTOVER, Finding
 from lake_core.repair.fsck import Fsck
+from lake_core.repair.rebuild import RebuildPlan, Wanted, plan_rebuild, rebuild
 
 SHOWN_OF_A_KIND = 20
 """Findings of one kind that are printed for people; programs get all of them."""
@@ -48,6 +52,64 @@ def fsck(args: Namespace) -> None:
     if found[DAMAGE]:
         raise Corrupt(f"fsck: {counted(found[DAMAGE], 'finding')} of damage, {leftovers}; {looked}")
     say(f"{looked}; no damage, {leftovers}")
+
+
+def rebuild_pool(args: Namespace) -> None:
+    """Print what a pool made anew would hold and what is lost, ask, and make it."""
+    lake = Lake.open(args.lake)
+    wanted = Wanted(
+        args.name,
+        None if args.key is None else PoolKey.parse(args.key),
+        args.kind,
+        parse_aggregates(args.aggregate) if args.aggregate else None,
+    )
+    if not (args.dry_run or args.yes or sys.stdin.isatty()):  # before all objects are read
+        confirm(args, f"make the pool {args.name or args.pool} anew from its objects")
+    with _counting() as progress:
+        plan = plan_rebuild(lake, args.pool, wanted, progress=progress)
+    made = f"{counted(plan.records, 'record')} in {counted(len(plan.objects), 'object')}"
+    if not args.json:
+        _say_losses(plan)
+    if not args.dry_run:
+        confirm(args, f"make the pool {plan.config.name} anew from its objects, with {made}")
+        with _counting() as progress:
+            rebuild(lake, plan, progress=progress)
+    if args.json:
+        print_json(_as_json(plan, done=not args.dry_run))
+    else:
+        where = f"a new pool {plan.config.id} with copies" if plan.copies else f"the folder {plan.config.id}"
+        would = "would make" if args.dry_run else "made"
+        say(f"{plan.config.name}: {would} {made}, in {where}; the history begins after {plan.version:,}")
+
+
+def _say_losses(plan: RebuildPlan) -> None:
+    lost = {c.object for c in plan.lost}
+    for one in plan.damaged[:SHOWN_OF_A_KIND]:
+        records = counted(one.records, "record") if one.records else "an unknown number of records"
+        fate = f"{records} lost" if one.object in lost else "others hold its records"
+        say(f"damaged: {one.object}: {fate}: {one.fault}")
+    if len(plan.damaged) > SHOWN_OF_A_KIND:
+        say(f"damaged: {len(plan.damaged) - SHOWN_OF_A_KIND:,} more; --json lists all")
+    for note in plan.notes:
+        say(f"note: {note}")
+
+
+def _as_json(plan: RebuildPlan, *, done: bool) -> dict[str, object]:
+    return {
+        "pool": plan.config.name,
+        "id": plan.config.id,
+        "source": plan.source_id,
+        "done": done,
+        "version": plan.version,
+        "records": plan.records,
+        "objects": plan.objects,
+        "superseded": plan.superseded,
+        "void": plan.void,
+        "guessed": plan.guessed,
+        "damaged": {c.object: c.fault for c in plan.damaged},
+        "lost": [c.object for c in plan.lost],
+        "notes": plan.notes,
+    }
 
 
 def _line(one: Finding) -> str:

@@ -387,6 +387,25 @@ def build_parser() -> Parser:
     )
 
     sub = command(
+        "rebuild", "checking.rebuild_pool", "make a pool anew from its data objects; nothing is overwritten"
+    )
+    sub.add_argument("pool", metavar="POOL", help="the name of the pool, or the id (its folder in the lake)")
+    sub.add_argument("--name", default="", metavar="NEW", help="the name of the pool that is made")
+    sub.add_argument("--key", metavar="FIELD[:desc],...", help="the key, if the objects name several")
+    sub.add_argument(
+        "--kind",
+        metavar="append|upsert|aggregate",
+        help="the kind, if the list of pools does not have the pool",
+    )
+    sub.add_argument(
+        "--aggregate", default="", metavar="FIELD=FN,...", help="for aggregate pools, as in lake create"
+    )
+    sub.add_argument(
+        "--dry-run", action="store_true", help="print what would be made and what is lost; change nothing"
+    )
+    sub.add_argument("--yes", action="store_true", help="do not ask (required without a terminal)")
+
+    sub = command(
         "parked", "parked.parked", "list or release files that the ingest agent cannot load and skips"
     )
     sub.add_argument("pool", metavar="POOL")

@@ -11,7 +11,7 @@ hold.
 from lake_core.journal.journal import Appended, Journal, NextEntry
 from lake_core.journal.limits import JOURNAL_LIMITS, JournalLimits
 from lake_core.journal.loaded_state import LoadedState, StateFormat
-from lake_core.journal.purge import Purged, purge, write_state
+from lake_core.journal.purge import Purged, purge, put_fence, write_state
 from lake_core.journal.retry import Retry
 
 __all__ = [
@@ -25,5 +25,6 @@ __all__ = [
     "Retry",
     "StateFormat",
     "purge",
+    "put_fence",
     "write_state",
 ]

@@ -94,7 +94,7 @@ def purge(journal: Journal[Any, Any], *, until: int) -> Purged:
     marks = journal.marks()
     chosen = choose(journal, marks, until=until)
     fence = marks.fence
-    if chosen is not None and _put_fence(journal, chosen.version):
+    if chosen is not None and put_fence(journal, chosen.version):
         fence = max(fence, chosen.version)
     if not fence:
         log.info("%s: nothing to purge, no sound checkpoint up to version %d", journal.name, until)
@@ -122,7 +122,7 @@ def is_sound(journal: Journal[Any, Any], mark: Mark) -> bool:
     return True
 
 
-def _put_fence(journal: Journal[Any, Any], version: int) -> bool:
+def put_fence(journal: Journal[Any, Any], version: int) -> bool:
     """Put the fence, again if its answer is lost; returns True.  Raises Unavailable."""
     name = naming.fence(journal.name, version)
     for attempt in range(journal.retry.repeats):

@@ -44,7 +44,7 @@ class Content(msgspec.Struct, frozen=True):
     """The records of an object in a key range.
 
     `low` and `last` are the first and the last key, b"" if there are no records.  `columns` are exact, or cut as
-    the catalog holds them.  `seqs` are the oldest and newest sequence, None if the records carry none.  `faults`
+    the catalog holds them.  `sequences` are all that the records carry, in order.  `faults`
     say what is wrong inside the object.
     """
 
@@ -52,7 +52,7 @@ class Content(msgspec.Struct, frozen=True):
     low: bytes
     last: bytes
     columns: tuple[Column, ...]
-    seqs: tuple[int, int] | None
+    sequences: tuple[int, ...]
     faults: tuple[str, ...]
 
 
@@ -80,7 +80,7 @@ def read_content(
     records, low, last = 0, b"", b""
     before: tuple[bytes, int, int] | None = None
     columns: tuple[Column, ...] = ()
-    seqs: tuple[int, int] | None = None
+    found: set[int] = set()
     faults: dict[str, None] = {}
     with reading(data.name):
         for batch in data.batches(key_range, key=key, columns=None):
@@ -98,20 +98,23 @@ def read_content(
             )
             columns = unite_statistics(columns, statistics)
             if SEQ in table.schema.names:
-                bounds = pc.min_max(table.column(SEQ))
-                oldest, newest = bounds["min"].as_py(), bounds["max"].as_py()
-                seqs = (oldest, newest) if seqs is None else (min(seqs[0], oldest), max(seqs[1], newest))
+                found.update(pc.unique(table.column(SEQ)).to_pylist())
             records += table.num_rows
+    sequences = tuple(sorted(found))
     if whole:
-        for what, said, found in (
+        for what, said, read in (
             ("records", told.records, records),
             ("first key", told.low, low),
             ("end of its keys", told.high, last + b"\0"),
-            ("oldest and newest sequence", (told.first_seq, told.last_seq), seqs or (None, None)),
+            (
+                "oldest and newest sequence",
+                (told.first_seq, told.last_seq),
+                (*sequences[:1], *sequences[-1:]) or (None, None),
+            ),
         ):
-            if said != found:
+            if said != read:
                 faults[f"the footer says another {what} than the records have"] = None
-    return Content(records, low, last, columns, seqs, tuple(faults))
+    return Content(records, low, last, columns, sequences, tuple(faults))
 
 
 def _place(table: pa.Table, row: int, key: PoolKey) -> tuple[bytes, int, int]:

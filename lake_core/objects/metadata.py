@@ -17,6 +17,8 @@ from lake_core.errors import Corrupt
 KEY = b"lake"
 VERSION = 1
 SAMPLES = 64
+ALL_KEYS: tuple[bytes, bytes | None] = (b"", None)
+"""The partition of an object that was written for all keys; it is not stored."""
 
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -44,7 +46,7 @@ class ObjectMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
     high: bytes
     groups: tuple[bytes, ...]
     sample: tuple[tuple[int, bytes], ...]
-    partition: tuple[bytes, bytes | None] = (b"", None)
+    partition: tuple[bytes, bytes | None] = ALL_KEYS
     first_seq: int | None = None
     last_seq: int | None = None
     data_end: int = 0

@@ -27,9 +27,10 @@ from lake_core import naming
 from lake_core.combine import APPEND, Rule
 from lake_core.combine.combine import combine
 from lake_core.combine.hidden import SEQ, user_fields
-from lake_core.keys import PoolKey
+from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.columns import key_at, keys_at, sort_order
 from lake_core.keys.encoding import key_class
+from lake_core.keys.ranges import EVERYTHING
 from lake_core.objects import checksums, metadata
 from lake_core.objects.checksums import SummedFile
 from lake_core.objects.failures import writing
@@ -144,6 +145,8 @@ class ObjectWriter:
     ordinal: int = 0
     sub_pool: str = ""
     limits: ObjectLimits = OBJECT_LIMITS
+    partition: KeyRange = EVERYTHING
+    """All keys that were merged into this object and no other of its origin, whether or not records are left."""
     records: int = 0
     _schema: pa.Schema = field(default=None, init=False)
     _written: WrittenObject | None = field(default=None, init=False)
@@ -289,6 +292,11 @@ class ObjectWriter:
             high=self._last + _BEYOND,
             groups=tuple(self._groups),
             sample=self._sample.done(self.records - 1, self._last),
+            partition=(
+                metadata.ALL_KEYS
+                if self.partition == EVERYTHING
+                else (self.partition.low, self.partition.high)
+            ),
             first_seq=self._seqs[0] if self._seqs else None,
             last_seq=self._seqs[1] if self._seqs else None,
             data_end=data_end,

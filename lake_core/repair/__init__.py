@@ -6,6 +6,8 @@
       check_objects     footers and records, here or in tasks; `check_references` decides what they mean
       finding           the kinds of findings, how grave each is, and what to do
     removal           takes a transaction or a damaged object out of a pool
+    rebuild           a new journal of a pool from the objects alone; `rebuild_plan` decides what counts, `ancestry`
+                      asks the records where footers cannot tell
 
 Nothing here overwrites or deletes an object.  Callers: the `lake` command and `spark_apps.fsck`.
 """

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from typing import TypeVar
 
 from lake_core import naming
 from lake_core.errors import Corrupt, InvalidInput, ObjectMissing, Unavailable
@@ -20,6 +21,8 @@ from lake_core.records.pools import PoolConfig
 from lake_core.repair.check_references import faults_of, faults_of_content, shows_whole
 from lake_core.repair.finding import Finding, finding
 from lake_core.store import Store
+
+T = TypeVar("T")
 
 FOOTERS_AT_ONCE = 16
 """Objects whose footers are read in parallel."""
@@ -107,8 +110,8 @@ def in_threads(store: Store, *, data: bool) -> CheckObjects:
     return check
 
 
-def batches_of(references: Iterable[Reference], count: int) -> Iterator[list[Reference]]:
-    """The references in lists of at most `count`."""
-    left = iter(references)
-    while batch := list(islice(left, count)):  # bounded by the references
+def batches_of(items: Iterable[T], count: int) -> Iterator[list[T]]:
+    """The items in lists of at most `count`."""
+    left = iter(items)
+    while batch := list(islice(left, count)):  # bounded by the items
         yield batch

@@ -157,7 +157,7 @@ class PoolCheck:
                     continue
                 time, what = Codec(Request).decode(data, name=info.name).time, "its writer is gone"
             except (Corrupt, Unavailable) as error:
-                time, what = int(_seconds(id) * 1_000_000), f"it cannot be read: {error}"
+                time, what = int(naming.id_seconds(id) * 1_000_000), f"it cannot be read: {error}"
             if now - time > MAX_WAIT_MICROSECONDS:
                 yield self._finding("request_leaked", info.name, f"a request that expired; {what}")
 
@@ -182,10 +182,7 @@ class PoolCheck:
                     unknown[schema] = unknown.get(schema, 0) + 1
             self.references += table.num_rows
             references = self._unseen(table, sub_pool)
-            for batch in batches_of(references, BATCH):
-                yield from self.check_objects(self.config, [batch])
-                self.objects += len(batch)
-                self.progress("objects", len(batch))
+            yield from self.check_objects(self.config, self._counted(batches_of(references, BATCH)))
         for schema in unknown:
             where = naming.pool_journal(self.config.id)
             yield self._finding(
@@ -193,6 +190,12 @@ class PoolCheck:
             )
         if (lie := lying_totals(dict(branch.snapshot.shapes.items()), totals)) is not None:
             yield self._finding("totals_lie", naming.pool_journal(self.config.id), f"branch {name}: {lie}")
+
+    def _counted(self, batches: Iterable[list[Reference]]) -> Iterator[list[Reference]]:
+        for batch in batches:
+            yield batch
+            self.objects += len(batch)
+            self.progress("objects", len(batch))
 
     def _unseen(self, table: pa.Table, sub_pool: str) -> list[Reference]:
         """The references that no branch before had."""
@@ -211,7 +214,7 @@ class PoolCheck:
             yield self._finding("unchecked", folder, what)
             return
         young = self.context.now() - self.older_than
-        for infos in _batched(self.context.store.list(folder), LISTED):
+        for infos in batches_of(self.context.store.list(folder), LISTED):
             ids = [i.name.removeprefix(f"{folder}/").removesuffix(".parquet") for i in infos]
             ours = [
                 naming.is_id(id) and info.name == naming.data_object(self.config.id, id)
@@ -226,8 +229,8 @@ class PoolCheck:
             for id, info, is_ours, is_reached in zip(ids, infos, ours, reached, strict=True):
                 if not is_ours:
                     yield self._finding("object_unknown", info.name, "not a data object")
-                elif not is_reached and _seconds(id) < young:
-                    made = datetime.fromtimestamp(_seconds(id), UTC)
+                elif not is_reached and naming.id_seconds(id) < young:
+                    made = datetime.fromtimestamp(naming.id_seconds(id), UTC)
                     what = f"{human_size(info.size)} of {made:%Y-%m-%d}; no revision in reach refers to it"
                     yield self._finding("object_unreferenced", info.name, what)
 
@@ -248,22 +251,3 @@ def _ids(column: pa.ChunkedArray) -> Ids:
 def _mark(reference: Reference) -> int:
     digest = blake2b(msgspec.msgpack.encode(reference), digest_size=8).digest()
     return int.from_bytes(digest, "big")
-
-
-def _seconds(id: str) -> float:
-    """When the id was made; 0 if it is too large to hold a time."""
-    try:
-        return naming.id_time(id).timestamp()
-    except (ValueError, OverflowError):
-        return 0.0
-
-
-def _batched(items: Iterable[Any], count: int) -> Iterator[list[Any]]:
-    batch: list[Any] = []
-    for item in items:
-        batch.append(item)
-        if len(batch) == count:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

@@ -207,6 +207,7 @@ def rewrite(
         ordinal=piece,
         sub_pool=work.sub_pool,
         limits=work.limits.objects,
+        partition=work.pieces[piece].intersect(span_of(work.inputs)),
     )
     with writer:
         for table in _records(work, work.pieces[piece], store):

@@ -5,6 +5,7 @@ That it is the same state as the folded one, whatever happened to the pool, is t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -414,3 +415,14 @@ def test_a_writer_whose_checkpoint_was_purged_goes_on_from_the_next(store: Scrip
     purge(history(store).journal, until=2)
     assert ours.commit(draft(3, add(3), token="t")).repeated is not None
     assert ours.commit(draft(4, add(4), token="u")).version == 3
+
+
+def test_a_checkpoint_keeps_the_source_files_of_each_branch(store: ScriptedStore) -> None:
+    ours = history(store)
+    ours.commit(draft(1, add(1), Consume((FILE,))))
+    loaded = ours.load()
+    branches = loaded.state.branches.insert("z", loaded.state.branches["main"])
+    state = replace(loaded.state, branches=branches)
+    mark = write_state(ours.journal, replace(loaded, state=state), id=an_id(1), now=0.0)
+    assert restored(store, mark).sources.get(("main", FILE.uri)) == FILE
+    assert restored(store, mark).sources.get(("z", FILE.uri)) is None

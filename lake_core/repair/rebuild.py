@@ -1,0 +1,291 @@
+"""`lake rebuild`: a new journal for a pool, made of its data objects alone.
+
+`plan_rebuild` reads every object to its last record and decides what counts (`rebuild_plan`); it writes nothing.
+`rebuild` writes a checkpoint that holds the references, then a fence at its version, then the entry of the list of
+pools, if there is none.  So the history begins at that version, as after a purge, and all sequences that records of
+compactions carry lie below it.  What a rebuild that dies leaves behind is found by `lake fsck`.
+
+Without a journal the pool keeps its id and its objects.  If any entry, mark or request of the old journal is left,
+nothing there is touched: the new pool has a new id, and copies of the objects that count.
+
+The objects do not tell tombstones, tokens, ingested source files, branches, settings, or which loads committed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import pyarrow as pa
+from rpds import HashTrieMap, HashTrieSet
+
+from lake_core import naming
+from lake_core.combine.hidden import DELETED
+from lake_core.combine.rule import check_rule, rule_of
+from lake_core.errors import AlreadyExists, Conflict, InvalidInput, NotFound
+from lake_core.history import History, PoolState, Reference, Snapshot
+from lake_core.history.state import MAIN, BranchState
+from lake_core.journal import LoadedState, put_fence, write_state
+from lake_core.journal.recent import Recent
+from lake_core.keys import PoolKey
+from lake_core.lake import Lake
+from lake_core.phrases import counted, listed
+from lake_core.records.pools import PoolConfig
+from lake_core.repair.check_pool import Progress
+from lake_core.repair.rebuild_objects import read_candidates, with_key
+from lake_core.repair.rebuild_plan import Candidate, Selection, first_version
+from lake_core.repair.rebuild_references import references_of, select_by_records
+from lake_core.store import GuardedStore, ObjectInfo, Store
+from lake_core.values.types import is_sum
+
+log = logging.getLogger(__name__)
+
+COPIED_AT_ONCE = 8 << 20
+"""Bytes of an object that a copy holds in memory."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the user says of the pool that is made.  None: as the list of pools or the objects tell."""
+
+    name: str = ""
+    key: PoolKey | None = None
+    kind: str | None = None
+    aggregates: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class RebuildPlan:
+    """What a rebuild makes: `references` at `version`, of the objects in the folder of `source_id`.
+
+    `is_listed`: the list of pools has the pool, and keeps it as it is.  `damaged` are objects whose records cannot
+    be used; `lost` those of them that nothing replaces.  `superseded` are inputs that compactions replaced, `void`
+    outputs of compactions that another one overtook, `guessed` objects that count as merged by their records alone.
+    `notes` say what else is lost or doubtful, a line each.
+    """
+
+    source_id: str
+    config: PoolConfig
+    is_listed: bool
+    version: int
+    references: tuple[Reference, ...]
+    schemas: dict[str, bytes]
+    superseded: tuple[str, ...]
+    void: tuple[str, ...]
+    guessed: tuple[str, ...]
+    damaged: tuple[Candidate, ...]
+    lost: tuple[Candidate, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def copies(self) -> bool:
+        """Whether the new pool has a folder of its own, with copies of the objects."""
+        return self.config.id != self.source_id
+
+    @property
+    def records(self) -> int:
+        """Records of the pool and its sub-pools."""
+        return sum(r.records for r in self.references)
+
+    @property
+    def objects(self) -> list[str]:
+        """Ids of the objects that the references show."""
+        return list(dict.fromkeys(r.object for r in self.references))
+
+
+def plan_rebuild(
+    lake: Lake, pool: str, wanted: Wanted, *, progress: Progress = lambda what, count: None
+) -> RebuildPlan:
+    """What a rebuild of the pool (its name or id) would make.
+
+    Raises NotFound, AlreadyExists (a name that is in use), InvalidInput (something must be told), Unavailable.
+    """
+    state = lake.catalog.load().state
+    known = state.pools.get(state.names.get(pool, pool))
+    source_id = known.id if known is not None else pool
+    store = GuardedStore(lake.store)  # no footer that was kept before
+    if known is None and (not naming.is_id(pool) or not _any(store.list(source_id))):
+        raise NotFound(
+            f"pool {pool!r} does not exist; name a pool of lake ls, or the id of a folder of the lake"
+        )
+    in_place = not wanted.name or known is None
+    if _has_history(store, source_id):
+        if not wanted.name:
+            raise InvalidInput(
+                f"pool {pool!r} still has parts of its journal; name the pool to make: --name NEW"
+            )
+        in_place = False
+    if known is None and not wanted.name:
+        raise InvalidInput(f"the list of pools does not have {pool}; name the pool to make: --name NEW")
+    if wanted.name and wanted.name in state.names:
+        raise AlreadyExists(f"pool {wanted.name!r} exists already")
+    found, schemas = read_candidates(store, source_id, progress)
+    if not found:
+        raise NotFound(f"{source_id}/data: no data object to rebuild the pool from")
+    notes: list[str] = []
+    id = source_id if in_place else lake.context.ids.new()
+    config = _config(known, found, schemas, wanted, id=id, notes=notes)
+    candidates = [with_key(c, config) for c in found]
+    selection, guessed = select_by_records(store, source_id, config, candidates)
+    references = references_of(store, source_id, config, candidates, selection)
+    used = {r.schema for r in references}
+    newest = max([r.seq for r in references] + [c.last_seq or 0 for c in candidates])
+    _note_losses(config, references, selection, guessed, notes)
+    return RebuildPlan(
+        source_id,
+        config,
+        known is not None and in_place,
+        first_version(newest),
+        tuple(references),
+        {id: data for id, data in schemas.items() if id in used},
+        selection.superseded,
+        selection.void,
+        guessed,
+        tuple(c for c in candidates if c.fault),
+        selection.lost,
+        tuple(notes),
+    )
+
+
+def rebuild(lake: Lake, plan: RebuildPlan, *, progress: Progress = lambda what, count: None) -> int:
+    """Carry out the plan; returns the version at which the history begins.
+
+    Raises Conflict if a journal has appeared meanwhile, Unavailable; then run it again.
+    """
+    store, config = lake.store, plan.config
+    if _has_history(store, config.id):
+        raise Conflict(f"{config.id}: a journal has appeared meanwhile; look at it with lake fsck")
+    if plan.copies:
+        for object_id in plan.objects:
+            _copy(store, object_id, source_id=plan.source_id, target_id=config.id)
+            progress("copies", 1)
+    snapshot = Snapshot()
+    for reference in sorted(plan.references, key=lambda r: (r.first_seq, r.ordinal)):
+        snapshot = snapshot.add(reference)
+    in_pool = {r.schema for r in plan.references if not r.sub_pool}
+    state = PoolState(
+        branches=HashTrieMap({MAIN: BranchState(plan.version, snapshot)}),
+        schemas=HashTrieMap(plan.schemas),
+        pool_schemas=HashTrieSet(in_pool),
+    )
+    context = lake.context
+    history = History(store, pool_id=config.id, key=config.key, rule=rule_of(config), clock=context.clock)
+    loaded = LoadedState(plan.version, state, Recent(plan.version))
+    write_state(history.journal, loaded, id=context.ids.new(), now=context.now())
+    put_fence(history.journal, plan.version)
+    if not plan.is_listed:
+        lake.catalog.create(config)
+    log.info("%s: rebuilt at version %d from %d references", config.id, plan.version, len(plan.references))
+    return plan.version
+
+
+def _any(infos: Iterable[ObjectInfo]) -> bool:
+    return next(iter(infos), None) is not None
+
+
+def _has_history(store: Store, pool_id: str) -> bool:
+    """Whether anything but hints is left of the pool's journal."""
+    journal = naming.pool_journal(pool_id)
+    hints = (naming.head(journal), naming.tail(journal))
+    return any(info.name not in hints for info in store.list(journal))
+
+
+def _config(
+    known: PoolConfig | None,
+    candidates: list[Candidate],
+    schemas: Mapping[str, bytes],
+    wanted: Wanted,
+    *,
+    id: str,
+    notes: list[str],
+) -> PoolConfig:
+    """The configuration of the pool that is made.  Raises InvalidInput."""
+    if known is not None:
+        for what, told, held in (
+            ("key", wanted.key, known.key),
+            ("kind", wanted.kind, known.kind),
+            ("aggregates", wanted.aggregates, known.aggregates),
+        ):
+            if told is not None and told != held:
+                raise InvalidInput(
+                    f"--{what}: the list of pools has {known.name!r} with {held}; leave it out"
+                )
+        settings, name = dict(known.settings), wanted.name or known.name
+        return msgspec.structs.replace(known, id=id, name=name, settings=settings)
+    keys = sorted({c.key for c in candidates if c.is_known and not c.sub_pool})
+    if wanted.key is None and len(keys) != 1:
+        told = f"name several keys ({listed(keys)})" if keys else "do not tell the key"
+        raise InvalidInput(f"the objects {told}; name the key: --key FIELD[:desc],...")
+    key = wanted.key or PoolKey.parse(keys[0])
+    kind = wanted.kind or _kind(schemas, notes)
+    check_rule(kind, wanted.aggregates or {}, key)
+    notes.append("the settings of the pool are lost; lake show lists them, lake set sets them again")
+    return PoolConfig(id, naming.check_pool_name(wanted.name), key, kind, {}, dict(wanted.aggregates or {}))
+
+
+def _kind(schemas: Mapping[str, bytes], notes: list[str]) -> str:
+    """The kind as far as the fields tell it."""
+    fields = [field for data in schemas.values() for field in pa.ipc.read_schema(pa.py_buffer(data))]
+    sums = sorted({field.name for field in fields if is_sum(field)})
+    if sums:
+        raise InvalidInput(
+            f"the fields {listed(sums)} hold sums: the pool was an aggregate pool; name --kind aggregate and "
+            f"--aggregate {','.join(f'{name}=sum' for name in sums)},..."
+        )
+    if any(field.name == DELETED and pa.types.is_boolean(field.type) for field in fields):
+        notes.append(f"the kind is taken for upsert, since there is a field {DELETED}; --kind says otherwise")
+        return "upsert"
+    notes.append("the objects do not tell the kind; it is taken for append; --kind says otherwise")
+    return "append"
+
+
+def _note_losses(
+    config: PoolConfig,
+    references: list[Reference],
+    selection: Selection,
+    guessed: Sequence[str],
+    notes: list[str],
+) -> None:
+    notes += [
+        "deletes and replaces are lost, except where objects were rewritten since: their records are back",
+        "loads that never committed count like others",
+        "tokens and the list of ingested source files are lost: an agent may load a file again",
+        "branches and older revisions are lost",
+    ]
+    shown = {r.object for r in references}
+    parts = {p.candidate.object for p in selection.pieces if not p.is_whole} & shown
+    if parts:
+        notes.append(
+            f"of {counted(len(parts), 'object')} a part counts, at keys where the objects made of them are damaged "
+            "or missing; what was deleted there is back"
+        )
+    if guessed:
+        notes.append(
+            f"{counted(len(guessed), 'object')} count as merged into others, by their records: the objects between "
+            "them cannot be read; compare the number of records with what you know"
+        )
+    if selection.dark and config.kind == "aggregate":
+        notes.append(
+            "inputs of compactions cannot be read; what they had combined may count twice: compare the sums"
+        )
+    if selection.missing:
+        notes.append(f"{counted(len(selection.missing), 'object')} that compactions merged are not there")
+
+
+def _copy(store: Store, object_id: str, *, source_id: str, target_id: str) -> None:
+    """Copy one object; it appears whole or not at all.  Raises Unavailable, NotFound."""
+    name = naming.data_object(source_id, object_id)
+    try:
+        source = store.open_input(name)
+    except FileNotFoundError as error:
+        raise NotFound(f"{store.uri}/{name}: the object is gone; plan the rebuild again") from error
+    with source, store.open_output(naming.data_object(target_id, object_id)) as target:
+        for block in _blocks(source):
+            target.write(block)
+
+
+def _blocks(source: pa.NativeFile) -> Iterator[bytes]:
+    while block := source.read(COPIED_AT_ONCE):  # bounded by the size of the object
+        yield block

@@ -1,0 +1,102 @@
+"""Reading all data objects of a pool, for a rebuild: each to its last record, and what its footer says."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+
+from lake_core import naming
+from lake_core.combine.hidden import user_fields
+from lake_core.errors import Corrupt, LakeError, Unavailable
+from lake_core.keys import KeyRange
+from lake_core.objects.facts import key_of, read_content, read_facts
+from lake_core.objects.read import DataObject
+from lake_core.records.pools import PoolConfig
+from lake_core.repair.check_objects import DATA_AT_ONCE, MAX_REFUSALS, batches_of
+from lake_core.repair.check_pool import Progress
+from lake_core.repair.rebuild_plan import Candidate
+from lake_core.store import ObjectInfo, Store
+
+
+def read_candidates(
+    store: Store, pool_id: str, progress: Progress
+) -> tuple[list[Candidate], dict[str, bytes]]:
+    """Every data object of the folder, read whole, and the schemas that they have."""
+    folder = f"{pool_id}/data"
+    names = (info for info in store.list(folder) if info.name.endswith(".parquet"))
+    ours = (
+        info for info in names if naming.is_id(info.name.removeprefix(f"{folder}/").removesuffix(".parquet"))
+    )
+    found: list[Candidate] = []
+    schemas: dict[str, bytes] = {}
+    refused = 0
+    with ThreadPoolExecutor(DATA_AT_ONCE) as threads:
+        for batch in batches_of(ours, DATA_AT_ONCE * 8):
+            for candidate, schema, error in threads.map(lambda info: _candidate(store, pool_id, info), batch):
+                found.append(candidate)
+                if schema is not None:
+                    schemas.setdefault(candidate.schema, schema)
+                if isinstance(error, Unavailable):
+                    refused += 1
+                    if refused > MAX_REFUSALS:
+                        raise error
+            progress("objects", len(batch))
+    return found, schemas
+
+
+def _candidate(
+    store: Store, pool_id: str, info: ObjectInfo
+) -> tuple[Candidate, bytes | None, LakeError | None]:
+    id = info.name.rpartition("/")[2].removesuffix(".parquet")
+    candidate = Candidate(id, info.size, naming.id_seconds(id), _appeared(store, info.name))
+    try:
+        with DataObject(store, pool_id=pool_id, object_id=id) as data:
+            facts = read_facts(data)
+            known = facts.metadata
+            candidate = msgspec.structs.replace(
+                candidate,
+                transaction_id=known.origin.transaction_id,
+                inputs=known.origin.inputs,
+                key=known.key,
+                sub_pool=known.sub_pool,
+                schema=known.schema,
+                records=known.records,
+                low=known.low,
+                high=known.high,
+                partition=KeyRange(*known.partition),
+                first_seq=known.first_seq,
+                last_seq=known.last_seq,
+            )
+            if facts.schema_id != known.schema:
+                raise Corrupt(f"{data.name}: its fields are not those of the schema that its footer names")
+            content = read_content(data, key=key_of(known), cut=True)
+            schema = user_fields(data.schema).serialize().to_pybytes()
+            fault = "; ".join(content.faults)
+            return (
+                msgspec.structs.replace(
+                    candidate, columns=content.columns, sequences=content.sequences, fault=fault
+                ),
+                schema,
+                None,
+            )
+    except LakeError as error:
+        return msgspec.structs.replace(candidate, fault=str(error)), None, error
+
+
+def _appeared(store: Store, name: str) -> int:
+    """When the object's file got its content, in nanoseconds; 0 if the store does not tell."""
+    path = store.local_path(name)
+    try:
+        return os.stat(path).st_mtime_ns if path is not None else 0
+    except OSError:
+        return 0
+
+
+def with_key(candidate: Candidate, config: PoolConfig) -> Candidate:
+    """An object that is sorted by another key cannot be merged with the others."""
+    key = str(config.key_of(candidate.sub_pool))
+    if not candidate.is_known or candidate.fault or candidate.key == key:
+        return candidate
+    return msgspec.structs.replace(candidate, fault=f"it is sorted by {candidate.key}, not by {key}")

@@ -1,0 +1,358 @@
+"""What of a pool's data objects counts when there is no journal: pure.
+
+A compaction names the objects that it merged (`origin.inputs`) and, in each output, the keys that the output covers
+(`partition`).  So an input counts only at keys that no sound output covers: if an output is damaged, the inputs
+take its place there.  An output may be input of a later compaction in turn; the same rule holds.
+
+Two compactions may have merged the same object at the same keys; then one of them was never committed.  One counts:
+that whose outputs were merged later, which proves that it was committed; otherwise the one with more inputs that
+cannot be read any more; otherwise the one without damage; otherwise the newer one, which was run again after a
+crash.  The outputs of the other are void.
+
+No object knows when it was committed.  Records of compactions know their sequence (`_seq`), so the sequence of a
+load is placed between those: by the time in the ids of the merged objects.  Loads of one second have the order in
+which their files appeared, if the store tells it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import msgspec
+
+from lake_core import naming
+from lake_core.keys import KeyRange
+from lake_core.records import Column
+from lake_core.records.transactions import MAX_TRANSACTIONS, sequence
+
+VERSIONS_APART = 1_000_000
+"""The rebuilt history begins after a multiple of this many versions, above every version that the objects tell.  A
+program that still has the old journal open writes at a lower version, which counts as purged."""
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A data object as far as it can be read.
+
+    `made` is the second in its id, `order` a finer time that orders objects of one second (0: unknown).
+    `sequences` are those of its records, if they carry any.  `fault` is why its records cannot be used, "" if they
+    can.  If the footer cannot be read either, `transaction_id` is "".
+    """
+
+    object: str
+    size: int
+    made: float
+    order: int = 0
+    fault: str = ""
+    transaction_id: str = ""
+    inputs: tuple[str, ...] = ()
+    key: str = ""
+    sub_pool: str = ""
+    schema: str = ""
+    records: int = 0
+    low: bytes = b""
+    high: bytes = b""
+    partition: KeyRange = KeyRange()
+    first_seq: int | None = None
+    last_seq: int | None = None
+    sequences: tuple[int, ...] = ()
+    columns: tuple[Column, ...] = ()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the footer can be read."""
+        return bool(self.transaction_id)
+
+    @property
+    def key_range(self) -> KeyRange:
+        """The keys that it holds."""
+        return KeyRange(self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of an object that counts: all of it, or the keys of a range."""
+
+    candidate: Candidate
+    key_range: KeyRange
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all records of the object count."""
+        return self.key_range == self.candidate.key_range
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A compaction as far as its outputs tell."""
+
+    transaction_id: str
+    inputs: frozenset[str]
+    outputs: tuple[Candidate, ...]
+
+    @cached_property
+    def extents(self) -> dict[str, KeyRange]:
+        """The keys that each output covers.
+
+        Outputs whose partitions overlap were written without partitions; then each covers the keys that it holds.
+        """
+        by_low = sorted(self.outputs, key=lambda o: o.partition.low)
+        apart = all(not one.partition.overlaps(two.partition) for one, two in pairwise(by_low))
+        return {o.object: o.partition if apart else o.key_range for o in self.outputs}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What counts.  `void`: sound objects of compactions that another one overtook.
+
+    `lost`: damaged objects whose records no other object holds; `healed`: damaged ones that others make good.
+    `missing`: ids that compactions name as inputs and that are not there.  `dark`: damaged or missing inputs
+    that nobody can say the inputs of.
+    """
+
+    pieces: tuple[Piece, ...]
+    superseded: tuple[str, ...]
+    void: tuple[str, ...]
+    lost: tuple[Candidate, ...]
+    healed: tuple[Candidate, ...]
+    missing: tuple[str, ...]
+    dark: frozenset[str]
+
+
+def select(
+    candidates: Sequence[Candidate],
+    *,
+    merged: Mapping[str, Collection[str]] | None = None,
+    void: Collection[str] = (),
+) -> Selection:
+    """What counts of the objects of a pool.
+
+    `merged`: objects that are known to be merged by compactions although these do not name them, with the ids of
+    their transactions.  `void`: transactions of compactions that do not count.
+    """
+    return _Choice(candidates, merged or {}, void).selection()
+
+
+class _Choice:
+    def __init__(
+        self, candidates: Sequence[Candidate], merged: Mapping[str, Collection[str]], void: Collection[str]
+    ) -> None:
+        self._by_id = {c.object: c for c in candidates}
+        outputs: dict[str, list[Candidate]] = defaultdict(list)
+        for candidate in candidates:
+            if candidate.inputs:
+                outputs[candidate.transaction_id].append(candidate)
+        self._origins = [
+            Origin(id, frozenset(c for o in made for c in o.inputs), tuple(made))
+            for id, made in sorted(outputs.items(), reverse=True)
+        ]
+        self._accepted = self._accept(void)
+        self._made_by = {o.object: origin for origin in self._accepted for o in origin.outputs}
+        self._claims: dict[str, list[Origin]] = defaultdict(list)
+        for origin in self._accepted:
+            unnamed = (id for id, by in merged.items() if origin.transaction_id in by)
+            for id in origin.inputs.union(unnamed):
+                self._claims[id].append(origin)
+        self._covered: dict[str, list[KeyRange]] = {}
+
+    def _accept(self, known_void: Collection[str]) -> list[Origin]:
+        """The compactions that count; no two of them merged the same object at the same keys."""
+        merged_later = {id for origin in self._origins for id in origin.inputs}
+
+        def rank(origin: Origin) -> tuple[bool, bool, int, bool]:
+            proven = any(o.object in merged_later for o in origin.outputs)
+            gone = sum(1 for id in origin.inputs if id not in self._by_id or self._by_id[id].fault)
+            damaged = [bool(o.fault) for o in origin.outputs]
+            return not proven, all(damaged), -gone, any(damaged)
+
+        accepted: list[Origin] = []
+        taken: dict[str, list[Origin]] = defaultdict(list)
+        for origin in sorted(self._origins, key=rank):
+            rivals = {other.transaction_id: other for id in origin.inputs for other in taken[id]}
+            if origin.transaction_id in known_void or any(_share_keys(origin, o) for o in rivals.values()):
+                continue
+            accepted.append(origin)
+            for id in origin.inputs:
+                taken[id].append(origin)
+        while True:  # what was made of void outputs is void; each round takes one away
+            made = {o.object for origin in accepted for o in origin.outputs}
+            void = {o.object for origin in self._origins for o in origin.outputs} - made
+            sound = [origin for origin in accepted if void.isdisjoint(origin.inputs)]
+            if len(sound) == len(accepted):
+                return accepted
+            accepted = sound
+
+    def selection(self) -> Selection:
+        void = {o.object for origin in self._origins if origin not in self._accepted for o in origin.outputs}
+        pieces: list[Piece] = []
+        superseded: list[str] = []
+        lost: list[Candidate] = []
+        healed: list[Candidate] = []
+        for candidate in self._by_id.values():
+            if candidate.object in void:
+                continue
+            if candidate.fault:
+                (healed if self._is_healed(candidate) else lost).append(candidate)
+                continue
+            left = without([candidate.key_range], self._covers_of(candidate.object))
+            pieces += [Piece(candidate, key_range) for key_range in left]
+            if not left:
+                superseded.append(candidate.object)
+        named = {id for origin in self._origins for id in origin.inputs}
+        return Selection(
+            tuple(pieces),
+            tuple(superseded),
+            tuple(sorted(id for id in void if not self._by_id[id].fault)),
+            tuple(lost),
+            tuple(healed),
+            tuple(sorted(named - self._by_id.keys())),
+            frozenset(id for id in named if id not in self._by_id or not self._by_id[id].is_known),
+        )
+
+    def _covers_of(self, id: str) -> list[KeyRange]:
+        """The keys at which other objects hold the records of this one."""
+        known = self._covered.get(id)
+        if known is None:
+            self._covered[
+                id
+            ] = []  # a cycle is impossible, since an input is older; damaged footers may say one
+            known = [held for origin in self._claims[id] for held in self._held_by(origin)]
+            self._covered[id] = known
+        return known
+
+    def _held_by(self, origin: Origin) -> Iterable[KeyRange]:
+        """The keys that sound outputs of the compaction cover, or what was made of the damaged ones."""
+        for output in origin.outputs:
+            extent = origin.extents[output.object]
+            if not output.fault:
+                yield extent
+            else:
+                inner = (extent.intersect(covered) for covered in self._covers_of(output.object))
+                yield from (found for found in inner if not found.empty)
+
+    def _is_healed(self, candidate: Candidate) -> bool:
+        """Whether others hold the records of a damaged object: what was made of it, or what it was made of."""
+        if not candidate.is_known:  # nothing tells its keys
+            made = [o for origin in self._claims[candidate.object] for o in origin.outputs]
+            return bool(made) and all(not o.fault or (o.is_known and self._is_healed(o)) for o in made)
+        origin = self._made_by.get(candidate.object)
+        extent = candidate.key_range if origin is None else origin.extents[candidate.object]
+        left = without([extent], self._covers_of(candidate.object))
+        return not left or (origin is not None and all(self._is_there(id, left) for id in origin.inputs))
+
+    def _is_there(self, id: str, ranges: list[KeyRange]) -> bool:
+        candidate = self._by_id.get(id)
+        if candidate is None:
+            return False
+        return not candidate.fault or (candidate.is_known and self._is_healed(candidate))
+
+
+def _share_keys(one: Origin, two: Origin) -> bool:
+    return any(a.overlaps(b) for a in one.extents.values() for b in two.extents.values())
+
+
+def without(ranges: Sequence[KeyRange], covers: Iterable[KeyRange]) -> list[KeyRange]:
+    """The keys of the ranges that no cover has."""
+    left = list(ranges)
+    for cover in covers:
+        cut: list[KeyRange] = []
+        for one in left:
+            before = KeyRange(one.low, cover.low if one.high is None else min(one.high, cover.low))
+            after = None if cover.high is None else KeyRange(max(one.low, cover.high), one.high)
+            cut += [part for part in (before, after) if part is not None and not part.empty]
+        left = cut
+    return left
+
+
+def sequences(candidates: Sequence[Candidate], loads: Iterable[Candidate]) -> dict[str, int]:
+    """The sequence of each load that counts, by transaction, between those of the compactions.
+
+    A load counts as newer than each load whose sequence a compaction tells, if its last object is newer.
+    """
+    anchors = sorted(_anchors(candidates))
+    moments = _moments(loads)
+    # without compactions each load gets a version; between them the steps must be small
+    step = 1 if anchors else MAX_TRANSACTIONS
+    found: dict[str, int] = {}
+    newest, passed = 0, 0
+    for transaction_id, moment in sorted(moments.items(), key=lambda item: item[1]):
+        while passed < len(anchors) and anchors[passed][0] <= moment:
+            newest = max(newest, anchors[passed][1])
+            passed += 1
+        newest += step
+        found[transaction_id] = newest
+    return found
+
+
+Moment = tuple[float, int, str]
+"""When a transaction wrote its last object: the second, the order in it if known, and the id."""
+
+
+def _moments(loads: Iterable[Candidate]) -> dict[str, Moment]:
+    """The moment of each transaction."""
+    moments: dict[str, Moment] = {}
+    for load in loads:
+        moment = (load.made, load.order, load.transaction_id)
+        moments[load.transaction_id] = max(moments.get(load.transaction_id, moment), moment)
+    return moments
+
+
+def _anchors(candidates: Sequence[Candidate]) -> Iterator[tuple[Moment, int]]:
+    """Moments with the sequence that compactions tell: of each load that they merged, or of the newest one alone.
+
+    If there are as many sequences as loads, they belong together in their order.  Otherwise all records of some
+    load were deleted or replaced by newer ones, and nothing tells which load it was.
+    """
+    by_id = {c.object: c for c in candidates}
+    origins: dict[str, list[Candidate]] = defaultdict(list)
+    for candidate in candidates:
+        if candidate.sequences and candidate.inputs:
+            origins[candidate.transaction_id].append(candidate)
+    for outputs in origins.values():
+        told = sorted({sequence for output in outputs for sequence in output.sequences})
+        moments = sorted(_moments(merged_loads(outputs[0].inputs, by_id).values()).values())
+        if len(told) == len(moments):
+            yield from zip(moments, told, strict=True)
+        else:
+            newest = moments[-1][0] if moments else max(naming.id_seconds(id) for id in outputs[0].inputs)
+            yield (newest, 0, ""), told[-1]
+
+
+def merged_loads(ids: Iterable[str], by_id: Mapping[str, Candidate]) -> dict[str, Candidate]:
+    """The loaded objects that were merged into objects of these ids, or are they themselves, as far as known."""
+    found: dict[str, Candidate] = {}
+    left, seen = list(ids), set()
+    while left:  # bounded by the objects there are
+        candidate = by_id.get(left.pop())
+        if candidate is None or candidate.object in seen:
+            continue
+        seen.add(candidate.object)
+        if candidate.inputs:
+            left += candidate.inputs
+        elif candidate.is_known:
+            found[candidate.object] = candidate
+    return found
+
+
+def made_of(ids: Iterable[str], candidates: Iterable[Candidate]) -> set[str]:
+    """The objects of these ids, and all that compactions made of them."""
+    made: dict[str, list[str]] = defaultdict(list)
+    for candidate in candidates:
+        for id in candidate.inputs:
+            made[id].append(candidate.object)
+    found: set[str] = set()
+    left = list(ids)
+    while left:  # bounded by the objects there are
+        id = left.pop()
+        if id not in found:
+            found.add(id)
+            left += made[id]
+    return found
+
+
+def first_version(newest: int) -> int:
+    """The version on which the rebuilt history begins, above every sequence."""
+    return (newest // sequence(1) // VERSIONS_APART + 1) * VERSIONS_APART

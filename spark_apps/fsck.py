@@ -1,0 +1,83 @@
+"""`lake fsck` with the objects checked in Spark tasks: for pools whose data one machine does not read in time.
+
+    spark-submit spark_apps/fsck.py --lake URI [POOL...] [--data]
+
+The driver checks the journals and walks the references; a task opens the objects of some references.  Findings are
+printed as JSON, one a line.  Nothing is written.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from lake_core import errors
+from lake_core.cli.parser import Parser
+from lake_core.history import Reference
+from lake_core.lake import Lake
+from lake_core.records.pools import PoolConfig
+from lake_core.repair.check_objects import CheckObjects, check_objects
+from lake_core.repair.finding import DAMAGE, Finding
+from lake_core.repair.fsck import Fsck
+from lake_core.store import open_store
+from spark_apps.session import spark_session
+from spark_apps.spread import Pair, gather
+
+UNIT = 64
+"""References whose objects one task checks: it lives long enough to be worth its start, and is short to repeat."""
+
+
+def on_spark(spark: Any, store: str, *, data: bool) -> CheckObjects:
+    """A `CheckObjects` whose objects are read by tasks."""
+
+    def check(config: PoolConfig, batches: Iterable[Sequence[Reference]]) -> Iterator[Finding]:
+        references = [reference for batch in batches for reference in batch]  # of one table of references
+        units = [references[at : at + UNIT] for at in range(0, len(references), UNIT)]
+        for found, _ in gather(spark, partial(_check, store, config, units, data), len(units)):
+            yield from msgspec.msgpack.decode(found, type=list[Finding])
+
+    return check
+
+
+def _check(
+    store: str, config: PoolConfig, units: Sequence[Sequence[Reference]], data: bool, unit: int
+) -> list[Pair]:
+    """In a worker."""
+    return [(msgspec.msgpack.encode(check_objects(open_store(store), config, units[unit], data=data)), b"")]
+
+
+def fsck(spark: Any, lake: Lake, pools: Sequence[str] = (), *, data: bool = False) -> Iterator[Finding]:
+    """What is wrong with the lake, or the pools.  Raises NotFound, Corrupt, Unavailable."""
+    check = on_spark(spark, lake.store.uri, data=data)
+    return Fsck(lake.context, list(pools), data=data, check_objects=check).run()
+
+
+def main(argv: list[str] | None = None) -> int:
+    """As a submitted application; the status is that of `lake fsck`."""
+    parser = Parser(description="Look for damage and leftovers, on Spark; change nothing.")
+    parser.add_argument("--lake", required=True, metavar="URI")
+    parser.add_argument("--data", action="store_true", help="read every record too, not only the footers")
+    parser.add_argument("--remote", default=None, metavar="sc://HOST:PORT", help="a Spark Connect server")
+    parser.add_argument("pools", nargs="*", metavar="POOL", help="default: everything in the lake")
+    args = parser.parse_args(argv)
+    logging.basicConfig(format="%(message)s")  # to standard error
+    damaged = False
+    try:
+        lake = Lake.open(args.lake)
+        with spark_session("lake fsck", remote=args.remote) as spark:
+            for found in fsck(spark, lake, args.pools, data=args.data):
+                damaged = damaged or found.severity == DAMAGE
+                print(msgspec.json.encode(found).decode())
+    except errors.LakeError as error:
+        sys.stderr.write(f"fsck: {error}\n")
+        return error.exit_status
+    return errors.Corrupt.exit_status if damaged else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
