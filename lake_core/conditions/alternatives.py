@@ -1,7 +1,7 @@
-"""Fewer conditions instead of many alternatives: tests for equality become one look into a set.
+"""Joining the equality tests of many alternatives into one look-up in a set.
 
-A hundred deletes of single values cost a hundred comparisons a record, or one look-up.  Other conditions
-stay as they are.
+Without it, a hundred deletes of single values cost a hundred comparisons a record.  Other conditions stay as they
+are.
 """
 
 from __future__ import annotations

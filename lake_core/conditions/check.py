@@ -1,4 +1,4 @@
-"""Checking a condition for a schema: which fields it names, and its values as values of those fields.
+"""Checking a condition for a schema: its fields must exist, and its values become values of those fields.
 
 | field | values that may be written |
 |---|---|
@@ -12,15 +12,15 @@
 | time, duration | one of these, and a text |
 | json | any; each record reads it as a field of the record's own class would |
 
-null is allowed everywhere, and fulfils nothing.  Records, lists and maps allow only `is null`; a path names a field
-inside of a record, also in a field of JSON.  A field that has been null in
-every record so far takes any value.
+null is allowed everywhere, and no record fulfils a comparison with it.  Records, lists and maps allow only
+`is null`.  A path names a field inside of a record or of a field of JSON.  A field that was null in every record so
+far takes any value.
 
-The result is the same condition with its values in the class of the field (`keys.encoding.key_class`), as it is
-stored and evaluated; of a field of JSON the value has its readings as other classes beside it
-(`records.conditions`).  So a later load, which may make a field JSON, changes nothing about what a text means for
-older records.  A decimal that no number equals becomes a comparison with the number next to it.  Checking a checked
-condition again changes nothing.
+The result is the same condition with its values in the class of the field (`keys.encoding.key_class`): so it is
+stored and evaluated.  For a field of JSON, the readings of the value as other classes stand beside it
+(`records.conditions`).  So if a later load makes a field JSON, a text means the same for older records as before.
+A decimal that no number equals becomes a comparison with the number next to it.  Checking a checked condition
+again changes nothing.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ _NAMED = 20
 def check(wanted: str | Condition, schema: pa.Schema, *, unfit: Mapping[str, str] | None = None) -> Condition:
     """The condition, given as text or as a structure, checked for records of the schema.
 
-    `unfit` names fields of the schema that it may not use, and why.  Raises InvalidInput that points at the word,
-    in the given text or, without one, in the text that shows the condition.
+    `unfit` names fields of the schema that the condition may not use, and why.  Raises InvalidInput that points at
+    the word in the text; of a structure, in the text that shows it.
     """
     parsed = parse_with_positions(wanted if isinstance(wanted, str) else show(wanted))
     return _Check(schema, parsed.text, unfit or {}, iter(parsed.leaves)).typed(parsed.condition)
@@ -70,7 +70,7 @@ class _Check:
     leaves: Iterator[Leaf]
 
     def typed(self, condition: Condition) -> Condition:
-        """The condition with typed values; `places` of its comparisons are used up in their order."""
+        """The condition with typed values; takes the positions of its comparisons from `leaves`, in their order."""
         match condition:
             case And(of):
                 return And(tuple(self.typed(member) for member in of))

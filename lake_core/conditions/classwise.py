@@ -23,10 +23,10 @@ LEAST = encode_value(-math.inf)
 
 @lru_cache(maxsize=256)
 def among(leaf: Compare | In, kind: str) -> Compare | In | bool | None:
-    """The comparison with values of the class only; or the answer for all of them, null excepted.
+    """The comparison for values of the class, with values of that class only.
 
-    None means null for all: no value of the comparison is of the class.  Answers are cached, since a scan asks at
-    every batch.
+    A bool is the answer for every value except null.  None: the answer is null for all, because no value of the
+    comparison is of the class.  Answers are cached, because a scan asks at every batch.
     """
     own = [data for data in leaf.readings if class_of(decode_value(data)) == kind]
     if isinstance(leaf, Compare):

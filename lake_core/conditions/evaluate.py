@@ -1,8 +1,8 @@
-"""Which records of a table fulfil a condition: by Arrow kernels, a column at a time.
+"""Deciding which records of a table fulfil a condition, by Arrow kernels, a column at a time.
 
-The condition must be checked.  A field that the table lacks is null; `classwise` decides the answer of a comparison
-for the column's class.  Records of an object and the same records in a united schema give the same answers, since
-uniting loses nothing.
+The condition must be checked.  A field that the table lacks is null.  `classwise` decides the answer of a
+comparison for the column's class.  Records of an object and the same records in a united schema give the same
+answers, because uniting loses nothing.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _leaf(leaf: Compare | In | IsNull, records: Records) -> Column:
 
 
 def _of_column(leaf: Compare | In, column: Column) -> Column:
-    """The comparison with a column of a plain type; null where the classes do not compare."""
+    """The comparison with a column of a plain type; null if the classes do not compare."""
     found = among(leaf, _class(column.type))
     if found is None:
         return pa.nulls(len(column), pa.bool_())
@@ -157,7 +157,7 @@ def _in(column: Column, values: tuple[bytes, ...]) -> Column:
 
 @lru_cache(maxsize=64)
 def _value_set(values: tuple[bytes, ...], kind: pa.DataType) -> pa.Array:
-    """The values that the type holds; cached, since a scan asks for them at every batch."""
+    """The values that the type can hold; cached, because a scan asks for them at every batch."""
     floors = [floor(decode_value(data), kind) for data in values if data != NULL_VALUE]
     held = [found[0] for found in floors if found is not None and found[1]]
     if pa.types.is_floating(kind) and any(value.as_py() == 0 for value in held):

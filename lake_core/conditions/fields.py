@@ -1,8 +1,8 @@
-"""Which field of a schema a path names.
+"""Finding the field of a schema that a path names.
 
-The first part is a field of the pool by its exact name, each further one a field inside of the record before.
-A name with dots may be either: `id.orig_h` is the field of exactly that name if there is one.  Otherwise it is cut
-into a path, at each level after the longest name that leads to a field.
+The first part is a field of the pool by its exact name; each further part is a field inside of the record before.
+A bare name with dots may be a name or a path: `id.orig_h` is the field of exactly that name if there is one.
+Otherwise it is cut into a path, at each level after the longest name that leads to a field.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def top_level(condition: Condition) -> tuple[str, ...]:
 
 
 def find(schema: pa.Schema, path: Path) -> tuple[pa.Field | None, Path]:
-    """The field at the path; or a field of JSON on the way, with the rest of the path; None if there is neither."""
+    """The field at the path, and the rest of the path if a field of JSON lies on the way; None if there is none."""
     fields: pa.Schema | pa.StructType = schema
     field = None
     for depth, name in enumerate(path, 1):
@@ -44,7 +44,7 @@ def find(schema: pa.Schema, path: Path) -> tuple[pa.Field | None, Path]:
 
 
 def resolve(schema: pa.Schema, written: Path) -> Path | None:
-    """The path that a field as written means, perhaps into JSON; None if there is none."""
+    """The path that a written field means, perhaps into JSON; None if there is no such field."""
     if len(written) > 1:
         return written if find(schema, written)[0] is not None else None
     parts = written[0].split(".")

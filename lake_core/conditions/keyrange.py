@@ -1,11 +1,12 @@
 """The key range that holds every record for which a condition can be true.
 
-For each field of the key the condition gives an interval: `and` intersects, `or` spans, `not` is carried to the
-comparisons.  The least key that can fulfil it is made of the least values of the leading fields, as far as they
-are attained, and so is the greatest: `day = d and dep_time > 900` narrows a key `day,dep_time` in both fields.
+The condition gives an interval for each field of the key: `and` intersects intervals, `or` spans them, `not` is
+carried to the comparisons.  The low bound of the range is made of the least values of the leading fields, up to the
+first whose least value is exclusive; the high bound likewise.  So `day = d and dep_time > 900` narrows a key
+`day,dep_time` in both fields.
 
-An interval lies between cuts (bytes of a value in the key's direction, 0 before or 1 after all keys that begin
-with them).  No value's bytes begin another's, so cuts compare as pairs.
+An interval lies between two cuts.  A cut is the bytes of a value in the key's direction, and 0 (before all keys
+that begin with them) or 1 (after them).  No value's bytes begin another's, so cuts compare as pairs.
 """
 
 from __future__ import annotations

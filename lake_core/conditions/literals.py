@@ -8,8 +8,7 @@
     timestamp '2026-01-31T12:00:00.123456789Z'     with an offset an instant, without one a time without zone
     time '12:00:00.5'     duration '1.5s'
 
-`values.text` reads the text between the quotes.  `read_*` raise NotReadable, which tells in a few words what is
-wrong.
+`values.text` reads the text between the quotes.  `read_*` raise NotReadable, which says in a few words why.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""Comparisons with fields of typed JSON: every value compares as what it was before its field became JSON.
+"""Comparisons with fields of typed JSON: every value compares as it did before its field became JSON.
 
-A condition never changes its meaning.  A tombstone may be older than the object whose records it hides: a
-compaction unites objects, and a field that was a number here and a string there becomes typed JSON
-(`values.typed_json`).  Each value is read back with its class, and `classwise` decides the answer of a comparison
-for that class.
+A condition never changes its meaning.  But a compaction may unite a field that is a number in one object and a
+string in another to typed JSON (`values.typed_json`), and a tombstone may be older than that compaction.  So each
+value is read back with its class, and `classwise` decides the answer of a comparison for that class.
 
-The texts are grouped by their class: integers, doubles, plain strings, booleans and times are compared by Arrow
-kernels; each distinct text of the rest is read once, in Python.  Called by `evaluate`, which lends it the
-comparison of columns.
+The texts are grouped by their class.  Arrow kernels compare integers, doubles, plain strings, booleans and times;
+each distinct text of the rest is read once, in Python.  Called by `evaluate`, which passes its comparison of
+columns in.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def _by_class(leaf: Compare | In, texts: pa.Array, of_column: OfColumn) -> pa.Ar
 
 
 def _doubles(texts: pa.Array) -> pa.Array | None:
-    """None if a text is not exactly how its double is written: then it may be a decimal."""
+    """The texts as doubles; None if one is not written exactly as its double is: it may be a decimal."""
     values = texts.cast(pa.float64())
     again = typed(pa.chunked_array([values]), _TEXT).combine_chunks()
     return values if pc.all(pc.equal(again, texts)).as_py() else None

@@ -1,8 +1,8 @@
 """Deciding by an object's statistics whether some of its records, or all, can fulfil a condition.
 
 Each comparison gives the set of answers (false, null, true) that a record within the bounds may have; `and`, `or`
-and `not` combine these sets.  A set may be too large (bounds may be shortened, fields may depend on each other) but
-never too small: without statistics it holds all three.  Called when a scan or a job chooses objects.
+and `not` combine these sets.  A set may be too large, because bounds may be shortened and fields may depend on each
+other.  It is never too small: without statistics it holds all three.  Called when a scan or a job chooses objects.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lake_core.records import Column
 from lake_core.records.conditions import OPS, And, Compare, Condition, In, IsNull, Not, Or
 
 FALSE, NULL, TRUE = 0, 1, 2
-"""In this order `and` is the least, `or` the greatest."""
+"""Ordered so that `and` is the least of its answers, and `or` the greatest."""
 
 _Truths = frozenset[int]
 _ANY: _Truths = frozenset({FALSE, NULL, TRUE})
@@ -84,7 +84,7 @@ def _leaf(
 
 
 def _within(leaf: Compare | In | bool, low: bytes, high: bytes) -> _Truths:
-    """Of values within [low, high], which are of the class that the leaf compares with."""
+    """The answers for values within [low, high] (both inclusive), of the class that the leaf compares with."""
     if isinstance(leaf, bool):
         return frozenset({TRUE if leaf else FALSE})
     last = leaf.value if isinstance(leaf, Compare) else leaf.values[-1]
@@ -94,14 +94,14 @@ def _within(leaf: Compare | In | bool, low: bytes, high: bytes) -> _Truths:
 
 
 def _compared(leaf: Compare, low: bytes, high: bytes) -> _Truths:
-    """Of values within [low, high]."""
+    """The answers of a comparison for values within [low, high] (both inclusive)."""
     below, equal, above = low < leaf.value, low <= leaf.value <= high, leaf.value < high
     signs = [sign for sign, possible in ((-1, below), (0, equal), (1, above)) if possible]
     return frozenset(TRUE if OPS[leaf.op](sign, 0) else FALSE for sign in signs)
 
 
 def _one_of(values: tuple[bytes, ...], low: bytes, high: bytes) -> _Truths:
-    """Of values within [low, high]; `values` are sorted."""
+    """The answers of `in` for values within [low, high] (both inclusive); `values` are sorted."""
     at = bisect_left(values, low)
     if at == len(values) or values[at] > high:
         found = {FALSE}

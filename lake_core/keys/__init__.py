@@ -1,9 +1,9 @@
-"""Keys: how records of a pool are ordered, and how ranges of them are spelled.
+"""Keys: the order of a pool's records, and ranges of keys.
 
-A key is a tuple of field values.  `encoding` turns it into bytes whose plain comparison is the order of
-the pool; every bound in the lake (objects, references, tombstones, partitions, plans) is such bytes.
-`spec` is the declaration (fields, directions), `ranges` the half-open ranges, `columns` the same order for
-whole Arrow columns at once.  Everything here is pure.
+A key is a tuple of field values.  `encoding` turns it into bytes that compare in the order of the pool; every
+bound in the lake (of objects, references, tombstones, partitions, plans) is such bytes.  `spec` is the declaration
+(fields, directions), `ranges` has the half-open ranges, `columns` the same order for whole Arrow columns at once.
+Everything here is pure.
 """
 
 from lake_core.keys.ranges import KeyRange

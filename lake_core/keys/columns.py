@@ -34,7 +34,7 @@ _PADDED_STRING = 64
 
 @dataclass(frozen=True)
 class _Bits:
-    """A part of keys as numbers of so many bits."""
+    """A part of keys as numbers of `bits` bits."""
 
     values: npt.NDArray[np.uint64]
     bits: int
@@ -147,7 +147,7 @@ def _numbers(values: npt.NDArray[np.generic]) -> _Bits:
 
 
 def _column_parts(column: pa.ChunkedArray | pa.Array, *, descending: bool) -> list[_Part]:
-    """The parts that order a column: if some values are null, whether there is a value; then the value."""
+    """The parts that order a column: a flag for null if some value is null, then the value."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(array, pa.ChunkedArray):  # combine_chunks of an empty or very large column
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)

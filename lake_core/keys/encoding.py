@@ -34,7 +34,7 @@ from lake_core.errors import InvalidInput
 from lake_core.keys.spec import PoolKey
 
 AFTER = b"\xff"
-"""Appended to a key prefix it is above every key with that prefix."""
+"""A key prefix with this byte appended is above every key with that prefix."""
 
 _INVERT = bytes(255 - i for i in range(256))
 _DECIMAL_BYTES = 48
@@ -161,9 +161,9 @@ def _instant(ticks: int, kind: pa.DataType) -> Instant:
 
 
 def key_class(kind: pa.DataType) -> str:
-    """The class of a type: values of one class compare, and all objects of a pool share it for each key field.
+    """The class of a type.  Values of one class compare; a key field has the same class in all objects of a pool.
 
-    Raises InvalidInput if the type cannot be ordered (records, lists, maps).
+    Raises InvalidInput if the type has no order (records, lists, maps).
     """
     if pa.types.is_boolean(kind):
         return "boolean"

@@ -1,8 +1,8 @@
-"""A value that a person gave, as one of a class: the same rules for conditions, keys and the library.
+"""A value that a person gave, as a value of a class: the same rules for conditions, keys and the library.
 
-Numbers become decimals by what is shown of them, decimals the number that is shown so; where only one of both has a
-zone, the other is UTC; a date is its midnight.  Text is read by `text.read` where a class is not written as
-text itself.
+A number becomes the decimal that it is shown as; a decimal becomes the number that is shown like it.  If a
+timestamp has a zone and the class has none, or the other way round, the zone is UTC.  A date becomes its midnight.
+`text.read` reads a text, unless the class is number or boolean.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def readings(value: Value) -> list[Value]:
 
 
 def of_python(value: Any) -> Value:
-    """A Python value as a key or a condition has it: times become instants, all else stays."""
+    """A Python value as a key or a condition holds it: times become instants, other values stay."""
     if isinstance(value, dt.datetime):
         kind = pa.timestamp("us", "UTC" if value.tzinfo else None)
         return from_scalar(pa.scalar(value.astimezone(dt.UTC) if value.tzinfo else value, kind))

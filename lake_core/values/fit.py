@@ -1,7 +1,7 @@
-"""Values of a class in an Arrow type: whether the type holds one exactly, and a column of them.
+"""Values of a class in an Arrow type: whether the type holds a value exactly, and a column of values.
 
-`fitted` is where a declared type refuses what it would have to cut: nanoseconds among microseconds, a third digit
-among two.  Doubles take the nearest number, since that is what a double is for.  Called by `ingest`.
+`fitted` refuses a value that a declared type would have to cut: nanoseconds among microseconds, a third digit among
+two.  Doubles take the nearest number, because that is what a double is for.  Called by `loading`.
 """
 
 from __future__ import annotations

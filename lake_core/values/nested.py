@@ -1,8 +1,8 @@
-"""Records, lists and maps of Arrow taken apart and put together, also where they are slices or hold nulls.
+"""Taking Arrow's records, lists and maps apart and putting them together, slices and nulls included.
 
 A list array that is sliced, or whose null rows have items, does not say by itself which of its items count.
-`Items` does: the items of the rows that are there, one after another, and where each row's begin.  Maps are lists
-of entries; Arrow's own cast from one to the other breaks slices with records inside (Arrow 26).
+`Items` does: it has the items of the rows that are not null, one after another, and each row's first.  Maps are
+lists of entries; Arrow's own cast from one to the other breaks slices with records inside (Arrow 26).
 """
 
 from __future__ import annotations

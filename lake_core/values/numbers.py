@@ -1,9 +1,9 @@
-"""A comparison with a value of one class, said of values of another; pure.
+"""A comparison with a value of one class, turned into one for values of another class; pure.
 
-Numbers (integers and doubles) and decimals compare with each other, by what is shown of a double: its shortest
-text.  So `x > 0.1` means the same for a double 0.5, for a decimal 0.5, and for both once they are together in
-one field.  Values of other classes do not compare with each other.  Called by `conditions.classwise` and
-`values.classes`.
+Numbers (integers and doubles) compare with decimals by the shortest text of a double, as it is shown.  So `x >
+0.1` means the same for a double 0.5, for a decimal 0.5, and for both once they are together in one field.  Values
+of other
+classes do not compare with each other.  Called by `conditions.classwise` and `values.classes`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lake_core.values.text import DECIMAL_DIGITS, FRACTION_DIGITS
 Op = Literal["=", "!=", "<", "<=", ">", ">="]
 
 _ABOVE_ALL = frozenset({"!=", "<", "<="})
-"""What is true of every value beside one that is above all."""
+"""The comparisons that are true of every value if the other side is above all values."""
 
 _BELOW_ALL = frozenset({"!=", ">", ">="})
 _WHOLE = 2**53
@@ -26,7 +26,7 @@ _WHOLE = 2**53
 
 
 def as_class(op: Op, value: Value, kind: str) -> tuple[Op, Value] | bool | None:
-    """What `x op value` says of an x of the class: a comparison to make, or the answer for every x.
+    """`x op value` for an x of the class: the comparison to make, or the answer for every x.
 
     `value` is not null.  None: the classes do not compare.
     """

@@ -14,8 +14,8 @@
 | duration | seconds: `1.5s` |
 
 `read` takes text of a class, `show` gives the text back: `read(show(v), class_of(v)) == v` for every storable
-value.  `read` raises NotReadable, which says what the text would have to be.  Key options of the command,
-conditions, declared fields, JSON, CSV and the options of Spark all read values here.
+value.  `read` raises NotReadable, which says why.  Key options of the command, conditions, declared fields, JSON,
+CSV and the options of Spark all read values here (decision 52).
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ _NOT_FINITE = {
     "-inf": -math.inf,
 }
 _DOUBLE_DIGITS = 17
-"""Digits with which a double can be printed; more say more than it holds, unless they are zeros."""
+"""The most digits with which programs print a double.  A number with more, zeros excepted, is a decimal."""
 
 _LONGEST_NUMBER = 400
-"""Characters of a number; int() and Decimal() take time in the square of them."""
+"""Characters of a number at most, because int() and Decimal() take time in the square of them."""
 
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
-"""Of the years 1 to 9999, since 1970: those that text, Python and Spark can say."""
+"""Days since 1970 of the years 1 to 9999 (inclusive), which text, Python and Spark can write."""
 
 FIRST_SECOND, LAST_SECOND = FIRST_DAY * 86_400, (LAST_DAY + 1) * 86_400 - 1
-"""Of the same years."""
+"""Seconds since 1970 of the same years (inclusive)."""
 
 DATE, NAIVE, ZONED, TIME, DURATION = 0x07, 0x08, 0x09, 0x0A, 0x0B
 """The tags of an `Instant` (`keys.encoding`)."""
@@ -72,7 +72,7 @@ class NotReadable(ValueError):
 
 
 def read(text: str, kind: str) -> Value:
-    """The value of the class (`keys.encoding.key_class`) that the text is; raises NotReadable."""
+    """The text as a value of the class (`keys.encoding.key_class`); raises NotReadable."""
     match kind:
         case "string":
             return read_string(text)
@@ -113,7 +113,7 @@ def show(value: Value) -> str:
 
 
 def show_json(value: Value) -> object:
-    """The value as JSON carries it: booleans, numbers and null as such, all else as its text."""
+    """The value as JSON has it: booleans, numbers and null as such, others as their text."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float) and math.isfinite(value):
@@ -122,21 +122,21 @@ def show_json(value: Value) -> object:
 
 
 def read_string(text: str) -> str:
-    """As it is."""
+    """The text itself; raises NotReadable if it is not UTF-8."""
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
         raise NotReadable("not UTF-8")
     return text
 
 
 def read_boolean(text: str) -> bool:
-    """The words of JSON."""
+    """True or false from the words of JSON."""
     if text in ("true", "false"):
         return text == "true"
     raise NotReadable("not true or false")
 
 
 def read_number(text: str) -> int | float:
-    """An int where the text has digits only and fits 64 bits, otherwise the nearest double."""
+    """An int if the text has digits only and fits 64 bits, otherwise the nearest double."""
     if len(text) <= _LONGEST_NUMBER and WHOLE.fullmatch(text):
         whole = int(text)
         if -(2**63) <= whole < 2**64:
@@ -157,7 +157,7 @@ def read_double(text: str) -> float:
 
 
 def read_decimal(text: str) -> decimal.Decimal:
-    """Exactly the number."""
+    """The number, exactly."""
     if not NUMBER.fullmatch(text) or len(text) > _LONGEST_NUMBER:
         raise NotReadable("not a number" if len(text) <= _LONGEST_NUMBER else "too long for a number")
     with decimal.localcontext(prec=2 * DECIMAL_DIGITS), contextlib.suppress(decimal.InvalidOperation):
@@ -192,7 +192,7 @@ def exact_number(text: str) -> int | float | decimal.Decimal:
 
 
 def read_bytes(text: str) -> bytes:
-    """From base64, or from hexadecimal digits as SQL writes them."""
+    """Bytes from base64, or from hexadecimal digits as SQL writes them."""
     try:
         if text[:2] in ("x'", "X'") and text.endswith("'"):
             return bytes.fromhex(text[2:-1])
@@ -202,7 +202,7 @@ def read_bytes(text: str) -> bytes:
 
 
 def read_hex(text: str) -> bytes:
-    """From hexadecimal digits."""
+    """Bytes from hexadecimal digits."""
     try:
         return bytes.fromhex(text)
     except ValueError as error:
@@ -210,7 +210,7 @@ def read_hex(text: str) -> bytes:
 
 
 def read_date(text: str) -> dt.date:
-    """From ISO 8601."""
+    """A date from ISO 8601."""
     try:
         return dt.date.fromisoformat(text)
     except ValueError as error:
@@ -218,7 +218,7 @@ def read_date(text: str) -> dt.date:
 
 
 def read_timestamp(text: str) -> Instant:
-    """From ISO 8601, with up to nine digits of a second; with an offset an instant, otherwise without zone."""
+    """A timestamp from ISO 8601, with up to nine digits of a second; zoned if the text has an offset."""
     parts = _MOMENT.fullmatch(text)
     whole, fraction, zone = parts.groups() if parts else (text, "", "")
     try:
@@ -235,7 +235,7 @@ def read_timestamp(text: str) -> Instant:
 
 
 def in_zone(moment: Instant, *, zoned: bool) -> Instant:
-    """The moment as one with or without a zone; where only one of both has a zone, the other is UTC."""
+    """The moment with or without a zone; a zone that is added or left out is UTC."""
     return Instant((ZONED if zoned else NAIVE, moment[1], moment[2]))
 
 
@@ -249,7 +249,7 @@ def read_time(text: str) -> Instant:
 
 
 def read_duration(text: str) -> Instant:
-    """Seconds."""
+    """A duration from seconds: `1.5s`."""
     parts = _DURATION.fullmatch(text)
     if parts is None:
         raise NotReadable("not a duration in seconds, like 1.5s")

@@ -1,10 +1,11 @@
-"""Whole columns as JSON text: as people read it, and as a field without a common type is stored.
+"""Whole columns as JSON text: `shown` for people, `typed` for fields without a common type.
 
 `shown` gives the JSON of each value for people and programs: `lake scan`, CSV, SQL.  Times, dates and bytes are
 strings there, and so are NaN and the infinities, which JSON does not have.
 
-`typed` gives JSON that can be read back as exactly the value it was: what a field becomes when types do not
-unite.  JSON's own kinds stay as they are.  Every other value is a record of one member, whose name says the
+`typed` gives JSON that reads back as exactly the same value.  A field becomes typed JSON when its types do not
+unite (decision 51).  JSON's own kinds stay as they are.  Every other value is a record of one member, whose name
+says the
 class:
 
     {"lake:timestamp":"2026-01-31T12:00:00.5Z"}    with a zone; without one there is no Z
@@ -14,12 +15,12 @@ class:
     {"lake:map":[[KEY,VALUE],...]}
     {"lake:record":{...}}                          a record whose one member has a name like these
 
-Members that are null are left out of records: a record without a field and one with a null there are the same
-to a columnar object.  `value_of` reads typed JSON, `to_shown` and `to_typed` turn one form into the other.  A
-plain JSON text without such members is the same in both forms, so that text of other programs needs no change.
+Null members of records are left out: to a columnar object, a record without a field and one with a null there are
+the same.  `value_of` reads typed JSON, `to_shown` and `to_typed` turn one form into the other.  Plain JSON without
+such members is the same in both forms, so text of other programs needs no change.
 
-Everything is done by Arrow kernels, nested values too; only strings that need escapes, bytes, durations and a few
-decimals go through Python.
+Arrow kernels do everything, nested values too; only strings that need escapes, bytes, durations and a few decimals
+go through Python.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from lake_core.values.text import NotReadable, exact_number, read, read_double, 
 from lake_core.values.types import is_json
 
 TAG = "lake:"
-"""What the name of a member begins with that says a class."""
+"""A member's name that says a class begins with this."""
 
 _QUOTED_TAG = f'"{TAG}'
 _MAP, _RECORD = f"{TAG}map", f"{TAG}record"
@@ -55,7 +56,7 @@ _ALONE = (
     (rf'^\{{"{TAG}(?:timestamp|date|time|duration|bytes|number)":"([^"\\]*)"\}}$', '"'),
     (rf'^\{{"{TAG}decimal":"([^"\\]*)"\}}$', ""),
 )
-"""Texts that are one tagged value: the value's text, and with what it is quoted for people."""
+"""Patterns of texts that are one tagged value (the group is the value's text), and its quotes for people."""
 
 _NEEDS_ESCAPE = r'["\\\x00-\x1f\x7f]'
 _NULL = pa.scalar("null")
@@ -76,7 +77,7 @@ def shown(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
 
 
 def typed(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """The JSON of every value from which it can be read back; null stays null."""
+    """Every value as JSON that reads back as the same value; null stays null."""
     return _of_chunks(column, field, typed_form=True)
 
 
@@ -122,7 +123,7 @@ def _texts(array: pa.Array, field: pa.Field, *, typed_form: bool) -> pa.Array:
 
 
 def _scalars(array: pa.Array) -> tuple[str, pa.Array]:
-    """The name of the class, and the texts, of values that JSON has not.  Raises InvalidInput for other types."""
+    """For values that JSON does not have: the name of their class, and their texts.  Raises InvalidInput."""
     kind = array.type
     if pa.types.is_timestamp(kind):
         naive = array.cast(pa.timestamp(kind.unit))  # zoned times are stored in UTC
@@ -147,7 +148,7 @@ def _scalars(array: pa.Array) -> tuple[str, pa.Array]:
 
 
 def _beyond(text: pa.Array, array: pa.Array, *, zone: str = "") -> pa.Array:
-    """The texts, where Arrow has none as well.  No object holds such times; answers of SQL may.
+    """The texts, those included that Arrow cannot write.  No object holds such times; answers of SQL may.
 
     Years have more than four digits or a sign, the day that ends a day is 24:00:00, and the outermost values are
     DuckDB's infinities.
@@ -173,7 +174,7 @@ def _beyond(text: pa.Array, array: pa.Array, *, zone: str = "") -> pa.Array:
 
 
 def _without_zeros(text: pa.Array) -> pa.Array:
-    """Without zeros at the end of a fraction, or the fraction where it is zero."""
+    """The texts without zeros at the end of a fraction, and without a fraction of zeros."""
     if not len(text) or not pc.any(pc.match_substring(text, ".")).as_py():
         return text
     return pc.replace_substring_regex(text, r"\.?0*$", "", max_replacements=1)
@@ -219,7 +220,7 @@ def _strings(array: pa.Array) -> pa.Array:
 
 
 def _objects(names: Sequence[str], texts: Sequence[pa.Array], rows: int) -> pa.Array:
-    """The members of each row as an object, those that are null left out."""
+    """The members of each row as an object; null members are left out."""
     members = [
         pc.binary_join_element_wise(dumps(name) + ":", text, "")
         for name, text in zip(names, texts, strict=True)
@@ -321,7 +322,7 @@ def dumps(value: Any) -> str:
 
 
 def value_of(text: str) -> Any:
-    """What typed JSON holds: a `Value`, a `Map`, a dict or a list.  Raises ValueError where it is no JSON."""
+    """The value of typed JSON: a `Value`, a `Map`, a dict or a list.  Raises ValueError if it is not JSON."""
     value = PLAIN.decode(text)
     return _untagged(value) if _QUOTED_TAG in text else value
 
@@ -337,7 +338,7 @@ def to_shown(text: str) -> str:
 
 
 def to_typed(text: str) -> str:
-    """Plain JSON, on one line, as typed JSON; raises ValueError where it is none.  Numbers stay as written."""
+    """Plain JSON, on one line, as typed JSON; numbers stay as written.  Raises ValueError if it is not JSON."""
     one_line = msgspec.json.format(text, indent=-1)
     if _QUOTED_TAG not in one_line:
         PLAIN.decode(one_line)
@@ -395,7 +396,7 @@ def _no_constant(word: str) -> Any:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The members of an object; of two with one name neither could be left out."""
+    """The members of an object; raises ValueError if two have one name, since neither can be left out."""
     record = dict(pairs)
     if len(record) < len(pairs):
         names = [name for name, _ in pairs]
@@ -414,17 +415,17 @@ _NO_JSON = r"(?:^|[\[:,{\s])-?(?:NaN|Infinity)"
 """What DuckDB writes into JSON for doubles that JSON does not have."""
 
 _LENIENT = json.JSONDecoder(parse_float=_any_number, parse_int=_any_number, parse_constant=read_double)
-"""Reads the JSON of an answer of SQL; of two members with one name the last."""
+"""Reads the JSON of SQL's answers; if two members have one name, it takes the last."""
 
 
 PLAIN = json.JSONDecoder(
     parse_float=exact_number, parse_int=exact_number, parse_constant=_no_constant, object_pairs_hook=_distinct
 )
-"""Reads plain JSON, with its numbers exactly (`text.exact_number`); doubled names and NaN are a ValueError."""
+"""Reads plain JSON, its numbers exactly (`text.exact_number`); doubled names and NaN raise ValueError."""
 
 
 def _taggable(value: Any) -> Any:
-    """As plain JSON values, what is none as a record of one member."""
+    """The value in plain JSON values; one that JSON does not have becomes a record of one member."""
     if isinstance(value, Map):
         return {_MAP: [[_taggable(k), _taggable(v)] for k, v in value]}
     if isinstance(value, dict):
@@ -440,7 +441,7 @@ def _taggable(value: Any) -> Any:
 
 
 def _plain_decimal(value: decimal.Decimal) -> Any:
-    """As a plain number where that reads back as a decimal, otherwise tagged."""
+    """The decimal as a plain number if that reads back as a decimal, otherwise tagged."""
     text = format(value, "f")
     if isinstance(exact_number(text), decimal.Decimal):
         return msgspec.Raw(text.encode())
@@ -462,7 +463,7 @@ def _showable(value: Any) -> Any:
 
 
 def dumps_shown(value: Any) -> str:
-    """What `value_of` gives, as JSON for people."""
+    """A value that `value_of` gave, as JSON for people."""
     return dumps(_showable(value))
 
 
