@@ -1,7 +1,7 @@
 """Aggregate: the records of each key combined into one, field by field.
 
-    sum, min, max       of the values; null where all are null; least and greatest pass NaN over
-    count               of records: each begins as 1 (`rule.prepared`)
+    sum, min, max       of the values; null if all are null; min and max ignore NaN
+    count               the number of records: each begins as 1 (`rule.prepared`)
     first, last         the oldest and the newest value that is not null
     any_value           some value that is not null: here the oldest
 
@@ -26,7 +26,7 @@ Positions = npt.NDArray[np.int64]
 
 
 def aggregate(table: pa.Table, ends: Mask, *, key: PoolKey, rule: Rule) -> pa.Table:
-    """One record a key, of a table sorted by key and age, by where keys end."""
+    """One record a key, of a table sorted by key and age; `ends` marks the last record of each key."""
     if bool(np.all(ends)):
         return table
     last = np.flatnonzero(ends)
@@ -37,7 +37,7 @@ def aggregate(table: pa.Table, ends: Mask, *, key: PoolKey, rule: Rule) -> pa.Ta
             columns.append(column.take(pa.array(last)))
             continue
         match rule.function(field.name):
-            case "sum" | "count":  # which have room: `rule.prepared`
+            case "sum" | "count":  # `rule.prepared` made room
                 columns.append(_grouped(column, first, last, "sum"))
             case "min" | "max" as function:
                 columns.append(_grouped(column, first, last, function))

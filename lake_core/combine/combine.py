@@ -1,4 +1,4 @@
-"""Records of equal keys become what the pool's kind says: one entrance for tables, one for streams."""
+"""Combining records of equal keys by the pool's kind: one function for tables, one for streams."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from lake_core.keys import PoolKey
 
 
 def combine(table: pa.Table, key: PoolKey, rule: Rule) -> pa.Table:
-    """A table sorted by key and age, in which every key is whole."""
+    """The records of a table combined; it is sorted by key and age, and holds all records of each of its keys."""
     return table if rule.keeps_all else _combined(table, ends_key(table, key), key=key, rule=rule)
 
 
 def combine_stream(tables: Iterable[pa.Table], key: PoolKey, rule: Rule) -> Iterator[pa.Table]:
-    """A stream of tables sorted by key and age."""
+    """The records of a stream of tables combined; the stream is sorted by key and age."""
     if rule.keeps_all:
         yield from tables
     else:

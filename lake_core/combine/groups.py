@@ -1,6 +1,6 @@
-"""Which records of a sorted table have the same key.
+"""Finding the records of a sorted table that have the same key.
 
-Keys are equal where their encodings are: null equals null, NaN equals NaN, -0.0 equals 0.0.  `whole_keys` cuts a
+Keys are equal if their encodings are: null equals null, NaN equals NaN, -0.0 equals 0.0.  `whole_keys` cuts a
 stream of sorted tables so that no key is in two of them.
 """
 
@@ -48,10 +48,10 @@ def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Mask:
 def whole_keys(
     tables: Iterable[pa.Table], key: PoolKey, combine: Callable[[pa.Table, Mask], pa.Table]
 ) -> Iterator[pa.Table]:
-    """The stream combined, with all records of a key in one table; `combine` is told where keys end.
+    """The stream combined, a table at a time; `combine` gets all records of a key together, and where keys end.
 
-    The records of a table's last key wait for the next table; they are combined first, so that a key of very many
-    records takes no more memory than one.
+    The records of a table's last key wait for the next table.  They are combined first, so that a key of very many
+    records takes no more memory than one record.
     """
     waiting: pa.Table | None = None
     for table in tables:

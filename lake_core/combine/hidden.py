@@ -1,11 +1,11 @@
-"""Hidden columns: what an object stores of each record besides the user's fields.
+"""Hidden columns: those that an object has besides the user's fields.
 
     _seq      the record's sequence: when it counts as written; in every object that a compaction wrote
-    _place    the ordinal of the record's own object in that transaction; in the same objects
-    _deleted  in upsert pools: the record is a delete marker, its key is absent
+    _place    the ordinal of the record's first object in its transaction; in the same objects
+    _deleted  in upsert pools: true if the record is a delete marker, so that its key is absent
 
-All records of a load have the sequence of its transaction, which is not known when they are written.  So objects of
-loads have neither `_seq` nor `_place`.  The names are reserved: a load with such a field is refused.
+All records of a load have the sequence of its transaction, which is not known yet when they are written.  So
+objects of loads have neither `_seq` nor `_place`.  A load with a field of a reserved name is refused.
 """
 
 from __future__ import annotations

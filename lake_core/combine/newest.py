@@ -11,7 +11,7 @@ from lake_core.combine.hidden import DELETED
 
 
 def newest(table: pa.Table, ends: Mask) -> pa.Table:
-    """The last record of each key, by where keys end; delete markers are records too."""
+    """The last record of each key, delete markers included; `ends` marks it."""
     return table if bool(np.all(ends)) else table.filter(pa.array(ends))
 
 

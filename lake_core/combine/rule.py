@@ -1,7 +1,7 @@
-"""The kind of a pool as a rule for records of equal keys, and how a user spells it.
+"""The kind of a pool as a rule for records of equal keys, and its text form.
 
 `parse_aggregates("bytes=sum,last_seen=max")` -> {"bytes": "sum", "last_seen": "max"}.  A field of an aggregate pool
-that no function is named for keeps its last value.
+without a function keeps its last value.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEFAULT = "last"
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A pool's kind (see the package), and the functions of an aggregate pool's fields."""
+    """A pool's kind (listed in the package's docstring), and the functions of an aggregate pool's fields."""
 
     kind: str = "append"
     aggregates: tuple[tuple[str, str], ...] = ()
@@ -42,7 +42,7 @@ class Rule(msgspec.Struct, frozen=True):
         return self.kind == "append"
 
     def function(self, name: str) -> str:
-        """How a field that is not of the key combines."""
+        """The function that combines a field outside of the key."""
         return dict(self.aggregates).get(name, DEFAULT)
 
 
@@ -99,7 +99,8 @@ def check_type(field: pa.Field, *, kind: str, function: str) -> None:
 
 
 ROOM_DIGITS = 12
-"""A sum has room for so many digits of records: 10^12 of the largest values of a key do not overflow."""
+"""Digits of a sum that are left for the number of records: 10^12 of the largest values of a key do not overflow
+(decision 53)."""
 
 SUM_DIGITS = 38
 """Digits of a sum of integers or decimals."""
@@ -108,8 +109,8 @@ SUM_DIGITS = 38
 def prepared(table: pa.Table, rule: Rule, key: PoolKey) -> pa.Table:
     """Records of a load as the pool stores them: counted fields begin with 1, sums get room to grow.
 
-    Raises InvalidInput if a field's type does not go with its function, a value leaves no room for sums, or a
-    delete marker is no boolean.
+    Raises InvalidInput if a field's type does not suit its function, a value leaves no room for sums, or a delete
+    marker is not a boolean.
     """
     if rule.kind == "upsert":
         return _with_markers(table)
@@ -138,7 +139,7 @@ def _with_markers(table: pa.Table) -> pa.Table:
     index = table.schema.get_field_index(DELETED)
     if index < 0 or pa.types.is_boolean(table.schema.types[index]):
         return table
-    if pa.types.is_null(table.schema.types[index]):  # which has no room for markers of deletes by condition
+    if pa.types.is_null(table.schema.types[index]):  # a null type has no room for delete markers
         return table.set_column(index, DELETED, table.column(index).cast(pa.bool_()))
     kind = show_type(table.schema.field(index))
     raise InvalidInput(
@@ -147,7 +148,7 @@ def _with_markers(table: pa.Table) -> pa.Table:
 
 
 def _with_room(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Field, pa.ChunkedArray]:
-    """A summed field: exact numbers as decimals of 38 digits, others as doubles."""
+    """A summed field as it is stored: exact numbers as decimals of 38 digits, others as doubles."""
     kind = field.type
     if pa.types.is_floating(kind):
         return pa.field(field.name, pa.float64(), metadata=SUM_MARK), column.cast(pa.float64())
@@ -163,7 +164,7 @@ def _with_room(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Field, pa.C
 
 
 def _room(kind: pa.Decimal128Type) -> decimal.Decimal:
-    """What values of the type must stay below; the digits behind the point count too."""
+    """The limit (exclusive) of values of the type; digits behind the point count too."""
     return decimal.Decimal(1).scaleb(SUM_DIGITS - ROOM_DIGITS - kind.scale)
 
 
@@ -174,7 +175,7 @@ _NO_ROOM = (
 
 
 def uncombinable(field: pa.Field, column: pa.ChunkedArray, function: str) -> dict[int, str]:
-    """By row: why the function cannot combine the row's value; most columns have no such row."""
+    """For each row that the function cannot combine: why.  Most columns have no such row."""
     if pa.types.is_null(field.type) or function not in ("sum", "min", "max"):
         return {}
     try:

@@ -23,14 +23,15 @@ from lake_core.objects.failures import reading
 KEY = b"lake.crc32"
 NOTHING_YET = b"00000000"
 BLOCK = 1 << 20
-"""Bytes of a block: small beside a large object, and its checksums take one part in a hundred thousand."""
+"""Bytes of a block.  A range of a large object needs few more bytes checked than it reads, and the checksums take
+one part in a hundred thousand (decision 32)."""
 
 _PLACE = KEY + b"\x18\x08"
-"""How Thrift says a pair with this key and a value of eight bytes, up to the value."""
+"""The bytes of a Thrift pair with this key and a value of eight bytes, up to the value."""
 
 
 class SummedFile:
-    """A file that is written to, and the checksums of what was written."""
+    """A file to write to, and the checksums of the bytes written."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -40,9 +41,9 @@ class SummedFile:
         self._tail: list[bytes] | None = None
 
     def write(self, data: Any) -> int:
-        """A block at a time to the file: Arrow writes a few bytes at a time, and each call of a store's file costs.
+        """Take bytes, and hand them to the file a block at a time, because each call of a store's file costs.
 
-        Once the tail has begun, all is kept until it ends.
+        From the beginning of the tail on, the bytes stay in memory until `end_tail`.
         """
         view = memoryview(data).cast("B")
         self._size += view.nbytes
@@ -61,14 +62,14 @@ class SummedFile:
             self._blocks.append(zlib.crc32(block))
 
     def begin_tail(self) -> tuple[int, tuple[int, ...]]:
-        """Where the data end, and the checksums of their blocks."""
+        """The position at which the data end, and the checksums of their blocks."""
         self._put(self._gathered)
         self._gathered = bytearray()
         self._tail = []
         return self._size, tuple(self._blocks)
 
     def end_tail(self) -> None:
-        """Write the tail with its checksum in the place that was left for it."""
+        """Write the tail, with its checksum instead of the eight zeros."""
         assert self._tail is not None
         tail = b"".join(self._tail)
         place = tail.rindex(_PLACE + NOTHING_YET) + len(_PLACE)
@@ -98,13 +99,13 @@ class SummedFile:
 
 
 def check_tail(file: pa.NativeFile, pairs: Mapping[bytes, bytes], data_end: int, *, name: str) -> None:
-    """Raises Corrupt if page index or footer are not what was written.
+    """Raises Corrupt if page index or footer differ from the bytes written.
 
-    Each of the two places that say that there are checksums is enough to miss the other.
+    Two places say that an object has checksums.  If only one of them does, the other is damaged.
     """
     said = pairs.get(KEY)
     if said is None and not data_end:
-        return  # of a time when there were none
+        return  # an object from before there were checksums
     size = file.size()
     if said is None or not 0 < data_end < size:
         raise Corrupt(f"{name}: the footer is damaged: it has one of its two checksums only")
@@ -123,9 +124,9 @@ def check_tail(file: pa.NativeFile, pairs: Mapping[bytes, bytes], data_end: int,
 
 @dataclass(frozen=True)
 class Sums:
-    """The checksums of an object's blocks, for the part [begin, end) that somebody reads.
+    """The checksums of an object's blocks, for a reader of the part [begin, end).
 
-    `blocks` is empty for an object of a time when there were none.
+    `blocks` is empty for an object from before there were checksums.
     """
 
     blocks: tuple[int, ...]
@@ -135,11 +136,11 @@ class Sums:
 
     @property
     def size(self) -> int:
-        """Bytes to be checked."""
+        """How many bytes a check reads."""
         return self.end - self.begin if self.blocks else 0
 
     def check(self, path: str) -> None:
-        """Raises Corrupt if a block that the part touches is not what was written, Unavailable."""
+        """Raises Corrupt if a block that the part touches differs from the bytes written; Unavailable."""
         if not self.blocks:
             return
         with reading(path), open(path, "rb") as file:

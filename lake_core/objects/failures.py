@@ -1,11 +1,10 @@
-"""What a failure of Arrow means for the caller who reads or writes an object of the lake.
+"""Turning Arrow's failures, in reads and writes of objects, into errors of the lake.
 
-Arrow raises classes of many families (ArrowInvalid, OSError, KeyError, RuntimeError, ...), and which of them
-depends on the byte that is damaged.  Nobody can act on them, so each becomes the error of the lake that says
-what to do, in one line.  Errors of the lake pass as they are: a store that is gone for a moment raises its own
-through Arrow.
+Arrow raises classes of many families (ArrowInvalid, OSError, KeyError, RuntimeError, ...), depending on the
+damaged byte.  A caller cannot act on them, so each becomes the error of the lake that says what to do, in one
+line.  Errors of the lake pass unchanged: a store that is gone for a moment raises its own through Arrow.
 
-Callers: `read` and `write` here, `checkpoints`, `inspection`, and the merge that has DataFusion read files.
+Callers: `read` and `write` here, `checkpoints`, `inspection`, and the merge in which DataFusion reads files.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from lake_core.store.failures import words
 
 
 def unreadable(name: str, what: str, error: Exception) -> LakeError:
-    """The error of a read that failed: `place` was read, and is not `what`.
+    """The error for a failed read of the object `name`; `what` says what failed.
 
-    An OSError that has an errno is the system's; Parquet's own OSErrors have none, and tell of the content.
+    An OSError with an errno comes from the system.  Parquet's own OSErrors have none, and are about the content.
     """
     if isinstance(error, LakeError):
         return error
@@ -33,7 +32,7 @@ def unreadable(name: str, what: str, error: Exception) -> LakeError:
 
 @contextlib.contextmanager
 def reading(name: str, what: str = "cannot be decoded") -> Iterator[None]:
-    """Within the block every failure is an error of the lake.  Not around a `yield`."""
+    """Within the block every failure becomes an error of the lake.  The block must not contain a `yield`."""
     try:
         yield
     except Exception as error:  # Arrow raises classes of many families
@@ -45,7 +44,7 @@ def reading(name: str, what: str = "cannot be decoded") -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing(name: str) -> Iterator[None]:
-    """Within the block every failure is an error of the lake: the store's, or the records'."""
+    """Within the block every failure becomes an error of the lake: of the store, or of the records."""
     try:
         yield
     except LakeError:

@@ -16,8 +16,8 @@ import pyarrow as pa
 from lake_core.errors import InvalidInput
 
 MAX_NESTING = 32
-"""Records, lists and maps within one another in one field.  With 35 every reader still works, with 50 none; the
-JSON readers of Python and Arrow recurse, and end the process when they recurse too deep (decision 38)."""
+"""Levels of records, lists and maps in one field.  With 35 levels every reader works, with 50 none does.  The JSON
+readers of Python and Arrow recurse, and end the process when they recurse too deep (decision 38)."""
 
 MAX_COLUMNS = 10_000
 """Distinct fields of a pool's records; a field that holds records counts as the fields inside (`leaves`)."""
@@ -37,7 +37,7 @@ MAX_VALUE_BYTES = 16 << 20
 
 
 def name_fault(name: str) -> str:
-    """What is wrong with a field's name; "" if it may be stored.  JSON allows the empty name, and so do we."""
+    """The fault of a field's name; "" if it has none.  The empty name is allowed, as in JSON."""
     if len(name) * 4 > MAX_NAME_BYTES and len(name.encode(errors="surrogatepass")) > MAX_NAME_BYTES:
         return f"field {name[:40] + '...'!r}: a name may have at most {MAX_NAME_BYTES:,} bytes"
     if "\0" in name:
@@ -46,7 +46,7 @@ def name_fault(name: str) -> str:
 
 
 def names_fault(names: Iterable[str]) -> str:
-    """The first fault of the names of one record; "" if they may stand beside one another."""
+    """The first fault of the names of one record; "" if there is none."""
     seen: set[str] = set()
     for name in names:
         if fault := name_fault(name):

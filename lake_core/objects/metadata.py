@@ -1,9 +1,9 @@
-"""What a data object says of itself: enough to rebuild the catalog from the files alone.
+"""The metadata in a data object's footer: enough to rebuild a pool's references from the files alone.
 
-One key-value pair of the Parquet footer, `lake`, holds JSON; byte strings are in base64.  Rows of `sample`
-are evenly spaced keys with their ranks: in a sorted file an exact quantile sketch.  `groups` are the first
-keys of the row groups, by which a reader of a key range skips the others.  `blocks` are the checksums of the bytes
-before `data_end` (`checksums`).
+One key-value pair of the Parquet footer, `lake`, holds JSON; byte strings are in base64.  `sample` has evenly
+spaced keys with their ranks: in a sorted file an exact quantile sketch.  `groups` has the first keys of the row
+groups, so that a reader of a key range skips the others.  `blocks` has the checksums of the bytes before
+`data_end` (`checksums`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SAMPLES = 64
 
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who writes an object, and for what; given by the caller of `objects.write`."""
+    """The writer of an object, and its purpose; given by the caller of `objects.write`."""
 
     lake: str
     pool_id: str = msgspec.field(name="pool")
@@ -31,7 +31,7 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ObjectMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The footer's own words."""
+    """The content of the pair `lake`."""
 
     version: int
     object: str
@@ -60,7 +60,7 @@ def encode(metadata: ObjectMetadata) -> bytes:
 
 
 def decode(data: bytes | None, *, name: str) -> ObjectMetadata:
-    """The metadata of the object `name`; raises Corrupt where it is none of ours."""
+    """The metadata of the object `name`; raises Corrupt if it is not that of a data object."""
     if data is None:
         raise Corrupt(f"{name}: a Parquet file without the metadata of a data object")
     try:
@@ -73,10 +73,10 @@ def decode(data: bytes | None, *, name: str) -> ObjectMetadata:
 
 
 class Sample:
-    """Evenly spaced keys of records that come one after another, in number unknown: every `step`-th one.
+    """Evenly spaced keys of a stream of records of unknown length: every `step`-th one.
 
-    When there are too many every second one goes and the step doubles, so that SAMPLES / 2 to SAMPLES are left of
-    many records, and all of few.  The last record is added at the end.
+    If there are too many keys, every second one goes and the step doubles.  So of many records SAMPLES / 2 to
+    SAMPLES keys are left, of few records all.  The last record is added at the end.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Sample:
         self._held: list[tuple[int, bytes]] = []
 
     def wants(self, first: int, count: int) -> list[int]:
-        """Which of the records [first, first + count) to `take`: their ranks."""
+        """The ranks of those records in [first, first + count) that the caller must `take`."""
         step = self._step
         while (len(self._held) * self._step + count) // step > SAMPLES:  # it doubles
             step *= 2

@@ -1,4 +1,4 @@
-"""The small set of types that objects hold, and how records that come in are brought into it.
+"""Bringing incoming records into the small set of types that objects hold.
 
 | comes in | is stored as |
 |---|---|
@@ -11,10 +11,10 @@
 | UUID | its text |
 | other extension types (tensors) | their storage |
 | records without fields | typed JSON |
-| unions, intervals of months, and what is not named here | refused |
+| unions, intervals of months, any other type | refused |
 
-`normalized` is done once, when data comes in, and marks fields with values that a wider relative of their type
-cannot hold (`values.types.WIDE_MARK`), at any depth.  Called by `loading.builder`.
+`normalized` runs once, when a load brings data.  At any depth, it marks fields with values that a wider relative of
+their type cannot hold (`values.types.WIDE_MARK`).  Called by `loading.builder`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _PLAIN = (
 
 
 def normalized(table: pa.Table) -> pa.Table:
-    """The records in the types that objects store, fields that need it marked, foreign metadata left out.
+    """The records in the types that objects store: fields are marked if they need it, foreign metadata is left out.
 
     Raises InvalidInput for a type that the lake does not store.
     """
@@ -190,7 +190,7 @@ def _stored(field: pa.Field, path: str) -> pa.Field:
 
 
 def _marked(field: pa.Field, column: pa.ChunkedArray | pa.Array) -> pa.Field:
-    """The field with marks where values need them, inside of records, lists and maps as well."""
+    """The field, marked if its values need it, inside of records, lists and maps as well."""
     kind = field.type
     if is_json(field):
         return field
@@ -218,7 +218,7 @@ def _marked_inside(kind: pa.DataType, array: pa.Array) -> pa.DataType:
 
 
 def _keeping(known: pa.Field, marked: pa.Field) -> pa.Field:
-    """A mark that an earlier part of the column needed stays."""
+    """The newly marked field, with the marks that an earlier part of the column needed."""
     return marked if marked.metadata or not known.metadata else marked.with_metadata(known.metadata)
 
 

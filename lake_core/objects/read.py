@@ -1,8 +1,8 @@
 """Reading one data object: its records of a key range, in order, a batch at a time.
 
-The footer's first keys say which row groups a range can touch; the ends are cut by binary search, since the
-records are sorted.  Columns are chosen by exact name.  Objects never change, so the footers last read are kept, a
-few for each store: reading one again costs more than the record that is wanted.
+The first keys in the footer say which row groups a range can touch; binary search cuts the ends, because the
+records are sorted.  Columns are chosen by exact name.  Objects never change, so a process keeps the footers that
+it used last: for a point read, reading the footer again would cost more than the record.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ FIRST_RECORD = 4 << 10
 """Bytes.  Until a record was decoded, it counts as at least this large if a batch may have few bytes."""
 
 BUFFERED_GROUP = 32 << 20
-"""From this size of a row group on, columns are read a part at a time, since a reader otherwise holds all of it.
-The writer makes such of very large records, and of thousands of columns."""
+"""Bytes.  In a row group of this size or more, the reader takes columns a part at a time; otherwise it would hold
+the whole group (decision 33).  The writer makes such groups of very large records, and of thousands of columns."""
 
 BUFFERS = 16 << 20
 """Bytes of these parts, of all columns together."""
@@ -65,7 +65,7 @@ BUFFERS = 16 << 20
 
 @dataclass(frozen=True)
 class Footer:
-    """What a data object says of itself."""
+    """The footer of a data object, decoded."""
 
     parquet: pq.FileMetaData
     metadata: ObjectMetadata
@@ -73,7 +73,7 @@ class Footer:
     leaves: dict[str, range]
     largest_group: int
     took: dict[tuple[str, ...] | None, float] = field(default_factory=dict)
-    """Bytes of a record when it was decoded, by its columns; None: all."""
+    """Decoded bytes of a record, by the columns read; the key None stands for all columns."""
 
     @property
     def size(self) -> int:
@@ -97,7 +97,7 @@ class Footers:
             return found
 
     def keep(self, name: str, footer: Footer) -> Footer:
-        """Keeps it; the one that was used least recently goes."""
+        """Keep the footer, and drop the one that was used least recently."""
         with self._lock:
             self._held[name] = footer
             while len(self._held) > FOOTERS_KEPT or (
@@ -123,7 +123,7 @@ def _opened(file: pa.NativeFile, known: Footer | None, *, buffer_size: int = 0) 
 
 
 def _footer(parquet: pq.ParquetFile, name: str, object_id: str) -> Footer:
-    """Raises Corrupt if the footer is not the object's, or says two things at once."""
+    """The decoded footer.  Raises Corrupt if it is another object's, or contradicts itself."""
     described = metadata.decode((parquet.metadata.metadata or {}).get(metadata.KEY), name=name)
     schema = parquet.schema_arrow.remove_metadata()
     known = parquet.metadata
@@ -177,7 +177,7 @@ class DataObject:
         self.close()
 
     def close(self) -> None:
-        """Give the file back.  What is read is read: that it cannot be closed changes nothing."""
+        """Close the file.  A failure is ignored, because the records read are good."""
         for file in (self._parquet, self._file):
             with contextlib.suppress(Exception):
                 file.close()
@@ -194,12 +194,12 @@ class DataObject:
         groups: list[int] | None = None,
         took: float = 0.0,
     ) -> Iterator[pa.RecordBatch]:
-        """Records with keys in `span`, sorted; `columns` must contain the key fields where `span` cuts.
+        """Records with keys in `span`, sorted.  If `span` cuts the object, `columns` must contain the key fields.
 
         A batch has at most `batch_rows` records and about `batch_bytes`, or one record that is larger; each record
         counts as `record_bytes` at least.  `groups` are some of `self.groups(span)`; None: all of them.
-        `took`: bytes of a record as others of the object were decoded; 0: none were.
-        Raises Corrupt where the file cannot be decoded.
+        `took`: decoded bytes of a record of this object, as measured before; 0 if none was decoded yet.
+        Raises Corrupt if the file cannot be decoded.
         """
         wanted = None if columns is None else [c for c in columns if c in self._known.leaves]
         inside = self.inside(key_range)
@@ -218,7 +218,7 @@ class DataObject:
     def _decoded(
         self, groups: list[int], wanted: list[str] | None, size: BatchSize, took: float
     ) -> Iterator[pa.RecordBatch]:
-        """The groups, a few at a time: how many records make a batch follows what the last ones took."""
+        """Batches of the groups; the decoded bytes of one batch say how many records the next one has."""
         names = None if wanted is None or len(wanted) == len(self.schema) else wanted
         chunks = self._chunks(names)
         select: bool | None = None  # as the first batch tells
@@ -266,9 +266,9 @@ class DataObject:
             at += len(run)
 
     def _tried(self, group: int, rows: int, names: list[str] | None, wanted: list[str] | None) -> float:
-        """What a record takes, by the first ones of the group, or as it was found before.
+        """Decoded bytes of a record: as measured before, otherwise by the first records of the group.
 
-        To decode these twice costs less than to decode a whole group so few at a time.
+        Decoding these records twice costs less than decoding the whole group so few at a time (decision 50).
         """
         columns = None if names is None else tuple(names)
         known = self._known.took.get(columns)
@@ -306,7 +306,7 @@ class DataObject:
             Sums(known.blocks, known.data_end, 0, known.data_end).check_open(self._file, name=self.name)
 
     def weigh(self, key_range: KeyRange, columns: list[str]) -> Weight:
-        """What the row groups that the range touches take when they are decoded, as the footer tells it."""
+        """Decoded bytes of the row groups that the range touches, as the footer says."""
         known = self._known.leaves
         return weigh(
             self._parquet.metadata,
@@ -315,7 +315,7 @@ class DataObject:
         )
 
     def rows(self, key_range: KeyRange) -> int:
-        """At most so many records are in the range: those of the row groups that it touches."""
+        """How many records the row groups that the range touches have: at least as many as the range."""
         return sum(self._rows(group) for group in self.groups(key_range))
 
     def sums(self, key_range: KeyRange) -> Sums:
@@ -332,7 +332,7 @@ class DataObject:
         return min(at for at in (first.dictionary_page_offset, first.data_page_offset) if at is not None)
 
     def inside(self, key_range: KeyRange) -> bool:
-        """Whether the whole object lies in the range, so that nothing has to be cut."""
+        """Whether the whole object lies in the range."""
         return key_range.low <= self.metadata.low and (
             key_range.high is None or self.metadata.high <= key_range.high
         )
@@ -348,20 +348,20 @@ class DataObject:
 
 @dataclass(frozen=True)
 class BatchSize:
-    """The most that a batch has of records and of bytes; each record takes `least` bytes."""
+    """How many records and bytes a batch may have; a record counts as `least` bytes or more."""
 
     most_rows: int
     most_bytes: int
     least: int
 
     def rows(self, record: float) -> int:
-        """How many records of so many bytes."""
+        """How many records of `record` bytes a batch has."""
         size = max(1.0, record, self.least)
         most = self.most_bytes / 2 if size > LARGE_RECORD else self.most_bytes
         return max(1, min(self.most_rows, int(most / size)))
 
     def first_rows(self, record: float) -> int:
-        """How many at first, when only the footer has told what a record takes: it can take much more."""
+        """How many records the first batch has.  Only the footer has told their size so far; they may be larger."""
         return min(self.rows(record), FIRST_ROWS, max(1, self.most_bytes // FIRST_RECORD))
 
 

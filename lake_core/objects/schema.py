@@ -1,12 +1,12 @@
-"""How objects of different shapes become one table.
+"""Uniting schemas: objects with different fields become one table.
 
-Fields unite by name.  An absent field is null; numbers widen; records unite field by field, lists and maps by
-their elements.  If no type holds both (a string here, a number there), the united field is typed JSON
-(`values.typed_json`), from which every value is read back as it was; only a pool key cannot change its class.
-A declared type is never united: it is what the pool says, and data that does not fit is refused at the load.
+Fields unite by name.  An absent field is null; numbers widen; records unite field by field, lists and maps by their
+elements.  If no type holds both (a string here, a number there), the united field is typed JSON
+(`values.typed_json`), from which every value reads back as it was.  Only a pool key cannot change its class.  A
+declared type is never united, because a load refuses data that does not fit it.
 
-Uniting is associative and commutative, so the type of a field does not depend on what a compaction put together.
-Called by scans and compaction; `normalize` gives the small set of types that objects hold.
+Uniting is associative and commutative, so the type of a field does not depend on the order of compactions (decision
+51).  Called by scans and compaction; `normalize` gives the small set of types that objects hold.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def unite_fields(a: pa.Field, b: pa.Field) -> pa.Field:
 
 
 def _finer(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """The type of the finer unit of two timestamps, times of day or durations; None of others."""
+    """The type with the finer unit of two timestamps, times of day or durations; None for other types."""
     for alike in (pa.types.is_timestamp, pa.types.is_time, pa.types.is_duration):
         if alike(a) and alike(b):
             if pa.types.is_timestamp(a) and bool(a.tz) != bool(b.tz):
@@ -80,9 +80,9 @@ def _finer(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
 
 
 def _reaches(kind: pa.DataType, finer: pa.DataType) -> bool:
-    """Whether the finer unit holds what objects hold in the type: timestamps of the years 1 to 9999, any duration.
+    """Whether the finer unit holds every value that objects hold in the type.
 
-    Timestamps in nanoseconds reach from 1677 to 2262 only.
+    Objects hold timestamps of the years 1 to 9999 and any duration; nanoseconds reach from 1677 to 2262 only.
     """
     return bool(kind.unit == finer.unit or (pa.types.is_timestamp(kind) and finer.unit != "ns"))
 
@@ -103,9 +103,11 @@ def _unite_numbers(a: pa.Field, b: pa.Field) -> pa.Field:
 
 
 def _unite_sums(a: pa.Field, b: pa.Field) -> pa.Field:
-    """Sums of an aggregate pool: exact together, or doubles, if no digit of a whole number is lost by that.
+    """Sums of an aggregate pool, united: exact numbers stay exact; with doubles they become doubles, if no digit of
+    a whole number is lost.
 
-    Doubles and decimals with digits behind the point do not unite, since such a sum would be neither.
+    Doubles and decimals with digits behind the point do not unite, because such a sum would be neither (decision
+    53).
     """
     wide = is_wide(a) or is_wide(b)
     mark = SUM_MARK | (WIDE_MARK if wide else {})
@@ -119,7 +121,7 @@ def _unite_sums(a: pa.Field, b: pa.Field) -> pa.Field:
 
 
 def _scale(kind: pa.DataType) -> int | None:
-    """Digits behind the point of exact numbers; None of other types."""
+    """Digits behind the point of an exact number's type; None for other types."""
     if pa.types.is_integer(kind):
         return 0
     return int(kind.scale) if pa.types.is_decimal(kind) else None
@@ -130,7 +132,7 @@ def _is_summable(kind: pa.DataType) -> bool:
 
 
 def _signed_if_narrow(field: pa.Field, other: pa.Field) -> pa.Field:
-    """Unsigned integers of 64 bits that are no larger than a double holds, beside signed ones: signed as well."""
+    """The field; unsigned 64-bit integers beside signed ones become signed, if none is beyond 2^53."""
     narrow = pa.types.is_uint64(field.type) and not is_wide(field)
     return field.with_type(pa.int64()) if narrow and pa.types.is_signed_integer(other.type) else field
 
@@ -165,8 +167,8 @@ def _unite_nested(a: pa.Field, b: pa.Field) -> pa.Field | None:
 def cast_table(table: pa.Table, schema: pa.Schema, *, what: str) -> pa.Table:
     """The records in a united schema: fields by name, absent ones null.
 
-    `what` names the object for the message.  Raises Corrupt where a value does not fit, which a united
-    schema rules out.
+    `what` names the object for the message.  Raises Corrupt if a value does not fit; with a united schema, every
+    value fits.
     """
     columns = []
     for target in schema:

@@ -1,8 +1,8 @@
-"""What the catalog learns of an object's columns: nulls and bounds, for pruning.
+"""Statistics of an object's columns, for pruning: nulls and bounds.
 
-Bounds are in the encoding of keys (ascending), so that every type compares the same way.  Long ones are
-cut: a low bound stays below, a high bound above all values.  NaN has no place in a bound, nor have records
-and lists.
+Bounds are in the encoding of keys (ascending), so that every type compares the same way.  Long bounds are cut so
+that the low one stays below all values and the high one above.  NaN is in no bound, and records and lists have
+none.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ def lying_columns(told: tuple[Column, ...], exact: tuple[Column, ...]) -> list[s
 
 
 def unite_statistics(known: tuple[Column, ...], more: tuple[Column, ...]) -> tuple[Column, ...]:
-    """What is known of all records, from what is known of some and of the others; same fields, or none yet."""
+    """The statistics of two sets of records together; both have the same fields, or `known` has none yet."""
     return tuple(_unite(a, b) for a, b in zip(known, more, strict=True)) if known else more
 
 
 def _unite(a: Column, b: Column) -> Column:
-    """A part without bounds has nothing that is ordered: nulls, NaN, or a type without order."""
+    """Two statistics of one field as one.  A part without bounds has only nulls or NaN, or a type without order."""
     lows = [c.low for c in (a, b) if c.low is not None]
     highs = [c.high for c in (a, b) if c.high is not None]
     return Column(a.name, a.nulls + b.nulls, min(lows, default=None), max(highs, default=None))
@@ -76,7 +76,7 @@ def _column(field: pa.Field, column: pa.ChunkedArray, longest: int) -> Column:
 
 
 def _bound(value: pa.Scalar, longest: int) -> bytes:
-    """The encoding, of a long text only its beginning, so that one of many megabytes is not copied."""
+    """The encoded value; of a long text only its beginning, so that many megabytes are not copied."""
     if not (pa.types.is_string(value.type) or pa.types.is_binary(value.type)):
         return encode_value(from_scalar(value))
     raw = value.as_buffer()

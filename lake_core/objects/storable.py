@@ -1,4 +1,4 @@
-"""Values that a type can hold and the lake cannot: found when they come in, by row.
+"""Finding values that an Arrow type can hold and the lake cannot, by row.
 
 | value | limit |
 |---|---|
@@ -6,8 +6,8 @@
 | time of day | from 0:00 to before 24:00 |
 | map | its keys are distinct; 0.0 and -0.0 are one key, and so are all NaN, as in keys of a pool |
 
-Arrow and Parquet hold others, and a reader would fail on them, or change them.  At any depth, by Arrow kernels.
-Called by the checks of `ingest` for each file, and for tables that no file brought.
+Arrow and Parquet hold other values too, but a reader would fail on them, or change them.  Arrow kernels find them,
+at any depth.  Called by `loading.checks`, for each file and for tables that no file brought.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Rows = npt.NDArray[np.int64]
 
 
 def unstorable(column: pa.ChunkedArray) -> dict[int, str]:
-    """Why rows of the column cannot be stored, by row; most columns have none."""
+    """For each row that cannot be stored: why.  Most columns have no such row."""
     if not _may_fail(column.type):
         return {}
     found: dict[int, str] = {}
@@ -82,7 +82,7 @@ def _faults(array: pa.Array, rows: Rows) -> Iterator[tuple[Rows, str]]:
 
 
 def _bounds(kind: pa.DataType) -> tuple[int, int, str] | None:
-    """The least and the greatest count of the type's unit, and what is wrong beyond them."""
+    """The least and the greatest count of the type's unit (both inclusive), and the fault of values beyond."""
     if pa.types.is_date32(kind):
         return (FIRST_DAY, LAST_DAY, "a date outside of the years 1 to 9999")
     if pa.types.is_date64(kind):
@@ -97,7 +97,7 @@ def _bounds(kind: pa.DataType) -> tuple[int, int, str] | None:
 
 
 def _doubled(keys: pa.Array, field: pa.Field, maps: Rows) -> Rows:
-    """Which of the keys are there before in the same map; `maps` says to which each belongs."""
+    """The positions of keys that repeat an earlier key of their map; `maps` has the map of each key."""
     if len(keys) < 2:
         return maps[:0]
     plain = _without_signed_zeros(keys)

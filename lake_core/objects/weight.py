@@ -1,7 +1,7 @@
-"""How many bytes records take when they are decoded: estimates, from types and from what a Parquet footer says.
+"""Estimates of the decoded bytes of records, from their types and from a Parquet footer.
 
-The footer knows the size of encoded columns.  A dictionary makes that smaller than what is decoded, so readers
-begin with few records, and then follow what these took.
+The footer knows the size of encoded columns.  With a dictionary that is less than the decoded size, so readers
+begin with few records, and then go by the size of these (decision 33).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 MAX_SAMPLED = 16
-"""Row groups that are looked at column by column; one column chunk takes about 3 microseconds."""
+"""Row groups that a look examines column by column, at most; one column chunk takes about 3 microseconds."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Weight:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Tells what records of a schema take: only columns of variable width are asked, since asking one takes longer
-    than to sort a few values of it."""
+    """Tells the bytes of records of a schema.  Only columns of variable width are asked, because asking one takes
+    longer than sorting a few of its values."""
 
     fixed: int
     variable: tuple[int, ...]
@@ -37,7 +37,7 @@ class Sizes:
 
     @classmethod
     def of(cls, schema: pa.Schema) -> Sizes:
-        """Those of records of the schema."""
+        """The sizes of records of the schema."""
         variable = tuple(i for i, field in enumerate(schema) if not _is_fixed(field.type))
         fixed = sum(_width(field.type) for field in schema if _is_fixed(field.type))
         return cls(fixed, variable, sum(_leaves(field.type) for field in schema))
@@ -88,7 +88,7 @@ def _leaves(kind: pa.DataType) -> int:
 
 
 def weigh(footer: pq.FileMetaData, groups: Sequence[int], chunks: Sequence[int] | None) -> Weight:
-    """What the row groups weigh in the column chunks; None: in all."""
+    """The weight of the row groups in the given column chunks; None: in all."""
     if not groups:
         return Weight()
     sizes = [footer.row_group(group).total_byte_size for group in groups]

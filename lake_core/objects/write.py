@@ -1,14 +1,13 @@
 """Sorting records and writing one data object.
 
-A load hands over a table that fits its memory budget (`write_object`): it is sorted by the pool key (records of
-equal keys keep the order in which they came) and written.  A compaction hands over sorted tables one after
-another (`ObjectWriter`), with sequence and place of each record.  Both write under a fresh id and describe the
-object by the AddObject that a transaction will carry.  Until that transaction is in the journal nobody sees the
-object.
+A load hands over a table that fits its memory budget (`write_object`).  It is sorted by the pool key, records of
+equal keys in their order of arrival, and written.  A compaction hands over sorted tables one after another
+(`ObjectWriter`), with the sequence and ordinal of each record.  Both write under a fresh id and describe the
+object by the AddObject that a transaction will carry.  Until that transaction is in the journal, no reader sees
+the object.
 
-Row groups are small, so that a point read decodes little, and only columns whose values recur get a dictionary:
-measured on lineitem this is smaller and cheaper to write than large groups with dictionaries for all
-(docs/decisions).
+Row groups are small, so that a point read decodes little.  Only columns whose values recur get a dictionary.  On
+lineitem this is smaller and cheaper to write than large groups with dictionaries for all (decision 12).
 """
 
 from __future__ import annotations
@@ -73,14 +72,15 @@ OBJECT_LIMITS = ObjectLimits()
 """The defaults."""
 
 _SMALL_CHUNK = 1_024
-"""Tables of fewer records on average are joined before they are written: a chunk costs as much as they do."""
+"""Tables with fewer records than this, on average, are joined before they are written, because each chunk costs as
+much as this many records."""
 
 _BEYOND = b"\0"
-"""Appended to a key it is the smallest key above it."""
+"""A key with this byte appended is the smallest key above it."""
 
 
 class WrittenObject(tuple[AddObject, pa.Schema]):
-    """What a transaction needs of a new object: the action, and the schema it names."""
+    """A new object as a transaction needs it: the action, and the schema that the action names."""
 
     __slots__ = ()
 
@@ -105,9 +105,9 @@ def write_object(
     rule: Rule = APPEND,
     limits: ObjectLimits = OBJECT_LIMITS,
 ) -> WrittenObject:
-    """Sort and write the records (at least one, `normalized`); those of equal keys become what the rule says.
+    """Sort, combine by the rule, and write the records (at least one, `normalized`).
 
-    Raises InvalidInput where a key field has a type without order, Unavailable where the store fails.
+    Raises InvalidInput if a key field has a type without order, Unavailable if the store fails.
     """
     for name in key.names:
         key_class(table.schema.field(name).type)
@@ -133,8 +133,8 @@ def write_object(
 class ObjectWriter:
     """Writes sorted tables of one schema as one object: a context, whose end makes the object and `written`.
 
-    Tables with the hidden columns of `hidden.ORDER` are those of a compaction.  Where the block raises, or was
-    given no record, no object appears.  Raises Unavailable where the store fails.
+    Tables of a compaction have the hidden columns of `hidden.ORDER`.  If the block raises, or writes no record, no
+    object appears.  Raises Unavailable if the store fails.
     """
 
     store: Store
@@ -163,12 +163,12 @@ class ObjectWriter:
 
     @property
     def name(self) -> str:
-        """Of the object, in the store."""
+        """The object's name in the store."""
         return naming.data_object(self.origin.pool_id, self.object_id)
 
     @property
     def written(self) -> WrittenObject:
-        """After the block, where there were records."""
+        """The object, after a block that wrote records."""
         assert self._written is not None
         return self._written
 
@@ -196,7 +196,7 @@ class ObjectWriter:
         self._written = made
 
     def _abandon(self, failure: BaseException) -> None:
-        """End the file so that no object appears; that this fails too is not the error to report."""
+        """End the file so that no object appears; if this fails too, the first failure is the one to report."""
         with contextlib.suppress(Exception):
             self._stack.__exit__(type(failure), failure, failure.__traceback__)
 
@@ -255,7 +255,7 @@ class ObjectWriter:
         )
 
     def _describe(self, table: pa.Table, groups: list[int]) -> None:
-        """Learn of the records what the footer and the transaction will say."""
+        """Add the records to the statistics, sample and groups that the footer and the transaction will hold."""
         self._groups += keys_at(table, [0, *accumulate(groups[:-1])], self.key)
         ranks = self._sample.wants(self.records, table.num_rows)
         self._sample.take(
@@ -352,16 +352,16 @@ def _row_groups(table: pa.Table, sizes: Sizes, limits: ObjectLimits) -> list[int
 
 
 _FEW = 256
-"""Sample size for objects smaller than a row group.  Sampling all records would take as long as the dictionaries
-save."""
+"""Records sampled of an object smaller than a row group.  Sampling all would take as long as the dictionaries save
+(decision 25)."""
 
 
 _LARGEST_DICTIONARY = 1 << 20
-"""Bytes: Parquet gives up a dictionary that is larger, and counting distinct values would copy them."""
+"""Bytes.  Parquet gives up a larger dictionary, and counting its distinct values would copy them."""
 
 
 def _recurring(sample: pa.Table) -> list[str]:
-    """The columns whose values recur.  Members of records and lists are not looked at: they keep dictionaries."""
+    """The columns whose values recur; all members of records and lists count among them, without a look."""
     chosen: list[str] = []
     for column, kept in zip(sample.schema, sample.columns, strict=True):
         if pa.types.is_nested(column.type):

@@ -88,7 +88,7 @@ def _quoted(name: str) -> str:
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """The names of columns, the second `a` as `a_1`: records have one value a name."""
+    """Distinct names of columns: the second `a` becomes `a_1`, because a record has one value a name."""
     taken = set(names)
     seen: set[str] = set()
     made = []

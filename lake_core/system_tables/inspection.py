@@ -1,8 +1,8 @@
 """Any object of the lake, decoded for people: `lake inspect NAME`.
 
-Names are those of docs/format.md, relative to the lake.  Byte strings are shown in hex, or decoded where
-they are a schema or text.  A checkpoint may hold a million references: its parts are shown with size, first and
-last key, and its small sections (branches, the closing, schemas, pools) row by row.
+Names are those of docs/format.md, relative to the lake.  Byte strings are shown in hex, or decoded if they are a
+schema or text.  A checkpoint may hold a million references, so its parts are shown with size, first and last key,
+and only its small sections (branches, the closing, schemas, pools) row by row.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from lake_core.store import Store
 from lake_core.values.types import show_type
 
 _SHOWN = {BRANCH: BranchRow, CLOSING: Closing, POOL: PoolConfig}
-"""What the values of the sections are whose rows are shown; those of `schema` are Arrow's."""
+"""The type of the values, for each section that is shown row by row; values of `schema` are Arrow's."""
 
 
 def inspect_object(store: Store, name: str) -> Any:

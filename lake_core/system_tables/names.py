@@ -15,13 +15,13 @@ from lake_core.records.transactions import MAX_TRANSACTIONS
 from lake_core.system_tables import tables as meta
 
 POOLS = "lake:pools"
-"""The list of pools.  A pool may be called `lake` all the same: no table of a pool is called `pools`."""
+"""The list of pools.  A pool may still be called `lake`, because no table of a pool is called `pools`."""
 
 KINDS = ("branches", "log", "objects", "references", "tombstones")
 
 
 def is_system_table(name: str) -> bool:
-    """Whether the name is that of one of the lake's own tables; names of pools have no colon, times may."""
+    """Whether the name is that of a system table.  Names of pools have no colon; times in a revision may."""
     return ":" in name.partition("@")[0] or name.rpartition(":")[2] in KINDS
 
 

@@ -5,12 +5,12 @@ tables `"flights:objects"`, `"lake:pools"`.  A pool is offered as an Arrow data 
 key order; DuckDB asks for columns and a filter, so only those columns are read.  SQL sees a field of JSON as JSON,
 with times, dates and bytes as strings.
 
-SQL does not distinguish upper from lower case and has no empty names: DuckDB calls a second such field `A_1`,
-one without a name `v4`, by its position.  In an answer a second column `a` is called `a_1`, as DuckDB calls it in a
-subquery.  A pool that never had a record has the fields of its key, and no rows.
+SQL does not tell upper from lower case and has no empty names.  DuckDB calls a second field of one name `A_1`, and
+a field without a name `v4`, by its position.  In an answer a second column `a` is called `a_1`, as DuckDB calls it
+in a subquery.  A pool that never had a record has the fields of its key, and no rows.
 
-An answer that is not read to its end keeps DuckDB's threads and objects alive.  Answers that are still open when
-the program ends are closed then, before Python takes its modules down.
+An answer that is not read to its end keeps DuckDB's threads and objects alive.  When the program ends, answers that
+are still open are closed before Python unloads its modules.
 """
 
 from __future__ import annotations
@@ -131,10 +131,10 @@ atexit.register(_Question.close_all)
 
 
 def _table_names(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[set[str], set[str]]:
-    """The tables that a statement names, and those among them that may be its own (WITH).
+    """The tables that a statement names, and those among them that the statement may define itself (WITH).
 
-    Taken from the parsed statement: DuckDB's own `get_table_names` binds it too, to tables without columns, and
-    fails at the first USING.  Of an EXPLAIN the parser gives no tree.
+    They come from the parsed statement.  DuckDB's own `get_table_names` also binds the statement, to tables without
+    columns, and fails at the first USING.  It serves an EXPLAIN, for which the parser gives no tree.
     """
     ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
     tree = msgspec.json.decode(text)
@@ -155,7 +155,7 @@ def _table_names(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[set[s
 
 
 def _check_distinct(names: set[str]) -> None:
-    """Raises InvalidInput where SQL cannot tell two tables apart."""
+    """Raises InvalidInput if SQL takes two of the tables for one."""
     known: dict[str, str] = {}
     for name in sorted(names):
         if (other := known.setdefault(name.lower(), name)) != name:
@@ -165,7 +165,7 @@ def _check_distinct(names: set[str]) -> None:
 
 
 def _told(error: Exception) -> str:
-    """The message on one line, then DuckDB's lines that show the place with a caret."""
+    """The message on one line, then DuckDB's lines that show the position with a caret."""
     message, line, place = str(error).partition("\nLINE ")
     shown = "\n" + (line + place).strip("\n") if line else ""
     return " ".join(message.split()) + shown
@@ -179,7 +179,7 @@ def _table(lake: Lake, name: str, raised: list[LakeError]) -> Any:
 
 
 class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
-    """A view as an Arrow data set.  DuckDB asks it for a scanner with columns and a filter, once a scan."""
+    """A view as an Arrow data set.  For each scan DuckDB asks it for a scanner with columns and a filter."""
 
     def __init__(self, view: View, raised: list[LakeError]) -> None:
         self._view, self._raised = view, raised
@@ -193,17 +193,17 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
     def scanner(
         self, columns: list[str] | None = None, filter: pc.Expression | None = None, **_: Any
     ) -> _Scanner:
-        """The records, projected and filtered; both are DuckDB's wish and must be fulfilled exactly."""
+        """The records, projected and filtered.  DuckDB relies on both being done exactly."""
         names = self.schema.names if columns is None else list(columns)
         needed = names if filter is None else self._needed(names, filter)
         schema = pa.schema([self.schema.field(n) for n in names])
         return _Scanner(schema, self._batches(needed, names, filter, schema))
 
     def _needed(self, names: list[str], filter: pc.Expression) -> list[str]:
-        """The columns to read: those wanted, and those that the filter names.
+        """The columns to read: those that DuckDB wants, and those that the filter names.
 
-        An expression does not tell its fields, only its text, so they are guessed; a guess with which the
-        filter cannot be evaluated gives way to all columns.
+        An expression gives its text and not its fields, so the fields are guessed from the text.  If the filter
+        cannot be evaluated with the guess, all columns are read.
         """
         said = str(filter)
         needed = names + [n for n in self._stored.names if n not in names and n in said]
@@ -231,10 +231,10 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class _Scanner:
-    """What DuckDB asks of a scanner.
+    """The part of a scanner that DuckDB calls.
 
-    Arrow's own would read ahead in a thread that nobody can wait for, and a program that ends while that is in
-    Python is aborted; DuckDB's threads have ended when its connection is closed.
+    Arrow's own scanner reads ahead in a thread that no caller can wait for.  If the program ends while that thread
+    is in Python, the program is aborted.  DuckDB's threads have ended when its connection is closed.
     """
 
     schema: pa.Schema
@@ -248,7 +248,7 @@ class _Scanner:
 def _for_sql(table: pa.Table, fields: pa.Schema | None = None, *, wrapped: bool) -> pa.Table:
     """The records as SQL sees them: JSON as people read it, durations as text.  `fields` are the stored ones.
 
-    With `wrapped`, which comes second, JSON gets Arrow's type for it.
+    `wrapped` is for a second pass, in which JSON gets Arrow's type for it.
     """
     stored = table.schema if fields is None else fields
     columns = [
@@ -263,7 +263,8 @@ def _for_sql(table: pa.Table, fields: pa.Schema | None = None, *, wrapped: bool)
 
 
 def _sql_array(array: pa.Array, field: pa.Field, *, wrapped: bool) -> pa.Array:
-    """Not by Arrow's cast, which breaks records with null members inside of records (Arrow 26)."""
+    """One column as SQL sees it.  Arrow's cast would break records with null members inside of records (Arrow
+    26)."""
     kind, target = field.type, _offered_type(field, wrapped=wrapped)
     if is_json(field):
         if wrapped:
@@ -290,7 +291,7 @@ def _sql_array(array: pa.Array, field: pa.Field, *, wrapped: bool) -> pa.Array:
 
 
 def _offered(schema: pa.Schema) -> pa.Schema:
-    """As DuckDB is shown it: JSON, at any depth, as Arrow's JSON type; other marks left out."""
+    """The schema for DuckDB: JSON, at any depth, has Arrow's JSON type; other marks are left out."""
     return pa.schema([pa.field(f.name, _offered_type(f)) for f in schema])
 
 
