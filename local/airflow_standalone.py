@@ -1,8 +1,8 @@
 """Airflow's own `standalone`, with two things changed.
 
-It starts the scheduler and the triggerer without their log servers, which would listen on every interface
-of the machine whatever the API listens on (on one machine the API reads the log files itself).  And it
-ends, with status 1, when one of its components ends; the original would go on without it.
+It starts the scheduler and the triggerer without their log servers.  These would listen on every interface of the
+machine, even if the API listens on one, and on one machine the API reads the log files itself.  And it ends, with
+status 1, when one of its components ends; the original would go on without it.
 
 Run by airflow_service as `python -m local.airflow_standalone`.
 """

@@ -3,10 +3,10 @@
 For the demo and the tests.  Only the standard library; proxies of the environment are not used, since it
 talks to this machine.
 
-Airflow's API server does nothing else while it builds its routes, and a busy machine makes that long; its
-database, if SQLite, is busy at times.  So a request that was not answered, or found the database busy, is
-repeated until the deadline of the step that it is part of (`within`), and never longer.  Every request here may
-be repeated: a new run is named by the client, so a repeated one is refused, not run twice."""
+Airflow's API server does nothing else while it builds its routes, which takes long on a busy machine (decision
+45). Its database, if SQLite, is busy at times.  So the client repeats a request that got no answer, or found the
+database busy, until the deadline of its step (`within`).  Every request may be repeated: the client names a new
+run, so a repeated request is refused, not run twice."""
 
 from __future__ import annotations
 

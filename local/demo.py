@@ -1,10 +1,10 @@
 """`make demo`: real records in through Airflow and Spark, sorted, committed, readable.
 
-Starts Airflow and Spark Connect, makes a lake and a pool, writes files, lets the ingest agent load them in
-several runs, asks a question, and shows the pool's layout and what each step took; then stops what it
-started.  The data are the flights of `local.flights`, or one's own files (`--data`, `--key`).  Everything is
-kept below .run/demo, and made anew each time: the lake, and Airflow's database too, since Airflow would go on with
-the runs of a demo that failed.  Progress goes to standard error, the result to standard output."""
+It starts Airflow and Spark Connect, makes a lake and a pool, writes files, and lets the ingest agent load them in
+several runs.  Then it asks a question, shows the pool's layout and the time of each step, and stops what it
+started. The data are the flights of `local.flights`, or your own files (`--data`, `--key`).  Lake and Airflow's
+database lie below .run/demo and are made anew each time; otherwise Airflow would go on with the runs of a demo
+that failed. Progress goes to standard error, the result to standard output."""
 
 from __future__ import annotations
 

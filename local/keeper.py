@@ -1,13 +1,13 @@
 """One process that owns a service: it starts the command, adopts every orphan of it, and ends them all.
 
-Airflow's `standalone` and Spark leave children behind at times, and their children forget their names and
-environments, so a tree of processes cannot be known again by looking.  The keeper makes that needless: it
-is the "child subreaper" of what it starts (Linux), so whatever loses its parent becomes the keeper's own
-child, and the keeper's descendants are the service, exactly.
+Airflow's `standalone` and Spark leave children behind at times.  These change their names and environments, so a
+look at the processes does not show which belong to the service.  The keeper is the "child subreaper" of what it
+starts (Linux): a process that loses its parent becomes the keeper's own child.  So the keeper's descendants are
+exactly the service.
 
-It ends the service when it is told to (SIGTERM or SIGINT), when the command ends by itself, or, with
-`--parent PID`, when that process is no longer its parent.  Ending is SIGINT to the command, SIGTERM to all,
-SIGKILL to all, each with a bounded wait; then the keeper ends with the command's status.
+The keeper ends the service on SIGTERM or SIGINT, when the command ends by itself, or, with `--parent PID`, when
+that process is no longer its parent.  It sends SIGINT to the command, then SIGTERM to all, then SIGKILL to all,
+each with a bounded wait; then it ends with the command's status.
 
 Run by `processes.launch` as `python -m local.keeper [--parent PID] -- COMMAND...`, in a session of its own,
 its output being the service's log."""

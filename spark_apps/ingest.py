@@ -58,7 +58,7 @@ class BatchResult:
 def run(batch: dict[str, Any]) -> dict[str, Any]:
     """The agent's task `run`: one batch as `agents.ingest.run.find` gave it, committed exactly once.
 
-    Files that are refused are parked.  Files that changed, vanished or were ingested by somebody else meanwhile
+    It parks the files that are refused.  Files that changed or vanished, or that another run ingested meanwhile,
     wait for the next run; the others are ingested all the same.
     """
     lake = Lake.open(batch["lake"])
@@ -110,7 +110,7 @@ def ingest_waiting(
 
 
 def _waits(pool: Pool, branch: str, file: SourceFile) -> bool:
-    """Whether the file is there as it was, and nobody has ingested it."""
+    """Whether the file is there unchanged, and not ingested."""
     if pool.at(branch).state.sources.get((branch, file.uri)) == file.source:
         return False
     try:

@@ -1,9 +1,9 @@
 """Files loaded into a pool, spread over Spark tasks: what the ingest and intervals agents do.
 
-The driver cuts the files into units; each unit is one task, in which a Python worker reads its files, sorts them
-within bounded memory and writes finished objects straight to their final names.  Only descriptions of objects come
-back to the driver (`spread`).  The driver commits once, under a token: if it runs again after a crash at any point,
-the files are committed exactly once, and the vacuum removes what the dead run had written.
+The driver cuts the files into units; each unit is one task.  In a task a Python worker reads its files, sorts them
+within bounded memory, and writes finished objects to their final names.  Only descriptions of objects come back to
+the driver (`spread`).  The driver commits once, under a token: if it runs again after a crash at any point, the
+files are committed exactly once, and no transaction names the objects of the dead run.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Opening Spark: one way for spark-submit, a local session and Spark Connect.
 
 Under spark-submit the session is the submitted one.  `LAKE_SPARK_REMOTE` (sc://HOST:PORT) names a Connect
-server: tasks of one run share its session if the URL carries a session id, and end with `close`, which leaves
-the server and the shared session alone.  A session that this process runs already is used, and left running.
-Otherwise a session starts on `LAKE_SPARK_MASTER`, by default on two cores of this machine.
+server.  Tasks of one run share its session if the URL carries a session id; `close` at their end leaves the server
+and the shared session alone.  A session that this process runs already is used, and left running.  Otherwise a
+session starts on `LAKE_SPARK_MASTER`, by default on two cores of this machine.
 
-If there is no Spark at the address, the caller hears so within seconds (`reach`), and if the server goes away
-in the middle, within about a minute: both are Unavailable.
+If there is no Spark at the address, the caller gets Unavailable within seconds (`reach`); if the server goes away
+in the middle, within about a minute.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def look_at_each(
 ) -> Iterator[tuple[str, T | None]]:
     """Each pool, and what `look` finds there; None if it cannot be read, which is logged.
 
-    A pool without the branch, or dropped meanwhile, is passed over; raises NotFound if the run `named` it.
+    Skips a pool without the branch, and one that was dropped since; raises NotFound if the run `named` it.
     """
     for name in pools:
         try:

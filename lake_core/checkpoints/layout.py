@@ -1,10 +1,10 @@
 """Rows and row groups of a checkpoint.
 
-A row belongs to a section (`reference`, `source`, `token`, ...), within it to a branch and a sub-pool (both "" if
-the section has none), and has a key; rows are sorted by these four.  References use all columns, with their low
-bound as `key`.  Rows of other sections store their content in `value`.  A row group holds rows of one section,
-branch and sub-pool.  The footer lists the groups with their first and last key and their greatest high bound, so
-that a reader of a key range knows which groups it needs.
+A row has a section (`reference`, `source`, `token`, ...), a branch and a sub-pool (both "" if the section has
+none), and a key; rows are sorted by these four.  References use all columns, with their low bound as `key`.  Rows
+of other sections store their content in `value`.  A row group holds rows of one section, branch and sub-pool.  The
+footer lists each group's first and last key and greatest high bound; a reader of a key range finds its groups by
+them.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The `lake` command: the same code that the agents run, without Airflow and without Spark.
+"""The `lake` command: it runs the agents' code without Airflow and without Spark.
 
-`main` parses and turns errors into one line and an exit status; `pools`, `data` and `history` hold the commands;
-`output` prints, and `sink` says where to.  Results go to standard output, progress and messages to standard error.
+`main` has the parser, and turns errors into one line and an exit status.  Each module of commands has one noun
+(`pools`, `data`, `history`, ...).  `output` prints, and `sink` opens the output.  Results go to standard output,
+progress and messages to standard error.
 """

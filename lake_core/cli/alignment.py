@@ -1,7 +1,7 @@
-"""Aligned text for people: what a table looks like, and how it is made to fit a terminal; pure.
+"""Aligned text for people: a table's lines, cut to the width of a terminal; pure.
 
-A pipe or a file gets every column whole.  A terminal gets what fits its width: first the widest columns are cut, to
-no less than `NARROWEST` letters, then columns on the right are left out, and the caller names them.
+A pipe or a file gets every column whole.  For a terminal, first the widest columns are cut, to no less than
+`NARROWEST` letters; then columns on the right are left out, and the caller names them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 GAP = "  "
 NARROWEST = 12
-"""Letters of a column that are kept before a whole column is left out."""
+"""Letters that a cut column keeps at least; after that, whole columns are left out."""
 
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that move the cursor, end a line, turn the order of letters, or stand for bytes that are no text."""
@@ -25,7 +25,7 @@ def printable(text: str) -> str:
 
 
 def fit(widths: Sequence[int], total: int) -> list[int]:
-    """The widths with which the columns fit into `total` letters; shorter than `widths` if the last ones do not."""
+    """The columns' widths within `total` letters; fewer than `widths` if the last columns do not fit."""
     kept = list(widths)
     while len(kept) > 1 and _line([min(width, NARROWEST) for width in kept]) > total:
         kept.pop()
@@ -48,7 +48,7 @@ def _line(widths: Sequence[int]) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """The text, or its beginning and a mark that there is more."""
+    """The text; if it is longer than `width`, its beginning and a mark."""
     return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
 
 
@@ -57,7 +57,7 @@ def aligned(
 ) -> tuple[list[str], list[str]]:
     """The lines of a table, its names first, and the names of the columns that did not fit into `total` letters.
 
-    `right` says which columns stand to the right; `total` None: everything fits.
+    `right`: the columns that are aligned to the right.  `total` None: no limit.
     """
     names = [printable(name) for name in names]
     rows = [[printable(text) for text in row] for row in rows]

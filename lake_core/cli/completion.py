@@ -1,6 +1,6 @@
 """lake completion: the words that a shell offers at TAB (decision 49).
 
-`lake completion bash` prints what the shell must know: to ask `lake` itself.  When a shell asks, the command offers
+`lake completion bash` prints lines that make the shell ask `lake` itself.  When a shell asks, the command offers
 commands, options and choices from its own parser, and the names of pools from the lake.  If the lake does not
 answer, it offers no pools.
 """

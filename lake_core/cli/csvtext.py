@@ -1,7 +1,8 @@
 """Records as lines of CSV: every value as the lake writes it (`values.text`), so that a load reads the same value.
 
-Text and bytes stand in quotes, all else without; a null is nothing at all, so that it is told from an empty text.
-Nested values and JSON are JSON in quotes.  A line of one null alone is `""`: readers pass over empty lines.
+Text and bytes have quotes, other values have none.  A null is nothing at all, so that it differs from an empty
+text. Nested values and JSON are JSON in quotes.  A line of one null alone is `""`, because readers skip empty
+lines.
 """
 
 from __future__ import annotations

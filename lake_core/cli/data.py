@@ -25,7 +25,7 @@ from lake_core.values.types import show_type
 
 
 def load(args: Namespace) -> None:
-    """Load files, or show what that would do."""
+    """Load files; with --dry-run, show what a load would do."""
     pool = Lake.open(args.lake).pool(args.pool)
     branch, options = pool.branch(args.branch), read_options(args)
     files = files_to_read(args.files, pool.config.settings, options)
@@ -115,7 +115,7 @@ def report_load(result: LoadResult, *, pool: str, as_json: bool, did: str = "loa
 
 
 def span_of(view: View, args: Namespace) -> KeyRange:
-    """The range that --from and --to, or --key, say."""
+    """The key range of --from and --to, or of --key."""
     if getattr(args, "key", None) is not None:
         prefix = view.bound_of_text(args.key)
         return KeyRange(prefix, prefix + AFTER)
@@ -155,7 +155,7 @@ def sql(args: Namespace) -> None:
 
 
 def _format(args: Namespace) -> str:
-    """The format asked for, by option or by the file's name; otherwise a table on a terminal, JSON elsewhere."""
+    """The format, by option or by the file's name; otherwise a table on a terminal, JSON elsewhere."""
     output = getattr(args, "output", None)
     chosen = "json" if args.json else args.format
     if output is not None:

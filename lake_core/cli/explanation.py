@@ -1,4 +1,4 @@
-"""lake explain: every stored version of a key in words: who wrote it, and why it is or is not visible."""
+"""lake explain: every stored version of a key in words: its transaction, and why it is or is not visible."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lake_core.values.keytext import show_key
 
 
 def explain(args: Namespace) -> None:
-    """Print the versions of a key, and what decides the answer."""
+    """Print the versions of a key, and the deletes that decide which one is visible."""
     view = Lake.open(args.lake).pool(args.pool).at(args.at)
     key_range = span_of(view, args)
     versions = view.explain(key_range)

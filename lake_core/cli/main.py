@@ -26,7 +26,7 @@ from lake_core.errors import LakeError, OutputFailed
 
 RECORD_FORMATS = ("json", "csv", "parquet", "arrow", "table")
 LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
-"""What is logged without `-v`, with it, and with two."""
+"""The level of logging without `-v`, with one, and with two."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -80,7 +80,7 @@ def error_text(error: LakeError) -> str:
 
 @contextlib.contextmanager
 def _logging(verbose: int) -> Iterator[None]:
-    """What the library logs goes to standard error while the command runs: warnings, with `-v` decisions too."""
+    """While the command runs, the library's log goes to standard error: warnings; with `-v`, decisions too."""
     logger, handler = logging.getLogger("lake_core"), logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         logging.Formatter(
@@ -112,7 +112,7 @@ def build_parser() -> Parser:
     """All commands and their arguments."""
     parser = Parser(prog="lake", description="A log-structured lake on an object store.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
-    # before the command or behind it: there the defaults must not undo what was said before
+    # the options may stand before or behind the command; behind it, defaults must not undo those before
     common = Parser(add_help=False, argument_default=argparse.SUPPRESS)
     for place in (parser, common):
         place.add_argument("--lake", metavar="URI", help="the lake: a path, s3:// or gs:// (or set LAKE)")

@@ -1,6 +1,6 @@
-"""The options of commands that read files, made from the one list of read options.
+"""The options of commands that read files, made from the one list of read options (decision 37).
 
-`main` makes its parser with this: it imports no engine.
+`main` makes its parser with this module, which therefore imports no engine.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def _cell(value: Any) -> str:
 
 
 def say(message: str) -> None:
-    """Print a message for people, after what was printed so far; ignore it if nobody can read it."""
+    """Print a message for people, behind earlier output; if standard error takes no more, drop it."""
     flush()
     print_message(printable(message) + "\n")
 
@@ -146,7 +146,7 @@ def _check_decimals(table: pa.Table) -> None:
 
 @contextmanager
 def _holding(table: pa.Table, format: str) -> Iterator[None]:
-    """Within the block, which writes the table, a refusal of Arrow is InvalidInput and names the column."""
+    """Within the block, which writes the table, a refusal of Arrow becomes InvalidInput that names the column."""
     try:
         yield
     except pa.ArrowException as error:
@@ -167,7 +167,7 @@ def _holding(table: pa.Table, format: str) -> Iterator[None]:
 
 
 def _write_text(tables: Iterable[pa.Table], schema: pa.Schema, file: BinaryIO, *, total: int | None) -> int:
-    """Aligned text of the first records, for people; that there are more is said.  `total`: see `aligned`."""
+    """Write aligned text of the first records, and a line if there are more.  `total`: see `aligned`."""
     cells: list[list[str]] = []
     more = False
     for table in tables:
@@ -190,7 +190,7 @@ def _write_text(tables: Iterable[pa.Table], schema: pa.Schema, file: BinaryIO, *
 
 
 def _for_people(column: pa.ChunkedArray, field: pa.Field) -> list[str | None]:
-    """JSON, without the quotes of plain strings: what is not printable stays escaped."""
+    """The values as JSON, plain strings without quotes; characters that cannot be printed stay escaped."""
     texts: list[str | None] = shown(column, field).to_pylist()
     bare = not (is_json(field) or pa.types.is_nested(field.type))
     return [t[1:-1] if t and bare and t.startswith('"') else t for t in texts]

@@ -1,4 +1,4 @@
-"""lake parked: list the source files that the ingest agent passes over, or release them."""
+"""lake parked: list the source files that the ingest agent skips, or release them."""
 
 from __future__ import annotations
 

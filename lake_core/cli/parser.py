@@ -1,7 +1,7 @@
-"""How the command reads its words: argparse, but no abbreviations, one line for a mistake, and the near name.
+"""The command's parser: argparse without abbreviations, with one line for a mistake and the nearest name.
 
-An abbreviation that works today (`--tok`) would mean something else, or nothing, once another option begins alike.
-So options are written out, and one that is mistyped is answered with the one that is near.
+An abbreviation that works today (`--tok`) would mean another option, or none, once a new option begins alike.  So
+options are written out, and for a mistyped one the error names the nearest.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from lake_core.errors import InvalidInput
 from lake_core.phrases import did_you_mean, nearest
 
 _FILES = ("files", "output")
-"""Arguments that may be any bytes: which files can be loaded, those who open them say."""
+"""Arguments that may be any bytes, because file names may be; opening the file shows whether it can be loaded."""
 
 
 def check_text(args: argparse.Namespace) -> None:
-    """Raises InvalidInput for an argument that is not UTF-8: names, keys and texts are stored as such."""
+    """Raises InvalidInput for an argument that is not UTF-8, because names, keys and texts are stored as UTF-8."""
     for name, value in vars(args).items():
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and name not in _FILES and not text.isascii():
@@ -35,7 +35,7 @@ def check_text(args: argparse.Namespace) -> None:
 
 
 USAGE = 2
-"""Exit status of a command that was written wrongly."""
+"""Exit status of a wrong command line."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -46,7 +46,7 @@ class Parser(argparse.ArgumentParser):
         self._words: tuple[str, ...] = ()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As argparse has it; what is unknown is refused here, by the command that knows its own options."""
+        """Parse as argparse does, and refuse unknown words here, where the command's own options are known."""
         self._words = tuple(sys.argv[1:] if args is None else args)
         found, unknown = super().parse_known_args(self._words, namespace)
         if unknown:
@@ -54,11 +54,11 @@ class Parser(argparse.ArgumentParser):
         return found, []
 
     def print_help(self, file: Any = None) -> None:
-        """Printed like a result: what cannot be written is said."""
+        """Print the help like a result: a failure to write is an error."""
         print_text(self.format_help())
 
     def error(self, message: str) -> NoReturn:
-        """One line: what is wrong, the name that was probably meant, where to read on."""
+        """Print one line (the fault, the nearest name, where to read on) and exit."""
         for word in () if message.startswith("unknown command") else self._words:
             if word == "--":
                 break
@@ -70,7 +70,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(USAGE, f"{self.prog}: {printable(message)} (see: {self.prog} --help)\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Called by argparse with each value of an argument that has choices."""
+        """Refuse a value that is not among the choices, with the nearest one; argparse calls this."""
         if action.choices is None or value in action.choices:
             return
         name = "command" if action.metavar == "COMMAND" else "/".join(action.option_strings)

@@ -13,7 +13,7 @@ from lake_core.repair.removal import RepairPlan, plan_repair, repair
 
 
 def repair_pool(args: Namespace) -> None:
-    """Print what would go, ask, and take it out."""
+    """Print what would be removed, ask, and remove it."""
     if not args.object and not args.transaction:
         raise InvalidInput("lake repair: name what to take out: --object ID or --transaction N")
     branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)

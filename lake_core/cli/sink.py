@@ -1,10 +1,10 @@
-"""Where results go: standard output, a file, a device or a pipe; and what is said if it takes no more.
+"""Outputs for results: standard output, a file, a device or a pipe; and their failures (decision 47).
 
-A file gets its name when it is whole; until then what had the name keeps it.  A device or a pipe is written to
-directly.  All text is UTF-8, whatever the locale says, since programs read it.
+A file gets its name when it is whole; until then a file that had the name keeps it.  A device or a pipe is written
+to directly.  All text is UTF-8 in every locale, because programs read it.
 
-An output that cannot be opened is InvalidInput: the words name it wrongly.  One that takes no more (a full disk) is
-`OutputFailed`.  A reader that leaves early is neither: BrokenPipeError ends the command quietly (`main`).
+An output that cannot be opened is InvalidInput.  One that takes no more (a full disk) is `OutputFailed`.  A reader
+that leaves early is neither: BrokenPipeError ends the command quietly (`main`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NOT_WHOLE = "the result is not whole; what the command changed stands"
 
 
 class _Told:
-    """A file whose failures are OutputFailed, also if Arrow writes to it.  Closing it leaves the file open."""
+    """A file whose failures become OutputFailed, also if Arrow writes to it.  Closing it leaves the file open."""
 
     closed = False
 
@@ -49,7 +49,7 @@ class _Told:
 
 @contextmanager
 def failing_as_output(name: str, lost: str) -> Iterator[None]:
-    """Within the block an error of the system is OutputFailed; a reader that left is passed on."""
+    """Within the block an error of the system becomes OutputFailed, except BrokenPipeError."""
     try:
         yield
     except BrokenPipeError:
@@ -78,7 +78,7 @@ def standard_output() -> Iterator[BinaryIO]:
 
 @contextmanager
 def sink(path: str | None) -> Iterator[BinaryIO]:
-    """Where `-o` says; None is standard output.  Raises InvalidInput and OutputFailed."""
+    """The output that `-o` names; None is standard output.  Raises InvalidInput and OutputFailed."""
     if path is None:
         with standard_output() as told:
             yield told
@@ -115,7 +115,7 @@ def _opening(path: str) -> Iterator[None]:
 
 
 def _is_special(path: str) -> bool:
-    """Whether the path is to be opened as it is: a device, a pipe, or a name of a file that is open already."""
+    """Whether to open the path directly: a device, a pipe, or the name of a file that is open already."""
     if os.path.abspath(path).startswith(("/dev/fd/", "/dev/std", "/proc/")):
         return True
     return os.path.exists(path) and not os.path.isfile(path)
@@ -126,7 +126,7 @@ def _beside(path: str) -> IO[bytes]:
     target = os.path.realpath(path)
     try:
         mode = stat.S_IMODE(os.stat(target).st_mode)
-        with open(target, "ab"):  # what may not be written is not replaced either
+        with open(target, "ab"):  # a file without the right to write is not replaced either
             pass
     except FileNotFoundError:
         mask = os.umask(0)
@@ -155,13 +155,13 @@ def open_missing() -> None:
 
 
 def flush() -> None:
-    """Give standard output what is still held back; raises OutputFailed."""
+    """Write out the buffer of standard output; raises OutputFailed."""
     with failing_as_output(STDOUT, _NOT_WHOLE):
         sys.stdout.flush()
 
 
 def abandon() -> None:
-    """Let what standard output holds and cannot give go nowhere: Python would try again when it ends, and fail."""
+    """Drop the buffer of standard output; otherwise Python would try to write it at its end, and fail."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -169,14 +169,14 @@ def abandon() -> None:
 
 
 def complain(message: str) -> None:
-    """The line of a command that failed; if nobody can hear it, its exit status still says so."""
+    """Print the line of a command that failed; if standard error takes no more, the exit status still says it."""
     print_message(f"lake: {message}\n")
 
 
 def print_message(text: str) -> None:
-    """Text to standard error; if that takes no more, it goes nowhere.
+    """Print text to standard error; if that takes no more, drop it.
 
-    Nothing may stay in the stream's buffer: some releases of Python would try to write it when they end, fail, and
+    Nothing may stay in the stream's buffer: some releases of Python would try to write it at their end, fail, and
     exit with 120.
     """
     try:

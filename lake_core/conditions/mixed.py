@@ -1,6 +1,6 @@
 """Comparisons with fields of typed JSON: every value compares as it did before its field became JSON.
 
-A condition never changes its meaning.  But a compaction may unite a field that is a number in one object and a
+A condition never changes its meaning, but a field may: a compaction unites one that is a number in one object and a
 string in another to typed JSON (`values.typed_json`), and a tombstone may be older than that compaction.  So each
 value is read back with its class, and `classwise` decides the answer of a comparison for that class.
 

@@ -1,7 +1,7 @@
 """Order-preserving encoding of key values: comparing the bytes compares the keys.
 
-One value is a tag byte and a payload of known end, so that the encoding of a tuple is the concatenation
-of its parts, a prefix of fields is a prefix of bytes, and every encoding can be decoded for display:
+One value is a tag byte and a payload of known end.  So the encoding of a tuple is that of its parts joined, a
+prefix of fields is a prefix of bytes, and every encoding can be decoded for display:
 
     00            null (first in either direction)
     02 b          boolean

@@ -1,7 +1,7 @@
-"""What a reader yields: a table of records, and the records that could not be read.
+"""A block of records as a reader yields it: a table, and the records that could not be read.
 
-A bad record is named by file, line and field.  Under the policy `fail` the first one raises; under
-`quarantine` it goes with the block, to the sub-pool `$rejected`.
+A bad record is named by file, line and field.  Under the policy `fail` the first one raises; under `quarantine` it
+goes with the block, to the sub-pool `$rejected`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ QUARANTINE = "quarantine"
 class Rejected:
     """One record that could not be read.
 
-    `line` counts from 1: the line where the record begins, or the row in a format without lines.  `raw` is the
-    record as it was written; what is not UTF-8 in it is replaced there, and `raw_bytes` holds the true bytes.
+    `line` counts from 1: the line in which the record begins, or the row in a format without lines.  `raw` is the
+    record's text, in which bytes that are not UTF-8 are replaced; `raw_bytes` then holds the true bytes.
     """
 
     file: str
@@ -71,12 +71,12 @@ def silent(*_: object) -> None:
 
 @dataclass
 class Reading:
-    """How one file is read: declared fields, the fields of the key, the options, and what becomes of bad records.
+    """How to read one file: declared fields, the fields of the key, the options, and the policy for bad records.
 
-    `rule` says which values the pool combines: those that it cannot combine make bad records.
+    `rule` has the functions of the pool's fields: values that they cannot combine make bad records.
 
     `path` is where the bytes are, if not at `file`.  `constants` are fields that the file's folders give to each
-    record.  `progress` is called with the bytes that were read, `tell` with what was detected.  `fields` counts the
+    record.  The reader calls `progress` with the bytes read, `tell` with what it detected.  `fields` counts the
     fields of all files of the load.
     """
 
@@ -111,7 +111,7 @@ class Reading:
             return Rejected(self.file, line, reason, raw.decode(errors="replace"), raw)
 
     def unreadable(self, line: int, reason: str) -> NoReturn:
-        """The file itself is damaged: no policy can quarantine what is not there."""
+        """Raises InvalidInput for a damaged file: its records are not there to be quarantined."""
         where = f", line {line}" if line else ""
         raise InvalidInput(f"{self.file}{where}: {reason}")
 

@@ -1,9 +1,9 @@
 """From blocks to objects: gather up to the memory budget, sort, write, and describe.
 
-An `ObjectBuilder` takes blocks in their order of arrival and writes an object whenever the budget is full;
-records without the key go to the sub-pool `$nokey`, rejected ones to `$rejected`.  What it returns is all
-that a transaction needs.  One builder serves one load, or one task of a distributed load: `first_ordinal` keeps
-the order of arrival between tasks.
+An `ObjectBuilder` takes blocks in their order of arrival and writes an object whenever the budget is full.  Records
+without the key go to the sub-pool `$nokey`, rejected ones to `$rejected`.  It returns all that a transaction needs.
+One builder serves one load, or one task of a distributed load: `first_ordinal` keeps the order of arrival between
+tasks.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ObjectBuilder:
     _fields: Fields = field(default_factory=Fields)
 
     def add(self, block: Block) -> None:
-        """Take a block; raises InvalidInput if the key cannot be ordered, or a limit is exceeded."""
+        """Take a block; raises InvalidInput if the key has no order, or the block exceeds a limit."""
         if not block.checked:
             check_table(block.table, tuple(self.key.names), self.rule)
             if fault := self._fields.take(block.table.schema):
@@ -64,7 +64,7 @@ class ObjectBuilder:
         self._gather("", keyed)
 
     def finish(self) -> list[WrittenObject]:
-        """Write what is left; all objects of the load."""
+        """Write the rest, and return all objects of the load."""
         for sub in list(self._pending):
             self._write(sub)
         return self.written
@@ -137,10 +137,10 @@ def groups(tables: list[pa.Table]) -> Iterator[list[pa.Table]]:
 
 
 def by_key(table: pa.Table, key: PoolKey) -> tuple[pa.Table, pa.Table]:
-    """Records with the key and records without.
+    """The records with the key, and those without.
 
-    A record has the key when the leading key field is there and not null; further key fields may be null,
-    which sorts first.
+    A record has the key if the leading key field is there and not null.  Further key fields may be null; null sorts
+    first.
     """
     if not key.fields:
         return table, table.slice(0, 0)

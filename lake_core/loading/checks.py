@@ -1,9 +1,8 @@
-"""What every file must fulfil, whatever its format: text is UTF-8, values and keys are within the limits, and some
-record has the key.
+"""The checks of every file, in any format: UTF-8, the limits of values and keys, a record with the key.
 
-Records that do not are bad records: named by line or row, and rejected or quarantined.  Arrow finds out a column at
-a time whether there is any; only then are rows looked at.  Called by `formats` for each file, and by the builder of
-objects for tables that come from elsewhere.
+A record that fails is a bad record: named by line or row, and rejected or quarantined.  Arrow checks a column at a
+time; only if one fails, its rows are checked one by one.  Called by `detect` for each file, and by `builder` for
+tables of a program.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from lake_core.values.typed_json import json_lines
 def checked(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:
     """The blocks of one file without records that exceed a limit; raises InvalidInput.
 
-    If no record of the file has the key, and the policy is to fail, so it does, before its last block is given.
+    If no record of the file has the key, and the policy is to fail, it raises before the last block.
     """
     row, keyed, held = 0, False, None
     for block in blocks:
@@ -59,7 +58,7 @@ def checked(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:
 
 
 def _without_empty_types(table: pa.Table, reading: Reading) -> pa.Table:
-    """A combined field whose values were all bad has no type any more."""
+    """The table, in which a combined field whose values were all bad gets the null type."""
     for index, field in enumerate(table.schema):
         if reading.function(field.name) and table.column(index).null_count == table.num_rows:
             table = table.set_column(index, field.name, pa.nulls(table.num_rows))
@@ -67,7 +66,7 @@ def _without_empty_types(table: pa.Table, reading: Reading) -> pa.Table:
 
 
 def check_table(table: pa.Table, key: tuple[str, ...], rule: Rule) -> None:
-    """Raises InvalidInput for records that no file brought if one exceeds a limit, or cannot be combined."""
+    """Raises InvalidInput if a record of a program's table exceeds a limit, or cannot be combined."""
     check_schema(table.schema)
     for row, why in sorted(faults(table, Reading("", key=key, rule=rule)).items()):
         raise InvalidInput(f"record {row + 1}: {why}")
@@ -92,7 +91,7 @@ def _rejected(block: Block, table: pa.Table, at: int, row: int, why: str, readin
 
 
 def _shown(record: pa.Table) -> str | None:
-    """The record as JSON; what is not UTF-8 in it is left out."""
+    """The record as JSON, without fields that are not UTF-8; None if no field is left."""
     good = [name for name, column in zip(record.schema.names, record.columns, strict=True) if _valid(column)]
     return str(json_lines(record.select(good))[0].as_py()) if good else None
 
@@ -106,7 +105,7 @@ def _valid(column: pa.ChunkedArray) -> bool:
 
 
 def faults(table: pa.Table, reading: Reading) -> dict[int, str]:
-    """What is wrong with rows of the table, by row."""
+    """The faults of the table's rows, by row."""
     wrong: dict[int, str] = {}
     for field, column in zip(table.schema, table.columns, strict=True):
         name = field.name
@@ -123,7 +122,9 @@ def faults(table: pa.Table, reading: Reading) -> dict[int, str]:
                 wrong.setdefault(row, f"field {name!r}: {what} may have at most {limit:,} bytes")
         if not _valid(column):
             for row in range(len(column)):
-                if not _valid(column.take(pa.array([row]))):  # a slice of records has all their members
+                if not _valid(
+                    column.take(pa.array([row]))
+                ):  # a slice of records would have all their members
                     wrong.setdefault(row, f"field {name!r}: not UTF-8")
     return wrong
 

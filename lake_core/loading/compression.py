@@ -1,7 +1,7 @@
-"""Compressed files, told by their first bytes and read as what they hold.
+"""Compressed files: known by their first bytes, and read as their content.
 
-Members or frames that follow one another are one stream.  What ends in the middle of a member is refused: the
-message names the file and, for lines, how far the reader came.  Called by `opening`.
+Members or frames that follow one another are one stream.  A file that ends in the middle of a member is refused;
+the message names the file.  Called by `opening`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SKIPPABLE = tuple(bytes([b]) + b"\x2a\x4d\x18" for b in range(0x50, 0x60))
 _PACKED = 256 << 10
 
 DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, pa.ArrowInvalid, OSError)
-"""What the decompressors raise for a damaged or truncated file."""
+"""The exceptions of the decompressors for a damaged or truncated file."""
 
 
 def compression_of(begin: bytes) -> str:
@@ -40,7 +40,7 @@ def compression_of(begin: bytes) -> str:
 
 
 def unpacked(file: BinaryIO, compression: str) -> BinaryIO:
-    """The bytes that the compressed file holds; reading raises one of DAMAGED."""
+    """The unpacked bytes of the file; reading a damaged one raises one of DAMAGED."""
     opened: dict[str, Callable[[], object]] = {
         "gzip": lambda: gzip.GzipFile(fileobj=file, mode="rb"),
         "bz2": lambda: io.BufferedReader(_Members(file, bz2.BZ2Decompressor), 1 << 20),
@@ -101,7 +101,7 @@ class _Members(io.RawIOBase):
 
 @contextmanager
 def naming(file: str, compression: str) -> Iterator[None]:
-    """Turns what a decompressor raises in the block into InvalidInput with the file's name."""
+    """Within the block an exception of a decompressor becomes InvalidInput that names the file."""
     try:
         yield
     except DAMAGED as error:

@@ -1,10 +1,10 @@
-"""Declared types: may this value be what the pool says the field is?
+"""Declared types: reading a value as the type that the pool declares for its field.
 
-JSON has no times, dates, decimals or bytes: those are read from strings (`values.text`), decimals from numbers
-too, exactly.  NaN and the infinities are strings, as a scan shows them.
-Otherwise a value must be of the declared class and in its range; a string is not a number,
-though it may look like one.  CSV has only text, so there every class is read from it (`csv_types`).  A type
-never cuts a value: what it does not hold exactly does not fit; only doubles take the nearest number.
+JSON has no times, dates, decimals or bytes.  These are read from strings (`values.text`), decimals from numbers
+too, exactly.  NaN and the infinities are strings, as a scan shows them.  Any other value must be of the declared
+class and in its range; a string is not a number, though it may look like one.  CSV has only text, so there every
+class is read from it (`csv_types`).  A type never cuts a value: if it cannot hold the value exactly, the value
+does not fit.  Only doubles take the nearest number.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def convert(value: Any, field: pa.Field) -> Any:
 
 def read_declared(text: str, field: pa.Field) -> Value:
     """Text as a value of the declared type; raises NotReadable."""
-    if pa.types.is_integer(field.type) and not WHOLE.fullmatch(text):  # 1.0 is written for a double
+    if pa.types.is_integer(field.type) and not WHOLE.fullmatch(text):  # 1.0 is the text of a double
         raise NotReadable("no integer")
     return fitted(read(text, key_class(field.type)), field)
 
@@ -99,7 +99,10 @@ def declared_columns(table: pa.Table, declared: Mapping[str, pa.Field]) -> pa.Ta
 
 
 def _cast(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.ChunkedArray:
-    """Within a class, and between numbers and decimals: Arrow would turn numbers into booleans as well."""
+    """The column in the declared type, if it is of the same class, or both are numbers and decimals.
+
+    Arrow alone would also turn numbers into booleans.  Raises DoesNotFit.
+    """
     if field.type == target.type or pa.types.is_null(field.type):
         return column.cast(target.type)
     here, there = _class(field), _class(target)
@@ -122,7 +125,7 @@ def _cast(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.Chun
 
 
 def _from_texts(column: pa.ChunkedArray, name: str, target: pa.Field) -> pa.ChunkedArray:
-    """Texts as in JSON; each distinct one is read once."""
+    """Texts in the declared type, read as in JSON; each distinct text is read once.  Raises DoesNotFit."""
     encoded = pa.concat_arrays(
         column.cast(pa.string()).chunks or [pa.array([], pa.string())]
     ).dictionary_encode()

@@ -1,7 +1,8 @@
-"""Which format a file has, and the reader for it.
+"""Finding a file's format, and reading it with the reader of that format.
 
-Formats with a mark of their own (Parquet, ORC, Avro, and those that are not read) are told by their first bytes,
-whatever the name says.  Text is told by the name's ending, and if that says nothing, JSON by its first character.
+The first bytes decide for formats with a mark of their own (Parquet, ORC, Avro, and those that the lake does not
+read), even if the name says another.  For text the name's ending decides.  If it says nothing, a first `{` or `[`
+means JSON.
 """
 
 from __future__ import annotations
@@ -76,9 +77,9 @@ _REFUSED_PATTERNS = [(re.compile(pattern, re.IGNORECASE), what, do) for pattern,
 
 
 def format_by_name(file: str, declared: str = "auto") -> str:
-    """The format by the name's ending (before that of a compression) unless it is declared; "" if neither tells.
+    """The declared format, otherwise the one of the name's ending (before that of a compression); "" if unknown.
 
-    Raises InvalidInput for a declared format that there is not.
+    Raises InvalidInput for an unknown declared format.
     """
     if declared != "auto":
         if declared not in FORMATS:
@@ -93,7 +94,7 @@ def format_by_name(file: str, declared: str = "auto") -> str:
 def format_of(reading: Reading, declared: str = "auto") -> str:
     """The format of a file, by its content and its name.
 
-    Raises InvalidInput for a format that is not read, and if nothing tells the format.
+    Raises InvalidInput if the lake does not read the format, or cannot find it out.
     """
     by_name = format_by_name(reading.file, declared)
     if declared != "auto":
@@ -141,9 +142,10 @@ def read_blocks(reading: Reading, *, format: str = "auto") -> Iterator[Block]:
 
 
 def read_row_groups(reading: Reading, row_groups: list[int]) -> Iterator[Block]:
-    """The same of some row groups of a Parquet file.
+    """The records of some row groups of a Parquet file, as `read_blocks` gives them.
 
-    That no record has the key is told only if the file lacks the field: other tasks read the other row groups.
+    The check that some record has the key applies only if the file lacks the field, because other tasks read the
+    other row groups.
     """
     blocks = read_parquet(reading, row_groups)
     first = next(blocks, None)

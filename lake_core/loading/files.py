@@ -1,4 +1,4 @@
-"""The records of several files as one load: what was detected of them, and how many could not be read."""
+"""Reading several files as one load: their records, the notes of what was detected, the limit of bad records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class FileSource:
         self._told: dict[str, list[str]] = {}
 
     def blocks(self, format: str, *, limit: Limit | None = None) -> Iterator[Block]:
-        """The records of all files; raises InvalidInput, also if more are rejected than a count in `limit`."""
+        """The records of all files; raises InvalidInput, also if there are more bad records than a count in
+        `limit`."""
         rejected, first, fields = 0, "", Fields()
         for reading in self._readings:
             reading.fields = fields
@@ -43,7 +44,7 @@ class FileSource:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was detected, each with the files in which it was."""
+        """The notes of what was detected, each with its files."""
         return tuple(f"{_named(files)}: {note}" for note, files in self._told.items())
 
 
@@ -67,13 +68,13 @@ def _named(files: list[str]) -> str:
 
 
 def check_rejected(objects: Sequence[AddObject], limit: Limit | None) -> None:
-    """Raises InvalidInput if more of the records of a load were rejected than the limit allows."""
+    """Raises InvalidInput if a load rejected more records than the limit allows."""
     if fault := rejected_fault(objects, limit):
         raise InvalidInput(fault)
 
 
 def rejected_fault(objects: Sequence[AddObject], limit: Limit | None) -> str:
-    """That more of the records of a load were rejected than the limit allows; "" if not."""
+    """The message that a load rejected more records than the limit allows; "" if it did not."""
     rejected = sum(o.records for o in objects if o.sub_pool == REJECTED)
     records = sum(o.records for o in objects)
     if limit is None or limit.allows(rejected, records):

@@ -1,8 +1,8 @@
 """Fields that the folders of a file give to its records: `.../year=2026/month=11/part.csv`.
 
-Only with `partitions=hive`.  Values are decoded as URLs; Hive's word for null is null.  Types are found over all
-files of a load, as those of a CSV column are, unless the pool declares them.  A field that the file itself has
-stands: the folder's is not looked at.  Called by `Branch`.
+Only with `partitions=hive`.  Values are decoded as URLs; Hive's word for null is null.  Types are inferred over all
+files of a load, as for a CSV column, unless the pool declares them.  If the file itself has the field, the folder's
+value is ignored.  Called by `lake.files`.
 """
 
 from __future__ import annotations

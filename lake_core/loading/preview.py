@@ -1,9 +1,9 @@
-"""What a load would do, without doing it: `lake load --dry-run`.
+"""A load that commits nothing: `lake load --dry-run` (decision 35).
 
-A dry run is a load up to the end: the files are read, and their records sorted and written as objects, in the same
-memory.  But the objects go nowhere (`Nowhere`), and `Branch` decides the draft on the newest state instead of
-committing it.  So what a load would refuse, a dry run refuses too.  Only counts, the united schema, the first
-records and the first bad records are kept.
+A dry run reads the files, sorts their records and writes them as objects, in the same memory as a load.  But the
+objects go nowhere (`Nowhere`), and `Branch` rebases the draft on the newest state instead of committing it.  So a
+dry run refuses whatever a load would refuse.  It keeps only counts, the united schema, the first records and the
+first bad records.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from lake_core.objects.schema import cast_table, unite_schemas
 from lake_core.store import Store
 
 SHOWN = 5
-"""Records that are shown."""
+"""Records that a dry run shows, at most."""
 
 SHOWN_REJECTED = 20
-"""Bad records that are shown."""
+"""Bad records that a dry run shows, at most."""
 
 
 @dataclass(frozen=True)
 class Preview:
-    """`schema` and `sample` are of records with the key; `rejected` are the first of `bad` records.
+    """The result of a dry run.
 
-    `fails`: a load would fail, because of the bad records and the policy for them; `why`: they are too many.
+    `schema` and `sample` are of records with the key; `rejected` are the first of the `bad` records.  `fails`: a
+    load would fail, because of the bad records and the policy for them.  `why`: the message if they are too many.
     """
 
     schema: pa.Schema
@@ -65,7 +66,7 @@ class Nowhere:
 
 @dataclass
 class PreviewBuilder(ObjectBuilder):
-    """Builds objects, which its store should keep nowhere, and remembers what is shown of them."""
+    """Builds objects on a store that keeps none, and remembers what a dry run shows."""
 
     _schema: pa.Schema = field(default_factory=lambda: pa.schema([]))
     _sample: list[pa.Table] = field(default_factory=list)
@@ -75,7 +76,7 @@ class PreviewBuilder(ObjectBuilder):
     _bad: int = 0
 
     def add(self, block: Block) -> None:
-        """As a load does."""
+        """Take a block, as a load does."""
         self._bad += len(block.rejected)
         self._rejected += block.rejected[: SHOWN_REJECTED - len(self._rejected)]
         super().add(block)
@@ -91,7 +92,7 @@ class PreviewBuilder(ObjectBuilder):
         super()._gather(sub, table)
 
     def preview(self) -> Preview:
-        """What was seen of the load."""
+        """The result, after all blocks."""
         sample = [cast_table(table, self._schema, what="the load") for table in self._sample]
         return Preview(
             self._schema,

@@ -1,8 +1,8 @@
 """Finding source files by path, glob or folder.
 
-A file is known by its full name, size and etag (for local files the time of modification in nanoseconds), so
-that the same file is not loaded twice and a changed one is noticed.  Files whose names begin with `.` or `_` and
-those ending in `.tmp` or `.crc` are not complete yet and are skipped.
+Full name, size and etag identify a file, so that no file is loaded twice and a changed one is noticed.  The etag
+of a local file is its time of modification in nanoseconds.  Files whose names begin with `.` or `_`, or end in
+`.tmp` or `.crc`, are not complete yet and are skipped.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def find_files(
 ) -> list[SourceFile]:
     """The files that the paths, globs and folders name, each once, by name.
 
-    `include` and `exclude` are globs; they choose among the files of globs and folders, by their names or by their
-    paths there.  Raises NotFound if a path names nothing, or, unless it `may_be_empty`, if a glob or a folder does;
+    `include` and `exclude` are globs; they choose among the files of globs and folders, by name or by path below
+    the folder.  Raises NotFound if a path names no file, and, unless `may_be_empty`, if a glob or folder has none;
     InvalidInput for a name that is not UTF-8; Unavailable if a folder cannot be listed.
     """
     found: dict[str, SourceFile] = {}
@@ -70,7 +70,7 @@ def _but_not(include: tuple[str, ...], exclude: tuple[str, ...]) -> str:
 
 
 def _find_local(pattern: str) -> Iterator[tuple[str, SourceFile]]:
-    """Files with their paths below the folder that was searched; "" for a file that was asked for by name."""
+    """Files with their paths below the searched folder; "" for a file that the caller named."""
     if is_stream(pattern):
         yield "", SourceFile(pattern, 0, "", 0.0)
         return
@@ -165,7 +165,7 @@ def _find_remote(pattern: str) -> Iterator[tuple[str, SourceFile]]:
         elif fs.isdir(path):
             infos, folder = fs.find(path, detail=True), path.rstrip("/") + "/"
         else:
-            infos, folder = {path: fs.info(path)}, path  # asked for by name, whatever it is
+            infos, folder = {path: fs.info(path)}, path  # the caller named it, so it counts as complete
     except FileNotFoundError as error:
         raise NotFound(f"file {pattern!r} does not exist") from error
     except (ImportError, ValueError) as error:
@@ -186,7 +186,7 @@ def _find_remote(pattern: str) -> Iterator[tuple[str, SourceFile]]:
 
 
 def _fixed_folder(pattern: str) -> str:
-    """What comes before the first part with a sign of a glob, with its slash."""
+    """The folders before the first part with a sign of a glob, with a slash at the end."""
     parts = pattern.split("/")
     fixed = next(i for i, part in enumerate(parts) if any(c in part for c in _GLOB))
     return "".join(part + "/" for part in parts[:fixed])

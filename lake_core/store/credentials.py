@@ -1,8 +1,8 @@
 """Opening S3 and Google Cloud Storage through fsspec, after a check for credentials.
 
 Without credentials the libraries fail late: s3fs with a traceback at the first request, gcsfs after a minute of
-requests to a metadata server and of repeated anonymous requests.  So the lake checks before any request, where the
-libraries would look, and reports in one line where it looked and which variable to set (decision 31).  Options that
+requests to a metadata server and of repeated anonymous requests.  So before any request the lake looks where the
+libraries would look.  It reports in one line where it looked and which variable to set (decision 31).  Options that
 identify the caller (a key, a token, `anon`), or that fsspec's own configuration adds, are passed on unchanged.
 
 Called by `cloud`; code that opens a bucket by other means should call `open_filesystem` too.

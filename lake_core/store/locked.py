@@ -11,9 +11,9 @@ locks.  All writers of a lake must use the same lock; readers need none.
 3. The writer checks the lock before each write and when it releases it.  If it lost the lock meanwhile, the outcome
    is UNKNOWN, never YES.
 
-Limits of a lock: a writer may overwrite an object if it loses the lock between its check and the arrival of its
-write (the lock's server fails over at that moment), or if its write arrives after it stopped repeating.  A store
-with create-only put has no such moment; prefer one.
+Limits of a lock: a writer may overwrite an object in two cases.  It loses the lock between its check and the
+arrival of its write (the lock's server fails over at that moment), or its write arrives after it stopped
+repeating.  A store with create-only put has no such moment; prefer one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Any object of the lake, decoded for people: `lake inspect NAME`.
 
 Names are those of docs/format.md, relative to the lake.  Byte strings are shown in hex, or decoded if they are a
-schema or text.  A checkpoint may hold a million references, so its parts are shown with size, first and last key,
-and only its small sections (branches, the closing, schemas, pools) row by row.
+schema or text.  A checkpoint may hold a million references, so only its small sections (branches, the closing,
+schemas, pools) are shown row by row.  Of the other parts, size, first and last key are shown.
 """
 
 from __future__ import annotations

@@ -5,11 +5,10 @@ commits one transaction.  Only objects named in the messages that Spark hands to
 objects of an attempt that failed or lost a race with another attempt, nor to those of an aborted write: the vacuum
 removes them.  Nothing here deletes.
 
-A batch is written once under its option `token`: writing it again changes nothing, and a log line tells.  The tasks
-then only count their records: other data under a used token is refused, as far as counts tell.  A micro-batch of a
-stream has a token of its own, made of the query's id, which Spark keeps in the query's checkpoint and tells tasks,
-and of the batch's number.  So a batch that is committed here, and then again because Spark died before it had noted
-that, changes nothing either.
+A batch is written once under its option `token`.  Writing it again changes nothing, and the log says so; the tasks
+then only count their records, and other data under a used token is refused as far as counts tell (decision 44).  A
+micro-batch of a stream has a token of its own, made of the query's id and the batch's number (decision 13).  So if
+Spark dies between the commit and its own note of it, and commits the batch again, nothing changes.
 
 A task returns bad records as a result, not as a failure, which Spark would repeat.  Records count as arrived in the
 order of the partitions.
@@ -210,7 +209,7 @@ class LakeWriter(_Writes, DataSourceArrowWriter):
         log.warning(repeated_line(self._work, pool_name=self._branch.config.name, token=token))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """What was written stays, for the vacuum."""
+        """Nothing: the objects stay until there is a vacuum, and no transaction names them."""
 
 
 class LakeStreamWriter(_Writes, DataSourceStreamArrowWriter):
@@ -225,12 +224,12 @@ class LakeStreamWriter(_Writes, DataSourceStreamArrowWriter):
             commit_tasks(self._branch, tasks, token=batch_token(tasks, batchId))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """What was written stays, for the vacuum."""
+        """Nothing: the objects stay until there is a vacuum, and no transaction names them."""
 
 
 def batch_token(tasks: list[WrittenPartition], batch: int) -> str:
-    """The same for a batch of a query, however often it is run; raises InvalidInput where Spark does not say which
-    query it is."""
+    """The token of a query's batch, the same at every try.  Raises InvalidInput if Spark does not name the
+    query."""
     queries = {task.query for task in tasks}
     if len(queries) != 1 or "" in queries:
         raise InvalidInput(

@@ -54,7 +54,7 @@ class CompactionJob:
 
 
 def jobs_still_there(held: Iterable[Reference], jobs: Iterable[Mapping[str, Any]]) -> list[CompactionJob]:
-    """The jobs of these `values` whose inputs are all still held; somebody else has done the others."""
+    """The jobs of these `values` whose inputs are all still held; another compaction has done the others."""
     known = {(r.object, r.low): r for r in held}
     found = []
     for job in jobs:

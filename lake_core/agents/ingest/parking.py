@@ -1,10 +1,10 @@
 """Parked files: source files that cannot be loaded, which the ingest agent passes over until they change.
 
 One bad file must not hold back the good ones of its batch, nor fail every later run.  So a file that is refused is
-parked.  A small object below the pool, `<pool-id>/parked/<digest>.json`, names the file in the form it had (size
-and etag), why it was refused, and a digest of the settings by which it was read.  The agent passes the file over
-while all of these are as they were.  It tries again when the file changes, when such a setting changes, or when
-somebody releases the file (`lake parked POOL --release FILE`).
+parked.  A small object below the pool, `<pool-id>/parked/<digest>.json`, is the note.  It names the file in the
+form it had (size and etag), the reason of the refusal, and a digest of the settings about reading.  The agent
+skips the file while form and settings are the same.  It tries again when the file changes, when such a setting
+changes, or when a user releases the file (`lake parked POOL --release FILE`).
 
 A note is not history (decision 48): one that is lost or damaged costs one more try of its file.
 Callers: the ingest agent's tasks, `lake parked`.
@@ -33,7 +33,8 @@ NOT_FOR_READING = (
     *("checkpoint.", "compact.", "history.", "intervals.", "token.", "tombstones."),
     *("age_off", "description", "ingest.batch_", "ingest.source", "load.memory"),
 )
-"""How the names of settings begin that do not decide how a file is read; any other change is worth another try."""
+"""Beginnings of the names of settings that do not decide how a file is read; any other change causes another
+try."""
 
 
 class Parked(msgspec.Struct, frozen=True, kw_only=True):

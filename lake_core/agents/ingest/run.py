@@ -1,8 +1,8 @@
 """The ingest agent without Spark: it lists the pools' batches that are to be ingested.
 
 One bad thing does not hold back the others.  A pool whose source or journal cannot be read is reported, and the
-other pools go on.  The agent looks before it starts Spark, and not again: a batch that somebody else commits
-meanwhile is recognised by its token, or refused because of its files.  `spark_apps.ingest` commits a batch.
+other pools go on.  The agent looks before it starts Spark, and not again: if another run commits a batch meanwhile,
+the commit knows it by its token, or refuses it because of its files.  `spark_apps.ingest` commits a batch.
 """
 
 from __future__ import annotations

@@ -75,7 +75,8 @@ def read_avro(reading: Reading) -> Iterator[Block]:
 
 @contextmanager
 def _naming(reading: Reading) -> Iterator[None]:
-    """fastavro raises whatever its parts raise for a damaged file."""
+    """Within the block every exception becomes InvalidInput, because fastavro raises many classes for a damaged
+    file."""
     from lake_core.errors import LakeError
 
     try:
@@ -87,7 +88,7 @@ def _naming(reading: Reading) -> Iterator[None]:
 
 
 def _field(name: str, schema: Any, named: dict[str, Any], depth: int) -> pa.Field:
-    """The Arrow field of an Avro schema; raises ValueError for one that has none."""
+    """The Arrow field of an Avro schema; raises ValueError if there is none."""
     if depth > MAX_NESTING + 1:
         raise ValueError(too_deep(name))
     if isinstance(schema, list):
@@ -107,7 +108,7 @@ def _field(name: str, schema: Any, named: dict[str, Any], depth: int) -> pa.Fiel
     elif logical in _LOGICAL:
         field = pa.field(name, _LOGICAL[logical])
     elif kind == "record":
-        named[schema["name"]] = None  # while its members are looked at
+        named[schema["name"]] = None  # until its members are known: a recursive schema meets this None
         members = [_field(f["name"], f["type"], named, depth + 1) for f in schema["fields"]]
         field = pa.field(name, pa.struct(members)) if members else json_field(name)
     elif kind == "array":
@@ -122,7 +123,8 @@ def _field(name: str, schema: Any, named: dict[str, Any], depth: int) -> pa.Fiel
 
 
 def _decimal_field(name: str, precision: int, scale: int) -> pa.Field:
-    """Wide decimals become JSON when they are stored; raises ValueError for what that does not hold either."""
+    """The field of a decimal; wide ones become JSON when they are stored.  Raises ValueError for wider ones
+    still."""
     if precision > DECIMAL_DIGITS or scale > FRACTION_DIGITS:
         raise ValueError(
             f"field {name!r}: decimal({precision},{scale}): a decimal may have at most {DECIMAL_DIGITS} digits, "

@@ -1,16 +1,16 @@
 """CSV: every value is text until its column shows what it is.
 
-A file is read in blocks of bounded size, as text.  The first reading narrows the type of each column over
-all of its values (`csv_types`), so a column has one type a file; declared fields are what the pool says.  The
-second gives the records in those types.  A small file is kept between the two, a large one is read twice.
+A file is read in blocks of bounded size, as text.  The first reading narrows the type of each column over all of
+its values (`csv_types`), so a column has one type a file; a declared field has the pool's type.  The second
+reading gives the records in those types.  A small file is kept between the two, a large one is read twice.
 
 The options `csv.*` say how the file is written (`catalog.csv_options`); `csv_dialect` detects the delimiter.  An
-empty value is null, and so are the words of `csv.null`; a quoted one is text.  Empty lines and comments are
+empty value is null, and so are the words of `csv.null`; a quoted value is text.  Empty lines and comments are
 skipped.
 
-A line with too few or too many values, text behind a closing quote, what is not UTF-8 and what is not of the
-declared type make a bad record.  A quote that is never closed leaves nothing to trust: the file is refused under
-any policy (`csv_lines`).
+Four faults make a bad record: too few or too many values, text behind a closing quote, bytes that are not UTF-8,
+and a value that is not of the declared type.  If a quote is never closed, the file is refused under any policy,
+because no later record can be trusted (`csv_lines`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from lake_core.loading.formats.csv_words import Respell, respelled, spelling_of,
 from lake_core.loading.opening import FIRST, line_blocks, open_text
 
 KEPT_BYTES = 64 << 20
-"""Text that is kept between the two readings; a file with more is opened twice."""
+"""Bytes of text that are kept between the two readings; a file with more is opened twice."""
 _PIECE = 1 << 20
 _NUMBER = r"^[+-]?[0-9.,]+([eE][+-]?[0-9]+)?$"
 
@@ -64,10 +64,10 @@ def read_csv(reading: Reading) -> Iterator[Block]:
 
 
 class _Column:
-    """What a column without a declared type may be, after some of its values."""
+    """The possible types of a column without a declared type, after some of its values."""
 
     def __init__(self, options: CsvOptions, *, numbers: bool = False) -> None:
-        """`numbers`: what is none makes a bad record, and says nothing of the others."""
+        """`numbers`: a value that is not a number makes a bad record, and does not change the column's type."""
         self._numbers = numbers
         self._plain = Narrowing()
         self._decimal_comma = options.decimal == ","
@@ -106,7 +106,7 @@ class _Column:
 
 @dataclass(frozen=True)
 class _Read:
-    """A field, and how its text is respelled before it is read; None: not at all."""
+    """A field, and how to respell its text before it is read; None: not at all."""
 
     field: pa.Field
     respell: Respell | None = None
@@ -137,7 +137,7 @@ def _declared(field: pa.Field, options: CsvOptions) -> _Read:
 class _Text:
     """Some records of a file as text; `read` bytes of the file were read for them.
 
-    `numbers` says which of the records in `body`, counted from 0, the rows of the table are; None: all.
+    `numbers`: for each row of the table, the number of its record in `body`, from 0; None: all, in order.
     """
 
     table: pa.Table
@@ -154,7 +154,7 @@ class _Text:
         return len(self.body) + int(self.table.nbytes)
 
     def reject(self, reasons: dict[int, str], reading: Reading) -> list[Rejected]:
-        """The records of the body with these numbers as rejected ones; raises InvalidInput by policy."""
+        """The records of the body with these numbers as rejected ones; raises InvalidInput if the policy is to fail."""
         return [
             reading.reject(self._lines[i].number, reason, self._lines[i].raw(self.body))
             for i, reason in sorted(reasons.items())
@@ -176,7 +176,7 @@ def _text_blocks(
 ) -> Iterator[_Text]:
     """The file's records as tables of strings, or of `types`.
 
-    They are read twice: each time half of the bytes are counted.
+    The file is read twice, so each reading counts half of its bytes for the progress.
     """
     names: list[str] = []
     counted = replace(reading, tell=tell)
@@ -206,7 +206,7 @@ def _text(
     reading: Reading,
     types: dict[str, pa.DataType],
 ) -> _Text:
-    """Whole records as a table of strings, or of `types` where all values are of them, without those malformed."""
+    """Whole records, without malformed ones, as a table of strings, or of `types` if all values are of them."""
     others: dict[int, str] = {}
     reasons: dict[int, str] = {}
 
@@ -270,7 +270,7 @@ def _parsed(
         )
 
     try:
-        return read(_PIECE)  # which stays in the processor's caches
+        return read(_PIECE)  # a piece stays in the processor's caches
     except pa.ArrowInvalid:
         return read(len(body) + 1)  # a record is longer than a piece
 
@@ -317,7 +317,8 @@ def _typed(text: _Text, read: dict[str, _Read], reading: Reading) -> Block:
 
 
 def _values(column: pa.ChunkedArray, read: _Read, wrong: dict[int, str]) -> pa.ChunkedArray:
-    """The text as the field's values; `wrong` says of the rows whose text is not what was declared."""
+    """The text as values of the field; `wrong` gets the reason for each row whose text is not of the declared
+    type."""
     if not pa.types.is_string(column.type):  # the second reading knew its type
         return column
     if read.respell is None:

@@ -1,9 +1,9 @@
-"""Which delimiter a CSV file has, and what its header says.
+"""The delimiter and the header of a CSV file (decision 37).
 
-A delimiter is detected by the header: of `,` `;` tab `|` the first, the comma, is taken if it stands in the header
-and most of the next records have as many values; otherwise the one other that does.  Two others that both do, or
-none, leave the comma: a file of one field has no delimiter.  The endings `.tsv`, `.tab` and `.psv` say it outright.
-Called by `csvfile`.
+The header decides among `,` `;` tab and `|`.  A delimiter fits if it stands in the header, and most of the next
+records have as many values.  The comma is taken if it fits, otherwise the only other one that fits.  If two others
+fit, or none, it is the comma: a file of one field has no delimiter.  The endings `.tsv`, `.tab` and `.psv` decide
+outright.  Called by `csv`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from lake_core.objects.limits import MAX_COLUMNS, names_fault
 CANDIDATES = (",", ";", "\t", "|")
 _ENDINGS = {".tsv": "\t", ".tab": "\t", ".psv": "|"}
 _LOOKED_AT = 50
-"""Records by which a delimiter is told."""
+"""Records that are examined to find the delimiter."""
 
 _SHOWN = {"\t": "tab"}
 
 
 def dialect_of(sample: bytes, reading: Reading) -> Dialect:
-    """The dialect of a file that begins with the sample; what was detected is told.
+    """The dialect of a file that begins with the sample; calls `reading.tell` with what it detected.
 
     Raises InvalidInput if the character that would be the delimiter means something else.
     """
@@ -43,7 +43,7 @@ def dialect_of(sample: bytes, reading: Reading) -> Dialect:
         sample = sample.rsplit(b"\n", 1)[0] + b"\n"  # the last record may be cut
     usable = [c for c in CANDIDATES if c not in options.reserved]
     if options.decimal == "," and "," in usable:
-        usable.remove(",")  # a comma of a number would be taken for one between values
+        usable.remove(",")  # a number's decimal comma would count as a delimiter
     found = [c for c in usable if _fits(sample, _dialect(options, c))]
     if "," in usable and ("," in found or len(found) != 1):
         return _dialect(options, ",")

@@ -1,14 +1,14 @@
-"""Where the records of CSV text begin and end.
+"""Finding the beginning and the end of each record in CSV text.
 
-A quote at the beginning of a value opens it, and everything up to the next single quote belongs to it:
-delimiters, line ends, and doubled quotes, which stand for one.  A quote elsewhere is a character like others; an
-escape takes its meaning from the character behind it, a line end too; with nothing behind it, it is a fault of its
-record.  Arrow's reader goes by the same rules, so its n-th record is
-the n-th one here.  On top of them, text behind a closing quote is a fault of its record, since it shows that a
-quote is missing.  A comment is a line that begins with the comment character outside of a quoted value.
+A quote at the beginning of a value opens it, and everything up to the next single quote belongs to it: delimiters,
+line ends, and doubled quotes, which stand for one.  A quote elsewhere is an ordinary character.  An escape makes
+the character behind it ordinary, a line end too; an escape with nothing behind it is a fault of its record.
+Arrow's reader has the same rules, so its n-th record is the n-th one here.  One rule is added: text behind a
+closing quote is a fault of its record, because it shows that a quote is missing.  A comment is a line that begins
+with the comment character outside of a quoted value.
 
-Most text has no quotes, or only such as RFC 4180 allows; that is seen at a glance (`is_regular`), and records
-are looked for one by one only where it is not so, or where one must be named.  Called by `csvfile`.
+Most text has no quotes, or only those that RFC 4180 allows; `is_regular` finds that out quickly.  Only in other
+text, or to name a record, are records searched one by one.  Called by `csv`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Dialect:
 
     @cached_property
     def plain(self) -> re.Pattern[bytes]:
-        """What goes on without an end of the record or a quote."""
+        """A stretch of text without a quote and without the record's end."""
         if self.escape:
             escape, stop = re.escape(self.escape.encode()), _class(self.quote + self.escape + "\r\n")
             return re.compile(b"(?:[^%b]++|%b(?s:.))*+" % (stop, escape))
@@ -64,10 +64,10 @@ def _class(characters: str) -> bytes:
 
 @dataclass(frozen=True)
 class Line:
-    """A record's place: its first line (from 1), its bytes [begin, end), and where the next one begins.
+    """A record's position: its first line (from 1), its bytes [begin, end), and where the next record begins.
 
-    `fault` says what is wrong with its quotes or its escape; `open` is the line of a quote that is never closed,
-    0 if there is none.  `ended`: it has a line end of its own.
+    `fault` is the fault of its quotes or its escape; `open` is the line of a quote that is never closed, 0 if
+    there is none.  `ended`: the record has a line end.
     """
 
     number: int
@@ -85,7 +85,7 @@ class Line:
 
 
 def records_of(data: bytes, first: int, dialect: Dialect) -> Iterator[Line]:
-    """The records of the text, whose first line has the number `first`; empty lines and comments are none."""
+    """The records of the text, whose first line has the number `first`; empty lines and comments are skipped."""
     quote, delimiter = ord(dialect.quote or "\n"), ord(dialect.delimiter)
     may_follow = (dialect.delimiter + "\r\n").encode()
     comment = dialect.comment.encode()
@@ -185,7 +185,7 @@ def _emptied(between: bytes) -> bytes:
 
 
 def _ends_inside(data: bytes, dialect: Dialect) -> bool:
-    """Whether the last record goes on behind the data: a quote is open, or the last line end is escaped."""
+    """Whether the last record continues behind the data: a quote is open, or the last line end is escaped."""
     quotes = _regular_quotes(data, dialect)
     if quotes is not None:
         return quotes % 2 == 1
@@ -197,13 +197,13 @@ def _ends_inside(data: bytes, dialect: Dialect) -> bool:
 
 
 def _escapes_end(data: bytes, dialect: Dialect) -> bool:
-    """Whether the last character, or the last line end, stands behind an escape, or is one."""
+    """Whether the last character is an escape, or it or the last line end is escaped."""
     text = data[:-1] if data[-1:] in (b"\r", b"\n") else data
     return (len(text) - len(text.rstrip(dialect.escape.encode()))) % 2 == 1
 
 
 def _regular_quotes(data: bytes, dialect: Dialect) -> int | None:
-    """How many quotes there are; None if records must be looked at one by one to tell what each quote does."""
+    """How many quotes there are; None if the meaning of a quote shows only by reading record by record."""
     quoted = bool(dialect.quote) and dialect.quote.encode() in data
     if dialect.escape and dialect.escape.encode() in data and (quoted or _escapes_end(data, dialect)):
         return None

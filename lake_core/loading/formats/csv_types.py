@@ -1,4 +1,4 @@
-"""What the text of a CSV column is: the narrowest type that gives every value back as it was written.
+"""The type of a CSV column: the narrowest one that gives every value back as it was written (decision 52).
 
 | type | when every value is |
 |---|---|
@@ -12,8 +12,8 @@
 
 A column without any value has the null type.  Types are found block by block and joined (`Narrowing`).
 
-A declared field is another matter: there the text is read as the pool says (`read_as`), whatever else it could be.
-Called by `csvfile`.
+A declared field is not inferred: its text is read as the declared type (`read_as`), even if it looks like another.
+Called by `csv`.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _SAMPLE = 64
 _INT, _UINT, _DOUBLE = pa.int64(), pa.uint64(), pa.float64()
 _DATE, _TIME, _INSTANT = pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC")
 _PLAIN = r"^-?(0|[1-9][0-9]*)(\.([0-9]*[1-9]|0))?$"
-"""A number without a plus, an exponent, zeros in front, or zeros at the end."""
+"""A plain number: no plus, no exponent, no zeros in front or at the end."""
 
 _WITH_ZEROS = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
 
 _SURE_DIGITS = 15
-"""Characters of a plain number that a double always gives back."""
+"""A double gives a plain number of up to this many characters back exactly."""
 
 _MINUS, _POINT, _ZERO, _NINE = b"-.09"
 _NUMERIC = np.isin(np.arange(256), [ord(letter) for letter in "0123456789.-"])
@@ -53,7 +53,7 @@ _PRECISIONS = (18, 38)
 
 
 class Narrowing:
-    """What a column may be, after some of its values; `kind` is the answer so far."""
+    """The narrowing type of a column, after some of its values; `kind` is the type so far."""
 
     def __init__(self) -> None:
         self.kind: pa.DataType = pa.null()
@@ -92,9 +92,9 @@ class Narrowing:
 
 
 def narrowest(column: pa.ChunkedArray) -> tuple[pa.DataType, pa.ChunkedArray]:
-    """The first type of the ladder that all values are of, and the values; there is at least one value.
+    """The first type in the table above that all values are of, and the values in it; there is at least one value.
 
-    A few values show what a column is not, so that most types are not tried on all of it.
+    A few values rule most types out, so that few types are tried on the whole column.
     """
     sample = column.slice(0, 16 * _SAMPLE).drop_null()
     if not len(sample):
@@ -119,7 +119,7 @@ def common_scale(column: pa.ChunkedArray) -> int:
 
 
 class _OtherwiseWritten(ValueError):
-    """The value could be taken for one of the type, but its text is not how that value is written."""
+    """A text that reads as a value of the type, but is not how the lake writes that value."""
 
 
 def _boolean(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -141,7 +141,7 @@ _POWERS = np.array([10**n for n in range(1, 20)], np.uint64)
 
 
 def written_shortest(texts: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
-    """Whether no integer has a plus, zeros in front, or a sign of zero: texts are as long as their digits ask."""
+    """Whether every integer is written shortest: no plus, no zeros in front, no sign before zero."""
     if any(_has_letters(chunk) for chunk in texts.chunks):  # 0x174876E800 has as many digits as its value
         return False
     known = values.drop_null()
@@ -159,14 +159,14 @@ def _has_letters(texts: pa.Array) -> bool:
 
 
 def _letters(texts: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
-    """The bytes of all texts, and where in them each begins; the last number is their end."""
+    """The bytes of all texts, and the position at which each begins; the last number is the end."""
     letters = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
     offsets = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4)
     return letters[offsets[0] : offsets[-1]], offsets - offsets[0]
 
 
 def _double(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The shortest text of a double is its own; so is a plain number of so few digits that it comes back."""
+    """The column as doubles; raises _OtherwiseWritten if a text is not how its double is written."""
     values = column.cast(_DOUBLE)
     sure = pa.chunked_array([sure_numbers(chunk, zeros=False) for chunk in column.chunks], pa.bool_())
     if not pc.all(sure).as_py():
@@ -180,9 +180,9 @@ def _double(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def sure_numbers(texts: pa.Array, *, zeros: bool) -> pa.Array:
-    """Which texts are plain numbers so short that a double gives them back; null for null.
+    """Which texts are plain numbers short enough for a double to give them back; null for null.
 
-    They are looked at by their first and last characters.  `zeros`: behind the point there may be zeros at the end.
+    First and last characters decide.  `zeros`: behind the point there may be zeros at the end.
     """
     lengths = pc.binary_length(texts).fill_null(0).to_numpy(zero_copy_only=False)
     if not lengths.any():
@@ -207,7 +207,8 @@ def sure_numbers(texts: pa.Array, *, zeros: bool) -> pa.Array:
 
 
 def _require_shortest(text: str) -> None:
-    """A plain number that its double is not shown as, since it is small or large: `0.00000123456789012`."""
+    """Raises _OtherwiseWritten unless the text is its double's own, or a plain form of it: `0.00000123` is
+    1.23e-06."""
     try:
         exact, double = read_decimal(text), float(text)
         if text == repr(double):
@@ -254,7 +255,7 @@ def _instant(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _require(holds: pa.ChunkedArray, column: pa.ChunkedArray) -> None:
-    """`holds` for every value that is not null."""
+    """Raises _OtherwiseWritten unless `holds` is true for every value that is not null."""
     if not pc.all(pc.or_kleene(holds, pc.is_null(column))).as_py():
         raise _OtherwiseWritten
 
@@ -274,9 +275,10 @@ _LADDER: tuple[Callable[[pa.ChunkedArray], pa.ChunkedArray], ...] = (
 def read_as(
     column: pa.ChunkedArray, field: pa.Field, wrong: dict[int, str], *, known: bool = False
 ) -> pa.ChunkedArray:
-    """The text as the field's type; a value that is not of it becomes null, its row says why in `wrong`.
+    """The text in the field's type; a value that is not of it becomes null, and `wrong` gets its row and the
+    reason.
 
-    `known`: the type is what all these values have shown, so there is no number that Arrow takes for another.
+    `known`: the type was inferred from these very values, so there is no number that Arrow misreads.
     """
     if not (is_json(field) or pa.types.is_binary(field.type)):
         try:
@@ -310,7 +312,7 @@ def read_as(
 
 
 def _reads_other_numbers(column: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
-    """Whether Arrow may have taken a number for what it is not: 0x10, 1e400 for infinity, a decimal that wraps."""
+    """Whether Arrow may have misread a number: 0x10, 1e400 as infinity, a decimal that wraps."""
     if pa.types.is_decimal(values.type):
         own = shown(values, pa.field("", values.type))
         return not pc.all(pc.or_kleene(pc.equal(own, column), pc.is_null(column))).as_py()
@@ -320,7 +322,7 @@ def _reads_other_numbers(column: pa.ChunkedArray, values: pa.ChunkedArray) -> bo
 
 
 def _value(text: str, field: pa.Field) -> object:
-    """One text as the field's type; raises ValueError."""
+    """One text in the field's type; raises ValueError."""
     if is_json(field):
         typed = to_typed(text)
         return None if typed == "null" else typed

@@ -1,7 +1,7 @@
-"""Values as the options of a load spell them: words for true and false, formats of dates and times, decimal commas.
+"""Reading values in the spelling that options name: words for true and false, formats of times, decimal commas.
 
-A column without a declared type is taken for what its spelling says only if every value is so spelled; otherwise it
-is read as without options.  For a declared type every value must be.  Called by `csvfile`.
+Without a declared type, a column has the type of a spelling only if every value is spelled so; otherwise it is read
+as without options.  With a declared type, a value that is not spelled so makes a bad record.  Called by `csv`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _COMMA_NUMBER = r"^[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?$|^[+-]?,[0-9]+([eE][+
 _SAMPLE = 64
 
 Respell = Callable[[pa.ChunkedArray], pa.ChunkedArray]
-"""Values of a column in the form that is read without options; null if a value is not written like that."""
+"""Returns the values of a column as they would be written without options; null for a value of another spelling."""
 
 
 def spellings(options: CsvOptions) -> dict[str, tuple[Respell, pa.DataType | None]]:
-    """The spellings that the options ask for, in the order in which they are tried, and the type that each means.
+    """The spellings that the options name, in the order of trying, and the type that each means.
 
-    None: the respelled text is looked at as any text is.
+    None: the type of the respelled text is inferred, as of any text.
     """
     found: dict[str, tuple[Respell, pa.DataType | None]] = {}
     if options.true or options.false:
@@ -45,7 +45,7 @@ def spellings(options: CsvOptions) -> dict[str, tuple[Respell, pa.DataType | Non
 
 
 def spelling_of(kind: pa.DataType) -> str:
-    """Which spelling a declared type is written in."""
+    """The spelling for a declared type."""
     if pa.types.is_boolean(kind):
         return "boolean"
     if pa.types.is_date(kind):
@@ -56,7 +56,7 @@ def spelling_of(kind: pa.DataType) -> str:
 
 
 def respelled(column: pa.ChunkedArray, respell: Respell) -> pa.ChunkedArray | None:
-    """The column respelled; None if a value of it is not so spelled.  A few values are tried first."""
+    """The column respelled; None if one of its values has another spelling.  A few values are tried first."""
     for part in (column.slice(0, _SAMPLE), column):
         values = respell(part)
         if values.null_count > part.null_count:
@@ -97,7 +97,7 @@ def _iso_date(moment: dt.datetime) -> str:
 
 
 def _iso_time(moment: dt.datetime) -> str:
-    """In UTC if the text has a zone."""
+    """The moment as ISO 8601, in UTC if the text has a zone."""
     return (moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment).isoformat(
         sep=" "
     ) + ("+00:00" if moment.tzinfo else "")

@@ -1,4 +1,4 @@
-"""JSON: one object a record; `jsonframes` makes lines of arrays and documents.
+"""JSON: one object a record; `json_frames` makes lines of arrays and documents.
 
 Lines that are all of one shape are split at their commas (`json_flat`).  Others go to Arrow's reader, a block of
 lines at a time.  It turns strings that look like times into times; a lake gives back what it was given, so such

@@ -1,4 +1,4 @@
-"""Parquet: typed already; declared types, limits and damage are looked at."""
+"""Parquet: its records have types; declared types, limits and damage are checked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lake_core.objects.limits import batch_rows, schema_fault
 
 BATCH_ROWS = 131_072
 _ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, NotImplementedError)
-"""Arrow raises the last three too for files that it cannot read."""
+"""The exceptions that Arrow raises for files that it cannot read; the last three are Python's own."""
 
 
 def read_parquet(reading: Reading, row_groups: list[int] | None = None) -> Iterator[Block]:

@@ -1,7 +1,7 @@
-"""Columns from Python values, if a block needs a closer look than Arrow's own JSON reader gives.
+"""Columns from Python values, for blocks that Arrow's own JSON reader does not read exactly.
 
-Types follow the values: one kind gives its type, integers and doubles give doubles if nothing is lost,
-records and lists go down their elements, and what has several kinds becomes JSON text.
+Types follow the values.  Values of one kind have its type; integers and doubles become doubles if nothing is lost;
+records and lists are typed by their elements; a field of several kinds becomes JSON.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def table_from_records(
 ) -> pa.Table:
     """The records as a table; fields in the order first seen.  Declared values are converted already.
 
-    A table without fields would have no records either: if no record has any, the fields `otherwise` are
-    there, all null.
+    A table without fields would have no records either.  So if no record has a field, the table has the fields
+    `otherwise`, all null.
     """
     names = dict.fromkeys(name for record in records for name in record) or dict.fromkeys(otherwise)
     fields, arrays = [], []
@@ -64,7 +64,7 @@ _KINDS = (
     ("double", float),
     ("string", str),
     ("record", dict),
-    ("decimal", decimal.Decimal),  # a number that neither 64 bits nor a double give back
+    ("decimal", decimal.Decimal),  # a number that neither a 64-bit integer nor a double holds
 )
 
 
