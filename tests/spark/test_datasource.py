@@ -458,9 +458,7 @@ def test_a_temporary_view_is_read_and_written_in_sql(spark: Any, numbers: Landin
 def test_a_table_of_sparks_catalog_is_refused_in_one_line(spark: Any, numbers: Landing) -> None:
     options = f"options (lake '{numbers.uri}', path 'p')"
     try:
-        with pytest.raises(
-            AnalysisException, match=r"CREATE TABLE \.\.\. USING lake: a pool is not a table"
-        ):
+        with pytest.raises(AnalysisException, match=r"CREATE TABLE \.\.\. USING lake: a pool is not a table"):
             spark.sql(f"create table of_catalog using lake {options}")
         with pytest.raises(AnalysisException, match="use a temporary view"):
             spark.sql(f"create table of_select using lake {options} as select 1 as k")

@@ -154,7 +154,8 @@ class _Text:
         return len(self.body) + int(self.table.nbytes)
 
     def reject(self, reasons: dict[int, str], reading: Reading) -> list[Rejected]:
-        """The records of the body with these numbers as rejected ones; raises InvalidInput if the policy is to fail."""
+        """The records of the body with these numbers as rejected ones; raises InvalidInput if the policy is to
+        fail."""
         return [
             reading.reject(self._lines[i].number, reason, self._lines[i].raw(self.body))
             for i, reason in sorted(reasons.items())
