@@ -46,8 +46,8 @@ class SystemTableReader(DataSourceReader):
     def __init__(self, options: opts.Options, schema: StructType) -> None:
         self._schema = schema
         name, at = opts.table_name(options), options.get("at")
-        base, colon, kind = name.rpartition(":")
-        self._name = f"{base}@{at}{colon}{kind}" if at and "@" not in name else name
+        pool_name, colon, kind = name.rpartition(":")
+        self._name = f"{pool_name}@{at}{colon}{kind}" if at and "@" not in name else name
         self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:

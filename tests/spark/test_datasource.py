@@ -65,7 +65,7 @@ def zeek(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[pa.Table
         pytest.skip(f"no Zeek logs in {ZEEK}")
     lake = Lake.create(str(tmp_path_factory.mktemp("zeek") / "lake"))
     lake.create_pool("logs", key="ts")
-    load_files(spark, lake, pool="logs", files=find_files([str(ZEEK)]))
+    load_files(spark, lake, pool_name="logs", files=find_files([str(ZEEK)]))
     df = spark.read.format("lake").option("lake", lake.store.uri).option("tasks", 3).load("logs")
     return read(df), lake.pool("logs").at().to_table()
 

@@ -33,21 +33,22 @@ WHY = "remove deleted records"
 
 @dataclass(frozen=True)
 class ApplyPlan:
-    """What is to be done: remove `covered` as a whole, search `suspects`, retire the tombstones `retirable`.
+    """What is to be done: remove the references `removable` as a whole, search `suspects`, retire the tombstones
+    `retirable`.
 
-    `due` and `left` count tombstones.
+    `due` and `remaining` count tombstones.
     """
 
-    covered: tuple[Reference, ...]
+    removable: tuple[Reference, ...]
     suspects: tuple[Reference, ...]
     retirable: tuple[str, ...]
     due: int
-    left: int
+    remaining: int
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing to do."""
-        return not (self.covered or self.suspects or self.retirable)
+        return not (self.removable or self.suspects or self.retirable)
 
 
 def plan_apply(revision: Revision, policy: TombstonesPolicy) -> ApplyPlan:
@@ -74,21 +75,21 @@ def plan_apply(revision: Revision, policy: TombstonesPolicy) -> ApplyPlan:
                 covered[reference.object, reference.low] = reference
     done = [t for t in ordered if not reached[t.id] and not (t.replaces and t.time > policy.forget)]
     return ApplyPlan(
-        covered=tuple(sorted(covered.values(), key=lambda r: r.order)),
+        removable=tuple(sorted(covered.values(), key=lambda r: r.order)),
         suspects=tuple(
             sorted((r for name, r in suspects.items() if name not in covered), key=lambda r: r.order)
         ),
         retirable=tuple(t.id for t in done),
         due=len(due),
-        left=len(ordered) - len(done),
+        remaining=len(ordered) - len(done),
     )
 
 
 def plan_jobs(work: ApplyPlan, dirty: Sequence[Reference], *, target_size: int) -> list[CompactionJob]:
     """Jobs for what is covered as a whole, and for each of the `dirty` references, which hold deleted records."""
     jobs = []
-    for sub_pool in sorted({r.sub_pool for r in work.covered}):
-        part = tuple(r for r in work.covered if r.sub_pool == sub_pool)
+    for sub_pool in sorted({r.sub_pool for r in work.removable}):
+        part = tuple(r for r in work.removable if r.sub_pool == sub_pool)
         jobs += [CompactionJob(part[i : i + MAX_WHOLE], 1, WHY) for i in range(0, len(part), MAX_WHOLE)]
     return jobs + [CompactionJob((r,), max(1, round(r.size / target_size)), WHY) for r in dirty]
 
