@@ -26,7 +26,7 @@ def spark_ingest(*files: str) -> dict[str, Any]:
     with spark_session("benchmark") as spark:
         _warm(spark)
         with timed() as answer:
-            result = load_files(spark, lake, pool="lineitem", files=find_files(list(files)))
+            result = load_files(spark, lake, pool_name="lineitem", files=find_files(list(files)))
     return answer | {"records": result.records, "note": f"{result.objects} objects"}
 
 

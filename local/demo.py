@@ -207,7 +207,7 @@ def own_files(data: str, key: str) -> Dataset:
     return Dataset("demo", key, {"ingest.source": source}, [lambda: data], question, None)
 
 
-def ingest(services: Services, pool: str, tell: Callable[[str], None], arrived: str) -> None:
+def ingest(services: Services, pool_name: str, tell: Callable[[str], None], arrived: str) -> None:
     """One run of the ingest agent, waited for; raises LocalError if it fails."""
     api = services.api
 
@@ -218,7 +218,7 @@ def ingest(services: Services, pool: str, tell: Callable[[str], None], arrived: 
         tell(f"{arrived}; {waiting}")
 
     with api.within(RUN_SECONDS):
-        run_id = api.trigger(DAG, conf={"pools": [pool], "wait": False})
+        run_id = api.trigger(DAG, conf={"pools": [pool_name], "wait": False})
         state = api.wait(DAG, run_id, seconds=RUN_SECONDS, meanwhile=partial(tell_how_far, run_id))
         if state == "failed":
             raise LocalError(why_failed(api, run_id))

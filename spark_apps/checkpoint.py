@@ -37,9 +37,9 @@ def checkpoint_pools(spark: Any, lake: Lake, pools: list[str]) -> list[dict[str,
     return sorted(done, key=lambda one: str(one["pool"]))
 
 
-def _failed(pool: str, wire: str) -> dict[str, Any]:
+def _failed(pool_name: str, wire: str) -> dict[str, Any]:
     error = errors.from_wire(wire)
-    return {"pool": pool, "failed": str(error), "kind": type(error).__name__}
+    return {"pool": pool_name, "failed": str(error), "kind": type(error).__name__}
 
 
 def _task(uri: str, pools: list[str]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -54,13 +54,13 @@ def _task(uri: str, pools: list[str]) -> Callable[[Iterable[pa.RecordBatch]], It
     return answers
 
 
-def _row(pool: str, work: Callable[[str], Any]) -> pa.RecordBatch:
+def _row(pool_name: str, work: Callable[[str], Any]) -> pa.RecordBatch:
     done = failed = None
     try:
-        done = json.dumps(vars(work(pool)))
+        done = json.dumps(vars(work(pool_name)))
     except errors.LakeError as error:  # an answer, not a task failure that Spark would repeat
         failed = errors.to_wire(error)
-    columns = [pa.array([value], pa.string()) for value in (pool, done, failed)]
+    columns = [pa.array([value], pa.string()) for value in (pool_name, done, failed)]
     return pa.record_batch(columns, names=["pool", "done", "error"])
 
 

@@ -119,38 +119,40 @@ def _waits(pool: Pool, branch: str, file: SourceFile) -> bool:
         return False
 
 
-def ingest_or_park(spark: Any, lake: Lake, pool: str, files: list[SourceFile], *, branch: str) -> BatchResult:
+def ingest_or_park(
+    spark: Any, lake: Lake, pool_name: str, files: list[SourceFile], *, branch: str
+) -> BatchResult:
     """Commit what can be loaded of a batch.  Raises what `load_files` raises, InvalidInput excepted."""
     try:
-        return BatchResult(_load(spark, lake, pool, files, branch=branch))
+        return BatchResult(_load(spark, lake, pool_name, files, branch=branch))
     except InvalidInput as error:
         if len(files) == 1:
             return BatchResult(LoadResult(None), ((files[0], str(error)),))
-        log.warning("%s: %s; building each of %s on its own", pool, error, counted(len(files), "file"))
-    job, built, refused = _build_apart(spark, lake, pool, files, branch=branch)
+        log.warning("%s: %s; building each of %s on its own", pool_name, error, counted(len(files), "file"))
+    job, built, refused = _build_apart(spark, lake, pool_name, files, branch=branch)
     good = [file for file in files if file.uri in built]
     try:
-        result = _commit(lake, pool, job, good, built, branch=branch) if good else LoadResult(None)
+        result = _commit(lake, pool_name, job, good, built, branch=branch) if good else LoadResult(None)
         return BatchResult(result, tuple(refused))
     except InvalidInput as error:
-        log.warning("%s: %s; committing %s one after another", pool, error, counted(len(good), "file"))
+        log.warning("%s: %s; committing %s one after another", pool_name, error, counted(len(good), "file"))
     results = []
     for file in good:
         try:
-            results.append(_load(spark, lake, pool, [file], branch=branch))
+            results.append(_load(spark, lake, pool_name, [file], branch=branch))
         except InvalidInput as error:
             refused.append((file, str(error)))
     return BatchResult(_summed(results), tuple(refused))
 
 
-def _load(spark: Any, lake: Lake, pool: str, files: list[SourceFile], *, branch: str) -> LoadResult:
+def _load(spark: Any, lake: Lake, pool_name: str, files: list[SourceFile], *, branch: str) -> LoadResult:
     return load_files(
         spark,
         lake,
-        pool=pool,
+        pool_name=pool_name,
         files=files,
         branch=branch,
-        format=lake.pool(pool).settings["ingest.format"],
+        format=lake.pool(pool_name).settings["ingest.format"],
         token=Batch(tuple(files)).token(branch),
         message=f"ingest of {counted(len(files), 'file')}",
     )
@@ -158,7 +160,7 @@ def _load(spark: Any, lake: Lake, pool: str, files: list[SourceFile], *, branch:
 
 def _commit(
     lake: Lake,
-    pool: str,
+    pool_name: str,
     job: PendingLoad,
     files: list[SourceFile],
     built: dict[str, list[WrittenObject]],
@@ -166,7 +168,7 @@ def _commit(
     branch: str,
 ) -> LoadResult:
     """The objects of all files as one transaction."""
-    target = lake.pool(pool).branch(branch)
+    target = lake.pool(pool_name).branch(branch)
     token = Batch(tuple(files)).token(branch)
     first = target.begin_load(token=token)
     if isinstance(first, LoadResult):  # a try before this one committed them, and died
@@ -190,10 +192,10 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 def _build_apart(
-    spark: Any, lake: Lake, pool: str, files: list[SourceFile], *, branch: str
+    spark: Any, lake: Lake, pool_name: str, files: list[SourceFile], *, branch: str
 ) -> tuple[PendingLoad, dict[str, list[WrittenObject]], list[Refused]]:
     """The objects of each file that can be loaded, by its name; and the other files."""
-    target = lake.pool(pool).branch(branch)
+    target = lake.pool(pool_name).branch(branch)
     job = target.begin_load()
     assert not isinstance(job, LoadResult)  # without a token there is no first outcome
     units = [Unit(number, (Part(file.uri, file.size),)) for number, file in enumerate(files)]
@@ -256,7 +258,7 @@ def main(argv: list[str] | None = None) -> int:
             result = load_files(
                 spark,
                 lake,
-                pool=args.pool,
+                pool_name=args.pool,
                 files=files,
                 branch=args.branch,
                 format=args.format,
@@ -268,7 +270,7 @@ def main(argv: list[str] | None = None) -> int:
     except errors.LakeError as error:
         sys.stderr.write(f"ingest: {error}\n")
         return error.exit_status
-    report_load(result, pool=args.pool, as_json=True)
+    report_load(result, pool_name=args.pool, as_json=True)
     return 0
 
 

@@ -33,7 +33,7 @@ def run(work: dict[str, Any]) -> dict[str, Any]:
         result = load_files(
             spark,
             lake,
-            pool=work["pool"],
+            pool_name=work["pool"],
             files=msgspec.convert(work["files"], list[SourceFile]),
             branch=work["branch"],
             format=pool.settings["ingest.format"],

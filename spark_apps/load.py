@@ -63,7 +63,7 @@ def load_files(
     spark: Any,
     lake: Lake,
     *,
-    pool: str,
+    pool_name: str,
     files: list[SourceFile],
     branch: str = "main",
     format: str = "auto",
@@ -82,17 +82,17 @@ def load_files(
     given at least `smallest_unit` bytes.  Raises what
     `Branch.commit` raises, InvalidInput for bad records, and Conflict if a file was changed meanwhile.
     """
-    target = lake.pool(pool).branch(branch)
+    target = lake.pool(pool_name).branch(branch)
     job = target.begin_load(token=token, message=message, options=options)
     if isinstance(job, LoadResult):
-        log.warning(repeated_line(job, pool_name=pool, token=token))
+        log.warning(repeated_line(job, pool_name=pool_name, token=token))
         return job
     readings = target.readings([f.uri for f in files], options=options)
     tasks = parallelism or 2 * spreading.parallelism(spark)
     units = _units(files, readings, format, tasks, smallest=smallest_unit)
     log.info(
         "%s: %s, %s, in %s",
-        pool,
+        pool_name,
         counted(len(files), "file"),
         human_size(sum(f.size for f in files)),
         counted(len(units), "task"),
@@ -112,7 +112,7 @@ def load_files(
         sources=[f.source for f in files] if consume else None,
     )
     if result.repeated:
-        log.warning(repeated_line(result, pool_name=pool, token=token))
+        log.warning(repeated_line(result, pool_name=pool_name, token=token))
     return result
 
 

@@ -61,7 +61,7 @@ def run(work: dict[str, Any]) -> dict[str, Any]:
     """The agent's task `run`: one pool as `agents.tombstones.run.find` gave it."""
     branch = Lake.open(work["lake"]).pool(work["pool"]).branch(work["branch"])
     plan = tombstones.plan(branch, now=branch.context.now())
-    if not (plan.covered or plan.suspects):  # Spark is not worth starting
+    if not (plan.removable or plan.suspects):  # Spark is not worth starting
         return vars(tombstones.apply(branch, now=branch.context.now()))
     with spark_session(f"lake tombstones {work['pool']}") as spark:
         return vars(apply_tombstones(spark, branch, now=branch.context.now()))

@@ -68,16 +68,16 @@ class Request:
             files=tuple(given.get("files", ())),
         )
 
-    def work(self, pool: str, what: str, **values: Any) -> dict[str, Any]:
+    def work(self, pool_name: str, what: str, **values: Any) -> dict[str, Any]:
         """What `find` hands out to one task `run`: the pool, and `values` of the agent's own, all plain.
 
         Airflow shows the title, which says `what` is to be done.
         """
         return {
             "lake": self.lake,
-            "pool": pool,
+            "pool": pool_name,
             "branch": self.branch,
-            "title": f"{pool}: {what}",
+            "title": f"{pool_name}: {what}",
             **values,
         }
 

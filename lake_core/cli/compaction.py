@@ -41,11 +41,11 @@ def compact(args: Namespace) -> None:
         say(pool_line(done))
 
 
-def _print_plan(pool: str, plan: CompactionPlan, *, as_json: bool) -> None:
+def _print_plan(pool_name: str, plan: CompactionPlan, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {
-                "pool": pool,
+                "pool": pool_name,
                 "depth": plan.depth,
                 "depth_after": plan.depth_after,
                 "size": plan.size,
@@ -64,5 +64,5 @@ def _print_plan(pool: str, plan: CompactionPlan, *, as_json: bool) -> None:
             }
         )
         return
-    for line in plan_lines(pool, plan):
+    for line in plan_lines(pool_name, plan):
         say(line)

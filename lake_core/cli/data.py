@@ -24,7 +24,7 @@ from lake_core.values.types import show_type
 
 
 def load(args: Namespace) -> None:
-    """Load files, or show what that would do."""
+    """Load files; with --dry-run, show what a load would do."""
     pool = open_lake(args).pool(args.pool)
     branch, options = pool.branch(args.branch), read_options(args)
     files = files_to_read(args.files, pool.config.settings, options)
@@ -42,12 +42,12 @@ def load(args: Namespace) -> None:
                 progress=progress,
             )
     if args.dry_run:
-        report_preview(found, pool=args.pool, as_json=args.json)
+        report_preview(found, pool_name=args.pool, as_json=args.json)
     else:
-        report_load(result, pool=args.pool, as_json=args.json)
+        report_load(result, pool_name=args.pool, as_json=args.json)
 
 
-def report_preview(found: Preview, *, pool: str, as_json: bool) -> None:
+def report_preview(found: Preview, *, pool_name: str, as_json: bool) -> None:
     """What a load would do, for people or for programs."""
     fields = {field.name: show_type(field) for field in found.schema}
     if as_json:
@@ -76,7 +76,7 @@ def report_preview(found: Preview, *, pool: str, as_json: bool) -> None:
         say(f"{rejected.file}, line {rejected.line}: {rejected.reason}")
     if found.bad > len(found.rejected):
         say(f"and {found.bad - len(found.rejected):,} more that cannot be read")
-    line = f"{pool}: dry run: {counted(found.records, 'record')}"
+    line = f"{pool_name}: dry run: {counted(found.records, 'record')}"
     if found.nokey:
         line += f", {found.nokey:,} without the key"
     if found.bad:
@@ -85,7 +85,7 @@ def report_preview(found: Preview, *, pool: str, as_json: bool) -> None:
     say(f"{line}; {f'the load would fail{why}' if found.fails else 'nothing was committed'}")
 
 
-def report_load(result: LoadResult, *, pool: str, as_json: bool, did: str = "loaded") -> None:
+def report_load(result: LoadResult, *, pool_name: str, as_json: bool, did: str = "loaded") -> None:
     """What a load or a replace `did`, for people or for programs."""
     if as_json:
         print_json(vars(result))
@@ -93,23 +93,23 @@ def report_load(result: LoadResult, *, pool: str, as_json: bool, did: str = "loa
     for note in result.notes:
         say(note)
     if result.version is None:
-        say(f"{pool}: nothing to load; nothing was committed")
+        say(f"{pool_name}: nothing to load; nothing was committed")
         return
     if result.repeated:
         say(
-            f"{pool}: nothing was written: the token was used in version {result.version}, transaction "
+            f"{pool_name}: nothing was written: the token was used in version {result.version}, transaction "
             f"{result.transaction_id}, "
             f"which {did} {counted(result.records, 'record')}"
         )
         return
     line = (
-        f"{pool}: {did} {counted(result.records, 'record')} in {counted(result.objects, 'object')}"
+        f"{pool_name}: {did} {counted(result.records, 'record')} in {counted(result.objects, 'object')}"
         f" ({human_size(result.size)})"
     )
     if result.nokey:
-        line += f", {result.nokey:,} without the key in {pool}.$nokey"
+        line += f", {result.nokey:,} without the key in {pool_name}.$nokey"
     if result.rejected:
-        line += f", {result.rejected:,} rejected in {pool}.$rejected"
+        line += f", {result.rejected:,} rejected in {pool_name}.$rejected"
     say(f"{line}; version {result.version}, transaction {result.transaction_id}")
 
 

@@ -23,7 +23,7 @@ from lake_core.values.keytext import show_key
 
 
 def explain(args: Namespace) -> None:
-    """Print the versions of a key, and what decides the answer."""
+    """Print the versions of a key, and the deletes that decide which one is visible."""
     view = open_lake(args).pool(args.pool).at(args.at)
     key_range = span_of(view, args)
     versions = view.explain(key_range)
@@ -71,12 +71,17 @@ def _tombstone(tombstone: Tombstone, key: PoolKey) -> dict[str, Any]:
 
 
 def tell(
-    pool: str, revision: int, versions: Sequence[StoredRecord], over: Sequence[Tombstone], *, key: PoolKey
+    pool_name: str,
+    revision: int,
+    versions: Sequence[StoredRecord],
+    over: Sequence[Tombstone],
+    *,
+    key: PoolKey,
 ) -> list[str]:
     """The explanation in lines: a heading, a paragraph a version from old to new, then the deletes in the range."""
     answer = sum(v.fate in ("visible", "combined") for v in versions)
     heading = (
-        f"{pool} at version {revision:,}: {counted(len(versions), 'stored version')}, {answer:,} of them in "
+        f"{pool_name} at version {revision:,}: {counted(len(versions), 'stored version')}, {answer:,} of them in "
         "the answer"
     )
     lines = [heading]

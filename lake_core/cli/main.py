@@ -346,7 +346,7 @@ def build_parser() -> Parser:
     sub.add_argument("pool", metavar="POOL", help="a pool, or lake:pools")
     sub.add_argument(
         "--keep",
-        type=_span,
+        type=_duration,
         metavar="DURATION",
         help="keep entries younger than this: 0s, 6h, 30d (default: history.keep)",
     )
@@ -380,7 +380,7 @@ def build_parser() -> Parser:
     sub.add_argument("--data", action="store_true", help="read every record too, not only the footers")
     sub.add_argument(
         "--older-than",
-        type=_span,
+        type=_duration,
         default=86_400.0,
         metavar="DURATION",
         help="report an object that nothing refers to only if it is older than this (default: 1d)",
@@ -456,7 +456,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _span(text: str) -> float:
+def _duration(text: str) -> float:
     try:
         return duration(text)
     except ValueError as error:

@@ -35,17 +35,17 @@ def parked(args: Namespace) -> None:
         )
 
 
-def _print(pool: str, held: list[Parked], *, as_json: bool) -> None:
+def _print(pool_name: str, notes: list[Parked], *, as_json: bool) -> None:
     if as_json:
-        for one in held:
+        for one in notes:
             print_json({"file": one.file, "size": one.size, "time": _time(one), "why": one.why})
         return
     print_table(
         [
             {"file": one.file, "size": human_size(one.size), "time": _time(one), "why": one.why}
-            for one in held
+            for one in notes
         ],
-        empty=f"{pool}: no file is parked",
+        empty=f"{pool_name}: no file is parked",
         right=("size",),
     )
 

@@ -22,7 +22,7 @@ def repair_pool(args: Namespace) -> None:
         _print_plan(plan, args)
         return
     if plan.references or plan.tombstones:
-        confirm(args, f"remove {_said(plan)} from {args.pool}")
+        confirm(args, f"remove {_described(plan)} from {args.pool}")
     done = repair(branch, plan, reason=args.reason)
     if args.json:
         print_json(vars(done))
@@ -30,7 +30,7 @@ def repair_pool(args: Namespace) -> None:
         say(f"{args.pool}: nothing to remove; nothing was committed{_merged(plan)}")
     else:
         say(
-            f"{args.pool}: removed {_said(plan)}; version {done.version}, transaction "
+            f"{args.pool}: removed {_described(plan)}; version {done.version}, transaction "
             f"{done.transaction_id}{_merged(plan)}"
         )
 
@@ -47,10 +47,10 @@ def _print_plan(plan: RepairPlan, args: Namespace) -> None:
             }
         )
     else:
-        say(f"{args.pool}: would remove {_said(plan)}{_merged(plan)}")
+        say(f"{args.pool}: would remove {_described(plan)}{_merged(plan)}")
 
 
-def _said(plan: RepairPlan) -> str:
+def _described(plan: RepairPlan) -> str:
     objects = counted(len({r.object for r in plan.references}), "object")
     return f"{objects} of {counted(plan.records, 'record')} and {counted(len(plan.tombstones), 'delete')}"
 

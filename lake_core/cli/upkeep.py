@@ -69,10 +69,10 @@ def tombstones(args: Namespace) -> None:
                 {
                     "pool": args.pool,
                     "due": work.due,
-                    "covered": [r.object for r in work.covered],
+                    "covered": [r.object for r in work.removable],
                     "suspects": [r.object for r in work.suspects],
                     "retirable": list(work.retirable),
-                    "left": work.left,
+                    "left": work.remaining,
                 }
             )
         else:

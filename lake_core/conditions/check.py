@@ -34,7 +34,7 @@ from decimal import Decimal
 import pyarrow as pa
 
 from lake_core.conditions.classwise import among_numbers
-from lake_core.conditions.fields import find, resolve
+from lake_core.conditions.fields import find_field, resolve
 from lake_core.conditions.parse import Leaf, parse_with_positions
 from lake_core.conditions.show import show, show_path
 from lake_core.conditions.words import Position, fault, show_name
@@ -52,13 +52,15 @@ _NAMED = 20
 """At most this many fields are listed in an error."""
 
 
-def check(wanted: str | Condition, schema: pa.Schema, *, unfit: Mapping[str, str] | None = None) -> Condition:
+def check(
+    condition: str | Condition, schema: pa.Schema, *, unfit: Mapping[str, str] | None = None
+) -> Condition:
     """The condition, given as text or as a structure, checked for records of the schema.
 
     `unfit` names fields of the schema that the condition may not use, and why.  Raises InvalidInput that points at
     the word in the text; of a structure, in the text that shows it.
     """
-    parsed = parse_with_positions(wanted if isinstance(wanted, str) else show(wanted))
+    parsed = parse_with_positions(condition if isinstance(condition, str) else show(condition))
     return _Check(schema, parsed.text, unfit or {}, iter(parsed.leaves)).typed(parsed.condition)
 
 
@@ -107,14 +109,14 @@ class _Check:
 
     def _field(self, written: Path, position: Position) -> tuple[Path, pa.Field]:
         path = resolve(self.schema, written)
-        field, _ = find(self.schema, path or written)
+        field, _ = find_field(self.schema, path or written)
         if path is None or field is None:
-            raise fault(self.text, position, f"no such field; {self._known('.'.join(written))}")
+            raise fault(self.text, position, f"no such field; {self._suggestion('.'.join(written))}")
         if path[0] in self.unfit:
             raise fault(self.text, position, self.unfit[path[0]])
         return path, field
 
-    def _known(self, name: str) -> str:
+    def _suggestion(self, name: str) -> str:
         names = self.schema.names
         close = difflib.get_close_matches(name, names, n=1)
         if close:

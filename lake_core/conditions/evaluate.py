@@ -117,8 +117,8 @@ def _constant(column: Column, value: bool) -> Column:
     return pc.if_else(pc.is_valid(column), value, _NULL)
 
 
-def _compare(column: Column, op: Op, wanted: Value) -> Column:
-    found = floor(wanted, column.type)
+def _compare(column: Column, op: Op, value: Value) -> Column:
+    found = floor(value, column.type)
     if found is None:
         return _constant(column, op in ("!=", ">", ">="))
     value, exact = found

@@ -28,7 +28,7 @@ def top_level(condition: Condition) -> tuple[str, ...]:
     return tuple(dict.fromkeys(leaf.field[0] for leaf in leaves(condition)))
 
 
-def find(schema: pa.Schema, path: Path) -> tuple[pa.Field | None, Path]:
+def find_field(schema: pa.Schema, path: Path) -> tuple[pa.Field | None, Path]:
     """The field at the path, and the rest of the path if a field of JSON lies on the way; None if there is none."""
     fields: pa.Schema | pa.StructType = schema
     field = None
@@ -46,7 +46,7 @@ def find(schema: pa.Schema, path: Path) -> tuple[pa.Field | None, Path]:
 def resolve(schema: pa.Schema, written: Path) -> Path | None:
     """The path that a written field means, perhaps into JSON; None if there is no such field."""
     if len(written) > 1:
-        return written if find(schema, written)[0] is not None else None
+        return written if find_field(schema, written)[0] is not None else None
     parts = written[0].split(".")
     if len(parts) > DEEPEST:  # no path has more parts
         return written if written[0] in schema.names else None

@@ -38,7 +38,7 @@ class _Interval:
     def intersect(self, other: _Interval) -> _Interval:
         return _Interval(max(self.low, other.low), min(self.high, other.high))
 
-    def span(self, other: _Interval) -> _Interval:
+    def united(self, other: _Interval) -> _Interval:
         if self.empty or other.empty:
             return other if self.empty else self
         return _Interval(min(self.low, other.low), max(self.high, other.high))
@@ -87,7 +87,7 @@ def _interval(condition: Condition, field: KeyField, *, negated: bool) -> _Inter
         case And(of) | Or(of):
             parts = [_interval(member, field, negated=negated) for member in of]
             joined = isinstance(condition, And) != negated
-            return reduce(_Interval.intersect if joined else _Interval.span, parts)
+            return reduce(_Interval.intersect if joined else _Interval.united, parts)
         case Not(of):
             return _interval(of, field, negated=not negated)
         case Compare() | In() | IsNull() if condition.field != (field.name,):
@@ -103,7 +103,7 @@ def _interval(condition: Condition, field: KeyField, *, negated: bool) -> _Inter
 def _among(values: tuple[bytes, ...], field: KeyField, *, negated: bool) -> _Interval:
     if negated:
         return _NONE if values[0] == NULL_VALUE else _VALUES
-    return reduce(_Interval.span, (_compared("=", value, field) for value in values))
+    return reduce(_Interval.united, (_compared("=", value, field) for value in values))
 
 
 def _compared(op: Op, value: bytes, field: KeyField) -> _Interval:

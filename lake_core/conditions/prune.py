@@ -16,7 +16,7 @@ from itertools import product
 import pyarrow as pa
 
 from lake_core.conditions.classwise import NULL_VALUE, among
-from lake_core.conditions.fields import find
+from lake_core.conditions.fields import find_field
 from lake_core.keys.encoding import encode_value, key_class
 from lake_core.records import Column
 from lake_core.records.conditions import OPS, And, Compare, Condition, In, IsNull, Not, Or
@@ -65,7 +65,7 @@ def _greatest(a: _Truths, b: _Truths) -> _Truths:
 def _leaf(
     leaf: Compare | In | IsNull, schema: pa.Schema, columns: tuple[Column, ...], records: int
 ) -> _Truths:
-    field, _ = find(schema, leaf.field)
+    field, _ = find_field(schema, leaf.field)
     column = next((c for c in columns if c.name == leaf.field[0]), None)
     if field is None or (column is not None and column.nulls >= records):
         return frozenset({TRUE if isinstance(leaf, IsNull) else NULL})

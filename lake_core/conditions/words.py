@@ -74,14 +74,14 @@ def words(text: str) -> list[Word]:
     return found
 
 
-def fault(text: str, position: Position, said: str) -> InvalidInput:
+def fault(text: str, position: Position, reason: str) -> InvalidInput:
     """An error of one line: the condition, the column (from 1), the word, and what is wrong with it."""
     word = _one_line(text[position.start : position.end], _AROUND)
     at = f"at `{word}`" if word else "at the end"
     begin = max(0, position.start - _AROUND) if len(text) > 4 * _AROUND else 0
     end = position.start + 3 * _AROUND
     shown = "…" * (begin > 0) + _one_line(text[begin:end], 4 * _AROUND) + "…" * (end < len(text))
-    return InvalidInput(f"condition `{shown}`, column {position.start + 1}, {at}: {said}")
+    return InvalidInput(f"condition `{shown}`, column {position.start + 1}, {at}: {reason}")
 
 
 def _one_line(text: str, longest: int) -> str:

@@ -124,12 +124,12 @@ def groups(tables: list[pa.Table]) -> Iterator[list[pa.Table]]:
     rows = values = 0
     fields = Fields()
     for table in tables:
-        own = table.num_rows * sum(1 for _ in leaves(table.schema))
+        cells = table.num_rows * sum(1 for _ in leaves(table.schema))
         fault = fields.take(table.schema)
-        rows, values = rows + table.num_rows, values + own
+        rows, values = rows + table.num_rows, values + cells
         if group and (fault or rows * fields.count - values > MAX_CELLS // (1 + fields.count // WIDE)):
             yield group
-            group, rows, values, fields = [], table.num_rows, own, Fields()
+            group, rows, values, fields = [], table.num_rows, cells, Fields()
             fields.take(table.schema)
         group.append(table)
     if group:

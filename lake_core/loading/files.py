@@ -20,7 +20,7 @@ class FileSource:
 
     def __init__(self, readings: Sequence[Reading]) -> None:
         self._readings = readings
-        self._told: dict[str, list[str]] = {}
+        self._files_by_note: dict[str, list[str]] = {}
 
     def blocks(self, format: str, *, limit: Limit | None = None) -> Iterator[Block]:
         """The records of all files; raises InvalidInput, also if there are more bad records than a count in
@@ -31,34 +31,34 @@ class FileSource:
             reading.tell = partial(self._tell, reading.file)
             for block in read_blocks(reading, format=format):
                 if block.rejected:
-                    first = first or _told(block.rejected[0])
+                    first = first or _shown(block.rejected[0])
                     if limit is not None and limit.count is not None:
                         _check_count(block.rejected, rejected, limit.count, first)
                     rejected += len(block.rejected)
                 yield block
 
     def _tell(self, file: str, note: str) -> None:
-        files = self._told.setdefault(note, [])
+        files = self._files_by_note.setdefault(note, [])
         if file not in files:
             files.append(file)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """The notes of what was detected, each with its files."""
-        return tuple(f"{_named(files)}: {note}" for note, files in self._told.items())
+        return tuple(f"{_named(files)}: {note}" for note, files in self._files_by_note.items())
 
 
 def _check_count(bad: Sequence[Rejected], before: int, most: int, first: str) -> None:
     if before + len(bad) <= most:
         return
-    one_more = _told(bad[most - before])
+    one_more = _shown(bad[most - before])
     more = f", the first is {first}" if first != one_more else ""
     raise InvalidInput(
         f"more than {counted(most, 'record')} (bad_records.max) cannot be read: one more is {one_more}{more}"
     )
 
 
-def _told(rejected: Rejected) -> str:
+def _shown(rejected: Rejected) -> str:
     return f"{rejected.file}, line {rejected.line}: {rejected.reason}"
 
 

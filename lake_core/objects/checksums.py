@@ -72,8 +72,8 @@ class SummedFile:
         """Write the tail, with its checksum instead of the eight zeros."""
         assert self._tail is not None
         tail = b"".join(self._tail)
-        place = tail.rindex(_PLACE + NOTHING_YET) + len(_PLACE)
-        self._file.write(tail[:place] + _text(zlib.crc32(tail)) + tail[place + len(NOTHING_YET) :])
+        position = tail.rindex(_PLACE + NOTHING_YET) + len(_PLACE)
+        self._file.write(tail[:position] + _text(zlib.crc32(tail)) + tail[position + len(NOTHING_YET) :])
 
     def tell(self) -> int:
         return self._size
@@ -111,11 +111,11 @@ def check_tail(file: pa.NativeFile, pairs: Mapping[bytes, bytes], data_end: int,
         raise Corrupt(f"{name}: the footer is damaged: it has one of its two checksums only")
     file.seek(data_end)
     tail = file.read(size - data_end)
-    place = tail.rfind(_PLACE + said)
-    if place < 0 or len(said) != len(NOTHING_YET):
+    position = tail.rfind(_PLACE + said)
+    if position < 0 or len(said) != len(NOTHING_YET):
         raise Corrupt(f"{name}: the footer is damaged: its checksum is missing")
-    place += len(_PLACE)
-    found = _text(zlib.crc32(tail[:place] + NOTHING_YET + tail[place + len(NOTHING_YET) :]))
+    position += len(_PLACE)
+    found = _text(zlib.crc32(tail[:position] + NOTHING_YET + tail[position + len(NOTHING_YET) :]))
     if found != said:
         raise Corrupt(
             f"{name}: the footer is damaged: its checksum is {found.decode()}, and should be {said!r}"

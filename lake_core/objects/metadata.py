@@ -83,23 +83,23 @@ class Sample:
 
     def __init__(self) -> None:
         self._step = 1
-        self._held: list[tuple[int, bytes]] = []
+        self._keys: list[tuple[int, bytes]] = []
 
     def wants(self, first: int, count: int) -> list[int]:
         """The ranks of those records in [first, first + count) that the caller must `take`."""
         step = self._step
-        while (len(self._held) * self._step + count) // step > SAMPLES:  # it doubles
+        while (len(self._keys) * self._step + count) // step > SAMPLES:  # it doubles
             step *= 2
         if step != self._step:
             self._step = step
-            self._held = [(rank, key) for rank, key in self._held if rank % step == 0]
+            self._keys = [(rank, key) for rank, key in self._keys if rank % step == 0]
         return list(range(-(-first // step) * step, first + count, step))
 
     def take(self, found: Iterable[tuple[int, bytes]]) -> None:
         """Ranks and keys of records that were wanted."""
-        self._held += found
+        self._keys += found
 
     def done(self, last: int, key: bytes) -> tuple[tuple[int, bytes], ...]:
         """The sample, given rank and key of the last record."""
-        end = [] if self._held and self._held[-1][0] == last else [(last, key)]
-        return (*self._held, *end)
+        end = [] if self._keys and self._keys[-1][0] == last else [(last, key)]
+        return (*self._keys, *end)

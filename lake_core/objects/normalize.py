@@ -217,9 +217,9 @@ def _marked_inside(kind: pa.DataType, array: pa.Array) -> pa.DataType:
     return pa.list_(_keeping(kind.value_field, _marked(kind.value_field, Items(array).values)))
 
 
-def _keeping(known: pa.Field, marked: pa.Field) -> pa.Field:
+def _keeping(earlier: pa.Field, marked: pa.Field) -> pa.Field:
     """The newly marked field, with the marks that an earlier part of the column needed."""
-    return marked if marked.metadata or not known.metadata else marked.with_metadata(known.metadata)
+    return marked if marked.metadata or not earlier.metadata else marked.with_metadata(earlier.metadata)
 
 
 def _is_wide(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> bool:

@@ -85,25 +85,25 @@ class Footers:
     """The footers used last, by the objects' names; safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[str, Footer] = OrderedDict()
+        self._footers: OrderedDict[str, Footer] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, name: str) -> Footer | None:
         """The footer, if it is kept."""
         with self._lock:
-            found = self._held.get(name)
+            found = self._footers.get(name)
             if found is not None:
-                self._held.move_to_end(name)
+                self._footers.move_to_end(name)
             return found
 
     def keep(self, name: str, footer: Footer) -> Footer:
         """Keep the footer, and drop the one that was used least recently."""
         with self._lock:
-            self._held[name] = footer
-            while len(self._held) > FOOTERS_KEPT or (
-                len(self._held) > 1 and sum(f.size for f in self._held.values()) > FOOTER_BYTES
+            self._footers[name] = footer
+            while len(self._footers) > FOOTERS_KEPT or (
+                len(self._footers) > 1 and sum(f.size for f in self._footers.values()) > FOOTER_BYTES
             ):  # ends with the one that was just kept
-                self._held.popitem(last=False)
+                self._footers.popitem(last=False)
         return footer
 
 
@@ -115,10 +115,10 @@ def footers(store: Store) -> Footers:
     return _FOOTERS.setdefault(store, Footers())
 
 
-def _opened(file: pa.NativeFile, known: Footer | None, *, buffer_size: int = 0) -> pq.ParquetFile:
-    footer = known.parquet if known else None
+def _opened(file: pa.NativeFile, footer: Footer | None, *, buffer_size: int = 0) -> pq.ParquetFile:
+    stored = footer.parquet if footer else None
     return pq.ParquetFile(
-        file, metadata=footer, pre_buffer=False, buffer_size=buffer_size, page_checksum_verification=True
+        file, metadata=stored, pre_buffer=False, buffer_size=buffer_size, page_checksum_verification=True
     )
 
 

@@ -105,7 +105,7 @@ def blunt(samples: Sequence[WeightedSample], key_range: KeyRange, *, pieces: int
     hidden = {
         gap.run: gap.weight
         for gap in steps.gaps
-        if not steps.known[gap.run]
+        if not steps.sampled[gap.run]
         and (doubts[gap.end] > doubts[gap.begin + 1] or heavy[gap.end] > heavy[gap.begin])
     }
     return sorted(hidden, key=lambda run: (-hidden[run], run)) if pieces > 1 else []
@@ -124,13 +124,13 @@ class _Gap(NamedTuple):
 class _Steps:
     """All keys of the samples in a range, the range's low bound first, and the weight from each to the next.
 
-    `known`: for each run, whether it has samples beside its bounds.
+    `sampled`: for each run, whether it has samples beside its bounds.
     """
 
     keys: list[bytes]
     weights: list[float]
     gaps: list[_Gap]
-    known: list[bool]
+    sampled: list[bool]
 
     @classmethod
     def of(cls, samples: Sequence[WeightedSample], key_range: KeyRange) -> _Steps:
@@ -163,21 +163,21 @@ class _Steps:
         return cuts
 
 
-def _weigh(count: int, gaps: list[_Gap], known: list[bool]) -> list[float]:
+def _weigh(count: int, gaps: list[_Gap], sampled: list[bool]) -> list[float]:
     """The weight of each of `count` steps."""
-    told = _spread(count, [(g.begin, g.end, g.weight / (g.end - g.begin)) for g in gaps if known[g.run]])
-    below = [0.0, *accumulate(told)]
+    spread = _spread(count, [(g.begin, g.end, g.weight / (g.end - g.begin)) for g in gaps if sampled[g.run]])
+    below = [0.0, *accumulate(spread)]
     evenly: list[tuple[int, int, float]] = []
     alike: list[tuple[int, int, float]] = []
     for gap in gaps:
-        if known[gap.run]:
+        if sampled[gap.run]:
             continue
         there = below[gap.end] - below[gap.begin]
         if there > _NOTHING * below[-1]:
             alike.append((gap.begin, gap.end, gap.weight / there))
         else:
             evenly.append((gap.begin, gap.end, gap.weight / (gap.end - gap.begin)))
-    parts = zip(told, _spread(count, alike), _spread(count, evenly), strict=True)
+    parts = zip(spread, _spread(count, alike), _spread(count, evenly), strict=True)
     return [weight * (1 + factor) + even for weight, factor, even in parts]
 
 

@@ -91,7 +91,7 @@ def _checkpoint(store: Store, name: str) -> dict[str, Any]:
         file = CheckpointFile(store, name)
     except CheckpointGone as error:
         raise _missing(store, name) from error
-    head = file.footer
+    footer = file.footer
     shown: dict[str, dict[str, Any]] = {}
     for section in (BRANCH, CLOSING, SCHEMA, POOL):
         for table in file.scan(section):
@@ -99,15 +99,15 @@ def _checkpoint(store: Store, name: str) -> dict[str, Any]:
                 shown.setdefault(section, {})[key.decode()] = _row(section, value, name)
     return {
         "name": name,
-        "version": head.version,
+        "version": footer.version,
         "bytes": store.open_input(name).size(),
-        "format": head.format_version,
-        "journal": head.journal,
-        "id": head.id,
-        "rows": sum(group.rows for group in head.groups),
+        "format": footer.format_version,
+        "journal": footer.journal,
+        "id": footer.id,
+        "rows": sum(group.rows for group in footer.groups),
         "parts": [
             _part(list(groups))
-            for _, groups in itertools.groupby(head.groups, key=lambda g: (g.section, g.branch, g.sub_pool))
+            for _, groups in itertools.groupby(footer.groups, key=lambda g: (g.section, g.branch, g.sub_pool))
         ],
         **shown,
     }

@@ -27,10 +27,10 @@ def is_system_table(name: str) -> bool:
 
 def system_schema(name: str) -> pa.Schema:
     """The columns of one of the lake's own tables; raises NotFound."""
-    base, _, kind = name.rpartition(":")
+    pool_name, _, kind = name.rpartition(":")
     if name == POOLS:
         return meta.pools_table([]).schema
-    match _check_kind(kind, base):
+    match _check_kind(kind, pool_name):
         case "branches":
             return meta.branches_table(PoolState()).schema
         case "log":
@@ -45,10 +45,10 @@ def system_schema(name: str) -> pa.Schema:
 
 def system_table(lake: Lake, name: str) -> pa.Table:
     """One of the lake's own tables; raises NotFound."""
-    base, _, kind = name.rpartition(":")
+    pool_name, _, kind = name.rpartition(":")
     if name == POOLS:
         return meta.pools_table(lake.pools())
-    pool_name, _, revision = base.partition("@")
+    pool_name, _, revision = pool_name.partition("@")
     _check_kind(kind, pool_name)
     pool = lake.pool(pool_name)
     view = pool.at(revision or "main")
@@ -66,8 +66,8 @@ def system_table(lake: Lake, name: str) -> pa.Table:
     return meta.objects_table(table) if kind == "objects" else table
 
 
-def _check_kind(kind: str, pool: str) -> str:
+def _check_kind(kind: str, pool_name: str) -> str:
     if kind not in KINDS:
-        more = f'; and there is "{POOLS}"' if pool == "lake" else ""
-        raise NotFound(f'table "{pool}:{kind}" does not exist; there are: {", ".join(KINDS)}{more}')
+        more = f'; and there is "{POOLS}"' if pool_name == "lake" else ""
+        raise NotFound(f'table "{pool_name}:{kind}" does not exist; there are: {", ".join(KINDS)}{more}')
     return kind

@@ -76,12 +76,12 @@ class _Question:
             statements = connection.extract_statements(sql)
             if len(statements) != 1 or statements[0].type not in _GIVES_ROWS:
                 raise InvalidInput("query: write one SELECT; a lake is changed by other commands")
-            names, own = _table_names(connection, sql)
+            names, defined = _table_names(connection, sql)
             for name in sorted(names):
                 try:
                     connection.register(name, _table(lake, name, self._raised))
                 except NotFound:
-                    if name not in own:
+                    if name not in defined:
                         raise
             connection.execute("SET TimeZone = 'UTC'")  # an answer does not depend on where it is asked
             connection.execute("SET enable_external_access = false")
@@ -107,7 +107,7 @@ class _Question:
             self.close()
 
     def _as_ours(self, error: Exception) -> LakeError:
-        return self._raised[0] if self._raised else InvalidInput(f"query: {_told(error)}")
+        return self._raised[0] if self._raised else InvalidInput(f"query: {_message(error)}")
 
     def close(self) -> None:
         """Stop, and free everything; may be called again."""
@@ -141,17 +141,17 @@ def _table_names(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[set[s
     if tree["error"]:
         return connection.get_table_names(sql), set()
     names: set[str] = set()
-    own: set[str] = set()
+    defined: set[str] = set()
     nodes = [tree]
     while nodes:  # bounded by the tree
         node = nodes.pop()
         if isinstance(node, dict):
             if node.get("type") == "BASE_TABLE" and not node["schema_name"]:
                 names.add(node["table_name"])
-            own |= {entry["key"] for entry in node.get("cte_map", {}).get("map", [])}
+            defined |= {entry["key"] for entry in node.get("cte_map", {}).get("map", [])}
         nodes += node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
     _check_distinct(names)
-    return names, names & own
+    return names, names & defined
 
 
 def _check_distinct(names: set[str]) -> None:
@@ -164,10 +164,10 @@ def _check_distinct(names: set[str]) -> None:
             )
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """The message on one line, then DuckDB's lines that show the position with a caret."""
-    message, line, place = str(error).partition("\nLINE ")
-    shown = "\n" + (line + place).strip("\n") if line else ""
+    message, line, position = str(error).partition("\nLINE ")
+    shown = "\n" + (line + position).strip("\n") if line else ""
     return " ".join(message.split()) + shown
 
 

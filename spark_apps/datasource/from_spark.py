@@ -71,14 +71,14 @@ def _check(kind: T.DataType, path: tuple[str, ...]) -> None:
         raise InvalidInput(f"column {_shown(path)}: the lake has no type {kind.simpleString()}; {advice}")
 
 
-def _holds(kind: T.DataType, wanted: type[T.DataType]) -> bool:
+def _holds(kind: T.DataType, target: type[T.DataType]) -> bool:
     if isinstance(kind, T.StructType):
-        return any(_holds(field.dataType, wanted) for field in kind)
+        return any(_holds(field.dataType, target) for field in kind)
     if isinstance(kind, T.ArrayType):
-        return _holds(kind.elementType, wanted)
+        return _holds(kind.elementType, target)
     if isinstance(kind, T.MapType):
-        return _holds(kind.keyType, wanted) or _holds(kind.valueType, wanted)
-    return isinstance(kind, wanted)
+        return _holds(kind.keyType, target) or _holds(kind.valueType, target)
+    return isinstance(kind, target)
 
 
 def from_spark(batch: pa.RecordBatch) -> pa.Table:

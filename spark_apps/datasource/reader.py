@@ -51,15 +51,15 @@ class LakeReader(DataSourceReader):
         check_columns(schema, view.schema, options, pool_name=view.config.name)
         self._where = check(options["where"], view.schema) if "where" in options else None
         low, high = options.get("from"), options.get("to")
-        self._span = KeyRange(
+        self._key_range = KeyRange(
             b"" if low is None else view.bound_of_text(low),
             None if high is None else view.bound_of_text(high),
         )
-        check_range(self._span, view.key)
+        check_range(self._key_range, view.key)
         if self._where is not None:
-            self._span = self._span.intersect(key_range_of(self._where, view.key))
+            self._key_range = self._key_range.intersect(key_range_of(self._where, view.key))
         if not view.version:  # no transaction to pin: this read does not see what is committed from here on
-            self._span = _NOTHING
+            self._key_range = _NOTHING
         self._tasks = opts.count(options, "tasks")
         # from here on every task reads this transaction, whatever is committed to the branch
         self._pinned = {
@@ -74,10 +74,11 @@ class LakeReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """One key range a task, of about equal weight, in key order."""
-        if self._span.empty:
+        if self._key_range.empty:
             return [KeyPartition(_NOTHING)]
         return [
-            KeyPartition(key_range) for key_range in split_tasks(self._view(), self._span, tasks=self._tasks)
+            KeyPartition(key_range)
+            for key_range in split_tasks(self._view(), self._key_range, tasks=self._tasks)
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

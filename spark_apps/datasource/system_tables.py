@@ -50,8 +50,8 @@ class SystemTableReader(DataSourceReader):
         self._schema = schema
         self._rows = rows_per_task
         name, at = opts.table_name(options), options.get("at")
-        base, colon, kind = name.rpartition(":")
-        self._name = f"{base}@{at}{colon}{kind}" if at and "@" not in name else name
+        pool_name, colon, kind = name.rpartition(":")
+        self._name = f"{pool_name}@{at}{colon}{kind}" if at and "@" not in name else name
         self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:

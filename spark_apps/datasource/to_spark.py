@@ -145,12 +145,12 @@ def _times(array: pa.Array, target: pa.DataType) -> pa.Array:
     return pc.multiply(pc.divide(nanoseconds, 1000), 1000).view(target)
 
 
-def _child(array: pa.StructArray, source: pa.Field, wanted: pa.Field) -> pa.Array:
-    index = array.type.get_field_index(wanted.name)
+def _child(array: pa.StructArray, source: pa.Field, target: pa.Field) -> pa.Array:
+    index = array.type.get_field_index(target.name)
     child = pa.nulls(len(array)) if index < 0 else array.field(index)
-    if not wanted.nullable and child.filter(array.is_valid()).null_count:
-        raise _Refused(f"the schema says that {wanted.name!r} is not null, and a record has no value for it")
-    return _convert(child, wanted if index < 0 else source.type.field(index), wanted.type)
+    if not target.nullable and child.filter(array.is_valid()).null_count:
+        raise _Refused(f"the schema says that {target.name!r} is not null, and a record has no value for it")
+    return _convert(child, target if index < 0 else source.type.field(index), target.type)
 
 
 def _shown(kind: pa.DataType) -> str:

@@ -96,7 +96,7 @@ class Landing:
     def load(self, spark: Any, pool: str, *files: str, **options: Any) -> LoadResult:
         """The files, or all that landed, as one transaction."""
         landed = find_files(list(files) or [str(self.folder)])
-        return load_files(spark, self.lake, pool=pool, files=landed, **options)
+        return load_files(spark, self.lake, pool_name=pool, files=landed, **options)
 
     def keys(self, pool: str, field: str = "k") -> list[Any]:
         """The key of every record, in the order of the scan."""

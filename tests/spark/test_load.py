@@ -149,7 +149,7 @@ def test_files_of_no_records_commit_nothing(spark: Any, landing: Landing) -> Non
     landing.file("header.csv", "k,x\n")
     result = landing.load(spark, "p", consume=False)
     assert (result.version, result.records, landing.transactions("p")) == (None, 0, 0)
-    assert load_files(spark, landing.lake, pool="p", files=[]).version is None
+    assert load_files(spark, landing.lake, pool_name="p", files=[]).version is None
 
 
 def test_a_token_that_was_used_changes_nothing_and_the_log_says_so(
@@ -183,7 +183,7 @@ def test_a_file_that_grows_while_it_is_read_is_not_recorded_as_it_was(spark: Any
     found = find_files([name])
     landing.file("a.ndjson", [{"k": 1}, {"k": 2}])
     with pytest.raises(Conflict, match="changed"):
-        load_files(spark, landing.lake, pool="p", files=found)
+        load_files(spark, landing.lake, pool_name="p", files=found)
     assert landing.transactions("p") == 0
     landing.load(spark, "p")
     assert landing.keys("p") == [1, 2]
@@ -211,7 +211,7 @@ def test_read_options_reach_the_tasks(spark: Any, landing: Landing) -> None:
     landing.pool(bad_records="quarantine")
     files = [landing.file(f"day={day}/a.csv", f"k;a\n{day};1,5\nx;y;z\n") for day in (1, 2)]
     options = {"csv.decimal": ",", "partitions": "hive", "bad_records.max": "2"}
-    result = load_files(spark, landing.lake, pool="p", files=find_files(files), options=options)
+    result = load_files(spark, landing.lake, pool_name="p", files=find_files(files), options=options)
     assert (result.records, result.rejected) == (2, 2)
     assert landing.lake.pool("p").at().to_table().select(["k", "a", "day"]).to_pylist() == [
         {"k": 1, "a": 1.5, "day": 1},
@@ -221,7 +221,7 @@ def test_read_options_reach_the_tasks(spark: Any, landing: Landing) -> None:
         load_files(
             spark,
             landing.lake,
-            pool="p",
+            pool_name="p",
             files=find_files(files),
             options=options | {"bad_records.max": "1"},
             consume=False,
@@ -232,7 +232,7 @@ def test_a_file_in_which_no_record_has_the_key_is_refused(spark: Any, landing: L
     landing.pool()
     file = landing.file("a.ndjson", [{"K": 1}])
     with pytest.raises(InvalidInput, match="no record has the key field 'k'"):
-        load_files(spark, landing.lake, pool="p", files=find_files([file]))
+        load_files(spark, landing.lake, pool_name="p", files=find_files([file]))
 
 
 def test_what_is_nested_to_the_limit_is_read_by_spark(spark: Any, landing: Landing) -> None:

@@ -171,9 +171,9 @@ def test_columns_that_may_not_be_null_are_refused_where_they_are(stored: Any) ->
     ):
         plan_and_read(stored, schema)
     inner = StructType([StructField("struct", StructType([StructField("a", LongType(), nullable=False)]))])
-    with pytest.raises(InvalidInput, match="'a' is said to be never null"):
+    with pytest.raises(InvalidInput, match="the schema says that 'a' is not null"):
         plan_and_read(stored, inner)
-    with pytest.raises(PySparkException, match="'int64' is said to be never null"):
+    with pytest.raises(PySparkException, match="the schema says that 'int64' is not null"):
         stored().schema(schema).load("p").collect()
 
 

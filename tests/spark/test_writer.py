@@ -334,7 +334,7 @@ def test_a_pool_that_was_made_anew_meanwhile_gets_nothing(spark: Any, landing: L
 def test_bad_records_are_said_once_and_nothing_is_committed(spark: Any, landing: Landing) -> None:
     landing.pool()
     with pytest.raises(
-        AnalysisException, match="InvalidInput: key field 'k': values of several kinds"
+        AnalysisException, match="InvalidInput: key field 'k': its values are of several classes"
     ) as caught:
         write(numbers(spark, "parse_json(string(id)) as k"), landing)
     assert "Job aborted" not in str(caught.value), "no task failed, and none was tried again"
@@ -352,7 +352,7 @@ def test_bad_records_are_said_once_and_nothing_is_committed(spark: Any, landing:
         ),
         ("p", {"columns": "k"}, "option 'columns'"),
         ("p", {"branch": "side"}, "NotFound: pool 'p': branch 'side' does not exist"),
-        ("p@main", {}, "another branch is said by the option branch"),
+        ("p@main", {}, "the option `branch` chooses a branch"),
         ("p:log", {}, "name a pool"),
         ("p.$nokey", {}, "read-only"),
         ("nowhere", {}, "NotFound: pool 'nowhere' does not exist"),
@@ -369,7 +369,7 @@ def test_what_cannot_be_written_is_refused_in_one_line_before_anything_is(
 
 @pytest.mark.parametrize(
     ("columns", "said"),
-    [([], "has no columns"), (["id as k", "id as k"], "column 'k': the data frame has it twice")],
+    [([], "has no columns"), (["id as k", "id as k"], "column 'k' occurs twice in the data frame")],
 )
 def test_a_data_frame_whose_columns_are_no_records_is_refused(
     spark: Any, landing: Landing, columns: list[str], said: str
@@ -382,18 +382,18 @@ def test_a_data_frame_whose_columns_are_no_records_is_refused(
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("map('a', parse_json('1'))", "column 'v': variants inside a map"),
-        ("array(map('a', array(parse_json('1'))))", "column 'v': variants inside a map"),
+        ("map('a', parse_json('1'))", "column 'v': the lake has no variants inside a map"),
+        ("array(map('a', array(parse_json('1'))))", "column 'v': the lake has no variants inside a map"),
         ("interval '3' month", "column 'v': the lake has no type interval month; write a number of months"),
         ("named_struct('a', array(interval '1' year))", "column 'v.a': the lake has no type interval year"),
         ("map(1, interval '1' year)", "column 'v': the lake has no type interval year"),
         ("map()", r"column 'v': the map's keys have no type \(map<void,void>\); cast it"),
-        ("array(map())", "column 'v': the type of the map's keys is not known"),
+        ("array(map())", "column 'v': the map's keys have no type"),
         (
             "st_geomfromwkb(x'0101000000000000000000f03f0000000000000040')",
             "column 'v': the lake has no type geom",
         ),
-        ("named_struct('a', 1, 'a', 2)", "column 'v.a': the data frame has it twice"),
+        ("named_struct('a', 1, 'a', 2)", "column 'v.a' occurs twice in the data frame"),
         ("named_struct('a', 1, 'A', 2)", "columns 'v.a' and 'v.A' of the data frame differ in case only"),
     ],
 )

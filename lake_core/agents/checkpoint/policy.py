@@ -9,11 +9,11 @@ from lake_core.catalog import Settings
 
 @dataclass(frozen=True)
 class CheckpointPolicy:
-    """`entries` since the last checkpoint; `age` and `keep` in seconds."""
+    """`entries` since the last checkpoint; `age` in seconds, and how many seconds a purge keeps."""
 
     entries: int
     age: float
-    keep: float
+    keep_seconds: float
 
 
 def policy_of(settings: Settings) -> CheckpointPolicy:

@@ -30,9 +30,9 @@ POOLS = "lake:pools"
 _TRIES = 4
 
 
-def settings_of(lake: Lake, pool: str) -> Settings:
+def settings_of(lake: Lake, pool_name: str) -> Settings:
     """The pool's settings; the journal of pools has the defaults.  Raises NotFound."""
-    return Settings({}) if pool == POOLS else lake.pool(pool).settings
+    return Settings({}) if pool_name == POOLS else lake.pool(pool_name).settings
 
 
 def all_journals(lake: Lake) -> list[str]:
@@ -40,16 +40,16 @@ def all_journals(lake: Lake) -> list[str]:
     return [POOLS, *(pool.name for pool in lake.pools())]
 
 
-def journal_of(lake: Lake, pool: str) -> Journal[Any, Any]:
+def journal_of(lake: Lake, pool_name: str) -> Journal[Any, Any]:
     """The pool's journal; `lake:pools` is that of the list of pools.  Raises NotFound."""
-    if pool == POOLS:
+    if pool_name == POOLS:
         return lake.catalog.journal
-    return lake.pool(pool).history.journal
+    return lake.pool(pool_name).history.journal
 
 
-def look(lake: Lake, pool: str, *, now: float) -> str | None:
+def look(lake: Lake, pool_name: str, *, now: float) -> str | None:
     """Why the journal wants a checkpoint; None if it does not.  Raises NotFound."""
-    policy, journal = policy_of(settings_of(lake, pool)), journal_of(lake, pool)
+    policy, journal = policy_of(settings_of(lake, pool_name)), journal_of(lake, pool_name)
     return why_due(_tail(journal, journal.marks(), policy), policy, now=now)
 
 
@@ -68,19 +68,19 @@ def _time(entry: Any) -> float:
     return float(microseconds) / 1e6
 
 
-def checkpoint_and_purge(lake: Lake, pool: str, *, now: float, purging: bool = True) -> CheckpointResult:
+def checkpoint_and_purge(lake: Lake, pool_name: str, *, now: float, purging: bool = True) -> CheckpointResult:
     """Write a checkpoint if there is something new, and purge by the pool's policy."""
-    written, at = write_checkpoint(lake, pool, now=now)
-    purged = purge_pool(lake, pool, now=now) if purging else Purged(0)
-    return CheckpointResult(pool, at, written, purged.fence, purged.entries, purged.checkpoints)
+    written, at = write_checkpoint(lake, pool_name, now=now)
+    purged = purge_pool(lake, pool_name, now=now) if purging else Purged(0)
+    return CheckpointResult(pool_name, at, written, purged.fence, purged.entries, purged.checkpoints)
 
 
-def write_checkpoint(lake: Lake, pool: str, *, now: float) -> tuple[bool, int]:
+def write_checkpoint(lake: Lake, pool_name: str, *, now: float) -> tuple[bool, int]:
     """Whether a checkpoint was written, and the version of the newest one.
 
     An existing checkpoint is read first: a damaged one does not count.  Raises Unavailable.
     """
-    journal = journal_of(lake, pool)
+    journal = journal_of(lake, pool_name)
     for _ in range(_TRIES):
         loaded = journal.load()
         there = [mark for mark in journal.marks().checkpoints if mark.version == loaded.version]
@@ -92,34 +92,34 @@ def write_checkpoint(lake: Lake, pool: str, *, now: float) -> tuple[bool, int]:
         except (CheckpointGone, CheckpointDamaged):  # below the state; the next load rests on another
             continue
     raise Unavailable(
-        f"pool {pool!r}: in {_TRIES} tries the checkpoint below the state was purged or damaged; run it again"
+        f"pool {pool_name!r}: in {_TRIES} tries the checkpoint below the state was purged or damaged; run it again"
     )
 
 
-def purge_until(lake: Lake, pool: str, *, keep: float | None = None, now: float) -> int:
+def purge_until(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> int:
     """The newest entry that the policy lets go, or that is older than `keep` seconds; 0 if there is none."""
-    journal = journal_of(lake, pool)
-    span = policy_of(settings_of(lake, pool)).keep if keep is None else keep
-    fence, n = journal.marks().fence, journal.load().version
+    journal = journal_of(lake, pool_name)
+    duration = policy_of(settings_of(lake, pool_name)).keep_seconds if keep is None else keep
+    fence, newest = journal.marks().fence, journal.load().version
 
     def time_of(at: int) -> float:
         entry = journal.read(at)
         return float("-inf") if entry is None else _time(entry)  # purged meanwhile
 
-    return last_older(fence + 1, n, time_of=time_of, moment=now - span)
+    return last_older(fence + 1, newest, time_of=time_of, moment=now - duration)
 
 
-def plan_purge(lake: Lake, pool: str, *, keep: float | None = None, now: float) -> tuple[int, int]:
+def plan_purge(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> tuple[int, int]:
     """The fence that a purge would leave, and how many entries it would purge."""
-    journal = journal_of(lake, pool)
+    journal = journal_of(lake, pool_name)
     marks = journal.marks()
-    chosen = choose(journal, marks, until=purge_until(lake, pool, keep=keep, now=now))
+    chosen = choose(journal, marks, until=purge_until(lake, pool_name, keep=keep, now=now))
     return (chosen.version, chosen.version - marks.fence) if chosen else (marks.fence, 0)
 
 
-def purge_pool(lake: Lake, pool: str, *, keep: float | None = None, now: float) -> Purged:
+def purge_pool(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> Purged:
     """Purge by the policy, or entries older than `keep` seconds.  Raises Unavailable."""
-    return purge(journal_of(lake, pool), until=purge_until(lake, pool, keep=keep, now=now))
+    return purge(journal_of(lake, pool_name), until=purge_until(lake, pool_name, keep=keep, now=now))
 
 
 def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -29,14 +29,14 @@ log = logging.getLogger(__name__)
 
 
 def plan_lines(
-    pool: str, waiting: Sequence[SourceFile], batches: Mapping[str, Batch], policy: BatchPolicy
+    pool_name: str, waiting: Sequence[SourceFile], batches: Mapping[str, Batch], policy: BatchPolicy
 ) -> Iterator[str]:
     """What is decided for a pool, in lines: its batches by token, then what waits for a batch to fill."""
     size = sum(batch.size for batch in batches.values())
     gathered = sum(len(batch.files) for batch in batches.values())
     if batches:
         yield (
-            f"{pool}: {counted(gathered, 'new file')}, {human_size(size)}, in "
+            f"{pool_name}: {counted(gathered, 'new file')}, {human_size(size)}, in "
             f"{counted(len(batches), 'batch', 'batches')} of at most {counted(policy.max_files, 'file')} or "
             f"{human_size(policy.max_bytes)}"
         )
@@ -45,21 +45,21 @@ def plan_lines(
     if left := len(waiting) - gathered:
         rest = sum(file.size for file in waiting) - size
         yield (
-            f"{pool}: {counted(left, 'file waits', 'files wait')}, {human_size(rest)}: the batch is not full, and "
-            f"its oldest file is younger than ingest.batch_age ({human_duration(policy.age)})"
+            f"{pool_name}: {counted(left, 'file waits', 'files wait')}, {human_size(rest)}: the batch is not full, "
+            f"and its oldest file is younger than ingest.batch_age ({human_duration(policy.age)})"
         )
 
 
-def log_parked(pool: str, parked: Sequence[Parked]) -> None:
+def log_parked(pool_name: str, parked: Sequence[Parked]) -> None:
     """Log which files are passed over, why, and what to do."""
     if parked:
         log.warning(
             "%s: %s (lake parked %s): %s",
-            pool,
+            pool_name,
             "1 file is parked until it changes or is released"
             if len(parked) == 1
             else f"{len(parked):,} files are parked until they change or are released",
-            pool,
+            pool_name,
             listed([one.file for one in parked]),
         )
 

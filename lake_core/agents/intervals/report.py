@@ -23,13 +23,13 @@ log = logging.getLogger(__name__)
 
 
 def plan_line(
-    pool: str, files: Sequence[SourceFile], *, begin: dt.datetime | None, end: dt.datetime | None
+    pool_name: str, files: Sequence[SourceFile], *, begin: dt.datetime | None, end: dt.datetime | None
 ) -> str:
     """What is decided for a pool, in a line."""
     what = f"{counted(len(files), 'file')}, {human_size(sum(f.size for f in files))}"
     if not (begin and end):
-        return f"{pool}: append {what}, as the run asks"
-    return f"{pool}: replace {begin.isoformat()} to {end.isoformat()} by {what}"
+        return f"{pool_name}: append {what}, as the run asks"
+    return f"{pool_name}: replace {begin.isoformat()} to {end.isoformat()} by {what}"
 
 
 def interval_line(result: Mapping[str, Any]) -> str:

@@ -32,8 +32,8 @@ log = logging.getLogger(__name__)
 def find_source_files(policy: IntervalsPolicy, begin: dt.datetime) -> list[SourceFile]:
     """The files of the interval that begins then.  Their place need not exist yet."""
     try:
-        place = path_of(policy.source, begin)
-        found = find_files([place], include=policy.include, exclude=policy.exclude)
+        path = path_of(policy.source, begin)
+        found = find_files([path], include=policy.include, exclude=policy.exclude)
         return [f for f in found if f.size]
     except NotFound:
         return []

@@ -35,22 +35,23 @@ WHY = "remove deleted records"
 
 @dataclass(frozen=True)
 class ApplyPlan:
-    """What is to be done: remove `covered` as a whole, search `suspects`, retire the tombstones `retirable`.
+    """What is to be done: remove the references `removable` as a whole, search `suspects`, retire the tombstones
+    `retirable`.
 
-    `due` and `left` count tombstones.
+    `due` and `remaining` count tombstones.
     """
 
-    covered: tuple[Reference, ...]
+    removable: tuple[Reference, ...]
     suspects: tuple[Reference, ...]
     retirable: tuple[str, ...]
     due: int
-    left: int
+    remaining: int
     boundary: int = 0
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing to do."""
-        return not (self.covered or self.suspects or self.retirable)
+        return not (self.removable or self.suspects or self.retirable)
 
 
 def plan_apply(revision: Revision, policy: TombstonesPolicy) -> ApplyPlan:
@@ -77,13 +78,13 @@ def plan_apply(revision: Revision, policy: TombstonesPolicy) -> ApplyPlan:
                 covered[reference.object, reference.low] = reference
     done = [t for t in ordered if not reached[t.id] and not (t.replaces and t.time > policy.forget)]
     return ApplyPlan(
-        covered=tuple(sorted(covered.values(), key=lambda r: r.order)),
+        removable=tuple(sorted(covered.values(), key=lambda r: r.order)),
         suspects=tuple(
             sorted((r for name, r in suspects.items() if name not in covered), key=lambda r: r.order)
         ),
         retirable=tuple(t.id for t in done),
         due=len(due),
-        left=len(ordered) - len(done),
+        remaining=len(ordered) - len(done),
         boundary=revision.held.fork.boundary if revision.held.fork else 0,
     )
 
@@ -95,8 +96,8 @@ def plan_jobs(work: ApplyPlan, dirty: Sequence[Reference], *, target_size: int) 
     def kind(reference: Reference) -> tuple[str, bool]:  # a job holds references of one sub-pool and one side
         return reference.sub_pool, version_of(reference.seq) > work.boundary
 
-    for of_kind in sorted({kind(r) for r in work.covered}):
-        part = tuple(r for r in work.covered if kind(r) == of_kind)
+    for of_kind in sorted({kind(r) for r in work.removable}):
+        part = tuple(r for r in work.removable if kind(r) == of_kind)
         jobs += [CompactionJob(part[i : i + MAX_WHOLE], 1, WHY) for i in range(0, len(part), MAX_WHOLE)]
     return jobs + [CompactionJob((r,), max(1, round(r.size / target_size)), WHY) for r in dirty]
 

@@ -33,26 +33,26 @@ class ApplyResult:
     covered: int
 
 
-def plan_line(pool: str, work: ApplyPlan) -> str:
+def plan_line(pool_name: str, work: ApplyPlan) -> str:
     """What is due, in a line."""
     if work.idle:
-        return f"{pool}: no deletes to apply; {work.left:,} left"
+        return f"{pool_name}: no deletes to apply; {work.remaining:,} left"
     steps = [
-        f"remove {counted(len(work.covered), 'whole object')}" if work.covered else "",
+        f"remove {counted(len(work.removable), 'whole object')}" if work.removable else "",
         f"search {counted(len(work.suspects), 'object')}" if work.suspects else "",
         f"drop {counted(len(work.retirable), 'finished delete')}" if work.retirable else "",
     ]
     return (
-        f"{pool}: {counted(work.due, 'delete is', 'deletes are')} due: "
-        f"{', '.join(step for step in steps if step)}; {work.left:,} left"
+        f"{pool_name}: {counted(work.due, 'delete is', 'deletes are')} due: "
+        f"{', '.join(step for step in steps if step)}; {work.remaining:,} left"
     )
 
 
-def search_line(pool: str, *, dirty: Sequence[Reference], clean: Sequence[Reference]) -> str:
+def search_line(pool_name: str, *, dirty: Sequence[Reference], clean: Sequence[Reference]) -> str:
     """What a search found, in a line: `dirty` references hold deleted records."""
     size = human_size(sum(r.size for r in dirty))
     rewrite = f"{counted(len(dirty), 'object')}, {size}, to rewrite" if dirty else "none to rewrite"
-    return f"{pool}: {rewrite}; {counted(len(clean), 'object')} without deleted records"
+    return f"{pool_name}: {rewrite}; {counted(len(clean), 'object')} without deleted records"
 
 
 def pool_line(result: ApplyResult, *, remember: str = "tombstones.remember") -> str:

@@ -163,8 +163,8 @@ def can_merge(inputs: Sequence[Input], *, key: PoolKey, schema: pa.Schema) -> bo
     return True
 
 
-def _widens(own: pa.Field, wanted: pa.Field) -> bool:
-    a, b = own.type, wanted.type
+def _widens(stored: pa.Field, target: pa.Field) -> bool:
+    a, b = stored.type, target.type
     if pa.types.is_null(a):
         return not pa.types.is_nested(b)
     return bool(pa.types.is_integer(a) and (pa.types.is_integer(b) or pa.types.is_floating(b))) or (

@@ -22,7 +22,7 @@ def main(lake: str, pool: str, *files: str) -> int:
             assert spark.range(3).count() == 3
             print("connected", flush=True)
             sys.stdin.readline()
-            load_files(spark, Lake.open(lake), pool=pool, files=find_files(list(files)))
+            load_files(spark, Lake.open(lake), pool_name=pool, files=find_files(list(files)))
     except LakeError as error:
         print(error, file=sys.stderr)
         return error.exit_status

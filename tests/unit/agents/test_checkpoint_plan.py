@@ -7,7 +7,7 @@ import pytest
 from lake_core.agents.checkpoint.plan import JournalTail, last_older, why_due
 from lake_core.agents.checkpoint.policy import CheckpointPolicy
 
-POLICY = CheckpointPolicy(entries=500, age=86_400.0, keep=0.0)
+POLICY = CheckpointPolicy(entries=500, age=86_400.0, keep_seconds=0.0)
 NOW = 1_000_000.0
 
 

@@ -138,7 +138,7 @@ def test_to_look_at_a_pool_without_news_costs_a_listing_and_a_read(lake: Lake, s
 def test_the_policy_is_the_pools(lake: Lake) -> None:
     assert policy_of(settings_of(lake, "p")).entries == 3
     policy = policy_of(settings_of(lake, POOLS))
-    assert (policy.entries, policy.keep) == (500, 30 * DAY)
+    assert (policy.entries, policy.keep_seconds) == (500, 30 * DAY)
 
 
 # ---------------------------------------------------------------- checkpoints
