@@ -70,7 +70,9 @@ def test_zeek_logs_that_come_one_by_one_are_merged(lake: Command, zeek: list[Pat
     assert lake.query('select * from "zeek"') == scanned
 
 
-def test_the_flights(lake: Command, flights: Path) -> None:
+def test_a_year_of_flights_comes_back_record_by_record_with_the_types_of_its_columns(
+    lake: Command, flights: Path
+) -> None:
     texts = ("carrier", "tailnum", "origin", "dest", "time_hour")
     with flights.open(encoding="utf-8", newline="") as file:
         given = [

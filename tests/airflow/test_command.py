@@ -28,11 +28,11 @@ def airflow(agent: Agent, *words: str) -> str:
     return done.stdout
 
 
-def test_it_sees_what_that_airflow_knows(agent: Agent) -> None:
+def test_make_airflow_asks_the_airflow_that_make_up_started(agent: Agent) -> None:
     said = airflow(agent, "dags", "list", "-o", "json")
     paused = {row["dag_id"]: row["is_paused"] for row in json.loads(said)}
     assert paused[DAG] == "False", "the fixture has let it loose"
 
 
-def test_it_has_the_settings_of_that_airflow(agent: Agent) -> None:
+def test_make_airflow_runs_with_the_settings_of_the_started_airflow(agent: Agent) -> None:
     assert airflow(agent, "config", "get-value", "workers", "execution_api_timeout") == "60\n"

@@ -120,7 +120,7 @@ def test_a_mistyped_word_is_answered_with_the_one_that_is_near(
 
 
 @pytest.mark.parametrize("words", [["scan", "p", "--lim", "1"], ["load", "p", "f", "--tok", "t"]])
-def test_options_are_written_out(lake: Command, words: list[str]) -> None:
+def test_an_option_that_is_cut_short_is_unknown(lake: Command, words: list[str]) -> None:
     lake.pool("p")
     assert "unknown option" in lake.fails(USAGE, *words)
 
@@ -134,7 +134,7 @@ def test_a_mistyped_pool_or_setting_is_answered_with_the_one_that_is_near(lake: 
     assert "did you mean 'compact.ratio'?" in lake.fails(INVALID_INPUT, "set", "flights", "compact.ration=3")
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_names_the_command_and_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])
     assert capsys.readouterr().out.split()[0].rstrip(",") == "lake"

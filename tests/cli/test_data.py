@@ -50,7 +50,7 @@ def test_load_tells_what_it_did(lake: Command) -> None:
     assert said.err.startswith("p: loaded 1 record in 1 object (")
 
 
-def test_load_reports_to_programs(lake: Command) -> None:
+def test_a_load_reports_its_transaction_and_its_counts_as_json(lake: Command) -> None:
     lake.pool("p")
     done = lake.load_records("p", [{"k": 1}, {"k": 2}, {}])
     (entry,) = lake.history("p")
@@ -74,7 +74,7 @@ def test_a_load_of_nothing_commits_nothing(lake: Command) -> None:
     assert lake("load", "p", file).err == "p: nothing to load; nothing was committed\n"
 
 
-def test_a_token_loads_once(lake: Command) -> None:
+def test_a_second_load_under_a_token_returns_the_first_result_and_writes_nothing(lake: Command) -> None:
     lake.pool("p")
     path = lake.file("a.ndjson", [{"k": 1}])
     (first,) = lake("load", "p", path, "--token", "t1", "--message", "day one", "--json").records
@@ -150,7 +150,9 @@ def test_scan_gives_records_in_key_order(lake: Command, pool: str) -> None:
         (["--at", "main", "--from", "10"], [(10, "c")]),
     ],
 )
-def test_scan_cuts(lake: Command, pool: str, words: list[str], found: list[tuple[int, str]]) -> None:
+def test_a_scan_gives_the_records_of_its_range_version_and_limit(
+    lake: Command, pool: str, words: list[str], found: list[tuple[int, str]]
+) -> None:
     assert ks(lake.scan(pool, *words)) == found
 
 

@@ -346,7 +346,7 @@ def test_explain_says_what_is_combined_and_what_deletes_its_key(lake: Command) -
     assert "Not visible: the delete of version 3 covers it." in lake("explain", "a", "1").out
 
 
-def test_tombstones_are_a_table(lake: Command, pool: str) -> None:
+def test_a_tombstone_is_a_row_of_its_table_until_it_is_applied(lake: Command, pool: str) -> None:
     lake("delete", pool, "--from", "3", "--where", "v = 'v0'", "--reason", "asked for")
     (row,) = lake.query(f'select * from "{pool}:tombstones"')
     assert (row["version"], row["condition"], row["reason"]) == (3, "v = 'v0'", "asked for")

@@ -292,7 +292,7 @@ def test_wrong_words_are_a_matter_of_usage(lake: Command, words: list[str]) -> N
     assert outcome.err.endswith("--help)\n")
 
 
-def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_is_listed_and_has_a_help_page(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(["--help"])
     listed = capsys.readouterr().out

@@ -39,7 +39,9 @@ def test_a_checkpoint_is_written_and_said(lake: Command, pool: str) -> None:
     assert [r["k"] for r in lake.scan(pool)] == [1, 2, 3]
 
 
-def test_a_checkpoint_in_words(lake: Command, pool: str) -> None:
+def test_checkpoint_says_which_version_it_wrote_or_that_there_is_one_already(
+    lake: Command, pool: str
+) -> None:
     assert "wrote the checkpoint of version 3" in lake("checkpoint", pool).err
     assert "there is a checkpoint of version 3 already" in lake("checkpoint", pool).err
 
@@ -99,7 +101,7 @@ def test_a_purge_deletes_what_it_is_told_to(lake: Command, pool: str) -> None:
     assert lake.load_records(pool, [{"k": 4}], "4.ndjson")["version"] == 4
 
 
-def test_a_purge_in_words(lake: Command, pool: str) -> None:
+def test_purge_says_what_it_deleted_and_where_the_history_begins(lake: Command, pool: str) -> None:
     lake("checkpoint", pool)
     said = lake("purge", pool, "--keep", "0s").err
     assert "purged 3 entries and 0 checkpoints; the history begins after 3" in said

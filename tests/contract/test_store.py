@@ -102,7 +102,7 @@ def test_where_nothing_was_made_there_is_no_lake(place: Place) -> None:
 # ---------------------------------------------------------------- hints
 
 
-def test_a_hint_is_overwritten(store: Store) -> None:
+def test_a_put_overwrites_what_was_there(store: Store) -> None:
     for text in (b"1", b"22", b"3"):
         store.put("j/HEAD", text)
         assert store.get("j/HEAD") == text

@@ -217,7 +217,7 @@ POOLS_ENTRY = PoolsEntry(
 )
 
 
-def test_a_journal_entry() -> None:
+def test_a_journal_entry_has_the_stored_bytes_both_ways() -> None:
     codec = Codec(Entry)
     assert codec.decode(golden("entry.hex"), name="entry") == ENTRY
     assert codec.encode(ENTRY).hex() == golden("entry.hex").hex()
@@ -295,7 +295,7 @@ KEYS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", KEYS)
 @pytest.mark.parametrize("direction", ["asc", "desc"])
-def test_an_encoded_key(name: str, direction: str) -> None:
+def test_a_key_has_the_stored_bytes_both_ways(name: str, direction: str) -> None:
     key = PoolKey.parse(f"k:{direction}")
     stored = json.loads((FOLDER / "keys.json").read_text())[name][direction]
     assert encode_key([KEYS[name]], key).hex() == stored
@@ -340,7 +340,7 @@ CONDITIONS: dict[str, Condition] = {
 
 
 @pytest.mark.parametrize("text", CONDITIONS)
-def test_a_condition(text: str) -> None:
+def test_a_condition_has_the_stored_bytes_both_ways_and_its_text(text: str) -> None:
     stored = bytes.fromhex(json.loads((FOLDER / "conditions.json").read_text())[text])
     assert msgspec.msgpack.decode(stored, type=Condition) == CONDITIONS[text]
     assert msgspec.msgpack.encode(CONDITIONS[text], order="deterministic").hex() == stored.hex()
@@ -431,7 +431,7 @@ REQUEST = Request(
 )
 
 
-def test_a_request() -> None:
+def test_a_request_has_the_stored_bytes_both_ways() -> None:
     codec = Codec(Request)
     assert codec.decode(golden("request.hex"), name="request") == REQUEST
     assert codec.encode(REQUEST).hex() == golden("request.hex").hex()
@@ -578,7 +578,7 @@ def content(data: bytes) -> Any:
 
 
 @pytest.mark.parametrize("name", CHECKPOINTS)
-def test_what_a_checkpoint_holds(name: str) -> None:
+def test_a_checkpoint_holds_the_stored_rows(name: str) -> None:
     store = MemoryStore()
     journal = CHECKPOINTS[name](store).journal
     mark = write_state(journal, journal.load(), id=an_id(77), now=0.0)

@@ -147,7 +147,7 @@ def test_a_damaged_file_is_refused_under_any_policy(
 
 @pytest.mark.parametrize("name", ["a.ndjson", "a.ndjson.gz", "a.csv", "a.csv.gz", "a.jsonl"])
 @pytest.mark.parametrize("content", ["", "\n\n", "  \n"])
-def test_empty_files_commit_nothing(lake: Command, name: str, content: str) -> None:
+def test_a_load_of_empty_files_commits_nothing(lake: Command, name: str, content: str) -> None:
     lake.pool("p")
     outcome = lake("load", "p", lake.file(name, content))
     assert outcome.err == "p: nothing to load; nothing was committed\n"

@@ -125,7 +125,9 @@ def test_a_column_has_the_narrowest_type_that_gives_its_text_back(
     ],
 )
 @pytest.mark.parametrize("size", [1, 1 << 20])
-def test_times_are_seen(lake: Command, texts: list[str], kind: pa.DataType, size: int) -> None:
+def test_a_column_of_times_has_the_class_that_all_its_texts_have(
+    lake: Command, texts: list[str], kind: pa.DataType, size: int
+) -> None:
     assert table(read(lake, "a\n" + "\n".join(texts), size=size)).schema.field("a").type == kind
 
 

@@ -75,5 +75,5 @@ def test_whatever_is_written_as_csv_is_regular(rows: list[list[str]]) -> None:
         (b'5" pipe\nb', [7, 8]),
     ],
 )
-def test_records_know_their_lines(data: bytes, numbers: list[int]) -> None:
+def test_a_record_has_the_number_of_the_line_where_it_begins(data: bytes, numbers: list[int]) -> None:
     assert [line.number for line in records_of(data, 7, PLAIN)] == numbers

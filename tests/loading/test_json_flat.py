@@ -39,7 +39,9 @@ def same(a: Any, b: Any) -> bool:
 @pytest.mark.parametrize("field", ["first", "last"])
 @pytest.mark.parametrize("nulls", [False, True])
 @pytest.mark.parametrize("kind", VALUES)
-def test_values_come_back(kind: str, nulls: bool, field: str, separators: tuple[str, str]) -> None:
+def test_values_of_flat_lines_come_back_as_they_were_written(
+    kind: str, nulls: bool, field: str, separators: tuple[str, str]
+) -> None:
     values = [*VALUES[kind], *([None] if nulls else [])]
     records = [{"k": i, "v": v} if field == "last" else {"v": v, "k": i} for i, v in enumerate(values)]
     found = read(lines_of(records, separators=separators))

@@ -143,7 +143,7 @@ def test_names_of_the_limit_are_read_and_longer_ones_refused(lake: Command, form
 
 
 @pytest.mark.parametrize("name", ["a\nb", "\t", "", " ", "a.b", 'a"b', "ü", "_"])
-def test_odd_names_are_names(lake: Command, name: str) -> None:
+def test_a_field_with_an_odd_name_is_loaded_compacted_and_queried(lake: Command, name: str) -> None:
     lake.pool("p")
     lake.load_records("p", [{"k": 1, name: 2, "r": {name: 3}}])
     lake.load_records("p", [{"k": 2, name: 2}])

@@ -54,7 +54,7 @@ def test_every_record_comes_back_as_it_was(lake: Command, records: list[dict[str
     assert without_nulls(lake.query('select * from "p" order by k')) == without_nulls(records)
 
 
-def test_numbers_keep_their_kind(lake: Command) -> None:
+def test_integers_and_doubles_of_equal_value_stay_apart(lake: Command) -> None:
     lake.pool("p")
     lake.load_records("p", [{"k": 1, "i": 3, "d": 3.0}, {"k": 2, "i": 4, "d": 4.5}])
     assert '"i":3,"d":3.0' in lake("scan", "p").out
@@ -259,7 +259,7 @@ def test_a_number_that_is_too_small_for_a_double_is_no_zero_wherever_it_stands(
         '[{"k": 1}, null]',
     ],
 )
-def test_null_is_no_record(lake: Command, text: str) -> None:
+def test_a_file_that_holds_null_instead_of_a_record_is_refused(lake: Command, text: str) -> None:
     """Arrow's reader ends the process at it, or takes it for a record without fields."""
     lake.pool("p")
     assert "a record must be a JSON object, not null" in lake.refuses("p", lake.file("a.json", text))

@@ -71,7 +71,7 @@ def test_what_is_written_as_parquet_has_the_types_that_came_in(lake: Command, po
     assert found.schema.remove_metadata().equals(plain.schema)
 
 
-def test_declared_types_are_applied(lake: Command) -> None:
+def test_columns_of_parquet_take_the_types_that_the_pool_declares(lake: Command) -> None:
     lake.pool("p", types={"k": "bigint", "r": "json", "s": "string"})
     lake.load_records("p", parquet(TABLE.select(["k", "r", "s"])), "a.parquet")
     fields = lake("show", "p", "--json").records[0]["fields"]

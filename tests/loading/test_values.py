@@ -57,7 +57,7 @@ VALUES = st.recursive(
 
 
 @given(st.lists(st.dictionaries(NAMES, VALUES, max_size=4), min_size=1, max_size=5))
-def test_every_record_comes_back(records: list[dict[str, Any]]) -> None:
+def test_every_record_that_json_can_hold_comes_back_from_arrow(records: list[dict[str, Any]]) -> None:
     table = normalized(table_from_records(records, {}, otherwise=("k",)))
     assert table.num_rows == len(records)
     back = [json.loads(line) for line in json_lines(table).to_pylist()]

@@ -58,7 +58,7 @@ def test_with_our_settings_the_other_waits(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.splitlines()) == (0, ["the other has to wait", "2"]), done.stderr
 
 
-def test_without_them_sqlite_refuses(tmp_path: Path) -> None:
+def test_without_the_settings_sqlite_says_that_it_is_locked(tmp_path: Path) -> None:
     """What the settings are for; if this fails one day, they are not needed any more."""
     done = run(tmp_path, hook="")
     assert done.returncode == 1

@@ -175,7 +175,9 @@ def test_where_airflow_has_ended_nothing_is_repeated(airflow: Airflow) -> None:
     assert airflow.asked.count(f"GET {RUNS}/r") == 1
 
 
-def test_it_is_healthy_only_when_the_api_of_the_tasks_answers_too(airflow: Airflow, api: AirflowApi) -> None:
+def test_airflow_is_healthy_only_when_the_api_of_the_tasks_answers_too(
+    airflow: Airflow, api: AirflowApi
+) -> None:
     airflow.next_answers = [SILENT]
     assert not airflow_service.is_healthy(api), "its routes are being built, and nothing else is answered"
     assert airflow_service.is_healthy(api)

@@ -125,7 +125,7 @@ def test_an_installation_that_failed_says_so_and_is_done_again(project: Project)
     assert [call.split()[0] for call in project.calls] == [*MADE, "pip", *COMPLETED]
 
 
-def test_it_says_what_takes_long_also_when_it_goes_on_with_a_half_made_environment(project: Project) -> None:
+def test_env_says_what_takes_long_also_when_it_goes_on_with_a_half_made_environment(project: Project) -> None:
     interrupted = project.env(UV_FAILS="1")
     assert interrupted.returncode == 1
     first, resumed = interrupted.stderr.splitlines(), project.env().stderr.splitlines()

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.repository import ROOT
 
 GOOD = """
@@ -39,10 +41,7 @@ def test_teardown(late): pass
 
 def run(folder: Path, **files: str) -> tuple[int, str]:
     """pytest's status and output, on these files of tests; each in a folder with a conftest of its own."""
-    for name, text in files.items():
-        (folder / "tests" / name).mkdir(parents=True)
-        (folder / "tests" / name / "conftest.py").touch()
-        (folder / "tests" / name / f"test_{name}.py").write_text(text)
+    make(folder, **files)
     options = [
         "-q",
         "-p",
@@ -51,18 +50,20 @@ def run(folder: Path, **files: str) -> tuple[int, str]:
         "console_output_style=classic",
         "--import-mode=importlib",
     ]
+    return finished(folder, "pytest", "tests", *options, "--rootdir", str(folder), "-p", "no:cacheprovider")
+
+
+def make(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        (folder / "tests" / name).mkdir(parents=True)
+        (folder / "tests" / name / "conftest.py").touch()
+        (folder / "tests" / name / f"test_{name}.py").write_text(text)
+
+
+def finished(folder: Path, module: str, *words: str) -> tuple[int, str]:
+    """The status and the output of a module that is run in the folder."""
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "tests",
-            *options,
-            "--rootdir",
-            str(folder),
-            "-p",
-            "no:cacheprovider",
-        ],
+        [sys.executable, "-m", module, *words],
         cwd=folder,
         env={"PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -101,3 +102,44 @@ def test_a_failure_is_named_at_once_and_shown_at_the_end(tmp_path: Path) -> None
         "FAILED tests/bad/test_bad.py::test_call",
     ):
         assert shown in said
+
+
+def side_by_side(folder: Path, **files: str) -> tuple[int, list[str]]:
+    """The status and the lines of `make test` on these files."""
+    make(folder, **files)
+    (folder / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n")
+    status, said = finished(folder, "tests.support.side_by_side")
+    return status, [line.rstrip() for line in said.splitlines()]
+
+
+ONE = "def test_one(): pass\n"
+
+
+def test_side_by_side_every_folder_is_a_line_and_the_end_of_each_process_another(tmp_path: Path) -> None:
+    status, lines = side_by_side(tmp_path, airflow=ONE, spark=ONE, unit=ONE, other=ONE)
+    parts = [re.sub(r" +\d+ s$", "", line) for line in lines if line.startswith("tests/")]
+    assert status == 0
+    assert sorted(parts) == [f"tests/{name:12} 1 passed" for name in ("airflow", "other", "spark", "unit")]
+    assert parts.index("tests/airflow      1 passed") < parts.index("tests/spark        1 passed")
+    rest = [re.sub(r"[\d.]+s$", "", line) for line in lines if line and not line.startswith("tests/")]
+    assert rest == ["2 passed in ", "2 passed in "]
+
+
+@pytest.mark.parametrize("bad", ["spark", "unit"])
+def test_side_by_side_a_failure_of_either_process_fails_the_whole_and_is_shown(
+    tmp_path: Path, bad: str
+) -> None:
+    files = dict.fromkeys(("airflow", "spark", "unit"), ONE) | {bad: "def test_bad():\n    assert 1 == 2\n"}
+    status, lines = side_by_side(tmp_path, **files)
+    name = f"tests/{bad}/test_{bad}.py::test_bad"
+    assert status == 1
+    assert lines.count(f"failed: {name}") == 1
+    assert "E       assert 1 == 2" in lines
+    assert any(line.startswith(f"FAILED {name}") for line in lines)
+    assert sum(line.startswith("tests/unit ") for line in lines) == 1
+
+
+def test_side_by_side_a_half_that_finds_no_test_fails_the_whole(tmp_path: Path) -> None:
+    status, lines = side_by_side(tmp_path, airflow="", unit=ONE)
+    assert status == 5
+    assert any(line.startswith("no tests ran") for line in lines)

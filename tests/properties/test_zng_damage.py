@@ -60,7 +60,9 @@ def damaged(draw: st.DrawFn, data: bytes) -> bytes:
 
 @given(st.data(), stream_values(), st.booleans())
 @settings(max_examples=100)
-def test_a_damaged_stream(data: st.DataObject, values: Values, packed: bool) -> None:
+def test_a_damaged_stream_is_read_or_refused_in_one_line(
+    data: st.DataObject, values: Values, packed: bool
+) -> None:
     sound = stream(values)
     if packed:
         sound = zng_of(rows_of(sound), block_bytes=100)
@@ -77,7 +79,7 @@ def test_a_damaged_file_of_columns(data: st.DataObject, values: Values, segment_
 
 
 @given(st.binary(max_size=200))
-def test_arbitrary_bytes(data: bytes) -> None:
+def test_arbitrary_bytes_are_read_or_refused_in_one_line(data: bytes) -> None:
     survives(read_zng, data)
     survives(read_zst, data)
 

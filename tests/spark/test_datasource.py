@@ -225,7 +225,7 @@ def test_a_users_schema_chooses_columns_and_types(spark: Any, numbers: Landing) 
         reader.schema("s int").load("p").collect()
 
 
-def test_count_without_columns(spark: Any, numbers: Landing) -> None:
+def test_a_count_needs_no_columns(spark: Any, numbers: Landing) -> None:
     assert load(spark, numbers).count() == 100
 
 
@@ -247,7 +247,9 @@ def test_from_and_to_choose_a_range_of_keys(
 @pytest.mark.parametrize(
     ("where", "expected"), [("k >= 20 and k < 23", [20, 21, 22]), ("s = 's7'", [7]), ("s < 's0'", [])]
 )
-def test_where_chooses_records(spark: Any, numbers: Landing, where: str, expected: list[int]) -> None:
+def test_the_option_where_chooses_records_and_refuses_unknown_fields(
+    spark: Any, numbers: Landing, where: str, expected: list[int]
+) -> None:
     assert keys(load(spark, numbers, where=where)) == expected
     with pytest.raises(PySparkException, match="no such field"):
         load(spark, numbers, where="zz = 1").collect()

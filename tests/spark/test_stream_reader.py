@@ -124,7 +124,7 @@ def test_a_stream_starts_where_it_is_told_and_goes_on_with_what_is_new(
     assert batches(stream, first) == [[*(found[0] if found else []), 7]]
 
 
-def test_a_rewrite_delivers_nothing(five: Landing) -> None:
+def test_a_stream_is_given_nothing_of_a_rewrite(five: Landing) -> None:
     rewrite(five.lake.pool("p"))
     commit(five, [7])
     assert batches(reader(five, startingTransaction="5")) == [[50, 40, 7]]

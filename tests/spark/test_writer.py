@@ -157,7 +157,7 @@ def test_records_without_the_key_go_to_nokey(spark: Any, landing: Landing) -> No
     assert landing.transactions("p") == 1
 
 
-def test_declared_types_are_kept(spark: Any, landing: Landing) -> None:
+def test_a_data_frame_is_written_in_the_types_that_the_pool_declares(spark: Any, landing: Landing) -> None:
     landing.lake.create_pool("p", key="k", settings={"type.k": "timestamp", "type.v": "json"})
     write(numbers(spark, "'2026-01-01T00:00:00Z' as k", "id as v", count=1), landing)
     (record,) = landing.lake.pool("p").at().to_table().to_pylist()

@@ -136,7 +136,7 @@ def test_only_the_columns_of_the_question_are_read(
     assert len(read) <= len(columns) + 3  # names that the text of a condition happens to contain
 
 
-def test_counting_reads_hardly_anything(lake: Lake, asked: list[list[str] | None]) -> None:
+def test_a_count_reads_one_column_at_most(lake: Lake, asked: list[list[str] | None]) -> None:
     assert query(lake, 'select count(*) as n from "p"').read_all().to_pylist() == [{"n": 8}]
     (read,) = asked
     assert read is not None

@@ -101,7 +101,7 @@ def test_json_fields_are_values_at_any_depth(lake: Command, sql: str, rows: list
     assert lake.query(sql) == rows
 
 
-def test_sub_pools_are_tables(lake: Command) -> None:
+def test_a_sub_pool_is_a_table_of_its_own(lake: Command) -> None:
     lake.pool("p", bad_records="quarantine")
     lake.load_records("p", '{"k":1}\n{"a":1}\nbad\n')
     assert lake.query('select a from "p.$nokey"') == [{"a": 1}]
@@ -114,7 +114,7 @@ def test_a_pool_without_records_has_its_key_and_no_rows(lake: Command) -> None:
     assert lake.query('select count(*) as n from "p.$nokey"') == [{"n": 0}]
 
 
-def test_the_lakes_own_tables(lake: Command, pool: str) -> None:
+def test_pools_branches_log_and_references_are_tables(lake: Command, pool: str) -> None:
     (listed,) = lake.query('select name, key, kind from "lake:pools"')
     assert listed == {"name": "logs.day", "key": "k", "kind": "append"}
     assert lake.query('select * from "logs.day:branches"') == [
@@ -145,7 +145,7 @@ def test_the_lakes_own_tables_know_the_past_too(lake: Command, pool: str) -> Non
     assert lake.query('select records from "logs.day@1:objects"') == [{"records": 2}]
 
 
-def test_bounds_are_shown_decoded(lake: Command) -> None:
+def test_the_bounds_of_a_reference_are_shown_as_values_of_the_key(lake: Command) -> None:
     lake.pool("p", key="a,b:desc")
     lake.load_records("p", [{"a": "x", "b": 1}, {"a": "y", "b": 2}])
     assert lake.query('select low, high from "p:references"') == [{"low": '["x",1]', "high": '["y",2]'}]

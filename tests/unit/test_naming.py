@@ -62,7 +62,7 @@ def test_an_id_is_a_function_of_clock_and_entropy() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a" * 26, "a" * 28, "a" * 26 + "-", "a" * 26 + "\u00e9"])
-def test_what_is_no_id(text: str) -> None:
+def test_a_text_of_another_form_is_no_id(text: str) -> None:
     assert not is_id(text)
 
 

@@ -43,7 +43,7 @@ def test_after_a_plan_the_pool_is_no_deeper_than_the_policy_and_what_came_meanwh
 
 
 @pytest.mark.parametrize("load", LOADS)
-def test_full_leaves_one_run(load: str) -> None:
+def test_the_strategy_full_leaves_one_run_beside_the_loads_since(load: str) -> None:
     assert all(seen.deepest <= 1 + seen.loads for seen in world(load, "full").completed)
 
 

@@ -248,13 +248,13 @@ def test_a_plan_does_not_count_on_a_damaged_checkpoint(daily: Lake, clock: Clock
     assert purge_pool(daily, "p", keep=0.0, now=clock.now).fence == 5
 
 
-def test_a_plan_changes_nothing(daily: Lake, clock: Clock) -> None:
+def test_planning_a_purge_changes_nothing_on_the_store(daily: Lake, clock: Clock) -> None:
     before = [o.name for o in daily.store.list("")]
     plan_purge(daily, "p", keep=0.0, now=clock.now)
     assert [o.name for o in daily.store.list("")] == before
 
 
-def test_keep_does_both(daily: Lake, clock: Clock) -> None:
+def test_upkeep_writes_the_checkpoint_and_purges_what_is_old(daily: Lake, clock: Clock) -> None:
     commit(daily, 7)
     kept = checkpoint_and_purge(daily, "p", now=clock.now)
     assert (kept.checkpoint, kept.written, kept.fence, kept.entries, kept.checkpoints) == (7, True, 4, 4, 3)

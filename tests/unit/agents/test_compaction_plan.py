@@ -324,7 +324,7 @@ def test_a_key_that_is_a_time_in_any_form(make: Any, key: str) -> None:
     assert windowed(loads, key=key) == [([1, 2], "its window has ended")]
 
 
-def test_days_are_times_too() -> None:
+def test_windows_of_a_key_of_dates_are_counted_in_seconds() -> None:
     first = dt.date(2023, 11, 6)
     loads = [ref(first, first + dt.timedelta(days=n), seq=n) for n in (1, 2)]
     assert windowed(loads, window=86400.0) == []

@@ -33,7 +33,7 @@ def functions(path: str) -> set[str]:
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
-def test_the_agents_are_five() -> None:
+def test_there_is_a_folder_for_each_of_the_five_agents() -> None:
     assert AGENTS == ["checkpoint", "compact", "ingest", "intervals", "tombstones"]
 
 

@@ -84,7 +84,7 @@ def test_every_module_of_the_folder_defines_the_strategy_of_its_name() -> None:
         assert strategies.find_strategy(name) is getattr(module, name)
 
 
-def test_the_strategy_of_the_documentation_works_as_a_file_of_the_folder(
+def test_the_strategy_of_the_documentation_can_be_chosen_as_a_file_of_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = (ROOT / "docs/compaction.md").read_text()

@@ -254,7 +254,7 @@ def test_a_setting_is_read_as(name: str, text: str, value: Any) -> None:
         ("csv.time_format", "%Y-%m-%d %H:%M %H"),
     ],
 )
-def test_a_setting_cannot_be(name: str, text: str) -> None:
+def test_a_setting_of_unknown_name_or_impossible_value_is_refused(name: str, text: str) -> None:
     with pytest.raises(InvalidInput):
         check_settings({name: text}, kind="append", key=PoolKey.parse("k"))
 

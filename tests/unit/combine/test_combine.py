@@ -104,7 +104,9 @@ def test_the_newest_record_decides_also_where_it_is_a_delete_marker() -> None:
     ],
     ids=repr,
 )
-def test_the_functions(function: str, values: list[Any], expected: Any) -> None:
+def test_a_function_folds_the_values_of_a_group_and_skips_nulls(
+    function: str, values: list[Any], expected: Any
+) -> None:
     found = combined(aggregating(v=function), k=[1, 1, 1, 2], v=[*values, None])
     assert found == {"k": [1, 2], "v": [expected, None]}
 

@@ -38,5 +38,5 @@ def test_what_a_text_may_be_read_as_is_kept() -> None:
     )
 
 
-def test_nothing_equals_null() -> None:
+def test_a_comparison_with_null_leaves_no_alternative() -> None:
     assert fewer("v = null", "v in (null)") == []

@@ -87,7 +87,7 @@ def verdict(text: str, columns: tuple[Column, ...] = COLUMNS) -> str:
         ("r is null", PERHAPS),
     ],
 )
-def test_statistics_tell(text: str, said: str) -> None:
+def test_statistics_say_whether_all_some_or_no_records_fulfil_a_condition(text: str, said: str) -> None:
     assert verdict(text) == said
 
 

@@ -117,7 +117,7 @@ def test_fields_are_named_bare_or_in_double_quotes(text: str, path: tuple[str, .
         ("timestamp '9999-12-31T23:59:59.999999999'", Instant((0x08, 253_402_300_799, 999_999_999))),
     ],
 )
-def test_values_are_exact(text: str, value: Any) -> None:
+def test_a_literal_is_exactly_the_value_that_is_written(text: str, value: Any) -> None:
     assert parse(f"a = {text}") == compare("a", "=", value)
 
 

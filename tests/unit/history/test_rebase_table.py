@@ -119,7 +119,9 @@ CONFLICTS = {("compaction", "compaction"), ("replace", "replace"), ("replace els
 
 @pytest.mark.parametrize("began_first", [True, False], ids=["began first", "began second"])
 @pytest.mark.parametrize("pair", list(itertools.product(ROWS, ROWS)), ids=" then ".join)
-def test_what_is_committed_second(pair: tuple[str, str], began_first: bool) -> None:
+def test_what_is_committed_second_means_the_same_on_the_newer_state_or_conflicts(
+    pair: tuple[str, str], began_first: bool
+) -> None:
     """`pair` is committed in its order; `began_first`: the one that is committed first also began first."""
     store = MemoryStore()
     pool = Lake.create_on(store).create_pool("p", key="k")

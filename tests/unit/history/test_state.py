@@ -70,7 +70,7 @@ def test_a_removed_reference_is_gone_and_may_come_back() -> None:
     assert held(fold_entry(state, 3, entry(transaction(add(1), parent=2)))) == [an_id(1)]
 
 
-def test_sub_pools_are_apart() -> None:
+def test_an_object_of_a_sub_pool_is_found_there_alone() -> None:
     state = folded(entry(transaction(KNOWN, add(1), add(2, sub_pool="$nokey"))))
     assert (held(state), held(state, sub_pool="$nokey")) == ([an_id(1)], [an_id(2)])
     assert state.branches["main"].snapshot.sub_pools() == ["$nokey"]

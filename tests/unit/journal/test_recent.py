@@ -29,7 +29,7 @@ def test_an_id_is_found_with_its_entry() -> None:
     assert [recent.find(id) for id in "abcd"] == [1, 1, 2, None]
 
 
-def test_an_id_comes_once() -> None:
+def test_an_id_that_comes_a_second_time_is_corrupt() -> None:
     recent = after(3)
     with pytest.raises(Corrupt, match="id of 2 is in the history already, in entry 2"):
         recent.after(4, ["new", "id of 2"])
@@ -56,7 +56,7 @@ def test_ids_are_forgotten_when_the_second_generation_after_theirs_begins() -> N
 @pytest.mark.parametrize(
     "n", [1, GENERATION - 1, GENERATION, 2 * GENERATION - 1, 2 * GENERATION, 3 * GENERATION]
 )
-def test_it_reaches_as_far_back_as_every_id_is_known(n: int) -> None:
+def test_recent_ids_reach_as_far_back_as_every_id_is_known(n: int) -> None:
     recent = after(n)
     for at in range(1, n + 1):
         assert recent.reaches(at) == (recent.find(f"id of {at}") is not None)

@@ -74,7 +74,9 @@ RANGES = [
 
 
 @pytest.mark.parametrize(("a", "b", "overlap"), RANGES)
-def test_ranges_are_half_open(a: KeyRange, b: KeyRange, overlap: bool) -> None:
+def test_ranges_overlap_where_their_intersection_is_not_empty(
+    a: KeyRange, b: KeyRange, overlap: bool
+) -> None:
     assert a.overlaps(b) == b.overlaps(a) == overlap
     assert a.intersect(b) == b.intersect(a)
     assert a.intersect(b).empty != overlap

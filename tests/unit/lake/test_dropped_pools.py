@@ -186,7 +186,7 @@ def test_a_rename_changes_nothing_for_those_who_hold_the_pool(store: ScriptedSto
     assert keys(held) == keys(elsewhere(store).pool("q")) == [1, 2, 2, 3, 3, 4, 9]
 
 
-def test_a_drop_deletes_nothing(store: ScriptedStore, lake: Lake, held: Pool) -> None:
+def test_a_drop_deletes_nothing_from_the_store(store: ScriptedStore, lake: Lake, held: Pool) -> None:
     before = stored(store, held)
     lake.drop_pool("p")
     assert stored(store, held) == before | {naming.entry(f"{held.config.id}/journal", 3)}

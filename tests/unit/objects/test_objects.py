@@ -130,7 +130,7 @@ def test_the_action_says_what_the_object_holds(store: MemoryStore) -> None:
     )
 
 
-def test_the_file_describes_itself(store: MemoryStore) -> None:
+def test_the_footer_of_an_object_says_all_that_its_transaction_says(store: MemoryStore) -> None:
     action = written(store, pa.table({"k": list(range(100, 0, -1))})).action
     with opened(store) as data:
         end = data.metadata.data_end

@@ -47,7 +47,7 @@ def test_compacted_references_are_the_base_in_order_of_the_key_and_newer_ones_th
         ([reference(10, 60, seq=9, oldest=4)], "holds records that may be older"),
     ],
 )
-def test_else_everything_is_merged(others: list[Reference], why: str) -> None:
+def test_without_a_bulk_and_a_small_delta_everything_is_merged(others: list[Reference], why: str) -> None:
     assert split_bulk_and_delta([*BASE, *others], min_bulk_ratio=8) is None, why
 
 

@@ -56,7 +56,7 @@ PORT = Named("port", UINT16)
         (float("nan"), "NaN"),
     ],
 )
-def test_floating_point_numbers(number: float, text: str) -> None:
+def test_a_double_is_shown_as_zng_writes_it(number: float, text: str) -> None:
     assert value_text(FLOAT64, struct.pack("<d", number)) == text
 
 
@@ -78,7 +78,7 @@ def test_a_narrow_float_has_the_digits_that_it_needs() -> None:
         (-(2**63), "-292y171d23h47m16.854775808s"),
     ],
 )
-def test_durations(nanoseconds: int, text: str) -> None:
+def test_a_duration_is_shown_in_the_units_that_it_has(nanoseconds: int, text: str) -> None:
     assert value_text(DURATION, signed(nanoseconds)) == text
 
 
@@ -91,7 +91,7 @@ def test_durations(nanoseconds: int, text: str) -> None:
         (2**63 - 1, "2262-04-11T23:47:16.854775807Z"),
     ],
 )
-def test_times(nanoseconds: int, text: str) -> None:
+def test_a_time_is_shown_in_utc_without_trailing_zeros(nanoseconds: int, text: str) -> None:
     assert value_text(TIME, signed(nanoseconds)) == text
 
 
@@ -128,7 +128,7 @@ def test_times(nanoseconds: int, text: str) -> None:
         (Record(("é1", "1a", "$_"), (INT64,) * 3), b"\2\2\2", '{é1:0,"1a":0,$_:0}'),
     ],
 )
-def test_values(kind: Type, body: bytes, text: str | None) -> None:
+def test_a_value_of_every_type_is_shown_as_text(kind: Type, body: bytes, text: str | None) -> None:
     assert value_text(kind, body) == (text or '{a:"x"((int64,string))}')
 
 
