@@ -26,7 +26,8 @@ from lake_core.combine.hidden import DELETED
 from lake_core.combine.rule import check_rule, rule_of
 from lake_core.errors import AlreadyExists, Conflict, InvalidInput, NotFound
 from lake_core.history import History, PoolState, Reference, Snapshot
-from lake_core.history.state import MAIN, BranchState
+from lake_core.history.branch_state import BranchState
+from lake_core.history.state import MAIN
 from lake_core.journal import LoadedState, put_fence, write_state
 from lake_core.journal.recent import Recent
 from lake_core.keys import PoolKey
