@@ -61,7 +61,7 @@ def _count(held: Held) -> int:
 def zst_from_arrow(*files: str) -> dict[str, Any]:
     """Arrow to ZST."""
     held, output = _held(*files), io.BytesIO()
-    with timed(answer := {}):
+    with timed() as answer:
         writer = ZstWriter(output)
         for tables, kinds in held:
             writer.write(batch_of_tables(tables, kinds))
@@ -72,7 +72,7 @@ def zst_from_arrow(*files: str) -> dict[str, Any]:
 def zst_from_zng(*files: str) -> dict[str, Any]:
     """ZNG to ZST, as the original program was measured."""
     stream, output = _stream(*files), io.BytesIO()
-    with timed(answer := {}):
+    with timed() as answer:
         writer = ZstWriter(output)
         for rows in read(io.BytesIO(stream), name="bench"):
             writer.write(rows)
@@ -83,7 +83,7 @@ def zst_from_zng(*files: str) -> dict[str, Any]:
 def _from_zst(fields: tuple[str, ...] | None, *files: str) -> dict[str, Any]:
     zst = _zst(*files)
     records = 0
-    with timed(answer := {}):
+    with timed() as answer:
         for batch in ZstFile.open(pa.BufferReader(zst), name="bench").batches(fields=fields):
             record_batches(batch)
             records += len(batch)
@@ -103,7 +103,7 @@ def zst_to_arrow_of_two(*files: str) -> dict[str, Any]:
 def zng_to_arrow(*files: str) -> dict[str, Any]:
     """ZNG to Arrow."""
     stream, records = _stream(*files), 0
-    with timed(answer := {}):
+    with timed() as answer:
         for rows in read(io.BytesIO(stream), name="bench"):
             record_batches(batch_of(rows))
             records += len(rows)
@@ -113,7 +113,7 @@ def zng_to_arrow(*files: str) -> dict[str, Any]:
 def zng_from_arrow(*files: str) -> dict[str, Any]:
     """Arrow to ZNG, compressed."""
     held, output = _held(*files), io.BytesIO()
-    with timed(answer := {}):
+    with timed() as answer:
         writer = ZngWriter(output)
         for tables, kinds in held:
             writer.write(batch_of_tables(tables, kinds))
@@ -136,7 +136,7 @@ def parquet_write(*files: str) -> dict[str, Any]:
     """One Parquet file a type, zstd."""
     held = _held(*files)
     tables, size = _tables(held), 0
-    with timed(answer := {}):
+    with timed() as answer:
         for table in tables.values():
             sink = pa.BufferOutputStream()
             pq.write_table(table, sink, compression="zstd")
@@ -152,7 +152,7 @@ def parquet_read(*files: str) -> dict[str, Any]:
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink, compression="zstd")
         written.append(sink.getvalue())
-    with timed(answer := {}):
+    with timed() as answer:
         for buffer in written:
             pq.read_table(pa.BufferReader(buffer))
     return answer | {"records": _count(held)}
@@ -164,7 +164,7 @@ def ndjson_read(*files: str) -> dict[str, Any]:
 
     texts = [_unpacked(file.replace("/zng/", "/ndjson/").replace(".zng.", ".ndjson.")) for file in files]
     records = 0
-    with timed(answer := {}):
+    with timed() as answer:
         for text in texts:
             records += pyarrow.json.read_json(io.BytesIO(text)).num_rows
     return answer | {"records": records, "note": f"{sum(map(len, texts)):,} bytes"}
