@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli.command import CORRUPT, NOT_FOUND, Command
+
+from tests.support.command import CORRUPT, NOT_FOUND, Command
 
 
 @pytest.fixture
