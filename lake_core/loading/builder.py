@@ -23,13 +23,17 @@ from lake_core.keys.spec import ARRIVAL
 from lake_core.loading.block import Block, rejected_table
 from lake_core.loading.checks import check_table
 from lake_core.naming import NOKEY, REJECTED, id_time
-from lake_core.objects.limits import MAX_CELLS, Fields, leaves
+from lake_core.objects.limits import MAX_CELLS, WIDE, Fields, leaves
 from lake_core.objects.metadata import Origin
 from lake_core.objects.normalize import normalized
 from lake_core.objects.schema import cast_table, unite_schemas
 from lake_core.objects.write import OBJECT_LIMITS, ObjectLimits, WrittenObject, write_object
 from lake_core.store import Store
 from lake_core.values.types import is_json
+
+_ALIKE_BYTES = 64 << 20
+_MOST_ALIKE = 100
+"""Bytes, and number, of the small blocks that are gathered before they are taken together."""
 
 
 @dataclass
@@ -48,6 +52,8 @@ class ObjectBuilder:
     _pending: dict[str, list[pa.Table]] = field(default_factory=dict)
     _bytes: dict[str, int] = field(default_factory=dict)
     _fields: Fields = field(default_factory=Fields)
+    _alike: list[pa.Table] = field(default_factory=list)
+    _alike_bytes: int = 0
 
     def add(self, block: Block) -> None:
         """Take a block; raises InvalidInput if the key has no order, or the block exceeds a limit."""
@@ -59,12 +65,27 @@ class ObjectBuilder:
             id = self.origin.transaction_id
             rejected = rejected_table(list(block.rejected), transaction=id, time=id_time(id))
             self._gather(REJECTED, normalized(rejected))
-        keyed, keyless = by_key(normalized(block.table), self.key)
+        if self._alike and not block.table.schema.equals(self._alike[0].schema, check_metadata=True):
+            self._take_alike()
+        self._alike.append(block.table)
+        few = len(self._alike) < _MOST_ALIKE and sum(table.num_rows for table in self._alike) < WIDE
+        self._alike_bytes += block.table.nbytes if few else 0
+        if not few or self._alike_bytes >= min(_ALIKE_BYTES, self.memory // 4):
+            self._take_alike()
+
+    def _take_alike(self) -> None:
+        """What is done a column at a time is done for several small blocks at once."""
+        if not self._alike:
+            return
+        table = self._alike[0] if len(self._alike) == 1 else pa.concat_tables(self._alike).combine_chunks()
+        self._alike, self._alike_bytes = [], 0
+        keyed, keyless = by_key(normalized(table), self.key)
         self._gather(NOKEY, keyless)
         self._gather("", keyed)
 
     def finish(self) -> list[WrittenObject]:
         """Write the rest, and return all objects of the load."""
+        self._take_alike()
         for sub in list(self._pending):
             self._write(sub)
         return self.written
@@ -108,10 +129,6 @@ class ObjectBuilder:
                 limits=self.limits,
             )
         )
-
-
-WIDE = 1_000
-"""Fields from which on absent values cost more than memory: a chunk of a column costs as much as 1,000 values."""
 
 
 def groups(tables: list[pa.Table]) -> Iterator[list[pa.Table]]:

@@ -16,7 +16,7 @@ from lake_core.combine.rule import Rule, uncombinable
 from lake_core.errors import InvalidInput
 from lake_core.loading.block import Block, Reading, Rejected
 from lake_core.loading.partitions import with_constants
-from lake_core.objects.limits import MAX_KEY_BYTES, MAX_VALUE_BYTES, check_schema, schema_fault
+from lake_core.objects.limits import MAX_KEY_BYTES, MAX_VALUE_BYTES, check_schema
 from lake_core.objects.storable import unstorable
 from lake_core.values.nested import Items, is_list
 from lake_core.values.typed_json import json_lines
@@ -30,7 +30,7 @@ def checked(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:
     row, keyed, held = 0, False, None
     for block in blocks:
         table = with_constants(block.table, reading.constants, reading.file)
-        if fault := schema_fault(table.schema) or reading.fields.take(table.schema):
+        if fault := reading.fields.take(table.schema):
             reading.unreadable(0, fault)
         keyed = keyed or _has_key(table, reading)  # bad records count: their keys are there
         wrong = faults(table, reading)
@@ -104,10 +104,24 @@ def _valid(column: pa.ChunkedArray) -> bool:
     return True
 
 
+_SOUND = frozenset(
+    kind.id for kind in (pa.null(), pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64())
+)
+
+
+def _is_sound(kind: pa.DataType) -> bool:
+    """Whether every value of the type can be stored."""
+    if pa.types.is_struct(kind) or pa.types.is_list(kind):
+        return all(_is_sound(kind.field(i).type) for i in range(kind.num_fields))
+    return kind.id in _SOUND
+
+
 def faults(table: pa.Table, reading: Reading) -> dict[int, str]:
     """The faults of the table's rows, by row."""
     wrong: dict[int, str] = {}
     for field, column in zip(table.schema, table.columns, strict=True):
+        if _is_sound(field.type) and not reading.rule.aggregates:
+            continue
         name = field.name
         for row, why in unstorable(column).items():
             wrong.setdefault(row, f"field {name!r}: {why}")

@@ -22,6 +22,9 @@ readers of Python and Arrow recurse, and end the process when they recurse too d
 MAX_COLUMNS = 10_000
 """Distinct fields of a pool's records; a field that holds records counts as the fields inside (`leaves`)."""
 
+WIDE = 1_000
+"""Fields from which on columns cost more than values: a chunk of a column costs as much as 1,000 values."""
+
 MAX_CELLS = 1 << 24
 """Values of the records that are in memory at once, where an absent field is a value too: Arrow makes a column of
 every name, and each column is as long as the table."""
@@ -153,10 +156,10 @@ class Fields:
         return self.count * 100 >= MAX_COLUMNS * 99
 
     def take(self, schema: pa.Schema) -> str:
-        """Add the fields of a schema; returns the fault if they are too many, otherwise ""."""
+        """Add the fields of a schema; returns the first limit that they exceed, "" if there is none."""
         if self._last is not None and schema.equals(self._last):
             return ""
-        fault = self.take_paths(leaves(schema))
+        fault = schema_fault(schema) or self.take_paths(leaves(schema))
         self._last = None if fault else schema
         return fault
 

@@ -33,7 +33,11 @@ def schema_id(schema: pa.Schema) -> str:
 def unite_schemas(schemas: Iterable[pa.Schema]) -> pa.Schema:
     """One schema that holds the records of all; fields in the order first seen."""
     fields: dict[str, pa.Field] = {}
+    last: pa.Schema | None = None
     for schema in schemas:
+        if last is not None and schema.equals(last, check_metadata=True) and not any(map(is_sum, schema)):
+            continue  # tables of one load are mostly alike, and may have thousands of fields
+        last = schema
         for field in schema:
             known = fields.get(field.name)
             fields[field.name] = field if known is None else unite_fields(known, field)
@@ -170,6 +174,8 @@ def cast_table(table: pa.Table, schema: pa.Schema, *, what: str) -> pa.Table:
     `what` names the object for the message.  Raises Corrupt if a value does not fit; with a united schema, every
     value fits.
     """
+    if table.schema.equals(schema, check_metadata=True):
+        return table
     columns = []
     for target in schema:
         index = table.schema.get_field_index(target.name)

@@ -387,3 +387,21 @@ def test_the_sub_pool_that_is_full_is_named_as_it_is_written(lake: Command) -> N
     lake.load_records("p", [{"a": {f"{i}": i for i in range(width)}}])
     message = lake.refuses("p", lake.file("b.ndjson", [{"b": {f"{i}": i for i in range(width)}}]))
     assert "this load and the sub-pool $nokey together: field" in message
+
+
+def test_small_blocks_of_one_schema_are_taken_together(
+    lake: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each column costs as much in a small block as in a large one."""
+    taken: list[int] = []
+    normalized = builder.normalized
+    monkeypatch.setattr(builder, "normalized", lambda t: taken.append(t.num_rows) or normalized(t))
+    lake.pool("p")
+    wide = {f"n{i}": i for i in range(500)}
+    files = [
+        lake.file(f"{n}.ndjson", [{"k": n * 10 + i, **(wide if n < 8 else {"other": 1})} for i in range(10)])
+        for n in range(10)
+    ]
+    lake.load("p", *files)
+    assert taken == [80, 20]
+    assert [r["k"] for r in lake.scan("p")] == list(range(100))

@@ -30,7 +30,7 @@ from lake_core.loading.formats.json_flat import FlatLines, lose_digits
 from lake_core.loading.formats.json_frames import Frame, frames, positions, structure
 from lake_core.loading.formats.python_values import table_from_records
 from lake_core.loading.opening import open_text
-from lake_core.objects.limits import MAX_CELLS, MAX_NESTING, cells, leaves, names_fault, schema_fault
+from lake_core.objects.limits import MAX_CELLS, MAX_NESTING, WIDE, cells, leaves, names_fault
 from lake_core.objects.schema import EXACT_IN_DOUBLE
 from lake_core.values.text import exact_number
 from lake_core.values.typed_json import PLAIN
@@ -229,13 +229,12 @@ def _fast(block: bytes, records: int, reading: Reading, seen: _Seen, *, new: boo
         return None
     if any(_has_empty_record(f.type) or _has_times(f.type) for f in table.schema):
         return None
-    floating = any(pa.types.is_floating(leaf.type) for leaf in _leaves(table))
-    return None if floating and _loses_digits(block) else table
+    return None if any(_has_doubles(f.type) for f in table.schema) and _loses_digits(block) else table
 
 
 def _fitting(table: pa.Table, reading: Reading, kinds: dict[str, type]) -> pa.Table | None:
     """The records as the pool has them, None where some need a closer look."""
-    if schema_fault(table.schema) or any(map(_may_have_lost_digits, _leaves(table))):
+    if any(map(_may_have_lost_digits, _doubles(table))):
         return None
     table = _apply_declared(table, reading)
     if table is None or not _keys_are_alike(table, reading, kinds) or reading.fields.take(table.schema):
@@ -268,10 +267,11 @@ _LOOKED_FOR = 64
 
 
 def _parse(block: bytes, expected: list[pa.Field], *, new: bool) -> pa.Table | None:
+    most = 4 << 20 if len(expected) < WIDE else len(block) + 1  # each part has all columns
     try:
         table = pj.read_json(
             pa.BufferReader(block),
-            read_options=pj.ReadOptions(block_size=max(1 << 20, min(len(block) + 1, 4 << 20))),
+            read_options=pj.ReadOptions(block_size=max(1 << 20, min(len(block) + 1, most))),
             parse_options=pj.ParseOptions(
                 explicit_schema=pa.schema(expected) if expected else None,
                 unexpected_field_behavior="infer" if new else "error",
@@ -313,21 +313,29 @@ def _has_empty_record(kind: pa.DataType) -> bool:
     return pa.types.is_list(kind) and _has_empty_record(kind.value_type)
 
 
-def _leaves(table: pa.Table) -> Iterator[pa.Array]:
-    stack = [chunk for column in table.columns for chunk in column.chunks]
+def _has_doubles(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return any(_has_doubles(f.type) for f in kind)
+    if pa.types.is_list(kind):
+        return _has_doubles(kind.value_type)
+    return bool(pa.types.is_floating(kind))
+
+
+def _doubles(table: pa.Table) -> Iterator[pa.Array]:
+    """The values that are doubles, at any depth."""
+    columns = [i for i, field in enumerate(table.schema) if _has_doubles(field.type)]
+    stack = [chunk for i in columns for chunk in table.column(i).chunks]
     while stack:  # bounded by the nesting of the schema
         array = stack.pop()
         if pa.types.is_struct(array.type):
             stack.extend(array.flatten())
         elif pa.types.is_list(array.type):
             stack.append(array.flatten())
-        else:
+        elif pa.types.is_floating(array.type):
             yield array
 
 
 def _may_have_lost_digits(array: pa.Array) -> bool:
-    if not pa.types.is_floating(array.type):
-        return False
     sizes = pc.abs(array)
     if pc.all(pc.is_finite(sizes)).as_py() is False:  # the reader takes NaN, which is no JSON
         return True
