@@ -21,6 +21,7 @@ NAMES = (
     "reading",
     "deletes",
     "beside",
+    "zng",
 )
 _LINE = "{:<38} {:>12} {:>8} {:>12} {:>12} {:>9}  {}"
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from lake_core.objects.zng.from_arrow import batch_of_tables
 from lake_core.objects.zng.rows import batch_of
+from lake_core.objects.zng.to_arrow import record_batches
 from tests.support.zng_files import ZEEK, files, opened, rows_of, zng_of, zst_of
 
 LOGS = files(ZEEK, "*.zng.gz")
@@ -19,6 +21,13 @@ def test_a_log_becomes_zst_and_is_read_back_equal(path: Path) -> None:
     data = zng_of(rows)
     assert zng_of(map(batch_of, rows)) == data
     assert zng_of(opened(zst_of(rows)).batches()) == data
+
+
+@pytest.mark.parametrize("path", LOGS)
+def test_a_log_becomes_arrow_and_comes_back_equal(path: Path) -> None:
+    rows = rows_of(gzip.decompress(path.read_bytes()))
+    batches = [batch_of(some) for some in rows]
+    assert zng_of(batch_of_tables(record_batches(b), b.kinds) for b in batches) == zng_of(rows)
 
 
 @pytest.mark.parametrize("path", LOGS)

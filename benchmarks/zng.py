@@ -1,0 +1,190 @@
+"""ZNG and ZST of the Zeek logs, all 23 types in one file, to and from Arrow; beside Parquet and NDJSON.
+
+Records are held as Arrow, in batches as they were read.  Each measure reads or writes all of them, in memory.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks import data
+from benchmarks.measure import Measure, run, timed
+from lake_core.objects.zng.from_arrow import batch_of_tables
+from lake_core.objects.zng.reader import read
+from lake_core.objects.zng.rows import batch_of
+from lake_core.objects.zng.to_arrow import record_batches
+from lake_core.objects.zng.writer import ZngWriter
+from lake_core.objects.zst.reader import ZstFile
+from lake_core.objects.zst.writer import ZstWriter
+
+FIELDS = ("ts", "uid")
+Held = list[tuple[list[pa.RecordBatch], Any]]
+
+
+def _stream(*files: str) -> bytes:
+    """All logs as one ZNG stream after the other."""
+    return b"".join(map(_unpacked, files))
+
+
+def _unpacked(file: str) -> bytes:
+    with gzip.open(file) as unpacked:
+        return unpacked.read()
+
+
+def _held(*files: str) -> Held:
+    """All records as Arrow: batches of each type, and the super column."""
+    found = []
+    for file in ZstFile.open(pa.BufferReader(_zst(*files)), name="bench").batches():
+        found.append((record_batches(file), file.kinds))
+    return found
+
+
+def _zst(*files: str) -> bytes:
+    output = io.BytesIO()
+    writer = ZstWriter(output)
+    for rows in read(io.BytesIO(_stream(*files)), name="bench"):
+        writer.write(rows)
+    writer.close()
+    return output.getvalue()
+
+
+def _count(held: Held) -> int:
+    return sum(len(kinds) for _, kinds in held)
+
+
+def zst_from_arrow(*files: str) -> dict[str, Any]:
+    """Arrow to ZST."""
+    held, output = _held(*files), io.BytesIO()
+    with timed() as answer:
+        writer = ZstWriter(output)
+        for tables, kinds in held:
+            writer.write(batch_of_tables(tables, kinds))
+        writer.close()
+    return answer | {"records": writer.records, "note": f"{len(output.getvalue()):,} bytes"}
+
+
+def zst_from_zng(*files: str) -> dict[str, Any]:
+    """ZNG to ZST, as the original program was measured."""
+    stream, output = _stream(*files), io.BytesIO()
+    with timed() as answer:
+        writer = ZstWriter(output)
+        for rows in read(io.BytesIO(stream), name="bench"):
+            writer.write(rows)
+        writer.close()
+    return answer | {"records": writer.records, "note": ""}
+
+
+def _from_zst(fields: tuple[str, ...] | None, *files: str) -> dict[str, Any]:
+    zst = _zst(*files)
+    records = 0
+    with timed() as answer:
+        for batch in ZstFile.open(pa.BufferReader(zst), name="bench").batches(fields=fields):
+            record_batches(batch)
+            records += len(batch)
+    return answer | {"records": records}
+
+
+def zst_to_arrow(*files: str) -> dict[str, Any]:
+    """All columns."""
+    return _from_zst(None, *files)
+
+
+def zst_to_arrow_of_two(*files: str) -> dict[str, Any]:
+    """Two columns that most types have."""
+    return _from_zst(FIELDS, *files)
+
+
+def zng_to_arrow(*files: str) -> dict[str, Any]:
+    """ZNG to Arrow."""
+    stream, records = _stream(*files), 0
+    with timed() as answer:
+        for rows in read(io.BytesIO(stream), name="bench"):
+            record_batches(batch_of(rows))
+            records += len(rows)
+    return answer | {"records": records}
+
+
+def zng_from_arrow(*files: str) -> dict[str, Any]:
+    """Arrow to ZNG, compressed."""
+    held, output = _held(*files), io.BytesIO()
+    with timed() as answer:
+        writer = ZngWriter(output)
+        for tables, kinds in held:
+            writer.write(batch_of_tables(tables, kinds))
+        writer.close()
+    return answer | {"records": _count(held), "note": f"{len(output.getvalue()):,} bytes"}
+
+
+def _tables(held: Held) -> dict[int, pa.Table]:
+    """One table a type."""
+    found: dict[int, list[pa.RecordBatch]] = {}
+    keys: dict[bytes, int] = {}
+    for tables, _ in held:
+        for table in tables:
+            key = keys.setdefault(table.schema.serialize().to_pybytes(), len(keys))
+            found.setdefault(key, []).append(table)
+    return {key: pa.Table.from_batches(parts) for key, parts in found.items()}
+
+
+def parquet_write(*files: str) -> dict[str, Any]:
+    """One Parquet file a type, zstd."""
+    held = _held(*files)
+    tables, size = _tables(held), 0
+    with timed() as answer:
+        for table in tables.values():
+            sink = pa.BufferOutputStream()
+            pq.write_table(table, sink, compression="zstd")
+            size += len(sink.getvalue())
+    return answer | {"records": _count(held), "note": f"{size:,} bytes"}
+
+
+def parquet_read(*files: str) -> dict[str, Any]:
+    """The same files, all columns."""
+    held = _held(*files)
+    written = []
+    for table in _tables(held).values():
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, compression="zstd")
+        written.append(sink.getvalue())
+    with timed() as answer:
+        for buffer in written:
+            pq.read_table(pa.BufferReader(buffer))
+    return answer | {"records": _count(held)}
+
+
+def ndjson_read(*files: str) -> dict[str, Any]:
+    """The same records as NDJSON, by Arrow's reader, a file a type."""
+    import pyarrow.json
+
+    texts = [_unpacked(file.replace("/zng/", "/ndjson/").replace(".zng.", ".ndjson.")) for file in files]
+    records = 0
+    with timed() as answer:
+        for text in texts:
+            records += pyarrow.json.read_json(io.BytesIO(text)).num_rows
+    return answer | {"records": records, "note": f"{sum(map(len, texts)):,} bytes"}
+
+
+def measures() -> Iterator[Measure]:
+    """Nothing if the logs are not there."""
+    files = [file.replace("/ndjson/", "/zng/").replace(".ndjson.", ".zng.") for file in data.zeek()]
+    if not files:
+        return
+    works: list[tuple[str, Callable[..., dict[str, Any]]]] = [
+        ("Arrow to ZST", zst_from_arrow),
+        ("ZNG to ZST", zst_from_zng),
+        ("ZST to Arrow", zst_to_arrow),
+        ("ZST to Arrow, 2 columns", zst_to_arrow_of_two),
+        ("ZNG to Arrow", zng_to_arrow),
+        ("Arrow to ZNG", zng_from_arrow),
+        ("Arrow to Parquet, a file a type", parquet_write),
+        ("Parquet to Arrow", parquet_read),
+        ("NDJSON to Arrow", ndjson_read),
+    ]
+    for name, work in works:
+        yield run(name, f"benchmarks.zng:{work.__name__}", *files, times=3)
