@@ -6,6 +6,8 @@
     rows             top-level values, as bodies (`Rows`) or as columns (`Batch`)
     reader, writer   streams of messages, compressed blocks, ends of streams
     text             values and types as readable text
+    arrow_types      which Arrow type holds a type; `to_arrow`, `from_arrow`: columns to arrays and back
+    addresses        addresses, networks, and bytes that should be text, as strings
 
 docs/zng-zst.md says what users see of it.  Nothing here knows of pools; `objects.zst` builds upon it.
 """

@@ -106,24 +106,23 @@ def _escaped(body: bytes) -> str:
 
 def ip_bodies(array: pa.Array) -> pa.Array:
     """The bytes of addresses.  Raises InvalidInput for text that is none."""
-    plain = pc.fill_null(pc.match_substring(array, ":"), False)
-    if pc.any(plain).as_py() or not len(array):
-        return _back(array, _ip_body, "ip")
-    parts = pc.split_pattern(array, ".")
-    counts = pc.fill_null(pc.list_value_length(parts), 4)
+    distinct = array.dictionary_encode()
+    texts = distinct.dictionary
+    bodies = _v4_bodies(texts)
+    return (_back(texts, _ip_body, "ip") if bodies is None else bodies).take(distinct.indices)
+
+
+def _v4_bodies(texts: pa.Array) -> pa.Array | None:
+    """The bytes of addresses that all have four numbers; None if one has not.  There is no null."""
+    parts = pc.split_pattern(texts, ".")
+    if not len(texts) or not pc.all(pc.equal(pc.list_value_length(parts), 4)).as_py():
+        return None
     try:
-        octets = pc.list_flatten(parts).cast(pa.uint8()) if pc.all(pc.equal(counts, 4)).as_py() else None
+        octets = pc.list_flatten(parts).cast(pa.uint8())
     except pa.ArrowInvalid:
-        octets = None
-    if octets is None:
-        return _back(array, _ip_body, "ip")
-    data = pa.Array.from_buffers(
-        pa.binary(4), len(octets) // 4, [None, octets.buffers()[1]], offset=octets.offset // 4
-    )
-    if array.null_count:
-        at = np.cumsum(np.asarray(array.is_valid())) - 1
-        data = data.take(pa.array(np.maximum(at, 0), mask=np.asarray(array.is_null())))
-    return data.cast(pa.binary())
+        return None
+    fixed = pa.Array.from_buffers(pa.binary(4), len(texts), [None, octets.buffers()[1]])
+    return fixed.cast(pa.binary())
 
 
 def net_bodies(array: pa.Array) -> pa.Array:

@@ -32,8 +32,10 @@ from lake_core.objects.zng.slices import (
     made,
     signed_values,
     tags,
+    uvarint_sizes,
 )
 from lake_core.objects.zng.types import Array, Map, Record, Type, Union, plain
+from lake_core.objects.zng.wire import primitive, signed
 
 _SHORT_BYTES = 4_096
 """Arrays up to this size are read side by side, an element of each in one step; longer ones each by itself."""
@@ -304,6 +306,8 @@ def encoded(kind: Type, column: Column) -> Slices:
 
 def canonical(slices: Slices) -> Slices:
     """The values with primitive tags of the fewest bytes; mostly those that they have."""
+    if slices.is_canonical:
+        return slices
     least = tags(np.maximum(slices.length, 0), null=~slices.valid)
     if not slices.tag.all():  # nulls that no byte stands for
         return body_values(slices.bodies(), slices.valid)
@@ -326,6 +330,36 @@ def record_bodies(kind: Type, column: RecordColumn) -> Pieces:
     ]
     data, offsets = interleaved(fields)
     return made(data), offsets[:-1], np.diff(offsets)
+
+
+def record_sizes(kind: Type, column: RecordColumn) -> Ints:
+    """Bytes of the bodies of the records that are not null, without making them."""
+    present = int(np.count_nonzero(column.valid))
+    sizes = (
+        _tagged_sizes(child, field) for child, field in zip(plain(kind).children, column.fields, strict=True)
+    )
+    return sum(sizes, np.zeros(present, np.int64))
+
+
+def _tagged_sizes(kind: Type, column: Column) -> Ints:
+    """Bytes of each value with its tag."""
+    kind = plain(kind)
+    match column:
+        case Leaf():
+            bodies = np.maximum(column.slices.length, 0)
+        case RecordColumn():
+            bodies = np.zeros(len(column), np.int64)
+            bodies[column.valid] = record_sizes(kind, column)
+        case ListColumn():
+            ends = np.concatenate([[0], np.cumsum(_tagged_sizes(kind.children[0], column.values))])
+            stops = np.cumsum(np.maximum(column.lengths, 0))
+            bodies = ends[stops] - ends[stops - np.maximum(column.lengths, 0)]
+        case UnionColumn():
+            bodies = np.zeros(len(column), np.int64)
+            for at, (child, values) in enumerate(zip(kind.children, column.columns, strict=True)):
+                rows = column.selector == at
+                bodies[rows] = _tagged_sizes(child, values) + len(primitive(signed(at)))
+    return bodies + np.where(column.valid, uvarint_sizes(2 * bodies + 2), 1)
 
 
 def _union_bodies(kind: Type, column: UnionColumn) -> Pieces:

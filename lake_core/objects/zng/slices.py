@@ -31,9 +31,19 @@ _PADDING = 16
 _MASKS = np.array([(1 << (8 * width)) - 1 for width in range(9)], np.uint64)
 """The lowest bytes of a word, by how many."""
 
-_MAX_LANES = 4_096
-_LANE_BYTES = 1_024
-"""`chain` reads a value of each lane in a step: fewer lanes make more steps, more make more wrong guesses."""
+_STEPS = [1 + ((tag - 1) >> 1 if tag else 0) if tag < 0x80 else 0 for tag in range(256)]
+"""Bytes of a value, by its first byte; 0 if its tag has more than one."""
+
+_RUN_VALUES = 65_536
+_TRIED_RUNS = 8
+_LONG_RUN = 32
+"""Runs of equal tags are followed as long as they have this many values on average."""
+
+_READ_BYTES = 262_144
+"""Bytes that are read value by value before runs are tried again."""
+
+_SHORT_TAG = 63
+"""Bodies below this size have a tag of one byte."""
 
 _INLINE = 12
 """Bytes that an Arrow view holds itself."""
@@ -72,19 +82,21 @@ def made(data: Bytes) -> Buffer:
 class Slices:
     """Tagged values in a buffer: `start` and `length` of the bodies, and the bytes of the tags before them.
 
-    The length of a null is -1; its start is behind its tag.
+    The length of a null is -1; its start is behind its tag.  `is_canonical`: this program wrote them, as
+    primitives.
     """
 
     buffer: Buffer
     start: Ints
     length: Ints
     tag: Ints
+    is_canonical: bool = False
 
     def __len__(self) -> int:
         return len(self.start)
 
     def __getitem__(self, rows: slice | Ints | Mask) -> Slices:
-        return Slices(self.buffer, self.start[rows], self.length[rows], self.tag[rows])
+        return Slices(self.buffer, self.start[rows], self.length[rows], self.tag[rows], self.is_canonical)
 
     @cached_property
     def valid(self) -> Mask:
@@ -166,110 +178,61 @@ def _uvarints(buffer: Buffer, cursor: Ints) -> tuple[Ints, Ints]:
 def chain(buffer: Buffer, start: int, stop: int) -> Slices:
     """All tagged values of a stretch, one after another.  Raises Corrupt unless the last ends at `stop`.
 
-    Where a value begins is known only when the one before it was read.  So the stretch is cut into lanes, each is
-    read from a guessed begin, all of them at once, and the guesses usually meet the truth after a few values: from
-    where the lane before really ends, values are read one by one until one begins where the guess has a value.
+    Where a value begins is known only when the one before it was read.  Many values in a row with the same tag are
+    found at once; others are read one by one, in as few steps of Python as possible (decision 61).
     """
-    cursor = _evenly(buffer, start, stop)
-    if cursor is None:
-        cursor = _guessed(buffer, start, stop)
-    found = at_cursors(buffer, cursor, np.full(len(cursor), stop))
-    if len(cursor) and found.stop[-1] != stop:
-        raise buffer.corrupt(cursor[-1], "the last value does not end where its segment ends")
-    return found
+    parts: list[Ints] = []
+    at = start
+    while at < stop:  # ends: each round takes a value at least
+        even, at = _runs(buffer, at, stop)
+        parts += even
+        if at < stop:
+            others, at = _one_by_one(buffer, at, stop)
+            parts.append(others)
+    cursor = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+    if at != stop:
+        raise buffer.corrupt(stop, "the last value does not end where its segment ends")
+    return at_cursors(buffer, cursor, np.full(len(cursor), stop))
 
 
-def _evenly(buffer: Buffer, start: int, stop: int) -> Ints | None:
-    """Where the values begin if all have the tag of the first, as fixed-width columns do."""
-    if start >= stop:
-        return np.zeros(0, np.int64)
-    tag = int(buffer.data[start])
-    step = 1 + ((tag - 1) >> 1 if tag else 0)
-    if tag >= 0x80 or (stop - start) % step or (buffer.data[start:stop:step] != tag).any():
-        return None
-    return np.arange(start, stop, step, dtype=np.int64)
-
-
-def _guessed(buffer: Buffer, start: int, stop: int) -> Ints:
-    size = stop - start
-    lanes = min(max(size // _LANE_BYTES, 1), _MAX_LANES)
-    bounds = start + (np.arange(lanes + 1) * size) // lanes
-    visited = np.zeros(size, np.bool_)
-    cursor, limit = bounds[:-1].copy(), bounds[1:]
-    exits = np.full(lanes, stop, np.int64)
-    active = np.arange(lanes)
-    while len(active) > 8:  # ends: every step reads a byte at least in each lane
-        visited[cursor[active] - start] = True
-        tag, width = _guess(buffer, cursor[active])
-        cursor[active] += width + np.where(tag > 0, (tag - 1) >> 1, 0)
-        done = cursor[active] >= limit[active]
-        exits[active[done]] = cursor[active[done]]
-        active = active[~done]
-    raw = buffer.data.data
-    for lane in active.tolist():
-        at, bound = int(cursor[lane]), int(limit[lane])
-        while at < bound:
-            visited[at - start] = True
-            at = _next(raw, at)
-        exits[lane] = at
-    return start + np.flatnonzero(_corrected(buffer, raw, visited, bounds, exits))
-
-
-def _guess(buffer: Buffer, cursor: Ints) -> tuple[Ints, Ints]:
-    """Tags at guessed places; a guess may be any bytes, and is no reason for an error."""
-    tag = buffer.data[cursor].astype(np.int64)
-    width = np.ones(len(cursor), np.int64)
-    rows = np.flatnonzero(tag >= 0x80)
-    if len(rows):
-        word = buffer.words[cursor[rows]]
-        number = np.zeros(len(rows), np.int64)
-        going = np.ones(len(rows), np.bool_)
-        width[rows] = 0
-        for at in range(6):
-            byte = ((word >> np.uint64(8 * at)) & np.uint64(0xFF)).astype(np.int64)
-            number[going] |= (byte[going] & 0x7F) << (7 * at)
-            width[rows[going]] += 1
-            going &= byte >= 0x80
-        tag[rows] = number
-    return tag, width
-
-
-def _next(raw: memoryview, at: int) -> int:
-    """Where the value after that at `at` begins."""
-    tag = raw[at]
-    if tag < 0x80:
-        return at + 1 + ((tag - 1) >> 1 if tag else 0)
-    tag &= 0x7F
-    for shift in range(7, 42, 7):
-        at += 1
-        byte = raw[at] if at < len(raw) else 0
-        tag |= (byte & 0x7F) << shift
-        if byte < 0x80:
+def _runs(buffer: Buffer, start: int, stop: int) -> tuple[list[Ints], int]:
+    """Where values begin, as long as many in a row have the same tag; and where that ends."""
+    found: list[Ints] = []
+    values, at = 0, start
+    while at < stop and (len(found) < _TRIED_RUNS or values >= _LONG_RUN * len(found)):  # ends: `at` grows
+        step = _STEPS[int(buffer.data[at])]
+        if not step:
             break
-    return at + 1 + ((tag - 1) >> 1 if tag else 0)
+        same = buffer.data[at : min(stop, at + step * _RUN_VALUES) : step] == buffer.data[at]
+        count = len(same) if same.all() else int(np.argmin(same))
+        found.append(np.arange(at, at + count * step, step, dtype=np.int64))
+        values += count
+        at += count * step
+    return found, at
 
 
-def _corrected(buffer: Buffer, raw: memoryview, visited: Mask, bounds: Ints, exits: Ints) -> Mask:
-    """The places of the true values: in each lane, those before the guess is right are read one by one."""
-    start = int(bounds[0])
-    seen = visited.view(np.uint8).data
-    at = int(bounds[0])
-    for lane in range(len(bounds) - 1):
-        low, high = int(bounds[lane]), int(bounds[lane + 1])
-        if at >= high:
-            visited[low - start : high - start] = False
-            continue
-        true = []
-        while at < high and not seen[at - start]:
-            true.append(at - start)
-            at = _next(raw, at)
-        visited[low - start : min(at, high) - start] = False
-        visited[true] = True
-        if at < high:
-            at = int(exits[lane])
-    if at != bounds[-1]:
-        raise buffer.corrupt(bounds[-1], "the last value does not end where its segment ends")
-    return visited
+def _one_by_one(buffer: Buffer, start: int, stop: int) -> tuple[Ints, int]:
+    """Where some of the next values begin, at least one; and where that ends."""
+    end = min(stop, start + _READ_BYTES)
+    data = buffer.data[start : end + _PADDING].tobytes()
+    found: list[int] = []
+    add, steps = found.append, _STEPS
+    at, size = 0, end - start
+    while at < size:  # ends: a value takes a byte at least
+        add(at)
+        step = steps[data[at]]
+        at += step or _wide_step(data, at)
+    return np.array(found, np.int64) + start, start + at
+
+
+def _wide_step(data: bytes, at: int) -> int:
+    """Bytes of a value whose tag has more than one byte."""
+    tag = 0
+    for width, byte in enumerate(data[at : at + 6]):
+        tag |= (byte & 0x7F) << (7 * width)
+        if byte < 0x80:
+            return width + 1 + ((tag - 1) >> 1 if tag else 0)
+    return 6  # no length: `at_cursors` says so
 
 
 # --- pieces to buffers
@@ -336,17 +299,21 @@ def tags(size: Ints, *, container: bool = False, null: Mask | None = None) -> Sl
     return uvarints(number)
 
 
+def uvarint_sizes(number: Ints) -> Ints:
+    """Bytes of each number in seven bits a byte."""
+    width = np.ones(len(number), np.int64)
+    most = int(number.max()) if len(number) else 0
+    for at in range(1, max(1, -(-most.bit_length() // 7))):
+        width += (number >> (7 * at)) > 0
+    return width
+
+
 def uvarints(number: Ints) -> Slices:
     """The numbers in seven bits a byte; each is a piece without a tag."""
     if not number.size or int(number.max()) < 0x80:
         data, width = number.astype(np.uint8), np.ones(len(number), np.int64)
         return Slices(made(data), np.arange(len(number)), width, np.zeros(len(number), np.int64))
-    width = np.ones(len(number), np.int64)
-    for at in range(1, 10):
-        more = (number >> (7 * at)) > 0 if 7 * at < 64 else np.zeros(len(number), np.bool_)
-        if not more.any():
-            break
-        width += more
+    width = uvarint_sizes(number)
     columns = int(width.max())
     grid = np.empty((len(number), columns), np.uint8)
     for at in range(columns):
@@ -358,12 +325,10 @@ def uvarints(number: Ints) -> Slices:
 def unsigned_values(number: Words, valid: Mask | None = None) -> Slices:
     """Primitive-tagged values of the numbers, in the fewest bytes, one after another; not valid ones are null."""
     rows = len(number)
-    width = np.zeros(rows, np.int64)
-    for at in range(8):
-        more = number >> np.uint64(8 * at) != 0
-        if not more.any():
-            break
-        width += more
+    least, most = (int(number.min()), int(number.max())) if rows else (0, 0)
+    width = np.full(rows, (least.bit_length() + 7) // 8)
+    for at in range((least.bit_length() + 7) // 8, (most.bit_length() + 7) // 8):
+        width += number >> np.uint64(8 * at) != 0
     return _fixed_values(number, width, valid)
 
 
@@ -391,7 +356,7 @@ def _fixed_values(words: Words, width: Ints, valid: Mask | None) -> Slices:
     else:
         data = grid[np.arange(1 + most) <= used[:, None]]
     start = np.cumsum(used + 1) - used
-    return Slices(made(data), start, length, np.ones(rows, np.int64))
+    return Slices(made(data), start, length, np.ones(rows, np.int64), is_canonical=True)
 
 
 def fixed_values(words: Words, width: int, valid: Mask | None = None) -> Slices:
@@ -402,6 +367,34 @@ def fixed_values(words: Words, width: int, valid: Mask | None = None) -> Slices:
 def body_values(bodies: Pieces, valid: Mask, *, container: bool = False) -> Slices:
     """Tagged values of the bodies, one after another; not valid ones are null."""
     length = np.where(valid, bodies[2], -1)
+    used = np.maximum(length, 0)
+    if (quick := _with_short_tags(bodies, used, valid, container=container)) is not None:
+        ends = np.cumsum(used + 1)
+        return Slices(
+            made(quick), ends - used, length, np.ones(len(used), np.int64), is_canonical=not container
+        )
     heads = tags(bodies[2], container=container, null=~valid)
-    data, offsets = interleaved([heads.bodies(), (bodies[0], bodies[1], np.maximum(length, 0))])
-    return Slices(made(data), offsets[:-1] + heads.length, length, heads.length)
+    data, offsets = interleaved([heads.bodies(), (bodies[0], bodies[1], used)])
+    return Slices(made(data), offsets[:-1] + heads.length, length, heads.length, is_canonical=not container)
+
+
+def _with_short_tags(bodies: Pieces, used: Ints, valid: Mask, *, container: bool) -> Bytes | None:
+    """Bodies that stand one after another, with a tag of one byte before each; None for others."""
+    buffer, start, _ = bodies
+    if not len(used) or int(used.max()) >= _SHORT_TAG:
+        return None
+    ends = np.cumsum(used)
+    first, total = int(start[0]), int(ends[-1])
+    if not valid.all():
+        begins = ends - used
+        if ((start - first != begins) & (used > 0)).any():
+            return None
+    elif (start - first != ends - used).any():
+        return None
+    places = ends - used + np.arange(len(used))
+    found = np.empty(total + len(used), np.uint8)
+    is_body = np.ones(len(found), np.bool_)
+    is_body[places] = False
+    found[is_body] = buffer.data[first : first + total]
+    found[places] = np.where(valid, 2 * used + (1 if container else 2), 0)
+    return found

@@ -11,7 +11,7 @@ from typing import BinaryIO
 import numpy as np
 
 from lake_core.errors import InvalidInput
-from lake_core.objects.zng.columns import RecordColumn, record_bodies
+from lake_core.objects.zng.columns import RecordColumn, record_sizes
 from lake_core.objects.zng.reader import END, WIDE_VALUE
 from lake_core.objects.zng.rows import Batch, Rows, by_kind
 from lake_core.objects.zng.slices import Ints, signed_values
@@ -148,5 +148,5 @@ def _sizes(batch: Batch) -> Ints:
     every = by_kind(batch.kinds, len(batch.types))
     for kind, column, rows in zip(batch.types, batch.columns, every, strict=True):
         if isinstance(column, RecordColumn):
-            found[rows[column.valid]] = record_bodies(kind, column)[2]
+            found[rows[column.valid]] = record_sizes(kind, column)
     return found
