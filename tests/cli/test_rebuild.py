@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import ALREADY_EXISTS, INVALID_INPUT, NOT_FOUND, Command
+from tests.support.command import ALREADY_EXISTS, INVALID_INPUT, NOT_FOUND, Command
 
 
 @pytest.fixture
