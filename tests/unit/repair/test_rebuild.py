@@ -184,3 +184,20 @@ def test_a_writer_that_still_has_the_old_journal_open_does_not_write_into_the_ne
     version = old.branch().append(pa.table({"k": [9]})).version
     assert version == VERSIONS_APART + 1, "it found the fence and began again"
     assert reopened(store).at().to_table()["k"].to_pylist() == [0, 1, 2, 9]
+
+
+def test_lists_maps_and_records_are_sound_and_are_back() -> None:
+    store = ScriptedStore()
+    lake = Lake.create_on(store, ids=IdSource(clock=Seconds()), author="test")
+    pool = lake.create_pool("p", key="k")
+    nested = {"k": [1, 2], "l": [["a"], []], "r": [{"x": 1, "y": [1.5]}, None], "m": [[("a", 1)], []]}
+    kinds = {"l": pa.list_(pa.string()), "m": pa.map_(pa.string(), pa.int64())}
+    record = pa.struct([("x", pa.int64()), ("y", pa.list_(pa.float64()))])
+    schema = pa.schema([("k", pa.int64()), ("l", kinds["l"]), ("r", record), ("m", kinds["m"])])
+    pool.branch().append(pa.Table.from_pydict(nested, schema=schema))
+    before = pool.at().to_table()
+    assert list(Fsck(lake.context, data=True).run()) == []
+    forget_the_journal(store, pool)
+    rebuild(lake, plan_rebuild(lake, "p", Wanted()))
+    assert reopened(store).at().to_table() == before
+    assert list(Fsck(lake.context, data=True).run()) == []
