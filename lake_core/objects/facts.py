@@ -63,7 +63,7 @@ def key_of(known: ObjectMetadata) -> PoolKey:
 
 def read_facts(data: DataObject) -> ObjectFacts:
     """The facts of the footer.  Raises Corrupt, Unavailable."""
-    return ObjectFacts(data.size, data.metadata, schema_id(user_fields(data.schema)))
+    return ObjectFacts(data.size, data.metadata, schema_id(user_fields(data.written_schema)))
 
 
 def read_content(

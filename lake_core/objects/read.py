@@ -7,6 +7,7 @@ it used last: for a point read, reading the footer again would cost more than th
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import threading
 import weakref
@@ -293,6 +294,15 @@ class DataObject:
         """Bytes of the file."""
         with reading(self.name):
             return int(self._file.size())
+
+    @property
+    def written_schema(self) -> pa.Schema:
+        """All columns as they were written: Parquet renames the elements of lists, Arrow's own copy does not."""
+        stored = (self._known.parquet.metadata or {}).get(b"ARROW:schema")
+        if stored is None:
+            return self.schema
+        with reading(self.name, "its schema cannot be read"):
+            return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored))).remove_metadata()
 
     @property
     def group_rows(self) -> list[int]:

@@ -36,7 +36,7 @@ from lake_core.phrases import counted, listed
 from lake_core.records.pools import PoolConfig
 from lake_core.repair.check_pool import Progress
 from lake_core.repair.rebuild_objects import read_candidates, with_key
-from lake_core.repair.rebuild_plan import Candidate, Selection, first_version
+from lake_core.repair.rebuild_plan import VERSIONS_APART, Candidate, Selection, first_version
 from lake_core.repair.rebuild_references import references_of, select_by_records
 from lake_core.store import GuardedStore, ObjectInfo, Store
 from lake_core.values.types import is_sum
@@ -187,10 +187,14 @@ def _any(infos: Iterable[ObjectInfo]) -> bool:
 
 
 def _has_history(store: Store, pool_id: str) -> bool:
-    """Whether anything but hints is left of the pool's journal."""
+    """Whether anything is left of the pool's journal but hints, and the checkpoint of a rebuild that died.
+
+    Such a checkpoint has a version that a rebuild chooses, and no entry or fence beside it.
+    """
     journal = naming.pool_journal(pool_id)
     hints = (naming.head(journal), naming.tail(journal))
-    return any(info.name not in hints for info in store.list(journal))
+    names = [info.name for info in store.list(journal) if info.name not in hints]
+    return any((naming.checkpoint_version(name) or 1) % VERSIONS_APART for name in names)
 
 
 def _config(

@@ -72,7 +72,7 @@ def _candidate(
             if facts.schema_id != known.schema:
                 raise Corrupt(f"{data.name}: its fields are not those of the schema that its footer names")
             content = read_content(data, key=key_of(known), cut=True)
-            schema = user_fields(data.schema).serialize().to_pybytes()
+            schema = user_fields(data.written_schema).serialize().to_pybytes()
             fault = "; ".join(content.faults)
             return (
                 msgspec.structs.replace(

@@ -47,6 +47,8 @@ from lake_core.loading.block import Block
 from lake_core.naming import IdSource
 from lake_core.objects.write import ObjectLimits
 from lake_core.reading.limits import LIMITS, Limits
+from lake_core.repair.finding import DAMAGE
+from lake_core.repair.fsck import Fsck
 from lake_core.store import Store
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
@@ -243,6 +245,10 @@ class LakeMachine(RuleBasedStateMachine):
             self.load(records)
 
     def teardown(self) -> None:
+        if hasattr(self, "lake"):
+            found = Fsck(self.lake.context, data=True).run()
+            damage = [f for f in found if f.severity == DAMAGE]
+            assert damage == [], damage
         if hasattr(self, "folder"):
             shutil.rmtree(self.folder)
 

@@ -1,0 +1,203 @@
+"""What a rebuild chooses, and that one that dies can be run again."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from lake_core import naming
+from lake_core.agents.compact.rewrite import compact
+from lake_core.errors import Conflict, InvalidInput, Unavailable
+from lake_core.keys import KeyRange
+from lake_core.lake import Lake
+from lake_core.lake.pool import Pool
+from lake_core.naming import IdSource
+from lake_core.objects.read import DataObject
+from lake_core.repair.fsck import Fsck
+from lake_core.repair.rebuild import Wanted, plan_rebuild, rebuild
+from lake_core.repair.rebuild_plan import VERSIONS_APART, Candidate, Piece, select, without
+from tests.support.stores import ALWAYS, ScriptedStore, unavailable
+
+
+def an_output(name: str, inputs: str, *, by: str, low: bytes, high: bytes, fault: str = "") -> Candidate:
+    return Candidate(
+        name,
+        size=1,
+        made=1.0,
+        fault=fault,
+        transaction_id=by,
+        inputs=tuple(inputs),
+        low=low,
+        high=high,
+        partition=KeyRange(low, high),
+    )
+
+
+def a_load(name: str, *, fault: str = "") -> Candidate:
+    return Candidate(name, size=1, made=1.0, transaction_id="load " + name, low=b"a", high=b"z", fault=fault)
+
+
+def shown(pieces: tuple[Piece, ...]) -> list[tuple[str, bytes, bytes | None]]:
+    return sorted((p.candidate.object, p.key_range.low, p.key_range.high or b"") for p in pieces)
+
+
+def test_outputs_take_the_place_of_their_inputs() -> None:
+    chosen = select([a_load("1"), a_load("2"), an_output("3", "12", by="c", low=b"a", high=b"z")])
+    assert shown(chosen.pieces) == [("3", b"a", b"z")]
+    assert chosen.superseded == ("1", "2")
+
+
+def test_inputs_take_the_place_of_a_damaged_output_at_its_keys_alone() -> None:
+    outputs = [
+        an_output("3", "12", by="c", low=b"a", high=b"g"),
+        an_output("4", "12", by="c", low=b"g", high=b"m", fault="damaged"),
+        an_output("5", "12", by="c", low=b"m", high=b"z"),
+    ]
+    chosen = select([a_load("1"), a_load("2"), *outputs])
+    assert shown(chosen.pieces) == [
+        ("1", b"g", b"m"),
+        ("2", b"g", b"m"),
+        ("3", b"a", b"g"),
+        ("5", b"m", b"z"),
+    ]
+    assert (chosen.healed, chosen.lost) == ((outputs[1],), ())
+
+
+def test_a_damaged_output_whose_input_is_damaged_too_is_lost_unless_it_was_merged_again() -> None:
+    bad = an_output("3", "12", by="c", low=b"a", high=b"z", fault="damaged")
+    loads = [a_load("1", fault="damaged"), a_load("2")]
+    assert select([*loads, bad]).lost == (loads[0], bad)
+    again = an_output("4", "3", by="d", low=b"a", high=b"z")
+    chosen = select([*loads, bad, again])
+    assert (shown(chosen.pieces), chosen.lost) == ([("4", b"a", b"z")], ())
+
+
+def test_of_two_compactions_of_one_object_the_one_that_was_merged_later_counts() -> None:
+    first = an_output("3", "12", by="c", low=b"a", high=b"z")
+    second = an_output("4", "1", by="d", low=b"a", high=b"z")
+    assert select([a_load("1"), a_load("2"), first, second]).void == ("3",), "the newer one"
+    later = an_output("5", "3", by="e", low=b"a", high=b"z")
+    chosen = select([a_load("1"), a_load("2"), first, second, later])
+    assert (chosen.void, shown(chosen.pieces)) == (("4",), [("5", b"a", b"z")])
+
+
+def test_a_range_without_others_is_what_is_left() -> None:
+    everything = KeyRange()
+    assert without([everything], [KeyRange(b"c", b"f")]) == [KeyRange(b"", b"c"), KeyRange(b"f", None)]
+    assert without([KeyRange(b"a", b"d")], [KeyRange(b"b", None)]) == [KeyRange(b"a", b"b")]
+    assert without([KeyRange(b"a", b"d")], [everything]) == []
+
+
+class Seconds:
+    """A clock that goes on by a second each time it is read."""
+
+    now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+@pytest.fixture
+def store() -> ScriptedStore:
+    return ScriptedStore()
+
+
+@pytest.fixture
+def lake(store: ScriptedStore) -> Lake:
+    """A lake with a pool of three loads of ten keys each, two of them merged, whose journal is gone."""
+    lake = Lake.create_on(store, ids=IdSource(clock=Seconds()), author="test")
+    pool = lake.create_pool("p", key="k")
+    for start in (0, 5, 10):
+        pool.branch().append(pa.table({"k": list(range(start, start + 10))}))
+    compact(pool.branch(), pool.at().references[:2])
+    forget_the_journal(store, pool)
+    return lake
+
+
+def forget_the_journal(store: ScriptedStore, pool: Pool) -> None:
+    for info in list(store.behind.list(naming.pool_journal(pool.config.id))):
+        store.behind.delete(info.name)
+
+
+def reopened(store: ScriptedStore) -> Pool:
+    return Lake.open_on(store).pool("p")
+
+
+def test_the_history_begins_above_every_version_that_objects_tell(lake: Lake, store: ScriptedStore) -> None:
+    assert rebuild(lake, plan_rebuild(lake, "p", Wanted())) == VERSIONS_APART
+    pool = reopened(store)
+    assert pool.branch().append(pa.table({"k": [99]})).version == VERSIONS_APART + 1
+    forget_the_journal(store, pool)
+    compact_then = plan_rebuild(lake, "p", Wanted())
+    assert compact_then.version == VERSIONS_APART, "no object tells of the version of a load"
+
+
+def test_an_output_names_the_keys_that_it_covers(lake: Lake) -> None:
+    plan = plan_rebuild(lake, "p", Wanted())
+    (merged,) = [r for r in plan.references if r.oldest is not None]
+    with DataObject(lake.store, pool_id=plan.source_id, object_id=merged.object) as data:
+        assert KeyRange(*data.metadata.partition) == merged.key_range
+
+
+def test_a_rebuild_that_died_before_its_fence_can_be_run_again(lake: Lake, store: ScriptedStore) -> None:
+    store.on("create", ".fence", instead=unavailable, times=ALWAYS)
+    with pytest.raises(Unavailable):
+        rebuild(lake, plan_rebuild(lake, "p", Wanted()))
+    store.forget()
+    rebuild(lake, plan_rebuild(lake, "p", Wanted()))
+    assert reopened(store).at().records == 30
+    assert list(Fsck(lake.context, data=True).run()) == []
+
+
+def test_a_copy_that_died_leaves_the_source_as_it_was_and_can_be_run_again(
+    lake: Lake, store: ScriptedStore
+) -> None:
+    plan = plan_rebuild(lake, "p", Wanted(name="q"))
+    store.on("open_output", naming.data_object(plan.config.id, plan.objects[1]), instead=unavailable)
+    with pytest.raises(Unavailable):
+        rebuild(lake, plan)
+    assert [p.name for p in lake.pools()] == ["p"]
+    rebuild(lake, plan_rebuild(lake, "p", Wanted(name="q")))
+    assert Lake.open_on(store).pool("q").at().records == 30
+    assert [f.kind for f in Fsck(lake.context).run()] == ["pool_unlisted"]
+
+
+def test_a_journal_that_appears_meanwhile_stops_the_rebuild(lake: Lake, store: ScriptedStore) -> None:
+    plan = plan_rebuild(lake, "p", Wanted())
+    reopened(store).branch().append(pa.table({"k": [1]}))
+    with pytest.raises(Conflict):
+        rebuild(lake, plan)
+    with pytest.raises(InvalidInput, match="--name NEW"):
+        plan_rebuild(lake, "p", Wanted())
+
+
+def test_a_writer_that_still_has_the_old_journal_open_does_not_write_into_the_new_one() -> None:
+    store = ScriptedStore()
+    lake = Lake.create_on(store, ids=IdSource(clock=Seconds()), author="test")
+    old = lake.create_pool("p", key="k")
+    for k in range(3):
+        old.branch().append(pa.table({"k": [k]}))
+    forget_the_journal(store, old)
+    other = Lake.open_on(store, ids=IdSource(clock=Seconds()))
+    rebuild(other, plan_rebuild(other, "p", Wanted()))
+    version = old.branch().append(pa.table({"k": [9]})).version
+    assert version == VERSIONS_APART + 1, "it found the fence and began again"
+    assert reopened(store).at().to_table()["k"].to_pylist() == [0, 1, 2, 9]
+
+
+def test_lists_maps_and_records_are_sound_and_are_back() -> None:
+    store = ScriptedStore()
+    lake = Lake.create_on(store, ids=IdSource(clock=Seconds()), author="test")
+    pool = lake.create_pool("p", key="k")
+    nested = {"k": [1, 2], "l": [["a"], []], "r": [{"x": 1, "y": [1.5]}, None], "m": [[("a", 1)], []]}
+    kinds = {"l": pa.list_(pa.string()), "m": pa.map_(pa.string(), pa.int64())}
+    record = pa.struct([("x", pa.int64()), ("y", pa.list_(pa.float64()))])
+    schema = pa.schema([("k", pa.int64()), ("l", kinds["l"]), ("r", record), ("m", kinds["m"])])
+    pool.branch().append(pa.Table.from_pydict(nested, schema=schema))
+    before = pool.at().to_table()
+    assert list(Fsck(lake.context, data=True).run()) == []
+    forget_the_journal(store, pool)
+    rebuild(lake, plan_rebuild(lake, "p", Wanted()))
+    assert reopened(store).at().to_table() == before
+    assert list(Fsck(lake.context, data=True).run()) == []
