@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lake_core.objects.limits import MAX_CELLS
+
 
 @dataclass(frozen=True)
 class ReadLimits:
-    """All are bytes of the file's text."""
+    """The first three are bytes of the file's text."""
 
     kept_csv: int = 64 << 20
     """CSV text that is kept between the two readings; a file with more is opened twice."""
@@ -17,6 +19,10 @@ class ReadLimits:
 
     first_json: int = 64 << 10
     """The first piece of a file of JSON records, which shows its fields (decision 50)."""
+
+    record_values: int = MAX_CELLS
+    """Values of a JSON record, or of records that Arrow reads at once, absent ones counted: Arrow makes a column of
+    every name."""
 
 
 READ_LIMITS = ReadLimits()

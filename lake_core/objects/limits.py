@@ -144,7 +144,8 @@ class Fields:
     A tree of names: a node without any below is a field that holds values.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MAX_COLUMNS) -> None:
+        self.most = most
         self.count = 0
         self._tree: _Names = {}
         self._last: pa.Schema | None = None
@@ -153,7 +154,7 @@ class Fields:
     @property
     def full(self) -> bool:
         """Whether hardly another field has room."""
-        return self.count * 100 >= MAX_COLUMNS * 99
+        return self.count * 100 >= self.most * 99
 
     def take(self, schema: pa.Schema) -> str:
         """Add the fields of a schema; returns the first limit that they exceed, "" if there is none."""
@@ -170,7 +171,7 @@ class Fields:
             node = self._tree
             for name in path:
                 node = self._below(node, name, added)
-            if self.count > MAX_COLUMNS:
+            if self.count > self.most:
                 return self._refused(path[0], added)
         return ""
 
@@ -181,21 +182,21 @@ class Fields:
             stack = [(self._below(self._tree, top, added), member)]
             if top in flat:
                 stack.clear()
-            while stack and self.count <= MAX_COLUMNS:  # bounded by the record
+            while stack and self.count <= self.most:  # bounded by the record
                 node, value = stack.pop()
                 if isinstance(value, dict):
                     for name, inner in value.items():
                         child = self._below(node, name, added)
                         if isinstance(inner, dict | list):
                             stack.append((child, inner))
-                        if self.count > MAX_COLUMNS:
+                        if self.count > self.most:
                             break
                 elif isinstance(value, list):
                     inside = [inner for inner in value if isinstance(inner, dict | list)]
                     if inside:
                         child = self._below(node, None, added)
                         stack += [(child, inner) for inner in inside]
-            if self.count > MAX_COLUMNS:
+            if self.count > self.most:
                 return self._refused(top, added)
         return ""
 
@@ -219,7 +220,7 @@ class Fields:
         self._advice = self._advice or self._widest(top)
         where = f"field {last!r} in {top!r}" if last not in (top, None) else f"field {top!r}"
         return (
-            f"{where}: with it there are more than {MAX_COLUMNS:,} fields, those inside of records counted"
+            f"{where}: with it there are more than {self.most:,} fields, those inside of records counted"
             f"{self._advice}"
         )
 

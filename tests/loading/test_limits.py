@@ -15,18 +15,19 @@ import pytest
 from lake_core.errors import InvalidInput
 from lake_core.lake import Lake
 from lake_core.loading import builder
-from lake_core.loading.block import REJECTED_SCHEMA, Reading
+from lake_core.loading.block import Reading
 from lake_core.loading.builder import groups
 from lake_core.loading.detect import read_blocks
 from lake_core.loading.formats import csv, json_frames
 from lake_core.loading.formats import json as ndjson
-from lake_core.objects import limits
+from lake_core.loading.limits import ReadLimits
 from lake_core.objects.limits import (
     MAX_COLUMNS,
     MAX_KEY_BYTES,
     MAX_NAME_BYTES,
     MAX_NESTING,
     MAX_VALUE_BYTES,
+    Fields,
     leaves,
 )
 from tests.support.command import Command, without_nulls
@@ -284,19 +285,21 @@ def test_one_record_whose_lists_hold_too_many_absent_values_is_a_bad_record(lake
 
 
 @pytest.mark.parametrize("more", [0, 1])
-def test_a_record_may_have_so_many_values_absent_ones_counted(
-    lake: Command, monkeypatch: pytest.MonkeyPatch, more: int
-) -> None:
-    for module in (limits, ndjson, builder):
-        monkeypatch.setattr(module, "MAX_CELLS", 1_000)
-    lake.pool("p")
+def test_a_record_may_have_so_many_values_absent_ones_counted(lake: Command, more: int) -> None:
     items = [{f"n{i % 27}": i} for i in range(37)]  # 999 values, and the key
     record = {"k": 1, "a": items, "l": list(range(5_000))} | dict.fromkeys("x"[:more], 1)
+    reading = Reading(
+        lake.file("a.ndjson", [record]),
+        key=("k",),
+        limits=ReadLimits(record_values=1_000),
+        block_bytes=1 << 20,
+    )
     if more:
-        assert "line 1: 1,001 values, absent ones counted; a record" in lake.refuses_records("p", [record])
+        with pytest.raises(InvalidInput, match="line 1: 1,001 values, absent ones counted; a record"):
+            list(ndjson.read_ndjson(reading))
     else:
-        lake.load_records("p", [record])
-        assert without_nulls(lake.scan("p")) == [record]
+        (block,) = ndjson.read_ndjson(reading)
+        assert [without_nulls(r) for r in block.table.to_pylist()] == [record]
 
 
 def test_fields_of_several_files_and_of_several_loads_count_together(lake: Command) -> None:
@@ -341,18 +344,17 @@ def test_narrow_tables_stay_together_though_many_values_are_absent() -> None:
 def test_what_has_no_room_is_rejected_as_its_text_and_arrow_makes_no_columns_of_it(
     lake: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "MAX_COLUMNS", 300)
     infers: list[bool] = []
     parse = ndjson._parse
     monkeypatch.setattr(ndjson, "_parse", lambda *given, new: infers.append(new) or parse(*given, new=new))
-    lake.pool("p", bad_records="quarantine")
     lines = names_of_all_kinds(20_000, "record").splitlines()
-    done = lake.load("p", lake.file("a.ndjson", "\n".join(lines)))
-    assert (done["records"], done["rejected"]) == (299, 20_000 - 299)
-    rejected = lake.scan("p.$rejected")
-    assert [r["raw"] for r in rejected] == lines[299:]
-    assert [r["line"] for r in rejected] == list(range(300, 20_001))
-    assert set(rejected[0]) == set(REJECTED_SCHEMA.names) - {"raw_bytes"}
+    path = lake.file("a.ndjson", "\n".join(lines))
+    reading = Reading(path, key=("k",), bad_records="quarantine", fields=Fields(300))
+    blocks = list(read_blocks(reading, format="auto"))
+    rejected = [r for block in blocks for r in block.rejected]
+    assert (sum(block.table.num_rows for block in blocks), len(rejected)) == (299, 20_000 - 299)
+    assert [r.raw for r in rejected] == lines[299:]
+    assert [r.line for r in rejected] == list(range(300, 20_001))
     assert sum(infers) < 10  # those of the beginning
 
 

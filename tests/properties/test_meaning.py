@@ -26,6 +26,7 @@ from lake_core.store.memory import MemoryStore
 from lake_core.values.numbers import shown_decimal
 from lake_core.values.text import NAIVE, TIME, ZONED
 from lake_core.values.text import show as shown
+from tests.support.pools import a_pool, compact_all
 from tests.support.values import TYPES, columns
 
 ANY_VALUE = st.one_of(*[values for _, values in TYPES])
@@ -84,10 +85,8 @@ def texts(draw: st.DrawFn, field: str, values: list[Any], depth: int = 2) -> str
     return f"{field} {draw(st.sampled_from(ops))} {draw(literal)}"
 
 
-def a_pool(kind: str, column: pa.Array) -> Pool:
-    pool = Lake.create_on(MemoryStore()).create_pool("p", key="k", kind=kind)
-    pool.branch().append(pa.table({"k": range(len(column)), "x": column}))
-    return pool
+def pool_of(kind: str, column: pa.Array) -> Pool:
+    return a_pool(pa.table({"k": range(len(column)), "x": column}), kind=kind)
 
 
 def keys(pool: Pool, where: str | None = None) -> set[int]:
@@ -105,7 +104,7 @@ def test_a_condition_finds_and_deletes_the_same_old_records_whatever_is_loaded_l
     field = "x.a" if inside else "x"
     if inside:
         column = pa.StructArray.from_arrays([column, pa.array([1] * len(column))], names=["a", "b"])
-    pool = a_pool(kind, column)
+    pool = pool_of(kind, column)
     text = data.draw(texts(field, values))
     try:
         before = keys(pool, text)
@@ -115,7 +114,7 @@ def test_a_condition_finds_and_deletes_the_same_old_records_whatever_is_loaded_l
 
     later = pa.table({"k": [100], "x": pa.array([data.draw(st.sampled_from(LATER))])})
     mark = pa.table({"k": [101], "x": pa.array([LATER[0]])})
-    deleted_before = a_pool(kind, column)
+    deleted_before = pool_of(kind, column)
     deleted_before.branch().delete(where=text)
     for each in (pool, deleted_before):
         each.branch().append(later)
@@ -128,7 +127,7 @@ def test_a_condition_finds_and_deletes_the_same_old_records_whatever_is_loaded_l
     assert keys(deleted_before) == everything - before
     pool.branch().delete(where=text)
     assert keys(pool) == everything - before
-    compact(pool.branch(), pool.at().references)
+    compact_all(pool)
     assert keys(pool) == everything - before
 
     checked = check(text, pool.at().schema)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import itertools
 import json
 import math
 from typing import Any
@@ -17,7 +18,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake_core.agents.compact.rewrite import compact
 from lake_core.conditions import check, evaluate, parse
 from lake_core.conditions.literals import show_literal
 from lake_core.keys import PoolKey
@@ -31,6 +31,7 @@ from lake_core.values.keytext import show_key
 from lake_core.values.text import read, show
 from lake_core.values.typed_json import json_lines, text_of, to_shown, typed, value_of
 from lake_core.values.types import json_field
+from tests.support.pools import a_pool, compact_all
 from tests.support.values import NUMBERS, STRINGS, TYPES, columns
 
 IDS = [str(kind) for kind, _ in TYPES]
@@ -79,12 +80,12 @@ def test_plain_values_of_any_names_are_told_from_those_that_say_a_class(value: A
 
 
 def one_pool(*arrays: pa.Array, key: str = "k", kind: str = "append") -> Pool:
-    pool = Lake.create_on(MemoryStore()).create_pool("p", key=key, kind=kind)
-    start = 0
-    for array in arrays:
-        pool.branch().append(pa.table({"k": array, "n": range(start, start + len(array))}))
-        start += len(array)
-    return pool
+    starts = [0, *itertools.accumulate(map(len, arrays))]
+    tables = (
+        pa.table({"k": a, "n": range(start, start + len(a))})
+        for start, a in zip(starts, arrays, strict=False)
+    )
+    return a_pool(*tables, key=key, kind=kind)
 
 
 def as_typed(shown: Any) -> str:
@@ -192,10 +193,10 @@ def test_a_value_of_a_mixed_field_is_found_deleted_and_kept_by_its_literal(
     assert pool.at().to_table(where="f is null").num_rows == 0
     deleted = set(pool.at().to_table(where=f"f = {literal}")["k"].to_pylist())
     pool.branch().delete(where=f"f = {literal}")
-    compact(pool.branch(), pool.at().references)
+    compact_all(pool)
     assert set(pool.at().to_table()["k"].to_pylist()) == left - deleted
     pool.branch().append(pa.table({"k": [1000], "f": [["a list, with which nothing unites"]]}))
-    compact(pool.branch(), pool.at().references)
+    compact_all(pool)
     assert set(pool.at().to_table()["k"].to_pylist()) == (left - deleted) | {1000}
     texts = dict(
         zip(pool.at().to_table()["k"].to_pylist(), pool.at().to_table()["f"].to_pylist(), strict=True)

@@ -78,7 +78,10 @@ def test_a_large_parquet_file_is_shared_out_among_tasks(spark: Any, landing: Lan
     landing.pool()
     landing.file(
         "one.parquet",
-        parquet(pa.Table.from_pylist([{"k": n * 7919 % 10_000, "n": n} for n in range(10_000)])),
+        parquet(
+            pa.Table.from_pylist([{"k": n * 7919 % 10_000, "n": n} for n in range(10_000)]),
+            row_group_size=1000,
+        ),
     )
     result = landing.load(spark, "p", parallelism=5, smallest_unit=1)
     assert result.objects == 5

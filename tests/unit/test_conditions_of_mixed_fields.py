@@ -12,25 +12,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import InvalidInput
-from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
-from lake_core.store.memory import MemoryStore
+from tests.support.pools import a_pool, compact_all, keys
 
 
 def pool_of(values: list[Any], kind: pa.DataType | None = None, key: str = "k") -> Pool:
-    pool = Lake.create_on(MemoryStore()).create_pool("p", key=key)
+    pool = a_pool(key=key)
     append(pool, values, kind)
     return pool
 
 
 def append(pool: Pool, values: list[Any], kind: pa.DataType | None = None, first: int = 0) -> None:
     pool.branch().append(pa.table({"k": range(first, first + len(values)), "x": pa.array(values, kind)}))
-
-
-def found(pool: Pool, where: str) -> list[int]:
-    return list(pool.at().to_table(where=where)["k"].to_pylist())
 
 
 UTC = pa.timestamp("us", "UTC")
@@ -75,11 +69,11 @@ def test_a_condition_finds_the_same_before_and_after_its_field_is_json(
     values: list[Any], kind: pa.DataType | None, where: str, expected: list[int]
 ) -> None:
     pool = pool_of(values, kind)
-    assert found(pool, where) == expected
+    assert keys(pool, where) == expected
     append(pool, [["a list, with which nothing unites"]], first=100)
-    assert found(pool, where) == expected
-    compact(pool.branch(), pool.at().references)
-    assert found(pool, where) == expected
+    assert keys(pool, where) == expected
+    compact_all(pool)
+    assert keys(pool, where) == expected
     pool.branch().delete(where=where)
     assert pool.at().to_table()["k"].to_pylist() == [
         k for k in [*range(len(values)), 100] if k not in expected
@@ -91,9 +85,9 @@ def test_of_a_mixed_field_a_text_finds_texts_and_what_it_may_be_read_as_but_no_n
     append(pool, [1, 2], first=10)
     append(pool, [Decimal("1.0"), Decimal("2.0")], first=20)
     append(pool, [1_000_000, 2_000_000], pa.duration("us"), first=30)
-    assert found(pool, "x = '1'") == [0, 20, 30]
-    assert found(pool, "x != '1'") == [1, 21, 31]
-    assert found(pool, "x = 1") == [10, 20]
+    assert keys(pool, "x = '1'") == [0, 20, 30]
+    assert keys(pool, "x != '1'") == [1, 21, 31]
+    assert keys(pool, "x = 1") == [10, 20]
     pool.branch().delete(where="x = '1'")
     append(pool, ["1"], first=40)
     assert pool.at().to_table()["k"].to_pylist() == [1, 10, 11, 21, 31, 40]
@@ -105,20 +99,20 @@ def test_of_a_mixed_field_a_text_finds_texts_and_what_it_may_be_read_as_but_no_n
 @pytest.mark.parametrize("values", [[1, 2], [0.5, 1.0, 2.0]], ids=["integers", "doubles"])
 @pytest.mark.parametrize("direction", ["asc", "desc"])
 def test_a_decimal_that_no_key_equals_finds_none(values: list[Any], direction: str) -> None:
-    pool = Lake.create_on(MemoryStore()).create_pool("p", key=f"k:{direction}")
+    pool = a_pool(key=f"k:{direction}")
     pool.branch().append(pa.table({"k": values}))
-    assert found(pool, "k = 1.00000000000000000001") == []
-    assert sorted(found(pool, "k > 1.00000000000000000001")) == [2]
-    assert sorted(found(pool, "k <= 1.00000000000000000001")) == values[:-1]
+    assert keys(pool, "k = 1.00000000000000000001") == []
+    assert sorted(keys(pool, "k > 1.00000000000000000001")) == [2]
+    assert sorted(keys(pool, "k <= 1.00000000000000000001")) == values[:-1]
     assert pool.at().plan(where="k = 1.00000000000000000001").references == ()
     assert pool.branch().delete(where="k = 1.00000000000000000001").version is None
     pool.branch().delete(where="k < 1.00000000000000000001")
-    assert found(pool, "k is not null") == [2]
+    assert keys(pool, "k is not null") == [2]
 
 
 @pytest.mark.parametrize("key", ["1.00000000000000000001", Decimal("1.00000000000000000001")])
 def test_a_key_with_more_digits_than_a_double_has_is_not_rounded(key: Any) -> None:
-    pool = Lake.create_on(MemoryStore()).create_pool("p", key="k")
+    pool = a_pool(key="k")
     pool.branch().append(pa.table({"k": [1, 2]}))
     view = pool.at()
     with pytest.raises(InvalidInput, match=r"1\.00000000000000000001.*no double"):

@@ -30,7 +30,7 @@ from lake_core.loading.formats.json_flat import FlatLines, lose_digits
 from lake_core.loading.formats.json_frames import Frame, frames, positions, structure
 from lake_core.loading.formats.python_values import table_from_records
 from lake_core.loading.opening import open_text
-from lake_core.objects.limits import MAX_CELLS, MAX_NESTING, WIDE, cells, leaves, names_fault
+from lake_core.objects.limits import MAX_NESTING, WIDE, cells, leaves, names_fault
 from lake_core.objects.schema import EXACT_IN_DOUBLE
 from lake_core.values.text import exact_number
 from lake_core.values.typed_json import PLAIN
@@ -56,7 +56,7 @@ def read_ndjson(reading: Reading, *, only_lines: bool = False) -> Iterator[Block
             if table is None:
                 yield from _blocks(frame, reading, seen, only_lines=only_lines)
                 continue
-            places = _Places(frame)
+            places = _Places(frame, reading.limits.record_values)
             table = _fitting(table, reading, seen.kinds)
             if table is not None:
                 yield Block(table, locate=places.locate)
@@ -102,13 +102,14 @@ def _blocks(frame: Frame, reading: Reading, seen: _Seen, *, only_lines: bool) ->
     """
     begin = number = 0
     only_known = True
+    most = reading.limits.record_values
     while begin < len(frame.lines):  # every turn goes past a piece, or makes it smaller
         piece = frame.part(begin, number, seen.size)
-        places = _Places(piece)
-        known = places.objects * seen.width <= MAX_CELLS and only_known and len(seen.known) > 0
+        places = _Places(piece, most)
+        known = places.objects * seen.width <= most and only_known and len(seen.known) > 0
         new = not (known and len(piece.lines) > _LARGE) and places.are_few and not reading.fields.full
         if not (known or places.are_few or places.records <= 1):
-            if places.objects * seen.width > MAX_CELLS and not reading.fields.full:
+            if places.objects * seen.width > most and not reading.fields.full:
                 seen.forget()  # the fields of these records may be few
             seen.size = max(1, min(seen.size, len(piece.lines)) // 4)
             continue
@@ -133,8 +134,10 @@ def _blocks(frame: Frame, reading: Reading, seen: _Seen, *, only_lines: bool) ->
 class _Places:
     """Where the records of a frame are; lines are counted from 0.  Found out only for a reader that asks."""
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: Frame, most: int) -> None:
+        """`most`: values that the records may have."""
         self.frame = frame
+        self._most = most
 
     @cached_property
     def _data(self) -> npt.NDArray[np.uint8]:
@@ -176,7 +179,7 @@ class _Places:
     def are_few(self) -> bool:
         """Whether the records fit into the memory even if all their names are distinct."""
         members = self.frame.lines.count(b":")
-        return members <= _MOST_NEW and self.objects * members <= MAX_CELLS
+        return members <= _MOST_NEW and self.objects * members <= self._most
 
     def _is_deep(self, ends: npt.NDArray[np.int64], number: int) -> bool:
         begin = int(ends[number - 1]) + 1 if number else 0
@@ -439,8 +442,9 @@ def _exact(places: _Places, reading: Reading, kinds: dict[str, type], *, only_li
                 why = "a comma is missing" if places.frame.spans else "--format json reads them"
                 raise _Bad(f"{len(found):,} records where one should be; {why}")
             most = line.count(b"{") * line.count(b":")
-            if most > MAX_CELLS and (size := cells(found)) > MAX_CELLS:
-                raise _Bad(f"{size:,} values, absent ones counted; a record may have at most {MAX_CELLS:,}")
+            bound = reading.limits.record_values
+            if most > bound and (size := cells(found)) > bound:
+                raise _Bad(f"{size:,} values, absent ones counted; a record may have at most {bound:,}")
             for record in found:
                 if fault := reading.fields.take_record(record, flat):
                     raise _Bad(fault)

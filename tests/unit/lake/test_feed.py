@@ -7,11 +7,10 @@ import pytest
 
 from lake_core.errors import NotFound, ObjectMissing
 from lake_core.journal import purge, write_state
-from lake_core.lake import Lake
 from lake_core.lake.feed import brought, read_object
 from lake_core.lake.pool import Pool
 from lake_core.records import RemoveReference
-from lake_core.store.memory import MemoryStore
+from tests.support.pools import a_pool
 from tests.support.records import KNOWN, add, an_id, entry, transaction
 from tests.support.rewrites import rewrite
 
@@ -45,10 +44,7 @@ def test_other_branches_and_sub_pools_have_feeds_of_their_own() -> None:
 @pytest.fixture
 def pool() -> Pool:
     """Five transactions, of one record each."""
-    pool = Lake.create_on(MemoryStore()).create_pool("p", key="k")
-    for k in range(5):
-        pool.branch().append(pa.table({"k": [k]}))
-    return pool
+    return a_pool(*(pa.table({"k": [k]}) for k in range(5)))
 
 
 def purge_up_to(pool: Pool, n: int) -> None:

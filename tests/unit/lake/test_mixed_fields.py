@@ -14,29 +14,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import InvalidInput
-from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
-from lake_core.store.memory import MemoryStore
 from lake_core.values.typed_json import json_lines
+from tests.support.pools import a_pool, compact_all, keys
 
 
-def a_pool(kind: str = "append", **aggregates: str) -> Pool:
-    lake = Lake.create_on(MemoryStore())
-    return lake.create_pool("p", key="k", kind=kind, aggregates=aggregates or None)
+def pool_of(kind: str = "append", **aggregates: str) -> Pool:
+    return a_pool(kind=kind, aggregates=aggregates or None)
 
 
 def load(pool: Pool, k: int, x: Any, kind: pa.DataType | None = None) -> None:
     pool.branch().append(pa.table({"k": [k], "x": pa.array([x], kind)}))
-
-
-def keys(pool: Pool, where: str | None = None) -> list[int]:
-    return list(pool.at().to_table(where=where)["k"].to_pylist())
-
-
-def compact_all(pool: Pool) -> None:
-    compact(pool.branch(), pool.at().references)
 
 
 VALUES = [
@@ -67,7 +56,7 @@ def test_a_value_is_shown_alike_before_and_after_its_field_is_mixed(
 
 @pytest.mark.parametrize("kind", ["append", "upsert"])
 def test_a_delete_covers_infinity_also_after_a_text_came(kind: str) -> None:
-    pool = a_pool(kind)
+    pool = pool_of(kind)
     load(pool, 1, math.inf)
     load(pool, 2, 1.0)
     pool.branch().delete(where="x > 100")
@@ -94,7 +83,7 @@ def test_integers_beyond_a_double_keep_their_digits_inside_of_records_and_lists(
 
 
 def test_the_least_and_the_greatest_are_of_one_class() -> None:
-    pool = a_pool("aggregate", low="min", high="max")
+    pool = pool_of("aggregate", low="min", high="max")
     for value in (10, 9):
         pool.branch().append(pa.table({"k": [1], "low": [value], "high": [value]}))
     for column in ("low", "high"):
@@ -116,7 +105,7 @@ SUMS = {
 @pytest.mark.parametrize("name", SUMS)
 def test_what_can_be_added_exactly_is(name: str) -> None:
     values, expected = SUMS[name]
-    pool = a_pool("aggregate", x="sum")
+    pool = pool_of("aggregate", x="sum")
     for value in values:
         load(pool, 1, value)
     for _ in range(2):
@@ -138,7 +127,7 @@ def test_what_can_be_added_exactly_is(name: str) -> None:
     ids=["a wide integer and a double", "a double and a decimal", "a text", "no room for more digits"],
 )
 def test_what_cannot_be_added_exactly_is_refused_when_it_lands(first: Any, second: Any) -> None:
-    pool = a_pool("aggregate", x="sum")
+    pool = pool_of("aggregate", x="sum")
     load(pool, 1, first)
     with pytest.raises(InvalidInput, match="field 'x'"):
         load(pool, 1, second)
@@ -148,7 +137,7 @@ def test_what_cannot_be_added_exactly_is_refused_when_it_lands(first: Any, secon
 
 def test_a_sum_has_room_for_a_million_million_of_the_largest_values() -> None:
     largest = decimal.Decimal(10) ** 26 - 1
-    pool = a_pool("aggregate", x="sum")
+    pool = pool_of("aggregate", x="sum")
     for _ in range(3):
         load(pool, 1, largest)
     assert pool.at().to_table()["x"].to_pylist() == [3 * largest]
@@ -158,7 +147,7 @@ def test_a_sum_has_room_for_a_million_million_of_the_largest_values() -> None:
 
 @pytest.mark.parametrize("marker", ["yes", 1, [True]], ids=repr)
 def test_a_delete_marker_that_is_no_boolean_is_refused(marker: Any) -> None:
-    pool = a_pool("upsert")
+    pool = pool_of("upsert")
     with pytest.raises(InvalidInput, match="_deleted"):
         pool.branch().append(pa.table({"k": [1], "_deleted": [marker]}))
     pool.branch().append(pa.table({"k": [1], "_deleted": [True]}))

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import InvalidInput
-from lake_core.lake import Lake
 from lake_core.lake.view import View
-from lake_core.store.memory import MemoryStore
+from tests.support.pools import a_pool
 
 DAY, MOMENT = dt.date(2013, 1, 2), dt.datetime(2013, 1, 2, 3, tzinfo=dt.UTC)
 VALUES: dict[str, pa.Array] = {
@@ -29,9 +28,7 @@ VALUES: dict[str, pa.Array] = {
 
 def view(key_class: str, key: str = "k") -> View:
     """A pool of one record whose key is of this class."""
-    pool = Lake.create_on(MemoryStore()).create_pool("p", key=key)
-    pool.branch().append(pa.table(dict.fromkeys(key.split(","), VALUES[key_class])))
-    return pool.at()
+    return a_pool(pa.table(dict.fromkeys(key.split(","), VALUES[key_class])), key=key).at()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core.agents.checkpoint import run as checkpoint
-from lake_core.agents.compact.rewrite import compact
 from lake_core.agents.tombstones import run as tombstones
 from lake_core.checkpoints import read as checkpoint_read
 from lake_core.checkpoints import write as checkpoint_write
@@ -26,6 +25,7 @@ from lake_core.objects import read, write
 from lake_core.objects.failures import unreadable
 from lake_core.store.memory import MemoryStore
 from lake_core.system_tables.inspection import inspect_object
+from tests.support.pools import compact_all
 
 FAULTS: list[Exception] = [
     pa.ArrowInvalid("two\nlines"),
@@ -96,10 +96,6 @@ def lake() -> Lake:
 def fault(request: pytest.FixtureRequest) -> Exception:
     made: Exception = request.param
     return made
-
-
-def compact_all(pool: Pool) -> None:
-    compact(pool.branch(), pool.at().references)
 
 
 def apply(pool: Pool) -> None:

@@ -17,20 +17,17 @@ from lake_core.errors import Corrupt, ObjectMissing
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER, encode_key
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.objects.write import ObjectLimits
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.reading.merge.datafusion import DataFusionMerge, can_merge, inputs_of
 from lake_core.store.local import LocalStore
-from lake_core.store.memory import MemoryStore
+from tests.support.pools import a_pool
 
 
-def a_pool(folder: Path, tables: list[pa.Table], key: str = "k", limits: Limits = LIMITS) -> Pool:
-    pool = Lake.create_on(LocalStore(folder), limits=limits).create_pool("p", key=key)
-    for table in tables:
-        pool.branch().append(table)
-    return pool
+def on_disk(folder: Path, tables: list[pa.Table], key: str = "k", limits: Limits = LIMITS) -> Pool:
+    """DataFusion reads files only."""
+    return a_pool(*tables, store=LocalStore(folder), key=key, limits=limits)
 
 
 def merge_of(pool: Pool, span: KeyRange = EVERYTHING, *, has_sequence: bool = True) -> DataFusionMerge | None:
@@ -59,7 +56,7 @@ TABLES = [
 
 @pytest.mark.parametrize("key", ["k", "k:desc", "k,s", "k:desc,s:desc", "s,k"])
 def test_the_plan_is_a_sorted_merge_and_no_sort(tmp_path: Path, key: str) -> None:
-    pool = a_pool(tmp_path, TABLES, key)
+    pool = on_disk(tmp_path, TABLES, key)
     compact(pool.branch(), pool.at().references[:2])
     bound = encode_key([1] if key.startswith("k") else ["a"], pool.config.key)
     for span in (EVERYTHING, KeyRange(bound, bound + AFTER), KeyRange(bound + AFTER, None)):
@@ -72,7 +69,7 @@ def test_the_plan_is_a_sorted_merge_and_no_sort(tmp_path: Path, key: str) -> Non
 
 
 def test_records_come_by_key_then_by_age_with_fields_united(tmp_path: Path) -> None:
-    found = records(merge_of(a_pool(tmp_path, TABLES)))
+    found = records(merge_of(on_disk(tmp_path, TABLES)))
     assert [(r["k"], r["s"]) for r in found] == [
         (1, "a"),
         (1, None),
@@ -91,7 +88,7 @@ def test_records_come_by_key_then_by_age_with_fields_united(tmp_path: Path) -> N
 def test_records_of_one_key_come_by_age_whether_references_or_records_tell_it(
     tmp_path: Path, compacted: slice, has_sequence: bool
 ) -> None:
-    pool = a_pool(tmp_path, [pa.table({"k": [1, 2], "_rank": [n, n]}) for n in range(3)])
+    pool = on_disk(tmp_path, [pa.table({"k": [1, 2], "_rank": [n, n]}) for n in range(3)])
     by_age = sorted(pool.at().references, key=lambda r: r.seq)
     if chosen := by_age[compacted]:
         compact(pool.branch(), chosen)
@@ -115,7 +112,7 @@ def test_records_of_one_key_come_by_age_whether_references_or_records_tell_it(
 def test_a_range_is_cut_where_its_keys_are(
     tmp_path: Path, low: list[Any] | None, high: list[Any] | None, keys: list[int]
 ) -> None:
-    pool = a_pool(tmp_path, TABLES, "k,s")
+    pool = on_disk(tmp_path, TABLES, "k,s")
     key = pool.config.key
     span = KeyRange(
         b"" if low is None else encode_key(low, key), None if high is None else encode_key(high, key)
@@ -137,17 +134,16 @@ def test_a_range_is_cut_where_its_keys_are(
 def test_what_datafusion_cannot_merge_exactly_is_left_to_windows(
     tmp_path: Path, tables: list[pa.Table], why: str
 ) -> None:
-    assert merge_of(a_pool(tmp_path, tables)) is None, why
+    assert merge_of(on_disk(tmp_path, tables)) is None, why
 
 
 def test_objects_that_are_no_files_are_left_to_windows() -> None:
-    pool = Lake.create_on(MemoryStore()).create_pool("p", key="k")
-    pool.branch().append(pa.table({"k": [1]}))
+    pool = a_pool(pa.table({"k": [1]}))
     assert merge_of(pool) is None
 
 
 def test_a_missing_file_is_said_by_name(tmp_path: Path) -> None:
-    pool = a_pool(tmp_path, TABLES)
+    pool = on_disk(tmp_path, TABLES)
     name = pool.at().object_name(pool.at().references[0])
     (tmp_path / name).unlink()
     with pytest.raises(ObjectMissing, match=name):
@@ -156,7 +152,7 @@ def test_a_missing_file_is_said_by_name(tmp_path: Path) -> None:
 
 def test_damage_is_corrupt_when_it_is_read(tmp_path: Path) -> None:
     tables = [pa.table({"k": list(range(1000))}), pa.table({"k": list(range(1000))})]
-    pool = a_pool(tmp_path, tables, limits=Limits(objects=ObjectLimits(row_group=100)))
+    pool = on_disk(tmp_path, tables, limits=Limits(objects=ObjectLimits(row_group=100)))
     path = tmp_path / pool.at().object_name(pool.at().references[0])
     merge = merge_of(pool)
     content = path.read_bytes()

@@ -22,6 +22,7 @@ from lake_core.reading.merge.merge import Stream, merge
 from lake_core.reading.plan import overlap_depth, plan_scan
 from lake_core.reading.revision import Revision
 from lake_core.records.pools import PoolConfig
+from tests.support.pools import a_pool
 from tests.support.records import KNOWN, add, an_id, entry, transaction
 from tests.support.stores import ScriptedStore
 
@@ -36,11 +37,12 @@ def store() -> ScriptedStore:
 @pytest.fixture
 def pool(store: ScriptedStore) -> Pool:
     """Three objects: keys 0 to 9, 10 to 19, and 5 to 14 with another field."""
-    made = Lake.create_on(store).create_pool("p", key="k")
-    made.branch().append(pa.table({"k": list(range(10))}))
-    made.branch().append(pa.table({"k": list(range(10, 20))}))
-    made.branch().append(pa.table({"extra": ["x"] * 10, "k": list(range(5, 15))}))
-    return made
+    return a_pool(
+        pa.table({"k": list(range(10))}),
+        pa.table({"k": list(range(10, 20))}),
+        pa.table({"extra": ["x"] * 10, "k": list(range(5, 15))}),
+        store=store,
+    )
 
 
 def span(low: int, high: int) -> KeyRange:

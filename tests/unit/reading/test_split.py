@@ -9,9 +9,9 @@ import pytest
 
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake import Lake
 from lake_core.lake.view import View
 from lake_core.reading.split import split
+from tests.support.pools import a_pool
 from tests.support.stores import ScriptedStore
 
 RANDOM = Random(7)
@@ -20,9 +20,7 @@ RANDOM = Random(7)
 def lake_of(*loads: list[int]) -> tuple[ScriptedStore, View]:
     """A pool into which these keys were loaded, an object a load."""
     store = ScriptedStore()
-    pool = Lake.create_on(store).create_pool("p", key="k")
-    for keys in loads:
-        pool.branch().append(pa.table({"k": keys}))
+    pool = a_pool(*(pa.table({"k": keys}) for keys in loads), store=store)
     store.requests.clear()
     return store, pool.at()
 

@@ -8,20 +8,12 @@ import pyarrow as pa
 import pytest
 
 from lake_core.agents.compact.rewrite import compact
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.reading.limits import Limits
 from lake_core.store.local import LocalStore
+from tests.support.pools import a_pool, compact_all
 
 BY_DATAFUSION = Limits(min_datafusion_rows=0)
 OVERLAID = Limits(min_bulk_ratio=2)
-
-
-def a_pool(folder: Path, limits: Limits, *tables: pa.Table) -> Pool:
-    pool = Lake.create_on(LocalStore(folder), limits=limits).create_pool("p", key="k")
-    for table in tables:
-        pool.branch().append(table)
-    return pool
 
 
 @pytest.mark.parametrize(
@@ -34,10 +26,15 @@ def a_pool(folder: Path, limits: Limits, *tables: pa.Table) -> Pool:
     ids=["list", "map", "list of records"],
 )
 def test_datafusion_merges_an_object_that_lacks_a_nested_field(tmp_path: Path, values: pa.Array) -> None:
-    pool = a_pool(tmp_path, BY_DATAFUSION, pa.table({"k": [1, 2], "v": values}), pa.table({"k": [1, 3]}))
+    pool = a_pool(
+        pa.table({"k": [1, 2], "v": values}),
+        pa.table({"k": [1, 3]}),
+        store=LocalStore(tmp_path),
+        limits=BY_DATAFUSION,
+    )
     expected = [values[0].as_py(), None, None, None]
     assert pool.at().to_table()["v"].to_pylist() == expected
-    compact(pool.branch(), pool.at().references)
+    compact_all(pool)
     assert pool.at().to_table()["v"].to_pylist() == expected
 
 
@@ -48,7 +45,9 @@ def test_datafusion_merges_an_object_that_lacks_a_nested_field(tmp_path: Path, v
 def test_datafusion_scans_integer_keys_by_a_condition_that_is_no_integer(
     tmp_path: Path, where: str, keys: list[int]
 ) -> None:
-    pool = a_pool(tmp_path, BY_DATAFUSION, pa.table({"k": [1, 3]}), pa.table({"k": [2, 3, 4]}))
+    pool = a_pool(
+        pa.table({"k": [1, 3]}), pa.table({"k": [2, 3, 4]}), store=LocalStore(tmp_path), limits=BY_DATAFUSION
+    )
     assert pool.at().to_table(where=where)["k"].to_pylist() == keys
 
 
@@ -64,9 +63,9 @@ def test_a_delta_whose_records_say_their_age_lies_over_a_bulk(
     tmp_path: Path, kind: str, delta: tuple[list[int], ...], found: list[int]
 ) -> None:
     """The compaction of the first and the third load leaves the second between their records."""
-    pool = Lake.create_on(LocalStore(tmp_path), limits=OVERLAID).create_pool("p", key="k", kind=kind)
-    for number, keys in enumerate([range(100), *delta]):
-        pool.branch().append(pa.table({"k": list(keys), "load": [number] * len(keys)}))
+    loads = enumerate([range(100), *delta])
+    tables = [pa.table({"k": list(keys), "load": [number] * len(keys)}) for number, keys in loads]
+    pool = a_pool(*tables, store=LocalStore(tmp_path), kind=kind, limits=OVERLAID)
     before = pool.at().to_table()
     _, first, _, third = sorted(pool.at().references, key=lambda r: r.seq)
     compact(pool.branch(), [first, third])

@@ -1,0 +1,39 @@
+"""Pools as most tests want them: one in a new lake, made of a few tables."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lake_core.agents.compact.rewrite import compact
+from lake_core.keys import PoolKey
+from lake_core.lake import Lake
+from lake_core.lake.pool import Pool
+from lake_core.reading.limits import LIMITS, Limits
+from lake_core.store import Store
+from lake_core.store.memory import MemoryStore
+
+
+def a_pool(
+    *tables: pa.Table,
+    store: Store | None = None,
+    key: str | PoolKey = "k",
+    kind: str = "append",
+    aggregates: dict[str, str] | None = None,
+    limits: Limits = LIMITS,
+) -> Pool:
+    """The pool `p` of a new lake, in memory if no store is given; each table is a load."""
+    lake = Lake.create_on(MemoryStore() if store is None else store, limits=limits)
+    pool = lake.create_pool("p", key=key, kind=kind, aggregates=aggregates)
+    for table in tables:
+        pool.branch().append(table)
+    return pool
+
+
+def keys(pool: Pool, where: str | None = None) -> list[int]:
+    """The key `k` of every record that fulfils the condition, in the order of the scan."""
+    return list(pool.at().to_table(where=where)["k"].to_pylist())
+
+
+def compact_all(pool: Pool) -> None:
+    """Rewrite all references of the pool in one job."""
+    compact(pool.branch(), pool.at().references)
