@@ -93,14 +93,22 @@ class JournalCheck:
             elif info.name not in self._hint_names():
                 yield self._finding("object_unknown", info.name, "not an object of a journal")
         self.marks = marks_of(marks)
+        kept = self._kept()
         for mark in self.marks.checkpoints:
-            if mark.version < self.marks.fence:
+            if mark.version < self.marks.fence and mark.version not in kept:
                 yield self._finding("entry_leftover", mark.name, "a checkpoint below the fence")
         for begin, end in self.runs:
             if begin <= self.marks.fence:
                 until = min(end, self.marks.fence)
                 where = naming.entry(self.journal.name, begin)
                 yield self._finding("entry_leftover", where, f"the entries {begin} to {until} are purged")
+
+    def _kept(self) -> frozenset[int]:
+        """The versions whose checkpoints tags hold; none if the journal cannot be read."""
+        try:
+            return self.journal.kept(self.journal.load().state)
+        except Corrupt:
+            return frozenset()
 
     def _sound_checkpoints(self) -> Generator[Finding, None, Sound]:
         """Findings about checkpoints alone; returns the sound ones by version."""

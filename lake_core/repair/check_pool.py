@@ -20,7 +20,7 @@ import pyarrow as pa
 from lake_core import naming
 from lake_core.combine.rule import rule_of
 from lake_core.context import Context
-from lake_core.errors import Corrupt, Unavailable
+from lake_core.errors import Corrupt, NotFound, Unavailable
 from lake_core.history import History, Reference
 from lake_core.history.branch_state import BranchState
 from lake_core.history.checkpoint import reference_tables
@@ -124,7 +124,19 @@ class PoolCheck:
         yield from self._schemas(state)
         for name, branch in sorted(state.branches.items()):
             yield from self._branch(name, branch, state)
+        yield from self._tags(state)
         yield from self._unreferenced()
+
+    def _tags(self, state: PoolState) -> Iterator[Finding]:
+        """Live tags whose version cannot be read; the objects of the others are in reach."""
+        for name, tag in sorted(state.tags.items()):
+            if not tag.is_live(self._history.now()):
+                continue
+            try:
+                self._reach_state(self._history.load_version(tag.version).state)
+            except (Corrupt, NotFound) as error:
+                where = naming.pool_journal(self.config.id)
+                yield self._finding("tag_dangling", where, f"tag {name} of version {tag.version}: {error}")
 
     def _finding(self, kind: str, where: str, what: str, id: str = "") -> Finding:
         return finding(kind, pool=self.config.name, where=where, what=what, id=id)

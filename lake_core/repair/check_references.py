@@ -36,7 +36,7 @@ def faults_of(reference: Reference, facts: ObjectFacts, *, key: PoolKey) -> Iter
     ]
     if shows_whole(reference, facts) or reference.records > known.records:
         told.append(("records", reference.records, known.records))
-    if not getattr(reference, "lifts", ()):
+    if not reference.lifts:  # otherwise the object has the sequences of a merged branch
         told += _sequences(reference, known.first_seq, known.last_seq)
     for what, said, found in told:
         if said != found:

@@ -33,6 +33,7 @@ KINDS: dict[str, Kind] = {
     "fence_lies": Kind(DAMAGE, "delete the fence, if the entries below it are there; otherwise: " + _BACKUP),
     "hint_beyond_end": Kind(DAMAGE, "look for the entries in a backup; the next writers write the hint anew"),
     "schema_lies": Kind(DAMAGE, _BACKUP),
+    "tag_dangling": Kind(DAMAGE, "delete the tag: lake tag {pool} -d NAME"),
     "totals_lie": Kind(DAMAGE, "delete the newest checkpoint, if the entries below it are there"),
     "object_missing": Kind(DAMAGE, _TAKE_OUT),
     "object_unreadable": Kind(DAMAGE, "try again; if the store cannot give it: " + _TAKE_OUT),

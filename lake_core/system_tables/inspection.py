@@ -1,8 +1,8 @@
 """Any object of the lake, decoded for people: `lake inspect NAME`.
 
 Names are those of docs/format.md, relative to the lake.  Byte strings are shown in hex, or decoded if they are a
-schema or text.  A checkpoint may hold a million references, so only its small sections (branches, the closing,
-schemas, pools) are shown row by row.  Of the other parts, size, first and last key are shown.
+schema or text.  A checkpoint may hold a million references, so only its small sections (branches, tags, the
+closing, schemas, pools) are shown row by row.  Of the other parts, size, first and last key are shown.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from lake_core.catalog.checkpoint import POOL
 from lake_core.checkpoints import CheckpointFile
 from lake_core.checkpoints.layout import Group
 from lake_core.errors import CheckpointGone, Corrupt, NotFound
-from lake_core.history.checkpoint import BRANCH, CLOSING, SCHEMA, BranchRow
+from lake_core.history.checkpoint import BRANCH, CLOSING, FORK, SCHEMA, TAG, BranchRow, ForkRow
 from lake_core.history.group_commit.requests import Request
 from lake_core.history.snapshot.fixed import REFERENCE
-from lake_core.history.state import Closing
+from lake_core.history.state import Closing, Tag
 from lake_core.objects import metadata
 from lake_core.objects.checksums import check_tail
 from lake_core.objects.failures import reading
@@ -33,7 +33,7 @@ from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
 from lake_core.values.types import show_type
 
-_SHOWN = {BRANCH: BranchRow, CLOSING: Closing, POOL: PoolConfig}
+_SHOWN = {BRANCH: BranchRow, CLOSING: Closing, FORK: ForkRow, POOL: PoolConfig, TAG: Tag}
 """The type of the values, for each section that is shown row by row; values of `schema` are Arrow's."""
 
 
@@ -93,7 +93,7 @@ def _checkpoint(store: Store, name: str) -> dict[str, Any]:
         raise _missing(store, name) from error
     footer = file.footer
     shown: dict[str, dict[str, Any]] = {}
-    for section in (BRANCH, CLOSING, SCHEMA, POOL):
+    for section in (BRANCH, FORK, TAG, CLOSING, SCHEMA, POOL):
         for table in file.scan(section):
             for key, value in zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True):
                 shown.setdefault(section, {})[key.decode()] = _row(section, value, name)

@@ -38,6 +38,18 @@ def test_write_audit_publish(lake: Command) -> None:
     assert keys(lake) == [1, 2, 2]
 
 
+def test_a_checkpoint_shows_branches_and_tags(lake: Command) -> None:
+    lake("create", "p", "--key", "k")
+    load(lake, 1)
+    lake("branch", "p", "dev")
+    lake("tag", "p", "t")
+    lake("checkpoint", "p")
+    names = sorted(Path(lake.uri).glob("*/journal/marks/*.checkpoint"))
+    shown = lake("inspect", str(names[-1].relative_to(lake.uri)), "--json").records[0]
+    assert shown["fork"]["dev"] == {"parent": "main", "at": 1, "created": 2}
+    assert (shown["tag"]["t"]["n"], shown["tag"]["t"]["branch"]) == (2, "main")
+
+
 def test_branches_are_refused_in_one_line(lake: Command) -> None:
     lake("create", "p", "--key", "k")
     assert "only digits are a version" in lake.fails(INVALID_INPUT, "branch", "p", "17")

@@ -320,6 +320,7 @@ def test_the_log_tells_newest_first(lake: Command, pool: str) -> None:
         "time",
         "author",
         "message",
+        "metadata",
         "token",
         "actions",
     ]

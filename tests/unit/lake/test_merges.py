@@ -183,12 +183,13 @@ def test_delete_markers_of_an_upsert_branch_survive_its_compaction() -> None:
     pool = new_pool("upsert")
     put(pool, _1="a", _2="a")
     pool.create_branch("dev")
-    pool.branch("dev").append(pa.table({"k": [1, 3], "v": ["", ""], "_deleted": [True, True]}))
-    put(pool, "dev", _4="b")
+    # nothing on the branch is older, and overlaps
+    pool.branch("dev").append(pa.table({"k": [7, 9], "v": ["", ""], "_deleted": [True, True]}))
+    put(pool, "dev", _8="b")
     compact_all(pool, "dev")
-    put(pool, _3="late")
+    put(pool, _9="late")
     pool.branch().merge("dev")
-    assert values(checkpointed(pool)) == [(2, "a"), (4, "b")]
+    assert values(checkpointed(pool)) == [(1, "a"), (2, "a"), (8, "b")]
 
 
 def test_a_replace_of_the_branch_replaces_on_the_parent() -> None:

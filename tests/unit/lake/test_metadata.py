@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from lake_core import naming
@@ -13,6 +15,7 @@ from lake_core.lake import Lake
 from lake_core.records.metadata import MAX_NAME, MAX_PAIRS, MAX_VALUE
 from lake_core.store.memory import MemoryStore
 from lake_core.system_tables import query
+from spark_apps.datasource import options as opts
 from tests.unit.lake.test_branches import load
 
 
@@ -78,3 +81,13 @@ def test_a_lake_of_version_1_has_no_metadata(monkeypatch: pytest.MonkeyPatch) ->
         Lake.open_on(store, metadata={"a": "b"})
     monkeypatch.setenv("AIRFLOW_CTX_DAG_ID", "d")
     assert Lake.open_on(store).context.metadata == {}
+
+
+def test_options_of_spark_writes_that_begin_with_meta_are_metadata(tmp_path: Path) -> None:
+    Lake.create(str(tmp_path / "lake"))
+    options = {"lake": str(tmp_path / "lake"), "path": "p", "meta.team": "logs"}
+    assert opts.open_lake(options).context.metadata == {"team": "logs"}
+    for known in (opts.WRITE, opts.WRITE_STREAM):
+        opts.check_names(options, known, what="a write")
+    with pytest.raises(InvalidInput, match=r"meta\.team"):
+        opts.check_names(options, opts.READ, what="a read")

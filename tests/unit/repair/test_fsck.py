@@ -615,6 +615,40 @@ def test_every_branch_is_looked_at_and_shared_references_once(world: World) -> N
     assert check.counts["references"] == 2 * check.counts["objects"]
 
 
+def branched(world: World) -> None:
+    """A branch that was compacted, merged and deleted, one that goes on, and a tag of what is purged."""
+    pool = world.pool
+    pool.create_branch("dev")
+    for start in (0, 5):
+        pool.branch("dev").append(table(*range(start, start + 10)))
+    dev = pool.at("dev").held
+    compact(pool.branch("dev"), [r for r in dev.snapshot.find() if dev.is_unmerged(r)])
+    pool.branch().merge("dev")
+    pool.create_branch("lifted")
+    pool.create_branch("other", at="dev")
+    pool.delete_branch("other")
+    pool.tag("t", at="6")
+    compact(pool.branch(), pool.at().references)
+    world.checkpoint()
+    purge_pool(world.lake, "p", keep=0.0, now=world.clock())
+
+
+def test_branches_merges_and_tags_are_sound(world: World) -> None:
+    branched(world)
+    assert any(r.lifts for r in world.pool.at("lifted").references)
+    assert world.pool.at("t").to_table().num_rows > 0
+    assert world.fsck() == []
+
+
+def test_a_tag_whose_checkpoint_is_gone(world: World) -> None:
+    branched(world)
+    mark = next(m for m in world.pool.history.journal.marks().checkpoints if m.version == 6)
+    world.store.delete(mark.name)
+    found = world.fsck()
+    assert "tag t of version 6" in next(f.what for f in found if f.kind == "tag_dangling")
+    assert set(kinds(found)) <= {"tag_dangling", "object_unreferenced"}
+
+
 def test_a_test_here_makes_each_kind_of_finding() -> None:
     source = Path(__file__).read_text()
     assert [kind for kind in KINDS if f'"{kind}"' not in source] == []
