@@ -1,9 +1,9 @@
 """Purging a journal: a durable checkpoint, then a fence, then the deletions; in this order.
 
-A crash in between loses nothing: the objects that were not deleted lie below the fence, where nobody looks, and the
-next purge deletes them.  Any number of purgers may run at once: a fence never lies above a durable checkpoint, and
-each purger deletes only below a fence that it has put or seen.  The newest fence and the checkpoints from there on
-stay.
+A crash in between loses nothing: the objects that were not deleted lie below the fence, where no reader looks, and
+the next purge deletes them.  Any number of purgers may run at once: a fence never lies above a durable checkpoint,
+and each purger deletes only below a fence that it has put or seen.  The newest fence and the checkpoints from
+there on stay.
 
 `KEPT_FENCES` fences stay.  A listing does not show one moment: it may miss the newest fence, put while it ran, and
 the one before, deleted while it ran.  Then a reader would believe that nothing was purged.
