@@ -14,7 +14,7 @@ from typing import Any
 
 from airflow.sdk import ExceptionRetryPolicy, Param, RetryAction, RetryRule, dag
 
-# a retry cannot help: somebody must mend the input or the lake
+# a retry cannot help: a person must mend the input or the lake
 FINAL = [f"lake_core.errors.{name}" for name in ("InvalidInput", "NotFound", "Corrupt", "Incomplete")]
 
 LOOKING = timedelta(minutes=30)

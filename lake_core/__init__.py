@@ -39,7 +39,7 @@ lower floor never imports a higher one (pyproject.toml holds them to it, a test 
     extras         packages that an extra of the wheel brings
     errors         every error, named by what the caller does next
     phrases        how numbers, choices and unknown names are said
-    faces          packages that import a name when somebody asks for it
+    faces          packages that import a name when it is first used
 
 Read `lake.lake` for what users call, `journal.journal` for what makes it right, `history.rebase` for what happens
 when two writers meet, docs/format.md for what is stored, docs/glossary.md for the words.

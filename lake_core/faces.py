@@ -1,4 +1,4 @@
-"""Packages that import a name when somebody asks for it (PEP 562).
+"""Packages that import a name when it is first used (PEP 562).
 
 `import lake_core.errors` runs `lake_core/__init__.py` first.  If that file imported the engine, every DAG file and
 every `lake --help` would wait for it.  So a package that stands in front of slow modules names them, and says what

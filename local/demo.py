@@ -114,7 +114,7 @@ def demonstrate(run_dir: Path, *, data: str | None, key: str | None) -> int:
 @contextmanager
 def alone(run_dir: Path) -> Iterator[None]:
     """While the block runs, no other demo uses the run directory.  Raises LocalError if one does already, or if the
-    folder is somebody else's."""
+    folder holds files of others."""
     lock = run_dir / "demo.lock"
     if run_dir.exists() and any(run_dir.iterdir()) and not (lock.exists() or (run_dir / KEPT).exists()):
         raise LocalError(

@@ -1,6 +1,6 @@
 """Which ports the services listen on: the usual one, or the next that is free.
 
-A port is free if nobody listens on it on either loopback address: Spark's clients connect to `localhost`,
+A port is free if no process listens on it on either loopback address: Spark's clients connect to `localhost`,
 which may mean ::1 first, so a stranger there counts as well.  Between the choice and the service's own bind
 another program may take the port; the service then fails to start and says so."""
 
@@ -35,7 +35,7 @@ def is_free(port: int) -> bool:
 
 
 def is_answered(port: int, address: str = LOOPBACK) -> bool:
-    """Whether somebody accepts connections there."""
+    """Whether a process accepts connections there."""
     try:
         with socket.create_connection((address, port), timeout=1.0):
             return True

@@ -93,7 +93,7 @@ def find(mark: str) -> Identity | None:
 def survivors(identity: Identity, *, mark: str) -> list[psutil.Process]:
     """What a killed keeper left behind."""
     if (now := identify(identity.pid)) is not None and now != identity:
-        session = None  # the id is somebody else's now, and so may be a session of that number
+        session = None  # the id is another process's now, and so may be a session of that number
     else:
         session = identity.pid
     found = []

@@ -31,7 +31,7 @@ WORDS = {
     r"land|lands|landed|landing": "commit (a transaction); arrive (a file)",
     r"company": "contention; other writers",
     r"(?:stands?|stood|wait(?:s|ed|ing)?) in line": "wait in the queue",
-    r"whoever": "name the actor: the writer, the reader",
+    r"whoever|(?:some|no|any|every)body": "name the actor: the writer, the reader",
     r"where there (?:is|are|was|were) (?:none|no|nothing|not)": "if there is none; None if",
     r"but for": "except",
     r"of which": "whose; or a second sentence",

@@ -55,8 +55,12 @@ def load_line(result: Mapping[str, Any]) -> str:
 
 def load_totals(results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """The sums over all loads."""
-    summed = ("records", "objects", "nokey", "rejected")
-    return {"batches": len(results)} | {name: sum(int(r[name]) for r in results) for name in summed}
+    return sums(results, "batches", of=("records", "objects", "nokey", "rejected"))
+
+
+def sums(results: Sequence[Mapping[str, Any]], counted_as: str, *, of: Sequence[str]) -> dict[str, int]:
+    """How many results there are, under the name `counted_as`, and the sums of their values `of` these names."""
+    return {counted_as: len(results)} | {name: sum(int(r[name]) for r in results) for name in of}
 
 
 def totals_line(totals: Mapping[str, int]) -> str:

@@ -39,7 +39,7 @@ def _one_of(*words: str) -> Callable[[str], str]:
 def _strategy(text: str) -> str:
     """The name of a compaction strategy.
 
-    The compact agent lists them, in a room above this one; so its list is looked up when somebody gives a name.
+    The compact agent lists them, in a room above this one; so its list is looked up when a name is given.
     """
     names = importlib.import_module("lake_core.agents.compact.strategies").names()
     return _one_of(*names)(text)

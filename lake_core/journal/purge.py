@@ -1,9 +1,9 @@
 """Purging a journal: a durable checkpoint, then a fence, then the deletions; in this order.
 
-A crash in between loses nothing: the objects that were not deleted lie below the fence, where nobody looks, and the
-next purge deletes them.  Any number of purgers may run at once: a fence never lies above a durable checkpoint, and
-each purger deletes only below a fence that it has put or seen.  The newest fence and the checkpoints from there on
-stay.
+A crash in between loses nothing: the objects that were not deleted lie below the fence, where no reader looks, and
+the next purge deletes them.  Any number of purgers may run at once: a fence never lies above a durable checkpoint,
+and each purger deletes only below a fence that it has put or seen.  The newest fence and the checkpoints from
+there on stay.
 
 The checkpoints of kept versions (`Journal.kept`: those that a tag holds) stay too, below the fence.  Which these
 are is read after the fence was put and the checkpoints were listed.  A writer that keeps a version later finds the

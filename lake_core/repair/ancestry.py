@@ -1,6 +1,6 @@
 """Which objects were merged into a compaction, if the objects in between cannot be read any more.
 
-A compaction names its inputs.  If an input is gone or its footer is damaged, nobody can tell whether it was a load
+A compaction names its inputs.  If an input is gone or its footer is damaged, no file tells whether it was a load
 or the output of an earlier compaction; then the objects that this one had merged would count a second time.  The
 records tell: each record of a compaction carries the sequence and the ordinal of the object that it came from.
 

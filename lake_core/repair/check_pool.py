@@ -1,4 +1,5 @@
-"""What is wrong with one pool: its journal, its requests, its state, its objects, and what nobody refers to.
+"""What is wrong with one pool: its journal, its requests, its state, its objects, and objects that nothing refers
+to.
 
 References are looked at a table at a time, and each once, however many branches have it: a number of eight bytes
 stands for a reference that was seen, 27 bytes for an object that the history refers to.

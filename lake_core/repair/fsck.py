@@ -29,7 +29,7 @@ LAKE_POOLS = "lake:pools"
 """The list of pools, as the command names it."""
 
 OLDER_THAN = 86_400.0
-"""Seconds: a younger object that nobody refers to may belong to a load under way."""
+"""Seconds: a younger object that nothing refers to may belong to a load under way."""
 
 POOL_FOLDERS = ("journal", "data", "parked", "index", "leases")
 

@@ -110,7 +110,7 @@ class Selection:
 
     `lost`: damaged objects whose records no other object holds; `healed`: damaged ones that others make good.
     `missing`: ids that compactions name as inputs and that are not there.  `dark`: damaged or missing inputs
-    that nobody can say the inputs of.
+    whose own inputs are unknown.
     """
 
     pieces: tuple[Piece, ...]

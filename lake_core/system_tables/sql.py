@@ -122,7 +122,7 @@ class _Question:
 
     @classmethod
     def close_all(cls) -> None:
-        """At the end of the program: answers that nobody read to their end."""
+        """At the end of the program: close the answers that were not read to their end."""
         for question in list(cls._open):
             question.close()
 

@@ -13,6 +13,7 @@ from local.vocabulary import READ, ROOT, WORDS, in_program, in_prose, main
         ("When a landed file is read", "landed file"),
         ("the transaction lands first", "lands"),
         ("Whoever writes looks", "Whoever"),
+        ("an object that nobody refers to", "nobody"),
         ("None where there is none.", "where there is none"),
         ("all lose the race, but for one", "but for"),
         ("a key range of which a condition holds", "of which"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lake_core.agents.reporting import Found, check_found, conclude
+from lake_core.agents.reporting import Found, check_found, conclude, sums
 from lake_core.phrases import counted
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[st
     done = [r for r in results if not r.get("failed")]
     for result in done:
         log.info("%s", journal_line(result))
-    totals = {"journals": len(done), "entries": sum(int(r["entries"]) for r in done)}
+    totals = sums(done, "journals", of=("entries",))
     tried = {str(r["pool"]) for r in results}
     conclude(
         f"{counted(totals['journals'], 'journal')}: purged {counted(totals['entries'], 'entry', 'entries')}"

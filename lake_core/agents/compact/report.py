@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lake_core.agents.compact.jobs import CompactionJob, CompactionPlan, CompactionResult
-from lake_core.agents.reporting import Found, check_found, conclude, missing
+from lake_core.agents.reporting import Found, check_found, conclude, missing, sums
 from lake_core.phrases import counted, human_size
 
 log = logging.getLogger(__name__)
@@ -90,8 +90,7 @@ def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[st
     """The agent's last task: a line a pool, and the totals.  Raises Incomplete if a pool failed."""
     for result in results:
         log.info("%s", pool_line(result))
-    summed = ("jobs", "dropped", "inputs", "objects", "size_in", "size_out")
-    totals = {"pools": len(results)} | {name: sum(int(r[name]) for r in results) for name in summed}
+    totals = sums(results, "pools", of=("jobs", "dropped", "inputs", "objects", "size_in", "size_out"))
     conclude(
         f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}" if results else "nothing was compacted",
         failed=missing(check_found(found), results, by="pool"),

@@ -1,10 +1,10 @@
 """Carrying out a compaction: some references of a branch become one sorted run of new objects.
 
     begin_compaction    a job of the planner becomes work: pieces of its key range, one an output
-    rewrite             one piece: merge, combine, write; anywhere, by anybody, any number of times
+    rewrite             one piece: merge, combine, write; in any process, any number of times
     commit_compaction   the inputs go, the outputs come, in one transaction
 
-`compact` does all three here; `spark_apps.compact` spreads the pieces.  A job that dies leaves objects that nobody
+`compact` does all three here; `spark_apps.compact` spreads the pieces.  A job that dies leaves objects that nothing
 refers to.  Records keep their sequence, so what others commit meanwhile means the same before and after; only a
 compaction of the same input makes the work useless.
 """

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lake_core.agents.reporting import Found, check_found, conclude, missing
+from lake_core.agents.reporting import Found, check_found, conclude, missing, sums
 from lake_core.agents.tombstones.plan import ApplyPlan
 from lake_core.history import Reference
 from lake_core.phrases import counted, human_size
@@ -80,8 +80,7 @@ def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[st
     """The agent's last task: a line a pool, and the totals.  Raises Incomplete if a pool failed."""
     for result in results:
         log.info("%s", pool_line(ApplyResult(**result)))
-    summed = ("searched", "rewritten", "size_in", "size_out", "retired", "left")
-    totals = {"pools": len(results)} | {name: sum(int(r[name]) for r in results) for name in summed}
+    totals = sums(results, "pools", of=("searched", "rewritten", "size_in", "size_out", "retired", "left"))
     conclude(
         f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}; {totals['left']:,} left"
         if results

@@ -120,7 +120,7 @@ def retire(branch: Branch, *, now: float) -> int:
 
 
 def _commit(branch: Branch, read_version: int, actions: Sequence[Action], message: str) -> bool:
-    """Whether it was committed; if somebody changed what it names meanwhile, the next run plans it again."""
+    """Whether it was committed; if another writer changed what it names meanwhile, the next run plans it again."""
     if not actions:
         return False
     draft = Draft(

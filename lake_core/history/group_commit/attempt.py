@@ -51,7 +51,7 @@ class Attempt:
     """One commit under way: `Journal.append` calls `propose` and `lose_race`; then comes `succeed` or `fail`.
 
     `now`: microseconds since 1970.  `contended`: the writer saw contention at one of its last commits.
-    `possible_since`: after this version somebody else may have committed the draft without our knowing, because
+    `possible_since`: after this version another writer may have committed the draft without our knowing, because
     we posted a request or because an earlier attempt ended with an unknown outcome.  None: impossible.
     `begun`: the version on which this attempt first proposed.  `others`: how many other writers it met.
     `answer`: what the last proposal says instead of an entry, the known outcome or the refusal.

@@ -1,4 +1,4 @@
-"""Reads segments of an object: neighbours in one request, and none that nobody asked for.
+"""Reads segments of an object: neighbours in one request, and only those asked for.
 
 A reader says at the start which segments it will need.  When it asks for one, those near it come in the same
 request and wait until they are asked for.  A gap that is read and thrown away costs less than another request to an
@@ -16,7 +16,7 @@ from lake_core.objects.zng.wire import corrupt
 from lake_core.objects.zst.layout import Segment
 
 GAP_BYTES = 256 << 10
-"""Bytes between two segments that are read although nobody needs them; a request takes about as long."""
+"""Bytes between two segments that are read although no caller needs them; a request takes about as long."""
 
 REQUEST_BYTES = 8 << 20
 """Bytes of one request, unless a segment is longer."""
