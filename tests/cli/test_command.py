@@ -27,7 +27,6 @@ SLOW = (
     "rich",
     "rpds",
     "msgspec",
-    "ksuid",
 )
 """Modules that a command needs to work, not to say what it does."""
 
@@ -61,8 +60,7 @@ def helping(*words: str) -> str:
     ],
 )
 def test_errors_and_help_load_no_engine(code: str) -> None:
-    slow = {"ksuid"} if "naming" in code else set()
-    assert modules_after(code) & set(SLOW) <= slow
+    assert not modules_after(code) & set(SLOW)
 
 
 def test_a_package_with_a_lazy_face_still_gives_its_names() -> None:
