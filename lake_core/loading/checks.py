@@ -18,7 +18,7 @@ from lake_core.errors import InvalidInput
 from lake_core.loading.block import Block, Reading, Rejected
 from lake_core.loading.partitions import with_constants
 from lake_core.objects.limits import MAX_KEY_BYTES, MAX_VALUE_BYTES, check_schema, schema_fault
-from lake_core.objects.storable import unstorable
+from lake_core.objects.storable import ALWAYS_STORABLE, unstorable
 from lake_core.values.nested import Items, is_list
 from lake_core.values.typed_json import json_lines
 
@@ -108,11 +108,14 @@ def _valid(column: pa.ChunkedArray) -> bool:
 def faults(table: pa.Table, reading: Reading) -> dict[int, str]:
     """What is wrong with rows of the table, by row."""
     wrong: dict[int, str] = {}
+    functions = dict(reading.rule.aggregates)
     for field, column in zip(table.schema, table.columns, strict=True):
         name = field.name
+        if field.type.id in ALWAYS_STORABLE and name not in functions:
+            continue
         for row, why in unstorable(column).items():
             wrong.setdefault(row, f"field {name!r}: {why}")
-        for row, why in uncombinable(field, column, reading.function(name)).items():
+        for row, why in uncombinable(field, column, functions.get(name, "")).items():
             wrong.setdefault(row, f"field {name!r}: {why}")
         if pa.types.is_primitive(column.type) or pa.types.is_null(column.type):
             continue

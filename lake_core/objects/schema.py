@@ -168,6 +168,8 @@ def cast_table(table: pa.Table, schema: pa.Schema, *, what: str) -> pa.Table:
     `what` names the object for the message.  Raises Corrupt where a value does not fit, which a united
     schema rules out.
     """
+    if table.schema.equals(schema, check_metadata=True):
+        return table
     columns = []
     for target in schema:
         index = table.schema.get_field_index(target.name)
@@ -207,7 +209,7 @@ def members_of(kind: pa.DataType) -> list[pa.Field]:
 
 
 def _has_marks(kind: pa.DataType) -> bool:
-    return any(f.metadata or _has_marks(f.type) for f in members_of(kind))
+    return _is_nested(kind) and any(f.metadata or _has_marks(f.type) for f in members_of(kind))
 
 
 def _cast_nested(array: pa.Array, field: pa.Field, target: pa.Field) -> pa.Array:
