@@ -58,7 +58,7 @@ _ALONE = (
 """Texts that are one tagged value: the value's text, and with what it is quoted for people."""
 
 _NEEDS_ESCAPE = r'["\\\x00-\x1f\x7f]'
-_NULL = pa.scalar("null")
+_NULL = "null"  # as a scalar it would load pandas, if that is installed
 
 
 class Map(list[tuple[Any, Any]]):
