@@ -231,7 +231,10 @@ def test_without_a_checkpoint_nothing_is_deleted(store: ScriptedStore) -> None:
     assert entries(store) == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("how", DAMAGE.values(), ids=DAMAGE.keys())
+DAMAGE_UNSEEN = DAMAGE | {"a turned bit in a page that no load reads": lambda data: turned(data, at=40)}
+
+
+@pytest.mark.parametrize("how", DAMAGE_UNSEEN.values(), ids=DAMAGE_UNSEEN.keys())
 def test_a_purge_trusts_no_checkpoint_that_it_cannot_read_to_its_end(
     store: ScriptedStore, how: Callable[[bytes], bytes], warnings: Callable[[], list[str]]
 ) -> None:
