@@ -1,9 +1,9 @@
 """The names of all objects on the store, and the ids inside them.
 
-Only this module spells or parses a name (docs/format.md, "Names").  Ids are KSUIDs: 27 characters that
-sort by time of creation and need no coordination.  Versions are spelled in 20 digits, so that
-names sort as numbers do.  Pure: the clock and the randomness of a new id come in from the edge
-(`IdSource`), so that simulations are replayable.
+Only this module spells or parses a name (docs/format.md, "Names").  Ids are KSUIDs: 27 characters that sort by
+time of creation and need no coordination.  They are a number in base 62: 32 bits of seconds, 128 of chance.
+Versions are spelled in 20 digits, so that names sort as numbers do.  Pure: the clock and the randomness of a new
+id come in from the edge (`IdSource`), so that simulations are replayable.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from ksuid import Ksuid
-
 from lake_core.errors import InvalidInput
 
 LAKE_FILE = "lake.json"
 POOLS_JOURNAL = "pools"
 ID_LENGTH = 27
+_CHANCE_BYTES = 16
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 EPOCH = 1_400_000_000
 """Seconds since 1970 at which the time in an id begins; it has 32 bits."""
 
@@ -51,8 +51,13 @@ class IdSource:
                 f"the clock of this machine says {_date(seconds)}; ids hold times from {_date(EPOCH)} to "
                 f"{_date(EPOCH + 2**32 - 1)}: set the clock"
             )
-        created = datetime.fromtimestamp(seconds, UTC)
-        return str(Ksuid(datetime=created, payload=self.entropy(Ksuid.PAYLOAD_LENGTH_IN_BYTES)))
+        chance = int.from_bytes(self.entropy(_CHANCE_BYTES), "big")
+        number = int(seconds - EPOCH) << 8 * _CHANCE_BYTES | chance
+        digits = ""
+        for _ in range(ID_LENGTH):
+            number, digit = divmod(number, 62)
+            digits = _DIGITS[digit] + digits
+        return digits
 
 
 def _date(seconds: float) -> str:
@@ -64,7 +69,10 @@ def _date(seconds: float) -> str:
 
 def id_time(id: str) -> datetime:
     """When the id was made, in UTC, to the second."""
-    return datetime.fromtimestamp(Ksuid.from_base62(id).timestamp, UTC)
+    number = 0
+    for digit in id:
+        number = number * 62 + _DIGITS.index(digit)
+    return datetime.fromtimestamp(EPOCH + (number >> 8 * _CHANCE_BYTES), UTC)
 
 
 def id_seconds(id: str) -> float:

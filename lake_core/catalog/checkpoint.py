@@ -31,7 +31,7 @@ class PoolsFormat:
         try:
             pools = [
                 msgspec.msgpack.decode(value, type=PoolConfig)
-                for table in file.scan(POOL)
+                for table in file.scan(POOL, columns=("key", "value"))
                 for value in table["value"].to_pylist()
             ]
         except msgspec.DecodeError as error:

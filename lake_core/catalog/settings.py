@@ -7,6 +7,7 @@ of a newer program.  `type.FIELD=TYPE` declares a field's type.
 from __future__ import annotations
 
 import codecs
+import functools
 import importlib
 import re
 from collections.abc import Callable, Mapping
@@ -68,7 +69,9 @@ _SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "
 _DURATIONS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
+@functools.lru_cache(maxsize=64)
 def _size(text: str) -> int:
+    """Bytes; kept, since each load asks for them."""
     match = re.fullmatch(r"([0-9]{1,18})\s*([kmg]i?)?b?", text.strip().lower())
     if not match or int(match[1]) < 1:
         raise ValueError("use a size such as 500MB or 1GiB")

@@ -34,7 +34,7 @@ _KERNELS: dict[Op, Callable[[Column, pa.Scalar], Column]] = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
-_NULL = pa.scalar(None, pa.bool_())
+_NULL = pa.nulls(1, pa.bool_())[0]  # pa.scalar would load pandas, if it is installed
 _NAN = encode_value(math.nan)
 
 

@@ -128,10 +128,11 @@ class PoolStateFormat:
             tags = {name: msgspec.msgpack.decode(value, type=Tag) for name, value in _all_values(file, TAG)}
         except msgspec.DecodeError as error:
             raise Corrupt(f"{file.name}: the row of a branch is damaged: {error}") from error
+        schemas = list(_all_schemas(file))
         return PoolState(
             branches=HashTrieMap(branches),
-            schemas=HashTrieMap(dict(_all_values(file, SCHEMA))),
-            pool_schemas=HashTrieSet(_pool_schemas(file)),
+            schemas=HashTrieMap({id: arrow for id, arrow, _ in schemas}),
+            pool_schemas=HashTrieSet(id for id, _, in_pool in schemas if in_pool),
             tokens=LayeredMap(_Tokens(file)),
             sources=LayeredMap(_Sources(file)),
             closed=closings[0] if closings else None,
@@ -184,11 +185,12 @@ def _schemas(state: PoolState) -> Iterator[pa.Table]:
         yield rows(key=[id.encode() for id, _ in batch], value=[arrow for _, arrow in batch], seq=in_pool)
 
 
-def _pool_schemas(file: CheckpointFile) -> Iterator[str]:
-    for table in file.scan(SCHEMA):
-        for key, in_pool in zip(table["key"].to_pylist(), table["seq"].to_pylist(), strict=True):
-            if in_pool:
-                yield key.decode()
+def _all_schemas(file: CheckpointFile) -> Iterator[tuple[str, bytes, bool]]:
+    """The id of each schema, its Arrow form, and whether records of the pool itself have it."""
+    for table in file.scan(SCHEMA, columns=("key", "value", "seq")):
+        columns = (table[name].to_pylist() for name in ("key", "value", "seq"))
+        for key, arrow, in_pool in zip(*columns, strict=True):
+            yield key.decode(), arrow, bool(in_pool)
 
 
 def _branch_row(branch: BranchState) -> bytes:
@@ -273,7 +275,7 @@ def _batches(items: Iterable[T]) -> Iterator[list[T]]:
 
 
 def _all_values(file: CheckpointFile, section: str, branch: str = "") -> Iterator[tuple[str, bytes]]:
-    for table in file.scan(section, branch=branch):
+    for table in file.scan(section, branch=branch, columns=("key", "value")):
         for key, value in zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True):
             yield key.decode(), value
 

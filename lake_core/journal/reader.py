@@ -204,7 +204,7 @@ class JournalReader(Generic[E, S]):
             )
         ids = [
             (key.as_py().decode(), version.as_py())
-            for table in file.scan(RECENT)
+            for table in file.scan(RECENT, columns=("key", "seq"))
             for key, version in zip(table["key"], table["seq"], strict=True)
         ]
         recent = Recent.of(mark.version, ids, limits=self.limits)

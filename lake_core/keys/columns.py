@@ -72,8 +72,8 @@ def sort_order(
 
     None if the records are in order.
     """
-    order = _comparable(table, key, then)
-    if order is None or table.num_rows < 2:
+    order = _comparable(table, key, then) if table.num_rows > 1 else None
+    if order is None:
         return None
     descents = int(np.count_nonzero(np.greater(order[:-1], order[1:])))
     if not descents:

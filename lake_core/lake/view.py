@@ -97,7 +97,7 @@ class View(Revision):
         tables = list(self.run(plan))
         if not plan.columns:  # Arrow forgets how many records there are when it joins tables of no columns
             return pa.table({"": pa.nulls(sum(t.num_rows for t in tables))}).select([])
-        return pa.concat_tables([result_schema(plan).empty_table(), *tables])
+        return pa.concat_tables([pa.Table.from_batches([], result_schema(plan)), *tables])
 
     def get(self, values: Value | list[Value]) -> pa.Table:
         """The records of one key, or of all keys that begin with the values given."""

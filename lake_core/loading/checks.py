@@ -17,7 +17,7 @@ from lake_core.errors import InvalidInput
 from lake_core.loading.block import Block, Reading, Rejected
 from lake_core.loading.partitions import with_constants
 from lake_core.objects.limits import MAX_KEY_BYTES, MAX_VALUE_BYTES, check_schema
-from lake_core.objects.storable import unstorable
+from lake_core.objects.storable import ALWAYS_STORABLE, unstorable
 from lake_core.values.nested import Items, is_list
 from lake_core.values.typed_json import json_lines
 
@@ -104,28 +104,24 @@ def _valid(column: pa.ChunkedArray) -> bool:
     return True
 
 
-_SOUND = frozenset(
-    kind.id for kind in (pa.null(), pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64())
-)
-
-
 def _is_sound(kind: pa.DataType) -> bool:
     """Whether every value of the type can be stored."""
     if pa.types.is_struct(kind) or pa.types.is_list(kind):
         return all(_is_sound(kind.field(i).type) for i in range(kind.num_fields))
-    return kind.id in _SOUND
+    return kind.id in ALWAYS_STORABLE
 
 
 def faults(table: pa.Table, reading: Reading) -> dict[int, str]:
     """The faults of the table's rows, by row."""
     wrong: dict[int, str] = {}
+    functions = dict(reading.rule.aggregates)
     for field, column in zip(table.schema, table.columns, strict=True):
-        if _is_sound(field.type) and not reading.rule.aggregates:
-            continue
         name = field.name
+        if name not in functions and _is_sound(field.type):
+            continue
         for row, why in unstorable(column).items():
             wrong.setdefault(row, f"field {name!r}: {why}")
-        for row, why in uncombinable(field, column, reading.function(name)).items():
+        for row, why in uncombinable(field, column, functions.get(name, "")).items():
             wrong.setdefault(row, f"field {name!r}: {why}")
         if pa.types.is_primitive(column.type) or pa.types.is_null(column.type):
             continue

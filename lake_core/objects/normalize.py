@@ -32,18 +32,15 @@ from lake_core.values.typed_json import to_typed
 from lake_core.values.types import JSON_MARK, WIDE_MARK, is_json, json_field, show_type
 
 _NANOSECONDS = 2**63 - 1
-_PLAIN = (
-    pa.types.is_null,
-    pa.types.is_boolean,
-    pa.types.is_integer,
-    pa.types.is_float32,
-    pa.types.is_float64,
-    pa.types.is_string,
-    pa.types.is_binary,
-    pa.types.is_date32,
-    pa.types.is_decimal128,
-    pa.types.is_duration,
+_AS_IT_IS = frozenset(
+    kind.id
+    for kind in (
+        *(pa.null(), pa.bool_(), pa.float32(), pa.float64(), pa.string(), pa.binary()),
+        *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+        *(pa.date32(), pa.decimal128(1), pa.duration("s")),
+    )
 )
+"""Ids of the Arrow types that are stored as they come in."""
 
 
 def normalized(table: pa.Table) -> pa.Table:
@@ -53,9 +50,12 @@ def normalized(table: pa.Table) -> pa.Table:
     """
     arrays, fields = [], []
     for field, column in zip(table.schema, table.columns, strict=True):
-        source, plain = _without_extension(field, column)
-        target = _stored(source, field.name)
-        stored = cast_column(plain, source, target)
+        if field.type.id in _AS_IT_IS and not is_json(field):
+            target, stored = pa.field(field.name, field.type), column
+        else:
+            source, plain = _without_extension(field, column)
+            target = _stored(source, field.name)
+            stored = cast_column(plain, source, target)
         marked = _marked(target, stored)
         arrays.append(
             stored
@@ -151,7 +151,7 @@ def _stored(field: pa.Field, path: str) -> pa.Field:
     if is_json(field):
         return json_field(field.name)
     plain = pa.field(field.name, kind)
-    if any(is_kind(kind) for is_kind in _PLAIN):
+    if kind.id in _AS_IT_IS:
         return plain
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return plain.with_type(pa.string())

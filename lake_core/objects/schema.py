@@ -215,7 +215,7 @@ def members_of(kind: pa.DataType) -> list[pa.Field]:
 
 
 def _has_marks(kind: pa.DataType) -> bool:
-    return any(f.metadata or _has_marks(f.type) for f in members_of(kind))
+    return _is_nested(kind) and any(f.metadata or _has_marks(f.type) for f in members_of(kind))
 
 
 def _cast_nested(array: pa.Array, field: pa.Field, target: pa.Field) -> pa.Array:

@@ -26,6 +26,15 @@ from lake_core.values.typed_json import typed
 
 Rows = npt.NDArray[np.int64]
 
+ALWAYS_STORABLE = frozenset(
+    kind.id
+    for kind in (
+        *(pa.null(), pa.bool_(), pa.float16(), pa.float32(), pa.float64()),
+        *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+    )
+)
+"""Ids of the Arrow types whose every value can be stored, whatever its length."""
+
 
 def unstorable(column: pa.ChunkedArray) -> dict[int, str]:
     """For each row that cannot be stored: why.  Most columns have no such row."""

@@ -28,7 +28,7 @@ from lake_core.combine import APPEND, Rule
 from lake_core.combine.combine import combine
 from lake_core.combine.hidden import SEQ, user_fields
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.columns import key_at, keys_at, sort_order
+from lake_core.keys.columns import keys_at, sort_order
 from lake_core.keys.encoding import key_class
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.objects import checksums, metadata
@@ -228,13 +228,13 @@ class ObjectWriter:
         few = self._rows < _SMALL_CHUNK * len(self._gathered)
         if few and self._bytes < 2 * self.limits.max_bytes(self._sizes):
             gathered = gathered.combine_chunks()
-        groups = _row_groups(gathered, self._sizes, self.limits)
+        groups = _row_groups(gathered, self._sizes, self._bytes, self.limits)
         rows = self._rows
         if not everything and groups[-1] < self.limits.row_group and len(groups) > 1:
             rows -= groups.pop()
         table, rest = gathered.slice(0, rows), gathered.slice(rows)
         self._gathered, self._rows = ([rest], rest.num_rows) if rest.num_rows else ([], 0)
-        self._bytes = self._sizes.size(rest)
+        self._bytes = self._sizes.size(rest) if rest.num_rows else 0
         if self._parquet is None:
             self._open(table)
         assert self._parquet is not None
@@ -251,7 +251,6 @@ class ObjectWriter:
 
     def _open(self, first: pa.Table) -> None:
         self._schema = first.schema
-        self._low = key_at(first, 0, self.key)
         self._file = SummedFile(self._stack.enter_context(self.store.open_output(self.name)))
         self._parquet = self._stack.enter_context(
             parquet_writer(self._file, first, key=self.key, limits=self.limits)
@@ -259,20 +258,21 @@ class ObjectWriter:
 
     def _describe(self, table: pa.Table, groups: list[int]) -> None:
         """Add the records to the statistics, sample and groups that the footer and the transaction will hold."""
-        self._groups += keys_at(table, [0, *accumulate(groups[:-1])], self.key)
+        firsts = [0, *accumulate(groups[:-1])]
         ranks = self._sample.wants(self.records, table.num_rows)
-        self._sample.take(
-            zip(ranks, keys_at(table, [r - self.records for r in ranks], self.key), strict=True)
-        )
-        self._columns = unite_statistics(
-            self._columns, column_statistics(table.select(user_fields(table.schema).names))
-        )
-        if SEQ in table.schema.names:
+        rows = [*firsts, *(rank - self.records for rank in ranks), table.num_rows - 1]
+        keys = keys_at(table, rows, self.key)
+        self._groups += keys[: len(firsts)]
+        self._sample.take(zip(ranks, keys[len(firsts) : -1], strict=True))
+        self._low, self._last = self._groups[0], keys[-1]
+        ordered = SEQ in table.schema.names
+        users = table.select(user_fields(table.schema).names) if ordered else table
+        self._columns = unite_statistics(self._columns, column_statistics(users))
+        if ordered:
             bounds = pc.min_max(table.column(SEQ))
             oldest, newest = bounds["min"].as_py(), bounds["max"].as_py()
             known = self._seqs or (oldest, newest)
             self._seqs = min(known[0], oldest), max(known[1], newest)
-        self._last = key_at(table, table.num_rows - 1, self.key)
         self.records += table.num_rows
 
     def _finish(self) -> WrittenObject:
@@ -343,13 +343,13 @@ def parquet_writer(
     )
 
 
-def _row_groups(table: pa.Table, sizes: Sizes, limits: ObjectLimits) -> list[int]:
-    """How many records go into each row group: slices that are too large in bytes are halved."""
+def _row_groups(table: pa.Table, sizes: Sizes, size: int, limits: ObjectLimits) -> list[int]:
+    """How many records of a table of `size` bytes go into each row group; slices too large in bytes are halved."""
     found: list[int] = []
     rows = limits.row_group
     left = [(at, min(rows, table.num_rows - at)) for at in range(0, table.num_rows, rows)][::-1]
     most = limits.max_bytes(sizes)
-    small = sizes.size(table) <= most
+    small = size <= most
     while left:  # a slice of one record is not halved
         at, rows = left.pop()
         if rows == 1 or small or sizes.size(table.slice(at, rows)) <= most:
@@ -380,11 +380,16 @@ def _recurring(sample: pa.Table) -> list[str]:
 
 
 def _recurs(sample: pa.ChunkedArray) -> bool:
-    if pa.types.is_string(sample.type) or pa.types.is_binary(sample.type):
-        longest = pc.max(pc.binary_length(sample)).as_py() or 0
-        if longest > _LARGEST_DICTIONARY:
-            return False
-    return int(pc.count_distinct(sample).as_py()) * 2 < len(sample)
+    """Whether there are fewer than half as many distinct values as records."""
+    nulls = sample.null_count
+    if len(sample) < 3:
+        return nulls == len(sample)
+    if (pa.types.is_string(sample.type) or pa.types.is_binary(sample.type)) and (
+        sample.nbytes > _LARGEST_DICTIONARY
+        and (pc.max(pc.binary_length(sample)).as_py() or 0) > _LARGEST_DICTIONARY
+    ):
+        return False
+    return (len(sample.unique()) - (nulls > 0)) * 2 < len(sample)
 
 
 def _leaves(column: pa.Field, prefix: str = "") -> list[str]:

@@ -26,7 +26,7 @@ import pyarrow as pa
 from lake_core.errors import NoCreate, Unavailable
 from lake_core.store import sends
 from lake_core.store.credentials import open_filesystem
-from lake_core.store.failures import GuardedFile, failing_as_unavailable, unavailable, words
+from lake_core.store.failures import FailingAsUnavailable, GuardedFile, unavailable, words
 from lake_core.store.listing import PAGES
 from lake_core.store.port import Created, ObjectInfo
 
@@ -172,7 +172,7 @@ class CloudStore:
         return f"{self._root}/{name}"
 
     def _failing(self, name: str) -> AbstractContextManager[None]:
-        return failing_as_unavailable(self._uri, name)
+        return FailingAsUnavailable(self._uri, name)
 
     def _unavailable(self, name: str, error: Exception) -> Unavailable:
         return unavailable(self._uri, name, error)

@@ -15,7 +15,7 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 
 from lake_core.errors import LakeError
-from lake_core.store.failures import GuardedFile, failing_as_unavailable
+from lake_core.store.failures import FailingAsUnavailable, GuardedFile
 from lake_core.store.port import Created, ObjectInfo, Store
 
 log = logging.getLogger(__name__)
@@ -26,10 +26,11 @@ class GuardedStore:
 
     def __init__(self, behind: Store) -> None:
         self.behind = behind
+        self._uri = behind.uri
 
     @property
     def uri(self) -> str:
-        return self.behind.uri
+        return self._uri
 
     @property
     def lists_from_name(self) -> bool:
@@ -88,7 +89,7 @@ class GuardedStore:
             output.__exit__(None, None, None)
 
     def _failing(self, name: str) -> contextlib.AbstractContextManager[None]:
-        return failing_as_unavailable(self.uri, name)
+        return FailingAsUnavailable(self._uri, name)
 
 
 def guarded(store: Store) -> GuardedStore:

@@ -25,7 +25,7 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 
 from lake_core.errors import NotFound
-from lake_core.store.failures import GuardedFile, failing_as_unavailable, unavailable
+from lake_core.store.failures import FailingAsUnavailable, GuardedFile, unavailable
 from lake_core.store.port import Created, ObjectInfo
 
 log = logging.getLogger(__name__)
@@ -150,7 +150,7 @@ class LocalStore:
                 raise unavailable(self._root, name, error) from error
 
     def _failing(self, name: str) -> AbstractContextManager[None]:
-        return failing_as_unavailable(self._root, name)
+        return FailingAsUnavailable(self._root, name)
 
     @contextlib.contextmanager
     def _unnamed(self, path: str) -> Iterator[tuple[BinaryIO, _Publish]]:

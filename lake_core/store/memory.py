@@ -1,7 +1,7 @@
 """A store in this process's memory, for tests, notebooks and simulations.
 
 Each `memory://NAME` is one store; it ends with the process.  One lock makes each call atomic, because fsspec's own
-memory file system is not safe between threads.
+memory file system is not safe between threads.  Names are kept in order, so a listing costs what it returns.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import threading
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -23,6 +24,7 @@ class MemoryStore:
     def __init__(self, uri: str = "memory://") -> None:
         self._uri = uri
         self._objects: dict[str, bytes] = {}
+        self._names: list[str] = []
         self._lock = threading.Lock()
 
     @property
@@ -41,26 +43,33 @@ class MemoryStore:
         with self._lock:
             if name in self._objects:
                 return Created.EXISTS
-            self._objects[name] = bytes(data)
+            self._set(name, data)
             return Created.YES
 
     def put(self, name: str, data: bytes) -> None:
         with self._lock:
-            self._objects[name] = bytes(data)
+            self._set(name, data)
+
+    def _set(self, name: str, data: bytes) -> None:
+        if name not in self._objects:
+            insort(self._names, name)
+        self._objects[name] = bytes(data)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         folder = prefix.rstrip("/") + "/" if prefix else ""
         with self._lock:
-            infos = [
-                ObjectInfo(name, len(data))
-                for name, data in self._objects.items()
-                if name.startswith(folder) and name > after
-            ]
-        yield from sorted(infos)
+            infos: list[ObjectInfo] = []
+            names = self._names
+            for at in range(max(bisect_left(names, folder), bisect_right(names, after)), len(names)):
+                if not names[at].startswith(folder):
+                    break
+                infos.append(ObjectInfo(names[at], len(self._objects[names[at]])))
+        yield from infos
 
     def delete(self, name: str) -> None:
         with self._lock:
-            self._objects.pop(name, None)
+            if self._objects.pop(name, None) is not None:
+                del self._names[bisect_left(self._names, name)]
 
     def local_path(self, name: str) -> str | None:
         return None

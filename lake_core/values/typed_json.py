@@ -59,7 +59,7 @@ _ALONE = (
 """Patterns of texts that are one tagged value (the group is the value's text), and its quotes for people."""
 
 _NEEDS_ESCAPE = r'["\\\x00-\x1f\x7f]'
-_NULL = pa.scalar("null")
+_NULL = "null"  # as a scalar it would load pandas, if that is installed
 
 
 class Map(list[tuple[Any, Any]]):

@@ -51,6 +51,21 @@ def test_ids_are_27_letters_that_sort_by_the_second_in_which_they_were_made() ->
     assert id_time(early[0]) == datetime.fromtimestamp(1_700_000_000, UTC)
 
 
+def test_an_id_is_what_segments_ksuid_tool_makes_of_the_same_second_and_chance() -> None:
+    chance = bytes.fromhex("B5A1CD34B5F99D1154FB6853345C9735")  # the example of its README
+    id = IdSource(clock=lambda: naming.EPOCH + 107_608_047, entropy=lambda size: chance).new()
+    assert id == "0ujtsYcgvSTl8PAuAdqWYSMnLOv"
+    assert id_time(id) == datetime(2017, 10, 10, 4, 0, 47, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("second", [naming.EPOCH, naming.EPOCH + 2**32 - 1])
+@pytest.mark.parametrize("chance", [b"\0", b"\xff"], ids=["least", "greatest"])
+def test_the_first_and_the_last_id_have_27_letters_and_their_second(second: int, chance: bytes) -> None:
+    id = IdSource(clock=lambda: second, entropy=lambda size: chance * size).new()
+    assert is_id(id)
+    assert id_time(id) == datetime.fromtimestamp(second, UTC)
+
+
 def test_ids_of_one_second_differ() -> None:
     source = IdSource(clock=lambda: 1_700_000_000.0)
     assert len({source.new() for _ in range(1000)}) == 1000

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.slow
 PACKAGES = ("airflow_lake", "lake_core", "pyspark_lake", "spark_apps")
 CORE = {
     "argcomplete", "datafusion", "duckdb", "fastavro", "fsspec", "msgspec", "numpy", "pyarrow", "rich", "rpds-py",
-    "svix-ksuid",
 }  # fmt: skip
 EXTRAS = {
     "s3": {"s3fs"},

@@ -106,9 +106,8 @@ class Snapshot:
         identity = (reference.object, reference.low)
         if self._find(identity) is not None:
             raise Corrupt(f"reference to {reference.object}: added, but the branch has it already")
-        changed = replace(
-            self, added=self.added.insert(identity, reference), shapes=self._counted(reference, 1)
-        )
+        added, shapes = self.added.insert(identity, reference), self._counted(reference, 1)
+        changed = Snapshot(self.checkpoint, self.folded, added, self.removed, self.dropped, shapes)
         return changed._settled()
 
     def remove(self, object_id: str, low: bytes) -> Snapshot:
