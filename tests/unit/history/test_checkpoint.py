@@ -424,5 +424,5 @@ def test_a_checkpoint_keeps_the_source_files_of_each_branch(store: ScriptedStore
     branches = loaded.state.branches.insert("z", loaded.state.branches["main"])
     state = replace(loaded.state, branches=branches)
     mark = write_state(ours.journal, replace(loaded, state=state), id=an_id(1), now=0.0)
-    assert restored(store, mark).sources.get(("main", FILE.uri)) == FILE
+    assert restored(store, mark).ingested("main", FILE.uri) == FILE
     assert restored(store, mark).sources.get(("z", FILE.uri)) is None

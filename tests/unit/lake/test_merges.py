@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -13,7 +14,9 @@ from lake_core.agents.compact.run import compact_pool, plan_pool
 from lake_core.agents.tombstones.run import apply
 from lake_core.errors import Conflict, InvalidInput, NotFound, PlanAgain
 from lake_core.history import Draft
+from lake_core.history.branch_state import MAX_WRITES, Fork
 from lake_core.history.state import fold_entry
+from lake_core.journal import write_state
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.lake.results import PendingLoad
@@ -403,14 +406,25 @@ def test_a_feed_delivers_what_a_merge_brought_once() -> None:
     assert [action.records for action in found] == [1, 2, 1]
 
 
-def test_a_branch_with_too_many_writes_works_on_and_says_that_it_cannot_be_merged(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("lake_core.history.branch_state.MAX_WRITES", 2)
+def test_a_branch_gives_up_its_writes_when_one_merge_could_not_bring_them() -> None:
+    almost = Fork("main", 1, 1).with_writes(range(1, MAX_WRITES + 1))
+    assert almost.writes is not None
+    assert len(almost.writes) == MAX_WRITES
+    assert almost.with_writes(range(MAX_WRITES + 1, MAX_WRITES + 2)).writes is None
+
+
+def test_a_branch_with_too_many_writes_works_on_and_says_that_it_cannot_be_merged() -> None:
     pool = new_pool()
     pool.create_branch("dev")
-    for n in range(3):
-        load(pool, n, branch="dev")
-    assert keys(checkpointed(pool), "dev") == [0, 1, 2]
+    load(pool, 1, branch="dev")
+    loaded = pool.history.load()
+    dev = loaded.state.branches["dev"]
+    assert dev.fork is not None
+    given_up = replace(dev, fork=replace(dev.fork, writes=None))
+    state = replace(loaded.state, branches=loaded.state.branches.insert("dev", given_up))
+    write_state(pool.history.journal, replace(loaded, state=state), id=pool.context.ids.new(), now=0)
+    again = reopened(pool)
+    load(again, 2, branch="dev")
+    assert keys(checkpointed(again), "dev") == [1, 2]
     with pytest.raises(InvalidInput, match="cannot be merged any more"):
-        pool.branch().merge("dev")
+        again.branch().merge("dev")
