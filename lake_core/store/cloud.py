@@ -17,7 +17,8 @@ import contextlib
 import logging
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any, BinaryIO, cast
 
@@ -27,7 +28,7 @@ from lake_core.errors import NoCreate, Unavailable
 from lake_core.store import sends
 from lake_core.store.credentials import open_filesystem
 from lake_core.store.failures import FailingAsUnavailable, GuardedFile, unavailable, words
-from lake_core.store.listing import PAGES
+from lake_core.store.listing import PAGE, PAGES
 from lake_core.store.port import Created, ObjectInfo
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,9 @@ _PROTOCOLS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
 _REFUSED = (400, 401, 403, 404)
 _CONFLICTS = 6
 """Tries of a create that the store answers with 409; after that the outcome is unknown."""
+
+_DELETERS = 16
+"""Requests to delete that are under way at once, at most."""
 
 _ONE_REQUEST = 5 << 30
 """Bytes that one request may hold: S3's limit.  Below this both libraries write in one request."""
@@ -117,16 +121,42 @@ class CloudStore:
         folder = f"{base}{prefix.strip('/')}/" if prefix else base
         try:
             with self._failing(prefix):
-                for key, size in PAGES[self._protocol](
+                for key, size, modified in PAGES[self._protocol](
                     self._fs, bucket, folder, base + after if after else ""
                 ):
-                    yield ObjectInfo(key[len(base) :], size)
+                    yield ObjectInfo(key[len(base) :], size, modified)
         except FileNotFoundError:
             return
 
     def delete(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError), self._failing(name):
             self._fs.rm_file(self._path(name))
+
+    def delete_all(self, names: Sequence[str]) -> None:
+        """S3 deletes `PAGE` names in a request; Google one, many requests at once."""
+        step = PAGE if self._protocol == "s3" else 1
+        batches = [names[start : start + step] for start in range(0, len(names), step)]
+        delete = self._delete_batch if self._protocol == "s3" else lambda batch: self.delete(batch[0])
+        if not batches:
+            return
+        with ThreadPoolExecutor(min(len(batches), _DELETERS)) as threads:
+            done = [threads.submit(delete, batch) for batch in batches]
+        for future in done:  # all have ended, so one that failed keeps no other from being tried
+            future.result()
+
+    def _delete_batch(self, names: Sequence[str]) -> None:
+        bucket, _, base = self._root.partition("/")
+        keys = [{"Key": f"{base}/{name}" if base else name} for name in names]
+        with self._failing(names[0]):
+            answer = self._fs.call_s3(
+                "delete_objects", Bucket=bucket, Delete={"Objects": keys, "Quiet": True}
+            )
+        for failed in answer.get("Errors", ()):
+            if failed.get("Code") != "NoSuchKey":
+                raise Unavailable(
+                    f"{self._uri}: {failed.get('Key')} was not deleted: {failed.get('Code')} "
+                    f"{failed.get('Message', '')}; try again"
+                )
 
     def local_path(self, name: str) -> str | None:
         return None

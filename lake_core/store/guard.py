@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO, cast
 
 import pyarrow as pa
@@ -66,6 +66,10 @@ class GuardedStore:
     def delete(self, name: str) -> None:
         with self._failing(name):
             self.behind.delete(name)
+
+    def delete_all(self, names: Sequence[str]) -> None:
+        with self._failing(f"{len(names)} objects"):
+            self.behind.delete_all(names)
 
     def local_path(self, name: str) -> str | None:
         return self.behind.local_path(name)

@@ -6,36 +6,38 @@ second; a listing from a name on takes a few milliseconds.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterator
 from typing import Any
 
 PAGE = 1000
 """Names in one answer, the maximum of both services."""
 
-Pages = Callable[[Any, str, str, str], Iterator[tuple[str, int]]]
-"""(file system, bucket, prefix, after) -> (key, size) by key, of the keys greater than `after`."""
+Pages = Callable[[Any, str, str, str], Iterator[tuple[str, int, float]]]
+"""(file system, bucket, prefix, after) -> (key, size, modified) by key, of the keys greater than `after`."""
 
 
-def s3_keys(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[tuple[str, int]]:
+def s3_keys(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[tuple[str, int, float]]:
     """The keys of an S3 bucket, by `ListObjectsV2` with `StartAfter`."""
     more: dict[str, str] = {"StartAfter": after} if after else {}
     while True:  # bounded by the objects there are
         page = fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=PAGE, **more)
         for item in page.get("Contents", ()):
-            yield item["Key"], int(item["Size"])
+            yield item["Key"], int(item["Size"]), item["LastModified"].timestamp()
         if not page.get("IsTruncated"):
             return
         more = {"ContinuationToken": page["NextContinuationToken"]}
 
 
-def gcs_keys(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[tuple[str, int]]:
+def gcs_keys(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[tuple[str, int, float]]:
     """The keys of a Google bucket, by `objects.list` with `startOffset`, which includes the name itself."""
     more: dict[str, str] = {"startOffset": after} if after else {}
     while True:  # bounded by the objects there are
         page = fs.call("GET", "b/{}/o", bucket, prefix=prefix, maxResults=PAGE, json_out=True, **more)
         for item in page.get("items", ()):
             if item["name"] != after:
-                yield item["name"], int(item["size"])
+                modified = dt.datetime.fromisoformat(item["updated"]).timestamp()
+                yield item["name"], int(item["size"]), modified
         if not page.get("nextPageToken"):
             return
         more = {**more, "pageToken": page["nextPageToken"]}

@@ -17,7 +17,7 @@ import errno
 import logging
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -119,12 +119,17 @@ class LocalStore:
                             folders.append(name)
                         elif name > after and not entry.name.startswith(_TEMPORARY):
                             with contextlib.suppress(FileNotFoundError):
-                                names.append(ObjectInfo(name, entry.stat().st_size))
+                                status = entry.stat()
+                                names.append(ObjectInfo(name, status.st_size, status.st_mtime))
         yield from sorted(names)
 
     def delete(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError), self._failing(name):
             os.unlink(self.path(name))
+
+    def delete_all(self, names: Sequence[str]) -> None:
+        for name in names:
+            self.delete(name)
 
     def local_path(self, name: str) -> str | None:
         path = self.path(name)

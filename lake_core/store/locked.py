@@ -19,7 +19,7 @@ repeating.  A store with create-only put has no such moment; prefer one.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import BinaryIO, NoReturn, Protocol
 
@@ -135,6 +135,9 @@ class LockedStore:
 
     def delete(self, name: str) -> None:
         self._store.delete(name)
+
+    def delete_all(self, names: Sequence[str]) -> None:
+        self._store.delete_all(names)
 
     def local_path(self, name: str) -> str | None:
         return self._store.local_path(name)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import io
 import threading
+import time
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -19,10 +20,12 @@ from lake_core.store.port import Created, ObjectInfo
 
 
 class MemoryStore:
-    """Objects in a dictionary."""
+    """Objects in a dictionary; `clock` says when they were written, in seconds since 1970."""
 
-    def __init__(self, uri: str = "memory://") -> None:
+    def __init__(self, uri: str = "memory://", *, clock: Callable[[], float] = time.time) -> None:
         self._uri = uri
+        self._clock = clock
+        self._modified: dict[str, float] = {}
         self._objects: dict[str, bytes] = {}
         self._names: list[str] = []
         self._lock = threading.Lock()
@@ -54,6 +57,7 @@ class MemoryStore:
         if name not in self._objects:
             insort(self._names, name)
         self._objects[name] = bytes(data)
+        self._modified[name] = self._clock()
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         folder = prefix.rstrip("/") + "/" if prefix else ""
@@ -63,13 +67,18 @@ class MemoryStore:
             for at in range(max(bisect_left(names, folder), bisect_right(names, after)), len(names)):
                 if not names[at].startswith(folder):
                     break
-                infos.append(ObjectInfo(names[at], len(self._objects[names[at]])))
+                infos.append(ObjectInfo(names[at], len(self._objects[names[at]]), self._modified[names[at]]))
         yield from infos
 
     def delete(self, name: str) -> None:
         with self._lock:
             if self._objects.pop(name, None) is not None:
                 del self._names[bisect_left(self._names, name)]
+                del self._modified[name]
+
+    def delete_all(self, names: Sequence[str]) -> None:
+        for name in names:
+            self.delete(name)
 
     def local_path(self, name: str) -> str | None:
         return None

@@ -13,7 +13,7 @@ in reads and writes of open files.  The one exception is FileNotFoundError of `o
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import BinaryIO, NamedTuple, Protocol
 
@@ -29,10 +29,15 @@ class Created(enum.Enum):
 
 
 class ObjectInfo(NamedTuple):
-    """A listed object: its name, its size in bytes."""
+    """A listed object: its name, its size in bytes, and when it was written, in seconds since 1970.
+
+    `modified` is the store's own clock, in seconds or finer.  Ages of objects are differences of two such times, so
+    that no clock of a writer decides them.
+    """
 
     name: str
     size: int
+    modified: float
 
 
 class Store(Protocol):
@@ -63,6 +68,12 @@ class Store(Protocol):
 
     def delete(self, name: str) -> None:
         """Remove the object; does nothing if it does not exist."""
+
+    def delete_all(self, names: Sequence[str]) -> None:
+        """Remove the objects, many in a request if the store can; names that do not exist are skipped.
+
+        Raises Unavailable if some may remain; the others are removed, and a repeated call removes the rest.
+        """
 
     def open_input(self, name: str) -> pa.NativeFile:
         """The object, opened for reading at any position.  Raises FileNotFoundError if it does not exist."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.lake import Lake
-from lake_core.store import Created, ObjectInfo, Store, open_store
+from lake_core.store import Created, Store, open_store
 from lake_core.store.listing import PAGE
 from lake_core.store.probe import probe_create
 from tests.contract.conftest import LOCKED, PLACES, Place
@@ -114,11 +115,11 @@ def test_a_put_overwrites_what_was_there(store: Store) -> None:
 def test_a_folder_is_listed_by_name_with_sizes_and_all_that_is_below(store: Store) -> None:
     for size, name in enumerate(NAMES, start=1):
         store.create(name, b"x" * size)
-    assert list(store.list("a")) == [
-        ObjectInfo("a/1", 1),
-        ObjectInfo("a/10", 3),
-        ObjectInfo("a/2", 2),
-        ObjectInfo("a/b/1", 4),
+    assert [(found.name, found.size) for found in store.list("a")] == [
+        ("a/1", 1),
+        ("a/10", 3),
+        ("a/2", 2),
+        ("a/b/1", 4),
     ]
     assert list(store.list("a/")) == list(store.list("a"))
     assert listed(store, "") == sorted(NAMES)
@@ -159,6 +160,44 @@ def test_a_listing_sees_what_was_created_and_deleted_since_the_last(store: Store
         assert listed(store, "j") == [f"j/{i}" for i in range(n + 1)]
     store.delete("j/1")
     assert listed(store, "j") == ["j/0", "j/2"]
+
+
+def test_a_listing_says_when_each_object_was_written_by_the_clock_of_the_store(store: Store) -> None:
+    def modified(name: str) -> float:
+        return next(found.modified for found in store.list("a") if found.name == name)
+
+    store.create("a/1", b"x")
+    first = modified("a/1")
+    assert abs(first - time.time()) < 3600  # seconds since 1970, of this hour
+    time.sleep(1.1)  # clocks of stores tell seconds
+    store.create("a/2", b"x")
+    assert modified("a/2") > first == modified("a/1")
+    store.put("a/1", b"y")
+    assert modified("a/1") >= modified("a/2")
+
+
+# ---------------------------------------------------------------- many deletions
+
+
+def test_many_objects_are_deleted_at_once_and_those_that_are_missing_are_skipped(store: Store) -> None:
+    for name in NAMES:
+        store.create(name, b"x")
+    store.delete_all([NAMES[0], "no/such/object", NAMES[-1], NAMES[3]])
+    assert listed(store, "") == sorted([NAMES[1], NAMES[2], NAMES[4]])
+    store.delete_all([])
+    store.delete_all(NAMES)
+    assert listed(store, "") == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [kind for kind in PLACES if kind not in LOCKED], indirect=True)
+def test_more_objects_than_a_request_may_name_are_deleted(place: Place) -> None:
+    store = place.open()
+    names = [f"j/{n:04d}" for n in range(PAGE + 5)]
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda name: store.put(name, b"x"), names))
+    store.delete_all(names[:-1])
+    assert listed(store, "j") == names[-1:]
 
 
 # ---------------------------------------------------------------- missing objects

@@ -19,7 +19,7 @@ import random
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO, NoReturn
 
@@ -77,6 +77,9 @@ class FaultyStore:
     halves: set[str] = field(default_factory=set)
     """Names that are being put."""
     uri: str = "memory://simulated"
+    clock: Callable[[], float] = float
+    """The store's own, in seconds."""
+    modified: dict[str, float] = field(default_factory=dict)
 
     def _request(self) -> None:
         self.scheduler.pause()
@@ -112,6 +115,7 @@ class FaultyStore:
         if name in self.objects:
             return False
         self.objects[name] = data
+        self.modified[name] = self.clock()
         self.truth.created(name, data)
         return True
 
@@ -138,10 +142,12 @@ class FaultyStore:
     def put(self, name: str, data: bytes) -> None:
         self._request()
         self.objects[name] = data[: self.chance.randrange(len(data) + 1)]
+        self.modified[name] = self.clock()
         self.halves.add(name)
         self.scheduler.pause()  # whoever is killed here leaves it so
         self.halves.discard(name)
         self.objects[name] = data
+        self.modified[name] = self.clock()
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         folder = prefix.rstrip("/") + "/"
@@ -152,7 +158,7 @@ class FaultyStore:
             self._request()
             page = sorted(n for n in self.objects if n.startswith(folder) and n > after)[:PAGE]
             for name in page:
-                yield ObjectInfo(name, len(self.objects.get(name, b"")))
+                yield ObjectInfo(name, len(self.objects.get(name, b"")), self.modified.get(name, 0.0))
             if len(page) < PAGE:
                 return
             after = page[-1]
@@ -162,7 +168,7 @@ class FaultyStore:
         for shard in self.chance.sample(range(SHARDS), SHARDS):
             self._request()
             found += (
-                ObjectInfo(name, len(data))
+                ObjectInfo(name, len(data), self.modified.get(name, 0.0))
                 for name, data in self.objects.items()
                 if name.startswith(folder) and name > after and zlib.crc32(name.encode()) % SHARDS == shard
             )
@@ -172,6 +178,10 @@ class FaultyStore:
         self._request()
         if self._act(lambda: self._remove(name)) is None:
             self._refuse()
+
+    def delete_all(self, names: Sequence[str]) -> None:
+        for name in names:
+            self.delete(name)
 
     def local_path(self, name: str) -> str | None:
         return None

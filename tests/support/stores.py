@@ -12,7 +12,7 @@ A rule holds for one request unless `times` says more; what no rule names goes t
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -86,6 +86,9 @@ class StoreInFront:
 
     def delete(self, name: str) -> None:
         self.ask("delete", name, lambda: self.behind.delete(name))
+
+    def delete_all(self, names: Sequence[str]) -> None:
+        self.ask("delete_all", names[0] if names else "", lambda: self.behind.delete_all(names))
 
     def local_path(self, name: str) -> str | None:
         return None
