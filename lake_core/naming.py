@@ -172,6 +172,46 @@ def data_object(pool_id: str, object_id: str, suffix: str = "parquet") -> str:
     return f"{pool_id}/data/{object_id}.{suffix}"
 
 
+def leases(pool_id: str) -> str:
+    """The folder of a pool's leases."""
+    return f"{pool_id}/leases"
+
+
+def lease(pool_id: str, id: str) -> str:
+    """A lease."""
+    return f"{pool_id}/leases/{id}.lease"
+
+
+def lease_id(name: str) -> str | None:
+    """The id of a lease's name, None if the name is none of a lease."""
+    id, dot, suffix = name.rpartition("/")[2].partition(".")
+    return id if dot and suffix == "lease" and is_id(id) else None
+
+
+def plan(pool_id: str, id: str) -> str:
+    """The plan of a vacuum."""
+    return f"{pool_id}/plans/{id}.json"
+
+
+def data(pool_id: str) -> str:
+    """The folder of a pool's data objects."""
+    return f"{pool_id}/data"
+
+
+def data_id(name: str) -> str | None:
+    """The id of a data object's name, None if the name is none of a data object."""
+    id, dot, suffix = name.rpartition("/")[2].partition(".")
+    return id if dot and suffix == "parquet" and is_id(id) else None
+
+
+def first_id(seconds: float) -> str:
+    """The smallest id of a time, in seconds since 1970; times before the first are the first."""
+    second = min(max(int(seconds), EPOCH), EPOCH + 2**32 - 1)
+    return str(
+        Ksuid(datetime=datetime.fromtimestamp(second, UTC), payload=bytes(Ksuid.PAYLOAD_LENGTH_IN_BYTES))
+    )
+
+
 def parked_folder(pool_id: str) -> str:
     """The folder of a pool's parked files."""
     return f"{pool_id}/parked"

@@ -263,6 +263,10 @@ KNOWN: dict[str, Setting] = {
         duration, "1d", "also write a checkpoint when the oldest transaction after the last one is this old"
     ),
     "history.keep": Setting(duration, "30d", "keep this much history: purge transactions that are older"),
+    "vacuum.grace": Setting(
+        duration, "7d", "keep removed objects, and objects that were never committed, at least this long"
+    ),
+    "lease.ttl": Setting(duration, "10m", "a lease dies this long after its holder renewed it last"),
     "token.keep": Setting(duration, "30d", "remember a token at least this long"),
     "compact.strategy": Setting(_strategy, "size_ratio", "how compaction chooses what to merge"),
     "compact.target_size": Setting(

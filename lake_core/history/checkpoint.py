@@ -12,6 +12,9 @@
     settled      yes      its name         value: `Tombstone`
     lift         ""       its base         value: the sequences that it lifts, packed
     tag          ""       the name         value: `Tag`
+    removed      ""       the object       seq: the version that removed it; applied: when; size
+    vacuum       ""       its sequence     value: `Vacuum`; only of those that have not ended
+    vacuuming    ""       ""               value: `VacuumingRow`
     reference    yes      the low bound    a column each; value: the fields' statistics
 
 Writing merges the checkpoint below with the entries folded since, row group by row group.  Reading is lazy: opening
@@ -40,9 +43,10 @@ from lake_core.checkpoints.limits import CHECKPOINT_LIMITS
 from lake_core.errors import Corrupt
 from lake_core.history.branch_state import BranchState, Fork
 from lake_core.history.branching import packed_writes
-from lake_core.history.layered_map import LayeredMap
+from lake_core.history.layered_map import LayeredMap, MapBelow, NothingBelow
 from lake_core.history.lift import Lift, pack
 from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
+from lake_core.history.removal import OFF, Removal, Removed, Vacuum
 from lake_core.history.snapshot.fixed import REFERENCE, CheckpointReferences, by_key, without
 from lake_core.history.snapshot.snapshot import Shape, Snapshot
 from lake_core.history.state import Closing, Ingested, PoolState, Remembered, Tag
@@ -58,6 +62,8 @@ T = TypeVar("T")
 
 BRANCH, SCHEMA, TOKEN, SOURCE, TOMBSTONE = "branch", "schema", "token", "source", "tombstone"
 CLOSING, FORK, SETTLED, LIFT, TAG = "closing", "fork", "settled", "lift", "tag"
+_REMOVAL = ("seq", "applied", "size")
+REMOVED, VACUUM, VACUUMING = "removed", "vacuum", "vacuuming"
 
 
 class BranchRow(msgspec.Struct, frozen=True):
@@ -78,6 +84,15 @@ class ForkRow(msgspec.Struct, frozen=True, omit_defaults=True):
     merged: int = 0
     joined: int = 0
     writes: bytes | None = b""
+
+
+class VacuumingRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How far objects were deleted and names were searched (`removal.Removed`)."""
+
+    horizon: int = 0
+    floor: str = ""
+    scanned: str = ""
+    known_from: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,6 +123,7 @@ class PoolStateFormat:
         yield _values(FORK, ((name, _fork_row(b.fork)) for name, b in branches if b.fork is not None))
         yield _values(LIFT, ((f"{base:020d}", lift.writes) for base, lift in sorted(state.lifts.items())))
         yield _values(TAG, ((name, msgspec.msgpack.encode(tag)) for name, tag in sorted(state.tags.items())))
+        yield from _removed_parts(state.removed)
         yield Part(SCHEMA, "", "", _schemas(state))
         yield from _sources(state)
         tokens = ((token, _dated(token, r, state, now=now)) for token, r in _sorted_items(state.tokens))
@@ -138,6 +154,7 @@ class PoolStateFormat:
             closed=closings[0] if closings else None,
             lifts=HashTrieMap(lifts),
             tags=HashTrieMap(tags),
+            removed=_removed(file),
             time=_time(file),
         )
 
@@ -203,6 +220,58 @@ def _branch_row(branch: BranchState) -> bytes:
 def _tombstones(file: CheckpointFile, section: str, branch: str) -> HashTrieMap[str, Tombstone]:
     values = _all_values(file, section, branch)
     return HashTrieMap({id: msgspec.msgpack.decode(value, type=Tombstone) for id, value in values})
+
+
+def _removed_parts(removed: Removed) -> Iterator[Part]:
+    """The list of the removed; the row `vacuuming` says that the checkpoint knows of it."""
+    row = VacuumingRow(removed.horizon, removed.floor, removed.scanned, removed.known_from)
+    if row == VacuumingRow() and removed.is_empty():
+        return
+    yield Part(REMOVED, "", "", _removed_rows(removed))
+    vacuums = ((f"{seq:020d}", msgspec.msgpack.encode(v)) for seq, v in sorted(removed.vacuums.items()))
+    yield _values(VACUUM, vacuums)
+    yield _values(VACUUMING, [("", msgspec.msgpack.encode(row))])
+
+
+def _removed_rows(removed: Removed) -> Iterator[pa.Table]:
+    for batch in _batches((id, r) for id, r in _sorted_items(removed.objects) if r != OFF):
+        yield rows(
+            key=[id.encode() for id, _ in batch],
+            seq=[removal.version for _, removal in batch],
+            applied=[removal.time for _, removal in batch],
+            size=[removal.size for _, removal in batch],
+        )
+
+
+def _removed(file: CheckpointFile) -> Removed:
+    vacuums = {int(s): msgspec.msgpack.decode(v, type=Vacuum) for s, v in _all_values(file, VACUUM)}
+    known = [msgspec.msgpack.decode(v, type=VacuumingRow) for _, v in _all_values(file, VACUUMING)]
+    row = known[0] if known else VacuumingRow()
+    below: MapBelow[str, Removal] = RemovedBelow(file) if known else NothingBelow()
+    return Removed(
+        LayeredMap(below), HashTrieMap(vacuums), row.horizon, row.floor, row.scanned, row.known_from
+    )
+
+
+@dataclass(frozen=True)
+class RemovedBelow:
+    """The list of the removed in a checkpoint."""
+
+    file: CheckpointFile
+
+    def get(self, key: str) -> Removal | None:
+        rows = self.file.at_key(REMOVED, key.encode())
+        return Removal(*(rows[name][0].as_py() for name in _REMOVAL)) if rows.num_rows else None
+
+    def items(self) -> Iterator[tuple[str, Removal]]:
+        for table in self.tables():
+            columns = (table[name].to_pylist() for name in ("key", *_REMOVAL))
+            for key, *removal in zip(*columns, strict=True):
+                yield key.decode(), Removal(*removal)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The list by id, a table at a time."""
+        yield from self.file.scan(REMOVED)
 
 
 def _fork_row(fork: Fork) -> bytes:

@@ -17,7 +17,7 @@ state and returns the transaction to write, or the one that the draft's token co
 - Schemas that the state knows by now are not announced again.
 
 What becomes of a draft that creates or deletes a branch is decided in `create`, of one that merges in `merge`, of
-tags in `tags`.
+tags in `tags`, of one that deletes objects or needs removed ones in `vacuuming`.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from lake_core.history.snapshot.reference import Reference
 from lake_core.history.state import PoolState, Remembered
 from lake_core.history.tags import tagging
 from lake_core.history.tombstone import Tombstone
+from lake_core.history.vacuuming import check_objects, check_vacuum
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import decode_value, key_class
 from lake_core.objects.limits import MAX_COLUMNS, Fields, Path, leaves
@@ -91,8 +92,10 @@ def rebase(
     check_open(state)
     first = draft.actions[0] if draft.actions else None
     if not draft.branch:
+        check_vacuum(state, draft)
         return _transaction(draft, tagging(state, draft), parent=0, time=time)
     if isinstance(first, CreateBranch):
+        check_objects(state, draft)
         return _transaction(draft, creating(state, draft, first), parent=0, time=time)
     branch = state.branches.get(draft.branch)
     if branch is None:
@@ -108,6 +111,7 @@ def rebase(
         return remembered
     if draft.is_exact:
         _check_unchanged(state, branch, draft)
+    check_objects(state, draft)
     if isinstance(first, DeleteBranch):
         check_deleted(state, draft, first)
     if isinstance(first, Merge):

@@ -10,6 +10,7 @@ repeat.
   again.
 - sources: the source files that were ingested, so that none is ingested twice; a branch knows its parent's too,
 - lifts of merges, and tags,
+- the objects that branches gave up and that are not deleted yet (`removal`),
 - whether the pool was dropped: no transaction follows, so that no writer writes where no reader looks.
 
 What actions on branches and tags make of the state is in `branching`.
@@ -38,6 +39,7 @@ from lake_core.history.branching import (
 )
 from lake_core.history.layered_map import LayeredMap
 from lake_core.history.lift import Lift
+from lake_core.history.removal import Removal, Removed, VacuumAction, fold_vacuum
 from lake_core.history.snapshot.reference import Reference
 from lake_core.history.snapshot.snapshot import MIN_CHANGES, Snapshot
 from lake_core.history.tombstone import NEVER, Tombstone
@@ -169,6 +171,7 @@ class PoolState:
     closed: Closing | None = None
     lifts: HashTrieMap[int, Lift] = field(default_factory=HashTrieMap)
     tags: HashTrieMap[str, Tag] = field(default_factory=HashTrieMap)
+    removed: Removed = field(default_factory=Removed)
     time: int = field(default=0, compare=False)
     used: HashTrieMap[str, int] = field(default_factory=HashTrieMap, compare=False)
 
@@ -230,13 +233,14 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
     seq = sequence(version, index)
     time = max(state.time, transaction.time)
     if not transaction.branch:
-        return replace(state, tags=_tagged(state, version, transaction), time=time)
+        given_up = _vacuumed(state.removed, seq, transaction)
+        return replace(state, tags=_tagged(state, version, transaction), removed=given_up, time=time)
     branches = _with_branch(state, version, transaction)
     branch = branches[transaction.branch]
     snapshot, schemas, sources = branch.snapshot, state.schemas, state.sources
     pool_schemas, tombstones, replaced = state.pool_schemas, branch.tombstones, branch.replaced
     settled, tags, lifts, closed = branch.settled, state.tags, state.lifts, None
-    writes = range(0)
+    writes, given_up = range(0), state.removed
     merge = next((a for a in transaction.actions if isinstance(a, Merge)), None)
     lift = None if merge is None else Lift(merge.writes, seq)
     for action in transaction.actions:
@@ -251,11 +255,13 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
                     reference = put_reference(action, lift, version)
                     if lift is not None and reference.lifts:
                         lifts = lifts.insert(lift.base, lift)
+                    given_up = given_up.without(action.object)
                 snapshot = snapshot.add(reference)
                 if not action.sub_pool and action.schema not in pool_schemas:
                     pool_schemas = pool_schemas.insert(action.schema)
             case RemoveReference():
-                snapshot = snapshot.remove(action.object, action.low)
+                snapshot, taken = snapshot.take(action.object, action.low)
+                given_up = given_up.with_removed(action.object, Removal(version, time, taken.size))
             case MarkApplied():
                 snapshot = snapshot.mark_applied(action.object, action.low, action.upto)
             case AddTombstone() | PutTombstone():
@@ -310,8 +316,10 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
                 closed = Closing(version, transaction.time, transaction.author)
             case CreateBranch():  # `_with_branch` made it
                 pass
-            case SetTag() | DeleteTag():
-                raise Corrupt(f"a tag on the branch {transaction.branch!r}; tags belong to no branch")
+            case _:
+                raise Corrupt(
+                    f"{type(action).__name__} on the branch {transaction.branch!r}; it belongs to no branch"
+                )
     tokens, used = state.tokens, state.used
     if transaction.token:
         tokens = tokens.insert(transaction.token, remembered(version, transaction))
@@ -335,7 +343,17 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
         used=used,
         lifts=lifts,
         tags=tags,
+        removed=given_up,
     )
+
+
+def _vacuumed(removed: Removed, seq: int, transaction: Transaction) -> Removed:
+    """The list of the removed after a transaction of no branch."""
+    for action in transaction.actions:
+        if not isinstance(action, SetTag | DeleteTag):
+            assert isinstance(action, VacuumAction)  # no other belongs to no branch
+            removed = fold_vacuum(removed, action, seq=seq, id=transaction.id, time=transaction.time)
+    return removed
 
 
 def _with_branch(state: PoolState, version: int, transaction: Transaction) -> HashTrieMap[str, BranchState]:

@@ -1,6 +1,7 @@
 """Typed, frozen, tagged records of the journals, and their bytes.
 
-`transactions` are the actions on a pool's data, `branching` those on its branches and tags, `pools` the actions on
+`transactions` are the actions on a pool's data, `branching` those on its branches and tags, `vacuuming` those on
+objects that may be deleted, `pools` the actions on
 the list of pools, `conditions` the conditions that such actions hold; `codec` turns entries into MessagePack and
 back.  A record states its guarantees and checks them when it is made.  An unknown action is an error ("written by a
 newer version"); an unknown optional field is ignored.
@@ -33,20 +34,25 @@ from lake_core.records.transactions import (
     Source,
     Transaction,
 )
+from lake_core.records.vacuuming import BeginVacuum, ConfirmVacuum, Discard, EndVacuum, ScanOrphans
 
 __all__ = [
     "Action",
     "AddObject",
     "AddTombstone",
+    "BeginVacuum",
     "Close",
     "Column",
     "ConfigurePool",
+    "ConfirmVacuum",
     "Consume",
     "CreateBranch",
     "CreatePool",
     "DeleteBranch",
     "DeleteTag",
+    "Discard",
     "DropPool",
+    "EndVacuum",
     "Entry",
     "MarkApplied",
     "Merge",
@@ -58,6 +64,7 @@ __all__ = [
     "RemoveReference",
     "RemoveTombstone",
     "RenamePool",
+    "ScanOrphans",
     "SetMerged",
     "SetSchema",
     "SetTag",

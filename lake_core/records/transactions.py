@@ -25,6 +25,7 @@ from lake_core.records.branching import (
 )
 from lake_core.records.column import Column
 from lake_core.records.conditions import Condition
+from lake_core.records.vacuuming import BeginVacuum, ConfirmVacuum, Discard, EndVacuum, ScanOrphans
 
 MAX_TRANSACTIONS = 65_536
 """Sequences that the transactions of one entry may have (exclusive)."""
@@ -172,7 +173,15 @@ Action = (
     | SetMerged
     | SetTag
     | DeleteTag
+    | ScanOrphans
+    | Discard
+    | BeginVacuum
+    | ConfirmVacuum
+    | EndVacuum
 )
+
+OF_NO_BRANCH = (SetTag, DeleteTag, ScanOrphans, Discard, BeginVacuum, ConfirmVacuum, EndVacuum)
+"""Actions of transactions that belong to no branch."""
 
 VERSION_2 = (
     Release,
@@ -184,6 +193,11 @@ VERSION_2 = (
     SetMerged,
     SetTag,
     DeleteTag,
+    ScanOrphans,
+    Discard,
+    BeginVacuum,
+    ConfirmVacuum,
+    EndVacuum,
 )
 """Actions that a lake of format version 1 cannot hold."""
 
@@ -193,7 +207,8 @@ class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `parent` is the version of the branch's tip when this was committed (0: none), `read_version` the version that
     the work began on.  `time` is in microseconds since 1970, by the writer's clock.  The same `token` commits
-    once.  `metadata` are texts of the writer's own.  `branch` is "" for tags, which belong to no branch.
+    once.  `metadata` are texts of the writer's own.  `branch` is "" for tags and for what a vacuum does, which
+    belong to no branch.
     """
 
     id: str
@@ -208,10 +223,10 @@ class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
     metadata: dict[str, str] = {}
 
     def __post_init__(self) -> None:
-        of_tags = all(isinstance(action, SetTag | DeleteTag) for action in self.actions)
+        of_none = all(isinstance(action, OF_NO_BRANCH) for action in self.actions)
         if not (
             is_id(self.id)
-            and bool(self.branch) != of_tags
+            and bool(self.branch) != of_none
             and self.read_version >= 0
             and self.parent >= 0
             and self.actions

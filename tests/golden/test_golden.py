@@ -32,6 +32,7 @@ from lake_core.journal import purge, write_state
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import Instant, decode_key, encode_key, encode_value
 from lake_core.lake import Lake
+from lake_core.leases import LeaseNote
 from lake_core.objects import metadata
 from lake_core.objects.metadata import ObjectMetadata, Origin
 from lake_core.objects.schema import schema_id
@@ -40,15 +41,19 @@ from lake_core.records import (
     Action,
     AddObject,
     AddTombstone,
+    BeginVacuum,
     Close,
     Column,
     ConfigurePool,
+    ConfirmVacuum,
     Consume,
     CreateBranch,
     CreatePool,
     DeleteBranch,
     DeleteTag,
+    Discard,
     DropPool,
+    EndVacuum,
     Entry,
     MarkApplied,
     Merge,
@@ -59,6 +64,7 @@ from lake_core.records import (
     RemoveReference,
     RemoveTombstone,
     RenamePool,
+    ScanOrphans,
     SetMerged,
     SetSchema,
     SetTag,
@@ -240,6 +246,35 @@ def test_a_journal_entry_that_ends_the_history_of_a_dropped_pool() -> None:
     codec = Codec(Entry)
     assert codec.decode(golden("closing_entry.hex"), name="entry") == CLOSING_ENTRY
     assert codec.encode(CLOSING_ENTRY).hex() == golden("closing_entry.hex").hex()
+
+
+VACUUM_ENTRY = Entry(
+    an_id(30),
+    (
+        transaction(
+            ScanOrphans(an_id(31), an_id(32)),
+            Discard((an_id(33), an_id(34)), (5, 6), never_read=True, scanned=an_id(31)),
+            BeginVacuum((an_id(33), an_id(34))),
+            ConfirmVacuum(131_072, (an_id(34),)),
+            EndVacuum(131_072),
+            id=an_id(35),
+            branch="",
+        ),
+    ),
+)
+
+
+def test_an_entry_that_deletes_objects() -> None:
+    stored = bytes.fromhex((NEWEST / "vacuum_entry.hex").read_text())
+    assert Codec(Entry).encode(VACUUM_ENTRY) == stored
+    assert Codec(Entry).decode(stored, name="x") == VACUUM_ENTRY
+
+
+def test_a_lease() -> None:
+    note = LeaseNote("write", 7, "vera", 600.0, "load", an_id(1), {"run": "r"})
+    stored = (NEWEST / "lease.json").read_bytes().rstrip(b"\n")
+    assert note.encode() == stored
+    assert msgspec.json.decode(stored, type=LeaseNote) == note
 
 
 def test_an_entry_of_the_journal_of_pools() -> None:

@@ -112,16 +112,20 @@ class Snapshot:
 
     def remove(self, object_id: str, low: bytes) -> Snapshot:
         """The snapshot without the reference.  Raises Corrupt if the snapshot does not have it."""
+        return self.take(object_id, low)[0]
+
+    def take(self, object_id: str, low: bytes) -> tuple[Snapshot, Reference]:
+        """The snapshot without the reference, and the reference; as `remove`."""
         identity = (object_id, low)
         reference = self._find(identity)
         if reference is None:
             raise Corrupt(f"reference to {object_id}: removed, but the branch does not have it")
         shapes = self._counted(reference, -1)
         if identity in self.added:
-            return replace(self, added=self.added.remove(identity), shapes=shapes)
+            return replace(self, added=self.added.remove(identity), shapes=shapes), reference
         if self._in_folded(identity) is not None:
-            return replace(self, dropped=self.dropped.insert(identity), shapes=shapes)._settled()
-        return replace(self, removed=self.removed.insert(identity), shapes=shapes)
+            return replace(self, dropped=self.dropped.insert(identity), shapes=shapes)._settled(), reference
+        return replace(self, removed=self.removed.insert(identity), shapes=shapes), reference
 
     def mark_applied(self, object_id: str, low: bytes, upto: int) -> Snapshot:
         """The snapshot after tombstones up to version `upto` were applied to a reference.

@@ -1,0 +1,153 @@
+"""The list of the removed: the objects that branches gave up and that are still on the store.
+
+The fold puts an object on the list when a reference to it is removed, and takes it off when one is put back.  So an
+object that no branch refers to, and that no vacuum took, is on the list, or a tag keeps it that holds a deleted
+branch.  The converse does not hold: another branch or a tag may refer to an object of the list.  The planner of a
+vacuum subtracts those.
+
+    removed --begin_vacuum--> begun --confirm_vacuum--> confirmed --end_vacuum--> gone
+       ^----------- spared ------------|
+
+Objects of a begun vacuum cannot be referred to again, and are not deleted yet.  Its vacuum lists the leases once
+more, and spares what a live one needs.  Confirmed ones never come back, so several processes may delete them.
+`horizon` is the greatest version whose removals a vacuum took: a revision of an older version may lack objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+
+import msgspec
+from rpds import HashTrieMap
+
+from lake_core.errors import Corrupt
+from lake_core.history.layered_map import LayeredMap, NothingBelow
+from lake_core.records.transactions import version_of
+from lake_core.records.vacuuming import BeginVacuum, ConfirmVacuum, Discard, EndVacuum, ScanOrphans
+
+VacuumAction = ScanOrphans | Discard | BeginVacuum | ConfirmVacuum | EndVacuum
+
+
+class Removal(msgspec.Struct, frozen=True, array_like=True):
+    """The version that removed an object, 0 if no version ever referred to it; its time and the object's size.
+
+    `time` is in microseconds since 1970, `size` in bytes, 0 if it is not known.
+    """
+
+    version: int
+    time: int
+    size: int = 0
+
+
+OFF = Removal(-1, 0)
+"""Stands for an object that is not on the list any more; the next checkpoint leaves it out."""
+
+
+class Vacuum(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The objects of a vacuum that has begun, with their removals, in the same order."""
+
+    objects: tuple[str, ...]
+    removals: tuple[Removal, ...]
+    transaction_id: str
+    time: int
+    confirmed: bool = False
+
+    def by_object(self) -> dict[str, Removal]:
+        """The removal of each object."""
+        return dict(zip(self.objects, self.removals, strict=True))
+
+
+@dataclass(frozen=True)
+class Removed:
+    """The list at a version; `vacuums` are those that have not ended, by the sequence of their beginning.
+
+    `floor`: no new object with a smaller id is committed.  `scanned`: names below it were searched for orphans.
+    `known_from`: objects with smaller ids may have been removed before the lake kept this list.
+    """
+
+    objects: LayeredMap[str, Removal] = field(default_factory=LayeredMap)
+    vacuums: HashTrieMap[int, Vacuum] = field(default_factory=HashTrieMap)
+    horizon: int = 0
+    floor: str = ""
+    scanned: str = ""
+    known_from: str = ""
+
+    def get(self, object_id: str) -> Removal | None:
+        """The removal of an object; None if it is not on the list."""
+        found = self.objects.get(object_id)
+        return None if found is None or found == OFF else found
+
+    def items(self) -> Iterable[tuple[str, Removal]]:
+        """The objects of the list with their removals."""
+        return ((id, removal) for id, removal in self.objects.items() if removal != OFF)
+
+    def is_empty(self) -> bool:
+        """Whether the list surely holds nothing."""
+        return isinstance(self.objects.below, NothingBelow) and not len(self.objects.added)
+
+    def vacuumed(self) -> frozenset[str]:
+        """The objects of the vacuums that have not ended."""
+        return frozenset(id for vacuum in self.vacuums.values() for id in vacuum.objects)
+
+    def with_removed(self, object_id: str, removal: Removal) -> Removed:
+        """The list with the object."""
+        return replace(self, objects=self.objects.insert(object_id, removal))
+
+    def without(self, object_id: str) -> Removed:
+        """The list without the object, whether it is there or not: looking would read the checkpoint."""
+        if self.is_empty():
+            return self
+        return replace(self, objects=self.objects.insert(object_id, OFF))
+
+
+def fold_vacuum(removed: Removed, action: VacuumAction, *, seq: int, id: str, time: int) -> Removed:
+    """The list after an action of the transaction `id`, of sequence `seq`.  Raises Corrupt if it does not fit."""
+    match action:
+        case ScanOrphans():
+            if action.upto < removed.floor:
+                raise Corrupt(f"scan_orphans: the floor is {removed.floor} already, not {action.upto}")
+            return replace(removed, floor=action.upto, known_from=removed.known_from or action.now)
+        case Discard():
+            version = 0 if action.never_read else version_of(seq)
+            for object_id, size in zip_longest(action.objects, action.sizes, fillvalue=0):
+                removed = removed.with_removed(str(object_id), Removal(version, time, int(size)))
+            return replace(removed, scanned=max(removed.scanned, action.scanned))
+        case BeginVacuum():
+            return _begun(removed, action, seq=seq, id=id, time=time)
+        case ConfirmVacuum():
+            return _confirmed(removed, action)
+        case EndVacuum(vacuum=ended):
+            if ended not in removed.vacuums or not removed.vacuums[ended].confirmed:
+                raise Corrupt(f"end_vacuum {ended}: it was not confirmed, or has ended")
+            return replace(removed, vacuums=removed.vacuums.remove(ended))
+
+
+def _begun(removed: Removed, action: BeginVacuum, *, seq: int, id: str, time: int) -> Removed:
+    removals = []
+    for object_id in action.objects:
+        removal = removed.get(object_id)
+        if removal is None:
+            raise Corrupt(f"begin_vacuum: object {object_id} is not on the list of the removed")
+        removals.append(removal)
+        removed = removed.without(object_id)
+    vacuum = Vacuum(action.objects, tuple(removals), id, time)
+    horizon = max(removed.horizon, *(removal.version for removal in removals))
+    return replace(removed, vacuums=removed.vacuums.insert(seq, vacuum), horizon=horizon)
+
+
+def _confirmed(removed: Removed, action: ConfirmVacuum) -> Removed:
+    vacuum = removed.vacuums.get(action.vacuum)
+    if vacuum is None or vacuum.confirmed:
+        raise Corrupt(f"confirm_vacuum {action.vacuum}: it was not begun, or is confirmed")
+    held = vacuum.by_object()
+    for object_id in action.spared:
+        removal = held.pop(object_id, None)
+        if removal is None:
+            raise Corrupt(f"confirm_vacuum: object {object_id} is not one of the vacuum")
+        removed = removed.with_removed(object_id, removal)
+    after = msgspec.structs.replace(
+        vacuum, objects=tuple(held), removals=tuple(held.values()), confirmed=True
+    )
+    return replace(removed, vacuums=removed.vacuums.insert(action.vacuum, after))

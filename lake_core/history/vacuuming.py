@@ -1,0 +1,123 @@
+"""What becomes of a draft that deletes objects, or that needs them, on the newest state; pure.
+
+- New objects below the floor are refused: a scan for orphans may have found them, so the vacuum may take them.
+- A reference is put back only to an object that is surely on the store: a branch refers to it, or it is on the list
+  of the removed, or the tag of a deleted branch that is being restored keeps it.
+- A tag is set only on a version whose objects are all there, or that another tag keeps already.
+- A vacuum that was planned on a state takes only objects whose removal has not changed since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.errors import Conflict, ObjectVacuumed, PlanAgain
+from lake_core.history.draft import Draft
+from lake_core.history.snapshot.fixed import without
+from lake_core.history.snapshot.snapshot import Snapshot
+from lake_core.history.state import PoolState
+from lake_core.records import (
+    AddObject,
+    BeginVacuum,
+    ConfirmVacuum,
+    CreateBranch,
+    Discard,
+    EndVacuum,
+    Merge,
+    PutReference,
+    ScanOrphans,
+    SetTag,
+)
+
+
+def check_objects(state: PoolState, draft: Draft) -> None:
+    """Raises Conflict for a new object below the floor, ObjectVacuumed for an object that may be deleted."""
+    floor = state.removed.floor
+    for action in draft.actions if floor else ():
+        if isinstance(action, AddObject) and action.object < floor:
+            raise Conflict(
+                f"object {action.object} was written so long ago that a scan for orphans has passed it; start again"
+            )
+    first = draft.actions[0] if draft.actions else None
+    if isinstance(first, Merge) or not state.removed.horizon:
+        return  # the merged branch refers to its objects
+    if isinstance(first, CreateBranch) and first.restored is not None:
+        # the tag of the deleted branch kept them on the read version; since then it may be deleted
+        if state.removed.horizon > draft.read_version:
+            raise PlanAgain("objects were vacuumed since this was planned; plan again")
+        return
+    put = {a.object for a in draft.actions if isinstance(a, PutReference)}
+    unlisted = {id for id in put if state.removed.get(id) is None}
+    if gone := sorted(unlisted - held_objects(state, unlisted)):
+        raise ObjectVacuumed(
+            f"object {gone[0]} was vacuumed, so this revision cannot come back (lake show POOL says how far back "
+            "is left)"
+        )
+
+
+def check_vacuum(state: PoolState, draft: Draft) -> None:
+    """Raises ObjectVacuumed, PlanAgain or Conflict if a draft of no branch does not fit the newest state."""
+    removed = state.removed
+    for action in draft.actions:
+        match action:
+            case SetTag(version=version):
+                if version < removed.horizon and version not in state.kept:
+                    raise ObjectVacuumed(
+                        f"version {version} is older than version {removed.horizon}, up to which removed objects "
+                        "were vacuumed; tag a later one"
+                    )
+            case ScanOrphans(upto=upto):
+                if upto < removed.floor:
+                    raise PlanAgain(
+                        f"another scan for orphans has reached {removed.floor} meanwhile; plan again"
+                    )
+            case Discard(objects=objects):
+                held = held_objects(state, objects) | removed.vacuumed()
+                if any(id in held or removed.get(id) is not None for id in objects):
+                    raise PlanAgain("the pool has changed since the orphans were listed; plan again")
+            case BeginVacuum(objects=objects):
+                _check_begun(state, draft, objects)
+            case ConfirmVacuum(vacuum=vacuum):
+                if vacuum not in removed.vacuums or removed.vacuums[vacuum].confirmed:
+                    raise Conflict(
+                        f"vacuum {vacuum} was confirmed by another process; go on from the newest state"
+                    )
+            case EndVacuum(vacuum=vacuum):
+                if vacuum not in removed.vacuums:
+                    raise Conflict(
+                        f"vacuum {vacuum} was ended by another process; there is nothing left to do"
+                    )
+            case _:
+                pass
+
+
+def _check_begun(state: PoolState, draft: Draft, objects: tuple[str, ...]) -> None:
+    if any(tag.set_at > draft.read_version for tag in state.tags.values()):
+        raise PlanAgain("a tag was set since the vacuum was planned; plan again")
+    for id in objects:
+        removal = state.removed.get(id)
+        if removal is None or removal.version > draft.read_version:
+            raise PlanAgain(f"object {id} was referred to again, or taken by another vacuum; plan again")
+
+
+def held_objects(state: PoolState, among: Collection[str]) -> frozenset[str]:
+    """Those objects that branches refer to."""
+    branches = state.branches.values()
+    return frozenset(id for held in branches for id in objects_of(held.snapshot, among))
+
+
+def objects_of(snapshot: Snapshot, among: Collection[str]) -> Iterator[str]:
+    """Those objects that references name, some of them more than once; the references are read as columns."""
+    if not among:
+        return
+    wanted = pa.array(sorted(among), pa.string())
+    for sub_pool in ("", *snapshot.sub_pools()):
+        for fixed, removed in ((snapshot.checkpoint, snapshot.removed), (snapshot.folded, snapshot.dropped)):
+            for table in fixed.tables(sub_pool=sub_pool):
+                of_interest = table.filter(pc.is_in(table["object"], wanted))
+                yield from without(of_interest, removed)["object"].to_pylist()
+    names = frozenset(among)
+    yield from (r.object for r in snapshot.added.values() if r.object in names)

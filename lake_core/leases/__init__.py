@@ -1,0 +1,9 @@
+"""Leases: what says that somebody is at work on a pool, so that nothing is deleted that the work may need.
+
+`lease` is the object and what it means, `holding` keeps one alive while work goes on.
+"""
+
+from lake_core.leases.holding import HeldLease
+from lake_core.leases.lease import Lease, LeaseNote, Leases, read_leases
+
+__all__ = ["HeldLease", "Lease", "LeaseNote", "Leases", "read_leases"]

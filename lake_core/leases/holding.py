@@ -1,0 +1,82 @@
+"""Holding a lease: it is created, written again while work goes on, and deleted at the end.
+
+A thread writes it every third of its ttl, so two writes may fail before it dies.  The thread ends with the block,
+and with the process.  A process that stands still for longer than the ttl loses the lease: `is_lost` says so, by
+the process's own count of seconds, and what it reads afterwards may be gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from types import TracebackType
+
+from lake_core import naming
+from lake_core.errors import LakeError, Unavailable
+from lake_core.leases.lease import MAX_TTL, LeaseNote
+from lake_core.store import Created, Store
+
+log = logging.getLogger(__name__)
+
+TRIES = 3
+"""Times to create a lease whose answer is lost."""
+
+
+class HeldLease:
+    """A lease that is renewed within the block; with `renewing=False` only when `renew` is called."""
+
+    def __init__(
+        self, store: Store, pool_id: str, id: str, note: LeaseNote, *, renewing: bool = True
+    ) -> None:
+        self.id, self.note = id, note
+        self.name = naming.lease(pool_id, id)
+        self._store, self._ttl = store, min(note.ttl, MAX_TTL)
+        self._ended = threading.Event()
+        self._thread = (
+            threading.Thread(target=self._keep, name=f"lease-{id}", daemon=True) if renewing else None
+        )
+        self._written = 0.0
+
+    def __enter__(self) -> HeldLease:
+        begun = time.monotonic()
+        for _ in range(TRIES):
+            if self._store.create(self.name, self.note.encode()) is not Created.UNKNOWN:
+                break
+        else:
+            raise Unavailable(f"{self.name}: the store does not say whether it has this lease; try again")
+        self._written = begun
+        if self._thread is not None:
+            self._thread.start()
+        return self
+
+    def renew(self) -> None:
+        """Write the lease again.  Raises Unavailable."""
+        begun = time.monotonic()
+        self._store.put(self.name, self.note.encode())
+        self._written = begun
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the lease may have died since it was written last."""
+        return time.monotonic() - self._written > self._ttl
+
+    def _keep(self) -> None:
+        pause = self._ttl / 3
+        while not self._ended.wait(pause):  # ends with the block
+            try:
+                self.renew()
+                pause = self._ttl / 3
+            except LakeError as error:
+                log.warning("lease %s was not renewed: %s", self.id, error)
+                pause = self._ttl / 12
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()  # otherwise a renewal could bring the lease back
+        with contextlib.suppress(LakeError):  # it dies by itself
+            self._store.delete(self.name)

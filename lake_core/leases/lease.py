@@ -1,0 +1,121 @@
+"""A lease: an object beside the pool that its holder writes again while its work goes on.
+
+    <pool-id>/leases/<id>.lease      JSON (`LeaseNote`)
+
+A lease is live while it is at most `ttl` seconds old.  Its age is counted on the store's clock: the time at which
+it was written last, against the time of an object that the asker has just written.  So no two clocks must agree.
+A dead lease holds nothing, and may be deleted by anybody.
+
+A lease of version v holds every object that version v may refer to.  A lease that cannot be read, because it is
+being written, holds everything until it is `MAX_TTL` old.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from lake_core import naming
+from lake_core.store import Store
+
+MAX_TTL = 86_400.0
+"""Seconds that a lease may live after it was written last, at most."""
+
+READ, WRITE, VACUUM = "read", "write", "vacuum"
+
+
+class LeaseNote(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a lease says: the kind of work, the version that it reads, who holds it, why, and for how many seconds.
+
+    `first`: the smallest id that a new object of the work can have, "" if it writes none.
+    """
+
+    kind: str
+    version: int
+    holder: str
+    ttl: float
+    why: str = ""
+    first: str = ""
+    metadata: dict[str, str] = {}
+
+    def encode(self) -> bytes:
+        """The stored bytes."""
+        return msgspec.json.encode(self)
+
+
+UNREADABLE = LeaseNote("unreadable", 0, "", MAX_TTL)
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A lease as a listing found it; `modified` is when it was written last, in seconds since 1970 by the store."""
+
+    id: str
+    note: LeaseNote
+    modified: float
+
+    def is_live(self, now: float) -> bool:
+        """Whether it holds anything at `now`, in seconds since 1970 by the store's clock."""
+        return now - self.modified <= min(self.note.ttl, MAX_TTL)
+
+    def until(self) -> float:
+        """When it dies unless it is written again, in seconds since 1970 by the store's clock."""
+        return self.modified + min(self.note.ttl, MAX_TTL)
+
+
+@dataclass(frozen=True)
+class Leases:
+    """The leases of a pool at `now`, in seconds since 1970 by the store's clock."""
+
+    now: float
+    all: tuple[Lease, ...]
+
+    @property
+    def live(self) -> list[Lease]:
+        """The live ones, without those of vacuums, which hold nothing."""
+        return [lease for lease in self.all if lease.is_live(self.now) and lease.note.kind != VACUUM]
+
+    @property
+    def dead(self) -> list[Lease]:
+        """The dead ones."""
+        return [lease for lease in self.all if not lease.is_live(self.now)]
+
+    @property
+    def oldest_version(self) -> int | None:
+        """The oldest version that a live lease holds, None if there is none."""
+        return min((lease.note.version for lease in self.live), default=None)
+
+    @property
+    def oldest_object(self) -> str | None:
+        """The smallest id that a new object of a live lease may have, None if no work is under way."""
+        return min((lease.note.first for lease in self.live if lease.note.kind != READ), default=None)
+
+
+def read_leases(store: Store, pool_id: str, *, own: str) -> Leases:
+    """All leases, by one listing and a read for each; `own` is one that the caller has just written.
+
+    The listing is taken after the caller's last commit was answered, so it has every lease that was there then.
+    Raises Unavailable.
+    """
+    found = []
+    now = 0.0
+    for info in list(store.list(naming.leases(pool_id))):
+        id = naming.lease_id(info.name)
+        if id is None:
+            continue
+        if id == own:
+            now = info.modified
+        data = store.get(info.name)
+        if data is not None:  # otherwise its work has ended
+            found.append(Lease(id, _note(data), info.modified))
+    if not now:
+        raise LookupError(f"lease {own} is not among those listed")
+    return Leases(now, tuple(found))
+
+
+def _note(data: bytes) -> LeaseNote:
+    try:
+        return msgspec.json.decode(data, type=LeaseNote)
+    except msgspec.DecodeError:
+        return UNREADABLE

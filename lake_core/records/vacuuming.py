@@ -1,0 +1,76 @@
+"""Actions that decide which objects are deleted (format version 2).
+
+They belong to no branch.  An object that a branch gave up is on the list of the removed (`history.removal`).  A
+vacuum takes objects off the list in two steps: it begins, looks at the leases once more, and is confirmed.  From
+then on its objects may be deleted by anybody, any number of times.  It ends when they are deleted.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from lake_core.errors import Corrupt
+from lake_core.naming import is_id
+
+
+class ScanOrphans(msgspec.Struct, frozen=True, tag="scan_orphans"):
+    """Raises the floor: from now on no new object with a smaller id than `upto` is committed.
+
+    `now`: the smallest id of the time of the scan.
+    """
+
+    upto: str
+    now: str
+
+    def __post_init__(self) -> None:
+        _check_ids("scan_orphans", (self.upto, self.now))
+
+
+class Discard(msgspec.Struct, frozen=True, tag="discard", omit_defaults=True):
+    """Puts objects on the list of the removed, which no branch refers to.
+
+    `sizes` are their bytes.  `never_read`: no version ever referred to them, so nobody can need them.  `scanned`:
+    all names below it were looked at.
+    """
+
+    objects: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+    never_read: bool = False
+    scanned: str = ""
+
+    def __post_init__(self) -> None:
+        _check_ids("discard", self.objects)
+        if self.sizes and len(self.sizes) != len(self.objects):
+            raise Corrupt(f"discard: {len(self.objects)} objects, but {len(self.sizes)} sizes")
+
+
+class BeginVacuum(msgspec.Struct, frozen=True, tag="begin_vacuum"):
+    """Takes objects off the list of the removed; revisions older than their removal may lack them from now on."""
+
+    objects: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _check_ids("begin_vacuum", self.objects)
+        if not self.objects:
+            raise Corrupt("begin_vacuum: needs objects")
+
+
+class ConfirmVacuum(msgspec.Struct, frozen=True, tag="confirm_vacuum", omit_defaults=True):
+    """Puts the spared objects of a vacuum back on the list of the removed; the others may be deleted from now on.
+
+    `vacuum` is the sequence of the transaction that began it.
+    """
+
+    vacuum: int
+    spared: tuple[str, ...] = ()
+
+
+class EndVacuum(msgspec.Struct, frozen=True, tag="end_vacuum"):
+    """States that all objects of a vacuum are deleted."""
+
+    vacuum: int
+
+
+def _check_ids(action: str, objects: tuple[str, ...]) -> None:
+    if bad := [id for id in objects if not is_id(id)]:
+        raise Corrupt(f"{action}: {bad[0]!r} is not the id of an object")

@@ -1,0 +1,230 @@
+"""Doing a vacuum: chunk by chunk, each so that a kill anywhere loses nothing and deletes nothing too much.
+
+1. `begin_vacuum`: the objects leave the list of the removed.  From now on nobody can refer to them again, and a
+   reader who takes a lease on an older version learns that it comes too late.
+2. The leases are listed once more.  A lease that was there before step 1 is in this listing.
+3. `confirm_vacuum`: what such a lease needs goes back onto the list.  Only one process can confirm.
+4. The rest is deleted.  It never comes back, so anybody may do this, any number of times.
+5. `end_vacuum`.
+
+A vacuum that was killed is found in the state: the next run goes on with step 2 or step 4.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import msgspec
+
+from lake_core import naming
+from lake_core.errors import Conflict, Corrupt, NotFound, PlanAgain
+from lake_core.history import Draft
+from lake_core.history.removal import Vacuum
+from lake_core.history.vacuuming import held_objects
+from lake_core.lake.pool import Pool
+from lake_core.leases import HeldLease, LeaseNote, Leases, read_leases
+from lake_core.leases.lease import VACUUM
+from lake_core.phrases import counted, human_size
+from lake_core.records import Action, BeginVacuum, ConfirmVacuum, EndVacuum
+from lake_core.records.transactions import sequence
+from lake_core.vacuum.ages import oldest_safe
+from lake_core.vacuum.plan import MAX_OBJECTS, Limits, Plan, PlannedObject, choose, still_allowed
+from lake_core.vacuum.roots import tagged_objects
+
+log = logging.getLogger(__name__)
+
+CHUNK = 10_000
+"""Objects that one transaction takes: about 300 KB of ids.  A kill repeats at most so many deletions."""
+
+TRIES = 10
+"""Times to plan again because the pool has changed meanwhile."""
+
+Progress = Callable[[int, int], None]
+"""Called with the objects and bytes that were deleted so far."""
+
+
+@dataclass(frozen=True)
+class Vacuumed:
+    """What a vacuum did: objects and bytes that it deleted, objects that it spared for a lease.
+
+    `resumed` counts those of an earlier vacuum that was interrupted.
+    """
+
+    pool: str
+    objects: int = 0
+    size: int = 0
+    spared: int = 0
+    resumed: int = 0
+
+
+def silent(objects: int, size: int) -> None:
+    """Progress that nobody watches."""
+
+
+@contextmanager
+def vacuum_lease(pool: Pool, why: str) -> Iterator[HeldLease]:
+    """The lease of a vacuum: it holds no object, and its time is the store's `now`."""
+    note = LeaseNote(VACUUM, 0, pool.context.author, pool.settings["lease.ttl"], why)
+    with HeldLease(pool.store, pool.config.id, pool.context.ids.new(), note) as lease:
+        yield lease
+
+
+def leases_now(pool: Pool, lease: HeldLease) -> Leases:
+    """All leases of the pool; the own one is written again, so that its time is now."""
+    lease.renew()
+    return read_leases(pool.store, pool.config.id, own=lease.id)
+
+
+def make_plan(pool: Pool, lease: HeldLease, *, grace: float | None = None) -> Plan:
+    """What a vacuum would delete now.  `grace` in seconds: instead of the pool's settings, only to keep more.
+
+    Raises Corrupt if the state of a tag cannot be read, Unavailable.
+    """
+    leases = leases_now(pool, lease)
+    loaded = pool.history.load_open()
+    state, settings = loaded.state, pool.settings
+    age = max(settings["vacuum.grace"], settings["history.keep"]) if grace is None else grace
+    removed = dict(islice(state.removed.items(), MAX_OBJECTS))
+    limits = Limits(
+        oldest_safe(pool.history, before=leases.now - age),
+        leases.oldest_version,
+        held_objects(state, removed),
+        tagged_objects(pool.history, state, removed, now=leases.now),
+    )
+    objects, held = choose(removed.items(), limits)
+    return Plan(pool.context.ids.new(), pool.config.id, loaded.version, leases.now, objects, held)
+
+
+def write_plan(pool: Pool, plan: Plan) -> str:
+    """Keep a plan beside the pool, to be done later; returns its name."""
+    name = naming.plan(pool.config.id, plan.id)
+    pool.store.put(name, msgspec.json.encode(plan))
+    return name
+
+
+def read_plan(pool: Pool, id: str) -> Plan:
+    """A plan that was kept.  Raises NotFound, Corrupt."""
+    name = naming.plan(pool.config.id, id)
+    data = pool.store.get(name) if naming.is_id(id) else None
+    if data is None:
+        raise NotFound(
+            f"pool {pool.name!r} has no plan {id!r}; make one with: lake vacuum {pool.name} --dry-run"
+        )
+    try:
+        return msgspec.json.decode(data, type=Plan)
+    except msgspec.DecodeError as error:
+        raise Corrupt(f"{name}: not a plan: {error}; make another one") from error
+
+
+def vacuum(
+    pool: Pool,
+    *,
+    plan: Plan | None = None,
+    grace: float | None = None,
+    chunk: int = CHUNK,
+    progress: Progress = silent,
+) -> Vacuumed:
+    """Delete what nobody needs; with `plan` at most what it names.
+
+    Raises Conflict (the pool changes all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
+    """
+    with vacuum_lease(pool, "vacuum") as lease:
+        done = resume(pool, lease, progress=progress)
+        for tries in range(1, TRIES + 1):
+            now = make_plan(pool, lease, grace=grace)
+            allowed = now.objects if plan is None else still_allowed(plan, now.objects)
+            try:
+                for start in range(0, len(allowed), chunk):
+                    done = _chunk(
+                        pool, lease, allowed[start : start + chunk], done, progress, planned_on=now.version
+                    )
+                break
+            except PlanAgain:
+                if tries == TRIES:
+                    raise
+    log.info("%s: vacuumed %s, %s", pool.name, counted(done.objects, "object"), human_size(done.size))
+    return done
+
+
+def resume(pool: Pool, lease: HeldLease, *, progress: Progress = silent) -> Vacuumed:
+    """Finish the vacuums that were interrupted."""
+    done = Vacuumed(pool.name)
+    for seq, vacuum in sorted(pool.history.load_open().state.removed.vacuums.items()):
+        before = done.objects
+        done = _finish(pool, lease, seq, done, progress)
+        done = replace(done, resumed=done.resumed + done.objects - before)
+        log.info("%s: went on with the vacuum of transaction %s", pool.name, vacuum.transaction_id)
+    return done
+
+
+def _chunk(
+    pool: Pool,
+    lease: HeldLease,
+    objects: tuple[PlannedObject, ...],
+    done: Vacuumed,
+    progress: Progress,
+    *,
+    planned_on: int,
+) -> Vacuumed:
+    begin = BeginVacuum(tuple(planned.object for planned in objects))
+    version = commit(pool, (begin,), message=f"vacuum {counted(len(objects), 'object')}", on=planned_on)
+    return _finish(pool, lease, sequence_of(pool, version, begin), done, progress)
+
+
+def sequence_of(pool: Pool, version: int, action: Action) -> int:
+    """The sequence of the transaction that holds the action, in the entry of a version."""
+    entry = pool.history.journal.read(version)
+    index = 0
+    for transaction in entry.transactions if entry is not None else ():
+        if action in transaction.actions:
+            return sequence(version, index)
+        index += transaction.width
+    raise Conflict(f"version {version} was purged meanwhile; run it again")
+
+
+def _finish(pool: Pool, lease: HeldLease, seq: int, done: Vacuumed, progress: Progress) -> Vacuumed:
+    """Confirm, delete, end.  Another process may do the same at any time."""
+    begun = pool.history.load_open().state.removed.vacuums.get(seq)
+    if begun is None:  # another process has ended it
+        return done
+    if not begun.confirmed:
+        spared = _spared(begun, leases_now(pool, lease))
+        try:
+            commit(pool, (ConfirmVacuum(seq, spared),), message="vacuum: the leases were looked at")
+        except Conflict as error:
+            log.info("%s: %s", pool.name, error)
+        begun = pool.history.load_open().state.removed.vacuums.get(seq)
+        if begun is None:
+            return done
+        assert begun.confirmed  # by us, or by the process that was faster
+        done = replace(done, spared=done.spared + len(spared))
+    pool.store.delete_all([naming.data_object(pool.config.id, id) for id in begun.objects])
+    size = sum(removal.size for removal in begun.removals)
+    done = replace(done, objects=done.objects + len(begun.objects), size=done.size + size)
+    progress(done.objects, done.size)
+    try:
+        commit(pool, (EndVacuum(seq),), message=f"vacuumed {counted(len(begun.objects), 'object')}")
+    except Conflict as error:
+        log.info("%s: %s", pool.name, error)
+    return done
+
+
+def _spared(begun: Vacuum, leases: Leases) -> tuple[str, ...]:
+    """The objects that live leases need."""
+    oldest = leases.oldest_version
+    if oldest is None:
+        return ()
+    pairs = zip(begun.objects, begun.removals, strict=True)
+    return tuple(id for id, removal in pairs if removal.version > oldest)
+
+
+def commit(pool: Pool, actions: tuple[Action, ...], *, message: str, on: int | None = None) -> int:
+    """Commit a transaction of no branch that was decided on a version (default: the newest); returns its own."""
+    read_version = pool.history.load_open().version if on is None else on
+    context = pool.context
+    draft = Draft(context.ids.new(), "", read_version, context.author, actions, message=message)
+    return pool.history.commit(draft).version

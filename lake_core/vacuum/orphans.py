@@ -1,0 +1,127 @@
+"""Orphans: objects that were written and never committed.
+
+The scan looks only at names that no scan has looked at: ids sort by time.  It puts what it finds onto the list of
+the removed; the vacuum deletes it from there, so there is one place that deletes.
+
+1. `upto`: the grace time before now, but not beyond the first id of a writer that holds a lease, and not beyond an
+   object that is younger than the grace time and not referred to: its writer's clock is behind, and it may be about
+   to commit.
+2. `scan_orphans`: from now on nobody can commit a new object with a smaller id.  A stalled writer that comes back
+   is refused and starts again.
+3. The names below `upto` are listed.  What no branch, no tag, no list knows then is an orphan for ever.
+4. `discard`: the orphans go onto the list, and the next scan begins at `upto`.
+
+A kill between 2 and 4 leaves the names to the next scan.  Objects that may be older than the list itself
+(`Removed.known_from`) may have been removed before the lake kept it: they wait out the grace time as removed ones.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from lake_core import naming
+from lake_core.errors import PlanAgain
+from lake_core.history import PoolState
+from lake_core.history.vacuuming import held_objects
+from lake_core.lake.pool import Pool
+from lake_core.leases import HeldLease
+from lake_core.phrases import counted
+from lake_core.records import Discard, ScanOrphans
+from lake_core.store import ObjectInfo
+from lake_core.vacuum.execute import CHUNK, TRIES, commit, leases_now, vacuum_lease
+from lake_core.vacuum.roots import tagged_objects
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """What a scan found: orphans and their bytes among the names that it listed; the next one begins at `upto`."""
+
+    pool: str
+    listed: int
+    orphans: int
+    size: int
+    upto: str
+
+
+def scan_orphans(pool: Pool, *, grace: float | None = None, dry_run: bool = False) -> Scanned:
+    """Put orphans older than the grace time (seconds) onto the list of the removed.
+
+    Raises Conflict (other scans run all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
+    """
+    with vacuum_lease(pool, "scan for orphans") as lease:
+        for _ in range(TRIES - 1):
+            try:
+                return _scan(pool, lease, grace=grace, dry_run=dry_run)
+            except PlanAgain:
+                continue
+        return _scan(pool, lease, grace=grace, dry_run=dry_run)
+
+
+def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool) -> Scanned:
+    leases = leases_now(pool, lease)
+    before = leases.now - (pool.settings["vacuum.grace"] if grace is None else grace)
+    state = pool.history.load_open().state
+    since = state.removed.scanned
+    upto = naming.first_id(before)
+    if leases.oldest_object is not None:
+        upto = min(upto, leases.oldest_object)
+    upto = max(upto, state.removed.floor)
+    if upto > state.removed.floor:
+        young = [i for i in _unknown(pool, state, _listed(pool, since, upto)) if i.modified > before]
+        upto = max(min([upto, *(_id(info) for info in young)]), state.removed.floor)
+    if upto <= since:
+        return Scanned(pool.name, 0, 0, 0, since)
+    if upto > state.removed.floor and not dry_run:
+        scan = ScanOrphans(upto, naming.first_id(leases.now))
+        commit(pool, (scan,), message="scan for orphans")
+    loaded = pool.history.load_open()
+    state = loaded.state
+    names = _listed(pool, since, upto)
+    orphans = _unknown(pool, state, names)
+    if not dry_run:
+        _discard(pool, state, orphans, upto=upto, on=loaded.version)
+    log.info("%s: %s in %s", pool.name, counted(len(orphans), "orphan"), counted(len(names), "name"))
+    return Scanned(pool.name, len(names), len(orphans), sum(info.size for info in orphans), upto)
+
+
+def _discard(pool: Pool, state: PoolState, orphans: list[ObjectInfo], *, upto: str, on: int) -> None:
+    known_from = state.removed.known_from
+    new = [info for info in orphans if _id(info) >= known_from]
+    old = [info for info in orphans if _id(info) < known_from]
+    for infos, never_read in ((new, True), (old, False)):
+        for start in range(0, len(infos), CHUNK):
+            part = infos[start : start + CHUNK]
+            discard = Discard(tuple(map(_id, part)), tuple(info.size for info in part), never_read=never_read)
+            commit(pool, (discard,), message=f"found {counted(len(part), 'orphan')}", on=on)
+    commit(pool, (Discard(scanned=upto),), message="scanned for orphans", on=on)
+
+
+def _listed(pool: Pool, since: str, upto: str) -> list[ObjectInfo]:
+    """The data objects with ids from `since` to `upto` (exclusive)."""
+    folder = naming.data(pool.config.id)
+    found = []
+    for info in pool.store.list(folder, after=f"{folder}/{since}" if since else ""):
+        id = naming.data_id(info.name)
+        if id is not None and id >= upto:
+            break  # names sort by time
+        if id is not None:
+            found.append(info)
+    return found
+
+
+def _unknown(pool: Pool, state: PoolState, infos: list[ObjectInfo]) -> list[ObjectInfo]:
+    """Those that no branch, no tag, expired ones too, no list of the removed and no vacuum knows."""
+    ids = {_id(info) for info in infos}
+    known = held_objects(state, ids) | state.removed.vacuumed()
+    unknown = {id for id in ids - known if state.removed.get(id) is None}
+    unknown -= tagged_objects(pool.history, state, unknown, now=None)
+    return [info for info in infos if _id(info) in unknown]
+
+
+def _id(info: ObjectInfo) -> str:
+    id = naming.data_id(info.name)
+    assert id is not None  # `_listed` leaves other names out
+    return id

@@ -1,0 +1,91 @@
+"""Which removed objects may be deleted; pure.
+
+An object of the list of the removed may be deleted if
+
+- the version that removed it is old enough (`vacuum.ages`): older than `vacuum.grace` and than `history.keep`,
+- no live lease holds an older version,
+- no branch and no live tag refers to it.
+
+A plan can be written down and done later: less what a new lease, branch or tag forbids, never more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from lake_core.history.removal import Removal
+
+MAX_OBJECTS = 1_000_000
+"""Removed objects that one plan looks at: it is held in memory.  The next checkpoint and plan take the rest."""
+
+
+class PlannedObject(msgspec.Struct, frozen=True, array_like=True):
+    """An object to delete, the version that removed it (0: it was never committed), when, and its bytes."""
+
+    object: str
+    version: int
+    time: int
+    size: int
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What a vacuum would delete from a pool.  `time` is in seconds since 1970 by the store's clock."""
+
+    id: str
+    pool: str
+    version: int
+    time: float
+    objects: tuple[PlannedObject, ...]
+    held: dict[str, int]
+    """Removed objects that stay, by what keeps them: branch, tag, lease, grace."""
+
+    @property
+    def size(self) -> int:
+        """The bytes of all objects."""
+        return sum(planned.size for planned in self.objects)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What keeps objects: `safe`, the greatest version that is old enough; `leased`, the oldest version that a live
+    lease holds; the objects that branches and tags refer to."""
+
+    safe: int
+    leased: int | None
+    branches: frozenset[str]
+    tags: frozenset[str]
+
+    def keeps(self, object_id: str, removal: Removal) -> str | None:
+        """What keeps a removed object; None if it may be deleted."""
+        if removal.version > self.safe:
+            return "grace"
+        if self.leased is not None and removal.version > self.leased:
+            return "lease"
+        if object_id in self.branches:
+            return "branch"
+        return "tag" if object_id in self.tags else None
+
+
+def choose(
+    removed: Iterable[tuple[str, Removal]], limits: Limits
+) -> tuple[tuple[PlannedObject, ...], dict[str, int]]:
+    """The objects to delete, and how many stay by what keeps them."""
+    chosen: list[PlannedObject] = []
+    held: Counter[str] = Counter()
+    for object_id, removal in removed:
+        why = limits.keeps(object_id, removal)
+        if why is None:
+            chosen.append(PlannedObject(object_id, removal.version, removal.time, removal.size))
+        else:
+            held[why] += 1
+    return tuple(sorted(chosen, key=lambda planned: planned.object)), dict(sorted(held.items()))
+
+
+def still_allowed(plan: Plan, objects: Iterable[PlannedObject]) -> tuple[PlannedObject, ...]:
+    """The objects of a plan that was written down which may still be deleted: those removed by the same version."""
+    planned = {p.object: p.version for p in plan.objects}
+    return tuple(p for p in objects if planned.get(p.object) == p.version)

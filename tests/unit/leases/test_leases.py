@@ -1,0 +1,88 @@
+"""A lease is live while its holder writes it again; its age is counted on the store's clock."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from lake_core import naming
+from lake_core.leases import HeldLease, LeaseNote, read_leases
+from lake_core.naming import IdSource
+from lake_core.store.memory import MemoryStore
+from tests.support.clocks import DAY, Clock
+from tests.support.stores import ScriptedStore, lost, unavailable
+
+IDS = IdSource()
+
+
+def held(store: object, version: int = 3, ttl: float = 600.0, *, renewing: bool = False) -> HeldLease:
+    note = LeaseNote("read", version, "vera", ttl, "a long query")
+    return HeldLease(store, "pool", IDS.new(), note, renewing=renewing)  # type: ignore[arg-type]
+
+
+def test_a_lease_is_live_until_its_ttl_is_over_and_gone_at_the_end() -> None:
+    clock = Clock()
+    store = MemoryStore(clock=clock)
+    with held(store) as lease:
+        clock.now += 599
+        with held(store, 9) as other:
+            leases = read_leases(store, "pool", own=other.id)
+            assert leases.now == clock.now
+            assert leases.oldest_version == 3
+            clock.now += 2
+            other.renew()
+            leases = read_leases(store, "pool", own=other.id)
+            assert leases.oldest_version == 9
+            assert [dead.id for dead in leases.dead] == [lease.id]
+    assert list(store.list("pool/leases")) == []
+
+
+def test_a_lease_that_cannot_be_read_holds_everything() -> None:
+    clock = Clock()
+    store = MemoryStore(clock=clock)
+    store.put(naming.lease("pool", IDS.new()), b'{"kind"')
+    with held(store) as own:
+        assert read_leases(store, "pool", own=own.id).oldest_version == 0
+        assert read_leases(store, "pool", own=own.id).oldest_object == ""
+        clock.now += DAY + 1
+        own.renew()
+        assert read_leases(store, "pool", own=own.id).oldest_version == 3
+
+
+def test_a_lease_is_renewed_while_work_goes_on() -> None:
+    class Counting(MemoryStore):
+        renewed = threading.Event()
+
+        def put(self, name: str, data: bytes) -> None:
+            super().put(name, data)
+            self.renewed.set()
+
+    store = Counting()
+    with held(store, ttl=0.3, renewing=True) as lease:
+        assert store.renewed.wait(30)
+        assert not lease.is_lost
+    assert list(store.list("pool/leases")) == []
+
+
+def test_a_renewal_that_fails_is_tried_again() -> None:
+    store = ScriptedStore()
+    store.on("put", ".lease", instead=unavailable, times=2)
+    with held(store, ttl=0.3, renewing=True):
+        for _ in range(3000):
+            if store.asked("put") > 2:
+                break
+            threading.Event().wait(0.01)
+    assert store.asked("put") > 2
+
+
+def test_a_lease_whose_answer_is_lost_is_created_again() -> None:
+    store = ScriptedStore()
+    store.on("create", ".lease", answer=lost)
+    with held(store) as lease:
+        assert store.get(lease.name) is not None
+
+
+def test_a_lease_that_the_lister_did_not_write_is_no_clock() -> None:
+    with pytest.raises(LookupError):
+        read_leases(MemoryStore(), "pool", own=IDS.new())

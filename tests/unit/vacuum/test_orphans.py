@@ -1,0 +1,153 @@
+"""Objects that were never committed are found by looking at new names only, and deleted by the vacuum."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from lake_core.errors import Conflict
+from lake_core.lake import Lake
+from lake_core.lake.results import PendingLoad
+from lake_core.leases import HeldLease, LeaseNote
+from lake_core.loading.block import Block
+from lake_core.naming import IdSource, first_id
+from lake_core.vacuum.execute import vacuum
+from lake_core.vacuum.orphans import scan_orphans
+from tests.support.stores import ScriptedStore
+from tests.unit.vacuum.conftest import GRACE, World
+
+
+def test_an_object_that_was_never_committed_is_deleted_after_the_grace_time(world: World) -> None:
+    world.load(1)
+    orphan = world.orphan()
+    assert scan_orphans(world.pool).orphans == 0
+    world.wait()
+    found = scan_orphans(world.pool)
+    assert (found.listed, found.orphans, found.size) == (2, 1, 6)
+    world.wait()  # the first scan of a pool cannot tell an orphan from what was removed before there was a list
+    assert vacuum(world.pool).objects == 1
+    assert orphan not in world.objects
+    assert world.objects == world.held()
+
+
+def test_orphans_of_later_scans_are_deleted_at_once(world: World) -> None:
+    world.load(1)
+    scan_orphans(world.pool)
+    world.clock.now += 10
+    orphan = world.orphan()
+    world.wait()
+    assert scan_orphans(world.pool).orphans == 1
+    assert vacuum(world.pool).objects == 1
+    assert orphan not in world.objects
+
+
+def test_a_scan_lists_only_names_that_no_scan_has_seen(world: World) -> None:
+    for key in range(5):
+        world.load(key)
+    world.wait()
+    assert scan_orphans(world.pool).listed == 5
+    world.load(9)
+    world.orphan()
+    world.wait()
+    found = scan_orphans(world.pool)
+    assert (found.listed, found.orphans) == (2, 1)
+    assert scan_orphans(world.pool).listed == 0
+
+
+def pending(world: World) -> tuple[PendingLoad, list[object], list[pa.Schema]]:
+    branch = world.pool.branch()
+    begun = branch.begin_load()
+    assert isinstance(begun, PendingLoad)
+    builder = branch.builder(begun)
+    builder.add(Block(pa.table({"k": [5]})))
+    written = builder.finish()
+    return begun, [w.action for w in written], [w.schema for w in written]
+
+
+def test_a_stalled_writer_that_comes_back_is_refused(world: World) -> None:
+    """Its objects may have been taken for orphans."""
+    begun, objects, schemas = pending(world)
+    world.wait()
+    assert scan_orphans(world.pool).orphans == 1
+    with pytest.raises(Conflict, match="start again"):
+        world.pool.branch().commit(begun, objects=objects, schemas=schemas)  # type: ignore[arg-type]
+    assert world.load(6) > 0
+
+
+def test_a_writer_that_commits_while_the_scan_begins_keeps_its_objects(world: World) -> None:
+    world.load(1)
+    begun, objects, schemas = pending(world)
+    world.wait()
+    store = ScriptedStore(world.store)
+    pool = Lake.open_on(store, ids=world.lake.context.ids).pool("p")
+
+    def finish() -> None:
+        world.pool.branch().commit(begun, objects=objects, schemas=schemas)  # type: ignore[arg-type]
+
+    store.on("create", f"{2:020d}.txn", before=finish)
+    assert scan_orphans(pool).orphans == 0
+    world.wait()
+    assert vacuum(pool).objects == 0
+    assert world.pool.at().to_table()["k"].to_pylist() == [1, 5]
+
+
+def test_a_scan_stays_below_a_writer_that_holds_a_lease(world: World) -> None:
+    first = first_id(world.clock.now)
+    begun, objects, schemas = pending(world)
+    world.wait()
+    note = LeaseNote("write", 0, "loader", 600.0, first=first)
+    pool = world.pool
+    with HeldLease(pool.store, pool.config.id, pool.context.ids.new(), note, renewing=False):
+        assert scan_orphans(pool).orphans == 0
+        pool.branch().commit(begun, objects=objects, schemas=schemas)  # type: ignore[arg-type]
+    assert scan_orphans(pool).orphans == 0
+    assert pool.at().to_table()["k"].to_pylist() == [5]
+
+
+def test_an_object_of_a_writer_whose_clock_is_behind_is_young_by_the_clock_of_the_store(world: World) -> None:
+    world.load(1)
+    world.wait()
+    late = world.orphan(seconds=world.clock.now - GRACE - 5)
+    assert scan_orphans(world.pool).orphans == 0
+    assert world.pool.history.load().state.removed.floor <= late
+
+
+def test_a_deleted_branch_is_no_orphan(world: World) -> None:
+    world.load(1)
+    world.pool.create_branch("dev")
+    world.pool.branch("dev").append(pa.table({"k": [7]}))
+    world.pool.delete_branch("dev")
+    world.wait()
+    assert scan_orphans(world.pool).orphans == 0
+
+
+def test_what_was_removed_is_no_orphan(world: World) -> None:
+    world.load(1)
+    world.load(2)
+    world.compact()
+    world.wait()
+    assert scan_orphans(world.pool).orphans == 0
+
+
+def test_a_scan_that_is_killed_leaves_its_names_to_the_next(world: World) -> None:
+    world.load(1)
+    orphan = world.orphan()
+    world.wait()
+    store = ScriptedStore(world.store)
+
+    def kill() -> None:
+        raise KeyboardInterrupt
+
+    store.on("create", f"{3:020d}.txn", instead=kill)
+    pool = Lake.open_on(store, ids=IdSource(clock=world.clock)).pool("p")
+    with pytest.raises(KeyboardInterrupt):
+        scan_orphans(pool)
+    assert world.pool.history.load().state.removed.floor > orphan
+    assert scan_orphans(world.pool).orphans == 1
+
+
+def test_a_dry_run_changes_nothing(world: World) -> None:
+    world.orphan()
+    world.wait()
+    assert scan_orphans(world.pool, dry_run=True).orphans == 1
+    assert world.pool.history.load().version == 0

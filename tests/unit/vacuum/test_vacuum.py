@@ -1,0 +1,299 @@
+"""The vacuum deletes what nobody needs any more, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lake_core.errors import Conflict, ObjectVacuumed, Unavailable
+from lake_core.journal import write_state
+from lake_core.lake import Lake
+from lake_core.lake.pool import Pool
+from lake_core.leases import HeldLease, LeaseNote
+from lake_core.records import BeginVacuum, ConfirmVacuum
+from lake_core.vacuum.execute import (
+    commit,
+    make_plan,
+    read_plan,
+    sequence_of,
+    vacuum,
+    vacuum_lease,
+    write_plan,
+)
+from tests.support.stores import ScriptedStore, unavailable
+from tests.unit.vacuum.conftest import GRACE, World
+
+
+def test_objects_that_a_compaction_replaced_are_deleted_once_the_grace_time_is_over(world: World) -> None:
+    world.load(3, 1)
+    world.load(2)
+    before = world.held()
+    world.compact()
+    assert vacuum(world.pool).objects == 0
+    world.wait(GRACE - 100)
+    assert vacuum(world.pool).objects == 0
+    assert world.objects == before | world.held()
+    world.wait(200)
+    done = vacuum(world.pool)
+    assert (done.objects, done.spared) == (2, 0)
+    assert done.size > 0
+    assert world.objects == world.held()
+    assert world.pool.at().to_table()["k"].to_pylist() == [1, 2, 3]
+    assert not dict(world.pool.history.load().state.removed.items())
+
+
+def test_the_history_that_is_kept_keeps_its_objects(world: World) -> None:
+    pool = world.pool
+    world.lake.catalog.configure("p", {"history.keep": "30d"})
+    world.pool = world.lake.pool("p")
+    world.load(1)
+    world.load(2)
+    world.compact()
+    world.wait()
+    assert vacuum(world.pool).objects == 0
+    assert pool.at("2").to_table().num_rows == 2
+
+
+@pytest.mark.parametrize("checkpointed", [False, True])
+def test_the_list_of_the_removed_outlives_a_checkpoint(world: World, checkpointed: bool) -> None:
+    world.load(1)
+    world.load(2)
+    world.compact()
+    listed = dict(world.pool.history.load().state.removed.items())
+    assert len(listed) == 2
+    assert all(removal.version == 3 and removal.size > 0 for removal in listed.values())
+    if checkpointed:
+        history = world.pool.history
+        write_state(history.journal, history.load(), id=world.lake.context.ids.new(), now=world.clock.now)
+    again = world.reopened()
+    assert dict(again.history.load().state.removed.items()) == listed
+    world.wait()
+    assert vacuum(again).objects == 2
+
+
+def test_a_branch_keeps_what_it_refers_to(world: World) -> None:
+    world.load(1)
+    world.load(2)
+    world.pool.create_branch("dev")
+    kept = world.held("dev")
+    world.compact()
+    world.wait()
+    assert vacuum(world.pool).objects == 0
+    assert kept <= world.objects
+    assert world.pool.at("dev").to_table().num_rows == 2
+
+
+def test_a_tag_keeps_what_its_version_refers_to_until_it_expires(world: World) -> None:
+    world.load(1)
+    world.load(2)
+    world.pool.tag("kept", expires=world.clock.now + 2 * GRACE)
+    world.compact()
+    world.wait()
+    assert vacuum(world.pool).objects == 0
+    assert world.pool.at("kept").to_table().num_rows == 2
+    world.wait(2 * GRACE)
+    assert vacuum(world.pool).objects == 2
+
+
+def test_a_deleted_branch_keeps_its_objects_while_it_can_be_restored(world: World) -> None:
+    world.load(1)
+    world.pool.create_branch("dev")
+    world.pool.branch("dev").append(pa.table({"k": [7]}))
+    root = world.pool.delete_branch("dev").root
+    world.wait()
+    assert vacuum(world.pool).objects == 0
+    world.pool.create_branch("dev", at=root)
+    assert world.pool.at("dev").to_table()["k"].to_pylist() == [1, 7]
+
+
+def lease(pool: Pool, version: int, **fields: Any) -> HeldLease:
+    note = LeaseNote("read", version, "reader", 600.0, **fields)
+    return HeldLease(pool.store, pool.config.id, pool.context.ids.new(), note, renewing=False)
+
+
+def test_a_live_lease_keeps_the_objects_of_its_version_and_a_dead_one_nothing(world: World) -> None:
+    world.load(1)
+    world.load(2)
+    world.compact()
+    world.wait()
+    with lease(world.pool, 2):
+        assert vacuum(world.pool).objects == 0
+        assert world.pool.at("2").to_table().num_rows == 2
+        world.clock.now += 601
+        assert vacuum(world.pool).objects == 2
+
+
+def test_a_lease_of_a_later_version_keeps_nothing_older(world: World) -> None:
+    world.load(1)
+    world.load(2)
+    version = world.compact()
+    world.wait()
+    with lease(world.pool, version):
+        assert vacuum(world.pool).objects == 2
+
+
+def test_a_lease_that_comes_between_plan_and_deletion_is_respected(world: World) -> None:
+    """The listing after `begin_vacuum` finds it; its objects go back onto the list."""
+    world.load(1)
+    world.load(2)
+    world.compact()
+    world.wait()
+    store = ScriptedStore(world.store)
+    pool = Lake.open_on(store, ids=world.lake.context.ids).pool("p")
+    held = lease(world.pool, 2)
+    store.on("create", f"{4:020d}.txn", before=held.__enter__)  # the entry of begin_vacuum
+    before = world.objects
+    done = vacuum(pool)
+    assert (done.objects, done.spared) == (0, 2)
+    assert world.objects == before
+    assert len(dict(pool.history.load().state.removed.items())) == 2
+    held.__exit__(None, None, None)
+    assert vacuum(pool).objects == 2
+
+
+def test_a_branch_that_is_made_on_an_old_revision_while_a_vacuum_plans_is_respected(world: World) -> None:
+    world.load(1)
+    world.load(2)
+    world.compact()
+    world.wait()
+    store = ScriptedStore(world.store)
+    pool = Lake.open_on(store, ids=world.lake.context.ids).pool("p")
+    store.on("create", f"{4:020d}.txn", before=lambda: world.pool.create_branch("old", at="2"))
+    assert vacuum(pool).objects == 0
+    assert world.pool.at("old").to_table().num_rows == 2
+
+
+def test_a_tag_that_is_set_while_a_vacuum_plans_is_respected(world: World) -> None:
+    world.load(1)
+    world.load(2)
+    world.compact()
+    world.wait()
+    store = ScriptedStore(world.store)
+    pool = Lake.open_on(store, ids=world.lake.context.ids).pool("p")
+    store.on("create", f"{4:020d}.txn", before=lambda: world.pool.tag("t", at="2"))
+    assert vacuum(pool).objects == 0
+    assert world.pool.at("t").to_table().num_rows == 2
+
+
+def test_once_objects_are_vacuumed_their_revision_does_not_come_back(world: World) -> None:
+    world.load(1)
+    world.load(2)
+    world.compact()
+    world.wait()
+    assert vacuum(world.pool).objects == 2
+    with pytest.raises(ObjectVacuumed, match="vacuumed"):
+        world.pool.create_branch("old", at="2")
+    with pytest.raises(ObjectVacuumed, match="older than version 3"):
+        world.pool.tag("old", at="2")
+    world.pool.tag("new", at="3")
+    world.pool.create_branch("dev", at="3")
+
+
+def kill(*_: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("request_kind", ["create", "delete_all", "list", "get", "put", "delete"])
+@pytest.mark.parametrize("nth", range(8))
+def test_a_vacuum_that_is_killed_anywhere_is_finished_by_the_next(
+    world: World, request_kind: str, nth: int
+) -> None:
+    world.load(1)
+    world.load(2)
+    world.compact()
+    world.wait()
+    store = ScriptedStore(world.store)
+    pool = Lake.open_on(store, ids=world.lake.context.ids).pool("p")
+    pool.history.load()
+    if nth:
+        store.on(request_kind, "", times=nth)
+    store.on(request_kind, "", instead=kill)
+    try:
+        vacuum(pool)
+    except KeyboardInterrupt:
+        assert world.held() <= world.objects
+        removed = world.pool.history.load().state.removed
+        assert set(dict(removed.items())) <= world.objects  # what is on the list is there
+    world.clock.now += 700
+    vacuum(world.reopened())
+    assert world.objects == world.held()
+    assert not len(world.pool.history.load().state.removed.vacuums)
+
+
+def test_objects_of_a_begun_vacuum_cannot_be_referred_to_and_are_spared_for_a_lease(world: World) -> None:
+    world.load(1)
+    world.load(2)
+    world.compact()
+    world.wait()
+    pool = world.pool
+    with vacuum_lease(pool, "test") as own:
+        plan = make_plan(pool, own)
+        begin = BeginVacuum(tuple(planned.object for planned in plan.objects))
+        seq = sequence_of(pool, commit(pool, (begin,), message="", on=plan.version), begin)
+    with pytest.raises(ObjectVacuumed):
+        pool.create_branch("old", at="2")
+    commit(pool, (ConfirmVacuum(seq, begin.objects),), message="")
+    with pytest.raises(Conflict, match="another process"):
+        commit(pool, (ConfirmVacuum(seq),), message="")
+    pool.create_branch("old", at="2")
+    assert pool.at("old").to_table().num_rows == 2
+
+
+def test_a_plan_that_was_written_down_is_done_later_and_never_more(world: World) -> None:
+    world.load(1)
+    world.load(2)
+    world.compact()
+    world.wait()
+    with vacuum_lease(world.pool, "test") as own:
+        plan = make_plan(world.pool, own)
+    write_plan(world.pool, plan)
+    assert len(plan.objects) == 2
+    assert plan.size > 0
+    world.load(5)
+    world.compact()
+    world.wait()
+    assert read_plan(world.pool, plan.id) == plan
+    assert vacuum(world.pool, plan=plan).objects == 2
+    assert {p.object for p in plan.objects}.isdisjoint(world.objects)
+    assert vacuum(world.pool).objects == 2  # those of the second compaction
+
+
+def test_a_plan_is_done_less_what_a_new_branch_needs(world: World) -> None:
+    world.load(1)
+    world.load(2)
+    world.compact()
+    world.wait()
+    with vacuum_lease(world.pool, "test") as own:
+        plan = make_plan(world.pool, own)
+    world.pool.create_branch("old", at="2")
+    assert vacuum(world.pool, plan=plan).objects == 0
+    assert world.pool.at("old").to_table().num_rows == 2
+
+
+def test_no_listing_of_the_data_is_made(world: World) -> None:
+    for key in range(5):
+        world.load(key)
+    world.compact()
+    world.wait()
+    store = ScriptedStore(world.store)
+    assert vacuum(Lake.open_on(store, ids=world.lake.context.ids).pool("p"), chunk=2).objects == 5
+    assert store.asked("list", "/data") == 0
+    assert store.asked("delete_all") == 3
+
+
+def test_a_deletion_that_fails_is_repeated_by_the_next_vacuum(world: World) -> None:
+    world.load(1)
+    world.load(2)
+    world.compact()
+    world.wait()
+    store = ScriptedStore(world.store)
+    store.on("delete_all", "", instead=unavailable)
+    pool = Lake.open_on(store, ids=world.lake.context.ids).pool("p")
+    with pytest.raises(Unavailable):
+        vacuum(pool)
+    assert len(world.objects) == 3
+    done = vacuum(pool)
+    assert (done.objects, done.resumed) == (2, 2)
+    assert world.objects == world.held()
