@@ -126,7 +126,7 @@ def span_of(view: View, args: Namespace) -> KeyRange:
 
 def scan(args: Namespace) -> None:
     """Records of a key range, in key order."""
-    view = open_lake(args).pool(args.pool).at(args.at)
+    view = open_lake(args).pool(args.pool).at(args.at, on_missing=args.on_missing)
     plan = view.plan(key_range=span_of(view, args), columns=args.columns, where=args.where)
     write_records(
         view.run(plan, limit=args.limit), result_schema(plan), format=_format(args), path=args.output
@@ -135,7 +135,7 @@ def scan(args: Namespace) -> None:
 
 def get(args: Namespace) -> None:
     """The records of one key."""
-    view = open_lake(args).pool(args.pool).at(args.at)
+    view = open_lake(args).pool(args.pool).at(args.at, on_missing=args.on_missing)
     found = view.to_table(key_range=span_of(view, args))
     if not found.num_rows:
         raise NotFound(f"pool {args.pool!r}: no record with key {args.key}")
@@ -148,7 +148,7 @@ def sql(args: Namespace) -> None:
         query,  # DuckDB and Arrow's data sets double the start of every other command
     )
 
-    reader = query(open_lake(args), args.sql)
+    reader = query(open_lake(args), args.sql, on_missing=args.on_missing)
     tables = (pa.Table.from_batches([batch]) for batch in reader)
     write_records(tables, reader.schema, format=_format(args), path=args.output)
 

@@ -219,6 +219,7 @@ def build_parser() -> Parser:
     sub.add_argument("--limit", type=_count, metavar="N", help="stop after this many")
     _add_at(sub)
     _add_output(sub)
+    _add_on_missing(sub)
 
     sub = command("get", "data.get", "print the records of one key")
     sub.add_argument("pool", metavar="POOL")
@@ -227,12 +228,14 @@ def build_parser() -> Parser:
         "--format", choices=("json", "csv", "table"), help="default: json, or table on a terminal"
     )
     _add_at(sub)
+    _add_on_missing(sub)
 
     sub = command(
         "query", "data.sql", 'run SQL; tables: "pool", "pool@12", "pool:objects", "pool:log", "lake:pools"'
     )
     sub.add_argument("sql", metavar="SQL")
     _add_output(sub)
+    _add_on_missing(sub)
 
     sub = command("delete", "deletion.delete", "delete records by range and condition: one small transaction")
     sub.add_argument("pool", metavar="POOL")
@@ -355,6 +358,27 @@ def build_parser() -> Parser:
     )
 
     sub = command(
+        "vacuum",
+        "vacuuming.vacuum_pool",
+        "delete objects that nobody needs any more, once their grace time is over",
+    )
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument(
+        "--grace",
+        type=_span,
+        metavar="DURATION",
+        help="keep objects that were removed, or written and not committed, for this long (default: the greater of "
+        "vacuum.grace and history.keep)",
+    )
+    sub.add_argument("--plan", metavar="ID", help="delete only what this plan names")
+    sub.add_argument(
+        "--dry-run", action="store_true", help="write a plan and print its id and sums; delete nothing"
+    )
+
+    sub = command("leases", "vacuuming.leases", "list who is at work on a pool and what that keeps")
+    sub.add_argument("pool", nargs="?", metavar="POOL", help="default: all pools")
+
+    sub = command(
         "repair",
         "repairing.repair_pool",
         "remove a bad transaction or a damaged object from a pool, so that the rest can be read",
@@ -420,6 +444,15 @@ def build_parser() -> Parser:
         "shell", choices=SHELLS, metavar="bash|zsh|fish", help='add: eval "$(lake completion bash)"'
     )
     return parser
+
+
+def _add_on_missing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--on-missing",
+        choices=("fail", "warn"),
+        default="fail",
+        help="if a vacuum took objects of an old revision: fail (the default), or read what is left and list them",
+    )
 
 
 def _add_at(parser: argparse.ArgumentParser) -> None:

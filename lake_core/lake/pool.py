@@ -12,16 +12,19 @@ from dataclasses import dataclass
 
 from lake_core.catalog import Settings
 from lake_core.context import Context
-from lake_core.errors import InvalidInput, NotFound
+from lake_core.errors import InvalidInput, NotFound, ObjectVacuumed
 from lake_core.history import Draft, History
 from lake_core.history.state import MAIN, Tag
 from lake_core.lake import branches, tags
+from lake_core.lake.absence import vacuumed
 from lake_core.lake.branch import Branch
 from lake_core.lake.branches import BranchResult
 from lake_core.lake.feed import Feed
 from lake_core.lake.tags import TagResult
-from lake_core.lake.view import View
-from lake_core.phrases import did_you_mean
+from lake_core.lake.view import FAIL, WARN, View
+from lake_core.leases import HeldLease, LeaseNote, Leases, read_leases
+from lake_core.leases.lease import READ, VACUUM
+from lake_core.phrases import counted, did_you_mean
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.records import Close, Transaction
 from lake_core.records.pools import PoolConfig
@@ -67,11 +70,14 @@ class Pool:
         self._check_branch(name)
         return Branch(self.context, self.config, name, self.history, self.limits, self.sub_pool)
 
-    def at(self, revision: str = MAIN) -> View:
+    def at(self, revision: str = MAIN, *, on_missing: str = FAIL) -> View:
         """The pool at a version, a transaction id, a branch, a tag, or BRANCH@TIME.
 
+        `on_missing`: `fail`, or `warn` to read an old revision without the objects that a vacuum took.
         Raises NotFound, InvalidInput.
         """
+        if on_missing not in (FAIL, WARN):
+            raise InvalidInput(f"on_missing={on_missing!r}: use {FAIL} or {WARN}")
         loaded, branch = self.history.resolve_revision(revision)
         return View(
             config=self.config,
@@ -82,7 +88,35 @@ class Pool:
             sub_pool=self.sub_pool,
             limits=self.limits,
             store=self.store,
+            history=self.history,
+            on_missing=on_missing,
         )
+
+    @contextlib.contextmanager
+    def leased(self, revision: str = MAIN, *, why: str = "") -> Iterator[View]:
+        """A view whose objects no vacuum deletes while the block runs: a lease is held and renewed.
+
+        Raises ObjectVacuumed if a vacuum has begun to take objects of the revision, and what `at` raises.
+        """
+        view = self.at(revision)
+        note = LeaseNote(READ, view.version, self.context.author, self.settings["lease.ttl"], why)
+        with HeldLease(self.store, self.config.id, self.context.ids.new(), note):
+            # a vacuum that begins from here on finds the lease; one that began before is in this state
+            gone = vacuumed(self.history, {r.object for r in view.references}, version=view.version)
+            if gone:
+                raise ObjectVacuumed(
+                    f"pool {self.name!r}: {counted(len(gone), 'object')} of version {view.version} are vacuumed, "
+                    "or are about to be; read a later version"
+                )
+            yield view
+
+    def leases(self) -> Leases:
+        """The leases of the pool, dead ones too.  Raises Unavailable."""
+        note = LeaseNote(VACUUM, 0, self.context.author, self.settings["lease.ttl"], "list leases")
+        lease = HeldLease(self.store, self.config.id, self.context.ids.new(), note, renewing=False)
+        with lease:  # its time is the store's `now`
+            found = read_leases(self.store, self.config.id, own=lease.id)
+        return Leases(found.now, tuple(one for one in found.all if one.id != lease.id))
 
     def create_branch(self, name: str, *, at: str = MAIN) -> BranchResult:
         """Create a branch on a revision; on the tag `NAME@N` restore the deleted branch NAME.

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
 from lake_core import naming
-from lake_core.history import Reference
+from lake_core.errors import ObjectMissing
+from lake_core.history import History, Reference
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER, Value
 from lake_core.keys.ranges import EVERYTHING
+from lake_core.lake.absence import explained, vacuumed
+from lake_core.phrases import counted
 from lake_core.reading.explain import StoredRecord, explain
 from lake_core.reading.plan import ScanPlan, overlap_depth, plan_scan
 from lake_core.reading.revision import Revision
@@ -28,11 +31,20 @@ from lake_core.values.keytext import encoded, parts_of
 log = logging.getLogger(__name__)
 
 
+FAIL, WARN = "fail", "warn"
+"""What a view does if a vacuum took an object of it: raise ObjectVacuumed; leave it out and log a warning."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class View(Revision):
-    """A revision that can be read, since it knows the store of its objects."""
+    """A revision that can be read, since it knows the store of its objects.
+
+    `history` tells whether a missing object was vacuumed; `on_missing` is `fail` or `warn`.
+    """
 
     store: Store
+    history: History | None = field(default=None, compare=False)
+    on_missing: str = FAIL
 
     @property
     def depth(self) -> int:
@@ -47,7 +59,7 @@ class View(Revision):
         where: str | Condition | None = None,
     ) -> ScanPlan:
         """What a scan opens; raises InvalidInput (unknown column, empty range, bad condition)."""
-        plan = plan_scan(self, key_range=key_range, columns=columns, where=where)
+        plan = self._without_vacuumed(plan_scan(self, key_range=key_range, columns=columns, where=where))
         log.info(
             "%s at version %d: reads %d of %d objects, overlap at most %d; %d deletes to apply",
             self.config.name,
@@ -69,14 +81,14 @@ class View(Revision):
     ) -> Iterator[pa.Table]:
         """Records in key order, a table at a time, in bounded memory.
 
-        Raises InvalidInput, ObjectMissing, Corrupt, Unavailable.
+        Raises InvalidInput, ObjectVacuumed, ObjectMissing, Corrupt, Unavailable.
         """
         return self.run(self.plan(key_range=key_range, columns=columns, where=where), limit=limit)
 
     def run(self, plan: ScanPlan, *, limit: int | None = None) -> Iterator[pa.Table]:
         """The records of a plan of this view."""
         left = limit
-        for table in scan(plan, self.store, pool_id=self.config.id):
+        for table in self._scanned(plan):
             if left is None:
                 yield table
                 continue
@@ -84,6 +96,33 @@ class View(Revision):
             left -= table.num_rows
             if left <= 0:
                 return
+
+    def _scanned(self, plan: ScanPlan) -> Iterator[pa.Table]:
+        try:
+            yield from scan(plan, self.store, pool_id=self.config.id)
+        except ObjectMissing as error:
+            if self.history is None:
+                raise
+            objects = [reference.object for reference in plan.references]
+            raise explained(error, self.history, objects, version=self.version) from error
+
+    def _without_vacuumed(self, plan: ScanPlan) -> ScanPlan:
+        """The plan without the objects that a vacuum took, if the view is to warn of them only."""
+        if self.on_missing != WARN or self.history is None:
+            return plan
+        gone = vacuumed(self.history, {r.object for r in plan.references}, version=self.version)
+        if not gone:
+            return plan
+        lost = sum(r.records for r in plan.references if r.object in gone)
+        log.warning(
+            "%s at version %d: left out %s with %s, which were vacuumed: %s",
+            self.config.name,
+            self.version,
+            counted(len(gone), "object"),
+            counted(lost, "record"),
+            ", ".join(sorted(gone)),
+        )
+        return replace(plan, references=tuple(r for r in plan.references if r.object not in gone))
 
     def to_table(
         self,

@@ -28,7 +28,7 @@ import pyarrow.dataset as ds
 
 from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.lake import Lake
-from lake_core.lake.view import View
+from lake_core.lake.view import FAIL, View
 from lake_core.reading.scan import result_schema
 from lake_core.system_tables.answers import carried, distinct, marked
 from lake_core.system_tables.names import is_system_table, system_table
@@ -39,12 +39,13 @@ from lake_core.values.types import is_json
 _GIVES_ROWS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
 
-def query(lake: Lake, sql: str) -> pa.RecordBatchReader:
+def query(lake: Lake, sql: str, *, on_missing: str = FAIL) -> pa.RecordBatchReader:
     """The result of one SELECT, as a stream; JSON columns carry the lake's mark.
 
-    Raises InvalidInput (SQL that cannot be run), NotFound (pool, revision) and what scans raise.
+    `on_missing`: as in `Pool.at`.  Raises InvalidInput (SQL that cannot be run), NotFound (pool, revision) and what
+    scans raise.
     """
-    question = _Question()
+    question = _Question(on_missing)
     try:
         reader, schema = question.ask(lake, sql)
     except BaseException:
@@ -58,7 +59,8 @@ class _Question:
 
     _open: ClassVar[set[_Question]] = set()
 
-    def __init__(self) -> None:
+    def __init__(self, on_missing: str) -> None:
+        self._on_missing = on_missing
         self._connection: duckdb.DuckDBPyConnection | None = duckdb.connect(
             config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
         )
@@ -79,7 +81,7 @@ class _Question:
             names, defined = _table_names(connection, sql)
             for name in sorted(names):
                 try:
-                    connection.register(name, _table(lake, name, self._raised))
+                    connection.register(name, _table(lake, name, self._raised, on_missing=self._on_missing))
                 except NotFound:
                     if name not in defined:
                         raise
@@ -171,11 +173,11 @@ def _message(error: Exception) -> str:
     return " ".join(message.split()) + shown
 
 
-def _table(lake: Lake, name: str, raised: list[LakeError]) -> Any:
+def _table(lake: Lake, name: str, raised: list[LakeError], *, on_missing: str) -> Any:
     if is_system_table(name):
         return system_table(lake, name)
     pool, _, revision = name.partition("@")
-    return PoolDataset(lake.pool(pool).at(revision or "main"), raised)
+    return PoolDataset(lake.pool(pool).at(revision or "main", on_missing=on_missing), raised)
 
 
 class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]

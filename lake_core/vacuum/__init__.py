@@ -1,7 +1,6 @@
 """Deleting what nobody needs any more: removed objects, and objects that were never committed.
 
     ages      which versions are old enough, by the clock of the store
-    roots     what tags still keep
     plan      which removed objects may be deleted, and why (pure); a plan that was written down
     execute   does a plan, and nothing more; survives a kill anywhere
     orphans   puts objects that were never committed onto the list of the removed

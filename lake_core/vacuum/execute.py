@@ -24,6 +24,7 @@ from lake_core import naming
 from lake_core.errors import Conflict, Corrupt, NotFound, PlanAgain
 from lake_core.history import Draft
 from lake_core.history.removal import Vacuum
+from lake_core.history.roots import tagged_objects
 from lake_core.history.vacuuming import held_objects
 from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease, LeaseNote, Leases, read_leases
@@ -33,7 +34,6 @@ from lake_core.records import Action, BeginVacuum, ConfirmVacuum, EndVacuum
 from lake_core.records.transactions import sequence
 from lake_core.vacuum.ages import oldest_safe
 from lake_core.vacuum.plan import MAX_OBJECTS, Limits, Plan, PlannedObject, choose, still_allowed
-from lake_core.vacuum.roots import tagged_objects
 
 log = logging.getLogger(__name__)
 

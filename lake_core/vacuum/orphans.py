@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from lake_core import naming
 from lake_core.errors import PlanAgain
 from lake_core.history import PoolState
+from lake_core.history.roots import tagged_objects
 from lake_core.history.vacuuming import held_objects
 from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease
@@ -30,7 +31,6 @@ from lake_core.phrases import counted
 from lake_core.records import Discard, ScanOrphans
 from lake_core.store import ObjectInfo
 from lake_core.vacuum.execute import CHUNK, TRIES, commit, leases_now, vacuum_lease
-from lake_core.vacuum.roots import tagged_objects
 
 log = logging.getLogger(__name__)
 

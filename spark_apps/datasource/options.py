@@ -3,7 +3,8 @@
     read          load("flights"), "flights@12" (a revision: also a branch, BRANCH@TIME, a transaction id),
                   "flights.$nokey" (a sub-pool), "flights:log", "lake:pools" (the lake's own tables);
                   at, columns (A,B: only these are read), from, to (a key range, JSON), where (a condition), tasks
-                  (the number of tasks; by default one for each 64 MiB, at most 256)
+                  (the number of tasks; by default one for each 64 MiB, at most 256), onMissing (fail; warn:
+                  read an old revision without the objects that a vacuum took)
     readStream    load("flights"); branch, columns, startingTransaction (earliest, latest or a number),
                   maxTransactionsPerBatch
     write         save("flights"); branch, message, token (what is written under a token is written once),
@@ -24,13 +25,13 @@ from lake_core.history.state import MAIN
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.lake.pool import Pool
-from lake_core.lake.view import View
+from lake_core.lake.view import FAIL, View
 from lake_core.system_tables.names import is_system_table
 
 Options = Mapping[str, str]
 """As Spark gives them: names in lower case; `path` is what load, save or start were given."""
 
-READ = ("at", "columns", "from", "to", "where", "tasks")
+READ = ("at", "columns", "from", "to", "where", "tasks", "onMissing")
 SYSTEM_TABLE = ("at", "columns")
 READ_STREAM = ("branch", "columns", "startingTransaction", "maxTransactionsPerBatch")
 META = "meta."
@@ -92,7 +93,11 @@ def names_system_table(options: Options) -> bool:
 def open_view(options: Options) -> View:
     """The pool and revision that a read is of; raises what `Lake.open` and `Pool.at` raise."""
     pool, _, revision = table_name(options).partition("@")
-    return open_lake(options).pool(pool).at(revision or options.get("at") or MAIN)
+    return (
+        open_lake(options)
+        .pool(pool)
+        .at(revision or options.get("at") or MAIN, on_missing=options.get("onmissing", FAIL).lower())
+    )
 
 
 def open_pool(options: Options, *, what: str) -> Pool:

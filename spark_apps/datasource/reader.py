@@ -66,6 +66,7 @@ class LakeReader(DataSourceReader):
             "lake": view.store.uri,
             "path": opts.table_name(options).partition("@")[0],
             "at": str(view.version) if view.version else view.branch,
+            "onmissing": view.on_missing,
         }
         self._now = view.now
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from lake_core.errors import Corrupt, NotFound
-from lake_core.history import History, PoolState
+from lake_core.history.history import History
+from lake_core.history.state import PoolState
 from lake_core.history.vacuuming import objects_of
 
 

@@ -1,0 +1,90 @@
+"""Commands about objects that nobody needs any more: vacuum, leases."""
+
+from __future__ import annotations
+
+import datetime as dt
+from argparse import Namespace
+
+from lake_core.cli.output import print_json, print_table, say
+from lake_core.errors import InvalidInput
+from lake_core.lake import Lake
+from lake_core.leases.lease import VACUUM
+from lake_core.naming import id_time
+from lake_core.phrases import counted, human_size
+from lake_core.vacuum.execute import make_plan, read_plan, vacuum, vacuum_lease, write_plan
+from lake_core.vacuum.orphans import scan_orphans
+
+
+def vacuum_pool(args: Namespace) -> None:
+    """Scan for orphans, then delete; or write the plan."""
+    pool = Lake.open(args.lake).pool(args.pool)
+    if args.dry_run:
+        if args.plan is not None:
+            raise InvalidInput("lake vacuum: --dry-run writes a plan, --plan does one; give one of them")
+        found = scan_orphans(pool, grace=args.grace, dry_run=True)
+        with vacuum_lease(pool, "plan a vacuum") as lease:
+            plan = make_plan(pool, lease, grace=args.grace)
+        write_plan(pool, plan)
+        if args.json:
+            print_json(
+                {
+                    "pool": args.pool,
+                    "plan": plan.id,
+                    "objects": len(plan.objects),
+                    "size": plan.size,
+                    "held": plan.held,
+                    "orphans": found.orphans,
+                    "orphan_size": found.size,
+                }
+            )
+            return
+        kept = "".join(f"; {counted(n, 'object')} kept by {why}" for why, n in plan.held.items())
+        say(
+            f"{args.pool}: plan {plan.id} deletes {counted(len(plan.objects), 'object')}, "
+            f"{human_size(plan.size)}{kept}; do it with: lake vacuum {args.pool} --plan {plan.id}"
+        )
+        if found.orphans:
+            say(
+                f"{args.pool}: {counted(found.orphans, 'object')}, {human_size(found.size)}, were never committed; "
+                "lake vacuum without --plan puts them into the next plan"
+            )
+        return
+    planned = None if args.plan is None else read_plan(pool, args.plan)
+    scanned = None if planned is not None else scan_orphans(pool, grace=args.grace)
+    done = vacuum(pool, plan=planned, grace=args.grace)
+    if args.json:
+        print_json(vars(done) | {"orphans": 0 if scanned is None else scanned.orphans})
+        return
+    spared = f"; spared {counted(done.spared, 'object')} for a lease" if done.spared else ""
+    say(f"{args.pool}: deleted {counted(done.objects, 'object')}, {human_size(done.size)}{spared}")
+
+
+def leases(args: Namespace) -> None:
+    """Leases of a pool, or of all."""
+    lake = Lake.open(args.lake)
+    rows = []
+    for name in [args.pool] if args.pool else [pool.name for pool in lake.pools()]:
+        found = lake.pool(name).leases()
+        for lease in found.all:
+            rows.append(
+                {
+                    "pool": name,
+                    "lease": lease.id,
+                    "kind": lease.note.kind,
+                    "version": None if lease.note.kind == VACUUM else lease.note.version,
+                    "holder": lease.note.holder,
+                    "why": lease.note.why,
+                    "since": _shown(id_time(lease.id).timestamp()),
+                    "until": _shown(lease.until()),
+                    "state": "live" if lease.is_live(found.now) else "dead",
+                }
+            )
+    if args.json:
+        for row in rows:
+            print_json(row)
+    else:
+        print_table(rows, empty="no leases")
+
+
+def _shown(seconds: float) -> str:
+    return f"{dt.datetime.fromtimestamp(seconds, dt.UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,56 @@
+"""Objects of an old revision that a vacuum took: said so, with when and by which transaction.
+
+An object is *vacuumed* if the newest state neither refers to it nor lists it as removed, and no tag keeps it.  A
+missing object that is not vacuumed is damage, and stays `ObjectMissing`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection
+
+from lake_core.errors import LakeError, ObjectMissing, ObjectVacuumed
+from lake_core.history import History
+from lake_core.history.roots import tagged_objects
+from lake_core.history.vacuuming import held_objects
+from lake_core.records import BeginVacuum
+
+
+def vacuumed(history: History, objects: Collection[str], *, version: int) -> frozenset[str]:
+    """Those objects of a revision of `version` that a vacuum took.  Raises Corrupt, Unavailable."""
+    state = history.load().state
+    if version >= state.removed.horizon:
+        return frozenset()
+    unlisted = {id for id in objects if state.removed.get(id) is None}
+    unlisted -= held_objects(state, unlisted)
+    return frozenset(unlisted - tagged_objects(history, state, unlisted, now=None))
+
+
+def explained(error: ObjectMissing, history: History, objects: Collection[str], *, version: int) -> LakeError:
+    """The error that says what became of the missing object; the same one if it was not vacuumed."""
+    missing = [id for id in objects if id in str(error)]
+    try:
+        gone = vacuumed(history, missing, version=version)
+        if not gone:
+            return error
+        object_id = min(gone)
+        return ObjectVacuumed(
+            f"object {object_id} of version {version} was vacuumed {_when(history, object_id)}; versions from "
+            f"{history.load().state.removed.horizon} on are whole, on_missing=warn reads what is left of this one"
+        )
+    except LakeError:  # the journal does not say; what was seen still holds
+        return error
+
+
+def _when(history: History, object_id: str) -> str:
+    oldest = None
+    for version, transaction in history.read_transactions():
+        oldest = transaction.time
+        for action in transaction.actions:
+            if isinstance(action, BeginVacuum) and object_id in action.objects:
+                return f"at {_shown(transaction.time)} by transaction {transaction.id} (version {version})"
+    return "before " + ("the history that is left" if oldest is None else _shown(oldest))
+
+
+def _shown(time: int) -> str:
+    return f"{dt.datetime.fromtimestamp(time / 1e6, dt.UTC):%Y-%m-%dT%H:%M:%SZ}"

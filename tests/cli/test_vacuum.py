@@ -1,0 +1,53 @@
+"""lake vacuum, lake leases, --on-missing, as a user types them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.command import INVALID_INPUT, NOT_FOUND, Command
+
+VACUUMED = 10
+
+
+@pytest.fixture
+def compacted(lake: Command) -> Command:
+    """A pool of two loads, in one object by now; nothing is kept."""
+    lake("create", "p", "--key", "k", "--set", "history.keep=0s", "vacuum.grace=0s")
+    for n in (1, 2):
+        lake("load", "p", lake.file(f"{n}.ndjson", f'{{"k": {n}}}\n'))
+    lake("compact", "p", "--strategy", "full")
+    return lake
+
+
+def test_a_vacuum_is_planned_and_then_done(compacted: Command) -> None:
+    lake = compacted
+    (planned,) = lake("vacuum", "p", "--dry-run", "--json").records
+    assert (planned["objects"], planned["held"]) == (2, {})
+    assert planned["size"] > 0
+    (done,) = lake("vacuum", "p", "--plan", planned["plan"], "--json").records
+    assert (done["objects"], done["size"]) == (2, planned["size"])
+    assert lake.scan("p") == [{"k": 1}, {"k": 2}]
+
+
+def test_a_revision_that_was_vacuumed_has_an_exit_status_of_its_own(compacted: Command) -> None:
+    lake = compacted
+    lake("vacuum", "p")
+    assert "was vacuumed at" in lake.fails(VACUUMED, "scan", "p", "--at", "2")
+    left = lake.run("scan", "p", "--at", "2", "--on-missing", "warn")
+    assert (left.status, left.out) == (0, "")
+    assert "left out 2 objects" in left.err
+    assert lake("query", 'SELECT count(*) AS n FROM "p@2"', "--on-missing", "warn").records == [{"n": 0}]
+
+
+def test_what_is_young_is_kept_and_said(compacted: Command) -> None:
+    lake = compacted
+    (planned,) = lake("vacuum", "p", "--grace", "1d", "--dry-run", "--json").records
+    assert (planned["objects"], planned["held"]) == (0, {"grace": 2})
+    (done,) = lake("vacuum", "p", "--grace", "1d", "--json").records
+    assert done["objects"] == 0
+    assert lake("leases", "--json").records == []
+
+
+def test_a_plan_that_does_not_exist_is_said_so(compacted: Command) -> None:
+    assert "has no plan 'x'" in compacted.fails(NOT_FOUND, "vacuum", "p", "--plan", "x")
+    compacted.fails(INVALID_INPUT, "vacuum", "p", "--plan", "x", "--dry-run")
