@@ -80,7 +80,7 @@ def leases_now(pool: Pool, lease: HeldLease) -> Leases:
 
 
 def make_plan(pool: Pool, lease: HeldLease, *, grace: float | None = None) -> Plan:
-    """What a vacuum would delete now.  `grace` in seconds: instead of the pool's settings, only to keep more.
+    """What a vacuum would delete now.  `grace`, in seconds, is used instead of the pool's settings.
 
     Raises Corrupt if the state of a tag cannot be read, Unavailable.
     """

@@ -8,7 +8,7 @@ the removed; the vacuum deletes it from there, so there is one place that delete
    to commit.
 2. `scan_orphans`: from now on nobody can commit a new object with a smaller id.  A stalled writer that comes back
    is refused and starts again.
-3. The names below `upto` are listed.  What no branch, no tag, no list knows then is an orphan for ever.
+3. The names below `upto` are listed.  What no branch, no tag, no list knows then stays an orphan forever.
 4. `discard`: the orphans go onto the list, and the next scan begins at `upto`.
 
 A kill between 2 and 4 leaves the names to the next scan.  Objects that may be older than the list itself
