@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from argparse import Namespace
 
+from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, print_table, say
 from lake_core.errors import InvalidInput
 from lake_core.lake import Lake
@@ -17,7 +18,7 @@ from lake_core.vacuum.orphans import scan_orphans
 
 def vacuum_pool(args: Namespace) -> None:
     """Scan for orphans, then delete; or write the plan."""
-    pool = Lake.open(args.lake).pool(args.pool)
+    pool = open_lake(args).pool(args.pool)
     if args.dry_run:
         if args.plan is not None:
             raise InvalidInput("lake vacuum: --dry-run writes a plan, --plan does one; give one of them")
