@@ -122,7 +122,7 @@ def without(table: pa.Table, removed: Collection[tuple[str, bytes]]) -> pa.Table
         not suspect or (object.as_py(), low.as_py()) not in removed
         for suspect, object, low in zip(suspects.to_pylist(), table["object"], table["key"], strict=True)
     ]
-    return table.filter(pa.array(mask))
+    return table.filter(pa.array(mask, pa.bool_()))
 
 
 @dataclass(frozen=True)

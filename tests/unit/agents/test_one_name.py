@@ -24,7 +24,7 @@ OF_NO_AGENT = {
     "load",
     "nokey",
 }
-OF_NO_AGENT |= {"partitions", "token"}
+OF_NO_AGENT |= {"lease", "partitions", "token", "vacuum"}
 
 
 def functions(path: str) -> set[str]:
