@@ -16,7 +16,7 @@ lower floor never imports a higher one (pyproject.toml holds them to it, a test 
     agents         who keeps the house: one folder an agent
     system_tables  the lake's own tables, SQL over pools, `lake inspect`
     repair         what is damaged: find it, take it out, make a pool anew from its objects
-    vacuum         objects that nobody needs: find them, delete them
+    vacuum         objects that are not needed: find them, delete them
     lake           what a user holds: Lake, Pool, Branch, View, Feed, and the results of writes
 
     loading        data in: files to sorted objects and a draft

@@ -207,9 +207,7 @@ def data_id(name: str) -> str | None:
 def first_id(seconds: float) -> str:
     """The smallest id of a time, in seconds since 1970; times before the first are the first."""
     second = min(max(int(seconds), EPOCH), EPOCH + 2**32 - 1)
-    return str(
-        Ksuid(datetime=datetime.fromtimestamp(second, UTC), payload=bytes(Ksuid.PAYLOAD_LENGTH_IN_BYTES))
-    )
+    return IdSource(clock=lambda: second, entropy=bytes).new()
 
 
 def parked_folder(pool_id: str) -> str:

@@ -360,12 +360,12 @@ def build_parser() -> Parser:
     sub = command(
         "vacuum",
         "vacuuming.vacuum_pool",
-        "delete objects that nobody needs any more, once their grace time is over",
+        "delete objects that are not needed any more, once their grace time is over",
     )
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument(
         "--grace",
-        type=_span,
+        type=_duration,
         metavar="DURATION",
         help="keep objects that were removed, or written and not committed, for this long (default: the greater of "
         "vacuum.grace and history.keep)",

@@ -1,4 +1,4 @@
-"""Commands about objects that nobody needs any more: vacuum, leases."""
+"""Commands about objects that are not needed any more: vacuum, leases."""
 
 from __future__ import annotations
 

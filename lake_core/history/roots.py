@@ -1,6 +1,6 @@
 """The objects that tags keep: read from the states that they name.
 
-A tag whose state cannot be read stops the vacuum, since nobody can say what it keeps.
+A tag whose state cannot be read stops the vacuum, since what it keeps is unknown.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def tagged_objects(
             held = history.load_version(tag.version).state.branches.get(tag.branch)
         except NotFound as error:
             raise Corrupt(
-                f"tag {name!r}: the state of version {tag.version} cannot be read, so nobody can say what it "
-                "keeps; delete the tag, or restore the checkpoint"
+                f"tag {name!r}: the state of version {tag.version} cannot be read, so what it keeps is "
+                "unknown; delete the tag, or restore the checkpoint"
             ) from error
         found.update(objects_of(held.snapshot, among) if held is not None else ())
     return frozenset(found)

@@ -1,4 +1,4 @@
-"""Leases: what says that somebody is at work on a pool, so that nothing is deleted that the work may need.
+"""Leases: objects that say who is at work on a pool, so that nothing is deleted that the work may need.
 
 `lease` is the object and what it means, `holding` keeps one alive while work goes on.
 """

@@ -2,7 +2,7 @@
 
 They belong to no branch.  An object that a branch gave up is on the list of the removed (`history.removal`).  A
 vacuum takes objects off the list in two steps: it begins, looks at the leases once more, and is confirmed.  From
-then on its objects may be deleted by anybody, any number of times.  It ends when they are deleted.
+then on its objects any process may delete, any number of times.  It ends when they are deleted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ScanOrphans(msgspec.Struct, frozen=True, tag="scan_orphans"):
 class Discard(msgspec.Struct, frozen=True, tag="discard", omit_defaults=True):
     """Puts objects on the list of the removed, which no branch refers to.
 
-    `sizes` are their bytes.  `never_read`: no version ever referred to them, so nobody can need them.  `scanned`:
+    `sizes` are their bytes.  `never_read`: no version ever referred to them, so no reader needs them.  `scanned`:
     all names below it were looked at.
     """
 

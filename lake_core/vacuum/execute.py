@@ -1,10 +1,10 @@
 """Doing a vacuum: chunk by chunk, each so that a kill anywhere loses nothing and deletes nothing too much.
 
-1. `begin_vacuum`: the objects leave the list of the removed.  From now on nobody can refer to them again, and a
+1. `begin_vacuum`: the objects leave the list of the removed.  From now on no writer can refer to them again, and a
    reader who takes a lease on an older version learns that it comes too late.
 2. The leases are listed once more.  A lease that was there before step 1 is in this listing.
 3. `confirm_vacuum`: what such a lease needs goes back onto the list.  Only one process can confirm.
-4. The rest is deleted.  It never comes back, so anybody may do this, any number of times.
+4. The rest is deleted.  It never comes back, so every process may do this, any number of times.
 5. `end_vacuum`.
 
 A vacuum that was killed is found in the state: the next run goes on with step 2 or step 4.
@@ -62,7 +62,7 @@ class Vacuumed:
 
 
 def silent(objects: int, size: int) -> None:
-    """Progress that nobody watches."""
+    """Progress that is not shown."""
 
 
 @contextmanager
@@ -128,7 +128,7 @@ def vacuum(
     chunk: int = CHUNK,
     progress: Progress = silent,
 ) -> Vacuumed:
-    """Delete what nobody needs; with `plan` at most what it names.
+    """Delete what is not needed; with `plan` at most what it names.
 
     Raises Conflict (the pool changes all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """

@@ -6,7 +6,7 @@ the removed; the vacuum deletes it from there, so there is one place that delete
 1. `upto`: the grace time before now, but not beyond the first id of a writer that holds a lease, and not beyond an
    object that is younger than the grace time and not referred to: its writer's clock is behind, and it may be about
    to commit.
-2. `scan_orphans`: from now on nobody can commit a new object with a smaller id.  A stalled writer that comes back
+2. `scan_orphans`: from now on no writer can commit a new object with a smaller id.  A writer that was stalled
    is refused and starts again.
 3. The names below `upto` are listed.  What no branch, no tag, no list knows then stays an orphan forever.
 4. `discard`: the orphans go onto the list, and the next scan begins at `upto`.
