@@ -90,12 +90,21 @@ def stress(
         notes = str(folder / f"{role}{number}")
         return {"tend": [uri], "compact": [uri, notes]}.get(role, [uri, f"w{number}", notes])
 
+    def compactions() -> list[list[int]]:
+        return [
+            [int(word) for word in line.split()]
+            for path in folder.glob("compact*")
+            for line in path.read_text().splitlines(keepends=True)
+            if line.endswith("\n")
+        ]
+
     killed = kill_at_random(
         "tests.support.kills.killed_writers",
         [*["write"] * writers, "tend", *["compact"] * compactors],
         words,
         seconds=seconds,
         moment=moment,
+        is_enough=lambda: not compactors or any(committed for _, committed, _ in compactions()),
     )
     before = time.monotonic()
     fresh = Lake.open(uri, options=options_of_environment())
@@ -114,12 +123,7 @@ def stress(
     ]
     lost = [key for key in acknowledged if key not in found]
     assert not lost, f"acknowledged and not there: {lost[:5]}"
-    found_by = [
-        [int(word) for word in line.split()]
-        for path in folder.glob("compact*")
-        for line in path.read_text().splitlines(keepends=True)
-        if line.endswith("\n")
-    ]
+    found_by = compactions()
     marks = fresh.pool(POOL).history.journal.marks()
     return {
         "acknowledged": len(acknowledged),

@@ -10,6 +10,9 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
+LONGEST = 5
+"""Times `seconds` that a run may last: a process that is killed before it has done anything shows nothing."""
+
 
 def kill_at_random(
     module: str,
@@ -18,11 +21,13 @@ def kill_at_random(
     *,
     seconds: float,
     moment: float,
+    is_enough: Callable[[], bool] = lambda: True,
 ) -> int:
     """Runs `python -m MODULE --role ROLE WORD...` for each role; kills one after another, and starts it anew.
 
     `words(role, number)` are those of the process started as the so-manieth; `moment` the seconds between kills,
-    on average.  Gives the number of kills; none is left running.  Raises AssertionError where one ended by itself.
+    on average.  On a slow machine it goes on until `is_enough`, for at most `LONGEST` times `seconds`.  Gives the
+    number of kills; none is left running.  Raises AssertionError if a process ended by itself.
     """
     chance = random.Random(1)
     running: list[tuple[str, subprocess.Popen[bytes]]] = []
@@ -39,8 +44,10 @@ def kill_at_random(
     try:
         for role in roles:
             start(role)
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        begun = time.monotonic()
+        while (lasted := time.monotonic() - begun) < seconds or (
+            lasted < LONGEST * seconds and not is_enough()
+        ):
             time.sleep(moment * chance.random() * 2)
             role, process = running.pop(chance.randrange(len(running)))
             check(role, process)
