@@ -53,8 +53,8 @@ def check_objects(state: PoolState, draft: Draft) -> None:
     unlisted = {id for id in put if state.removed.get(id) is None}
     if gone := sorted(unlisted - held_objects(state, unlisted)):
         raise ObjectVacuumed(
-            f"object {gone[0]} was vacuumed, so this revision cannot come back (lake show POOL says how far back "
-            "is left)"
+            f"object {gone[0]} was vacuumed, so this revision cannot come back; versions from "
+            f"{state.removed.horizon} on are whole"
         )
 
 
