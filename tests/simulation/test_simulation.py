@@ -51,7 +51,7 @@ RULES: dict[str, tuple[object, str, object, int]] = {
         405,
     ),
     "a purge goes only up to a sound checkpoint": (purge_module, "is_sound", lambda journal, mark: True, 190),
-    "a fence comes before what is deleted": (purge_module, "_put_fence", lambda journal, n: True, 3),
+    "a fence comes before what is deleted": (purge_module, "put_fence", lambda journal, n: True, 3),
     "what was removed is left out of a checkpoint": (
         checkpoint_module,
         "without",

@@ -413,7 +413,7 @@ def test_an_empty_pool_has_no_rows(spark: Any, landing: Landing) -> None:
             "InvalidInput: columns=branch,branch: 'branch' is named twice",
         ),
         ("p", {"caseSensitive": "yes"}, "InvalidInput: caseSensitive=yes: use true or false"),
-        ("p", {"column": "k"}, "InvalidInput.*option 'column': a read has no such option"),
+        ("p", {"column": "k"}, "InvalidInput: unknown option 'column': a read has lake, at, columns"),
         ("p", {"startingTransaction": "1"}, "InvalidInput.*option 'startingtransaction': a read has"),
         ("p:logs", {}, "NotFound.*there are: branches, log, objects, references"),
         ("p:log", {"from": "1"}, "InvalidInput.*option 'from': a read of one of the lake's own tables has"),

@@ -124,7 +124,7 @@ def test_on_a_standalone_cluster_the_application_ingests_and_the_data_source_rea
     landed: Landing, spark_environ: dict[str, str], tmp_path: Path
 ) -> None:
     around = roundtrip_words(landed, tmp_path)
-    application = str(ROOT / "tests/spark/roundtrip.py")
+    application = str(ROOT / "tests/support/spark/roundtrip.py")
     with cluster(spark_environ, tmp_path) as master:
         with submit(words(landed), environ=spark_environ, folder=tmp_path, master=master) as submitted:
             status, result, said = submitted.outcome()

@@ -324,7 +324,7 @@ def test_a_pool_that_was_made_anew_meanwhile_gets_nothing(spark: Any, landing: L
     committing = LakeWriter(
         {"lake": landing.uri, "path": "p"}, StructType().add("k", "long"), overwrite=False
     )
-    with pytest.raises(Conflict, match="made anew"):
+    with pytest.raises(Conflict, match="dropped and created again"):
         committing.commit(messages)
 
 
@@ -348,7 +348,7 @@ def test_bad_records_are_said_once_and_nothing_is_committed(spark: Any, landing:
         (
             "p",
             {"tokn": "t"},
-            "unknown option 'tokn': a write has lake, branch, message, token, caseSensitive",
+            "unknown option 'tokn': a write has lake, branch, message, token, meta.NAME, caseSensitive",
         ),
         ("p", {"columns": "k"}, "option 'columns'"),
         ("p", {"branch": "side"}, "NotFound: pool 'p': branch 'side' does not exist"),

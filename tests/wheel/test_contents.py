@@ -21,7 +21,8 @@ pytestmark = pytest.mark.slow
 
 PACKAGES = ("airflow_lake", "lake_core", "pyspark_lake", "spark_apps")
 CORE = {
-    "argcomplete", "datafusion", "duckdb", "fastavro", "fsspec", "msgspec", "numpy", "pyarrow", "rich", "rpds-py",
+    "argcomplete", "datafusion", "duckdb", "fastavro", "fsspec", "lz4", "msgspec", "numpy", "pyarrow", "rich",
+    "rpds-py",
 }  # fmt: skip
 EXTRAS = {
     "s3": {"s3fs"},
