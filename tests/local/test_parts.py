@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -104,11 +107,11 @@ def test_a_failure_is_named_at_once_and_shown_at_the_end(tmp_path: Path) -> None
         assert shown in said
 
 
-def side_by_side(folder: Path, **files: str) -> tuple[int, list[str]]:
+def side_by_side(folder: Path, *words: str, **files: str) -> tuple[int, list[str]]:
     """The status and the lines of `make test` on these files."""
     make(folder, **files)
     (folder / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n")
-    status, said = finished(folder, "tests.support.side_by_side")
+    status, said = finished(folder, "tests.support.side_by_side", *words)
     return status, [line.rstrip() for line in said.splitlines()]
 
 
@@ -143,3 +146,41 @@ def test_side_by_side_a_half_that_finds_no_test_fails_the_whole(tmp_path: Path) 
     status, lines = side_by_side(tmp_path, airflow="", unit=ONE)
     assert status == 5
     assert any(line.startswith("no tests ran") for line in lines)
+
+
+LONGEST = 120.0
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LONGEST
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+ENDLESS = """
+import os, pathlib, time
+
+def test_endless():
+    pathlib.Path("begun-{name}").write_text(str(os.getpid()))
+    time.sleep(600)
+"""
+
+
+def test_side_by_side_both_processes_end_when_their_time_is_over(tmp_path: Path) -> None:
+    files = {name: ENDLESS.replace("{name}", name) for name in ("spark", "unit")}
+    status, lines = side_by_side(tmp_path, "--seconds=0.5", **files)
+    assert status == 124
+    assert "stopped after 0 s (TEST_SECONDS sets the bound)" in lines
+
+
+def test_side_by_side_both_processes_end_when_it_is_terminated(tmp_path: Path) -> None:
+    make(tmp_path, **{name: ENDLESS.replace("{name}", name) for name in ("spark", "unit")})
+    command = [sys.executable, "-m", "tests.support.side_by_side"]
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, cwd=tmp_path, env=environ, stdout=subprocess.DEVNULL) as running:
+        begun = [tmp_path / "begun-spark", tmp_path / "begun-unit"]
+        wait_until(lambda: all(path.exists() and path.read_text() for path in begun))
+        running.terminate()
+        assert running.wait(LONGEST) == 143
+    assert not any(Path("/proc", path.read_text()).exists() for path in begun)
