@@ -22,6 +22,7 @@ NAMES = (
     "deletes",
     "beside",
     "zng",
+    "retention",
 )
 _LINE = "{:<38} {:>12} {:>8} {:>12} {:>12} {:>9}  {}"
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -254,7 +254,7 @@ def _removed(file: CheckpointFile) -> Removed:
 
 
 @dataclass(frozen=True)
-class RemovedBelow:
+class RemovedBelow(MapBelow[str, Removal]):
     """The list of the removed in a checkpoint."""
 
     file: CheckpointFile
@@ -263,15 +263,23 @@ class RemovedBelow:
         rows = self.file.at_key(REMOVED, key.encode())
         return Removal(*(rows[name][0].as_py() for name in _REMOVAL)) if rows.num_rows else None
 
+    def get_many(self, keys: Collection[str]) -> dict[str, Removal]:
+        """The removals of those that are on the list."""
+        return dict(_removals(self.file.at_keys(REMOVED, [key.encode() for key in keys])))
+
     def items(self) -> Iterator[tuple[str, Removal]]:
         for table in self.tables():
-            columns = (table[name].to_pylist() for name in ("key", *_REMOVAL))
-            for key, *removal in zip(*columns, strict=True):
-                yield key.decode(), Removal(*removal)
+            yield from _removals(table)
 
     def tables(self) -> Iterator[pa.Table]:
         """The list by id, a table at a time."""
         yield from self.file.scan(REMOVED)
+
+
+def _removals(table: pa.Table) -> Iterator[tuple[str, Removal]]:
+    columns = (table[name].to_pylist() for name in ("key", *_REMOVAL))
+    for key, *removal in zip(*columns, strict=True):
+        yield key.decode(), Removal(*removal)
 
 
 def _fork_row(fork: Fork) -> bytes:
@@ -360,7 +368,7 @@ def _sorted_items(layered: LayeredMap[K, V]) -> Iterator[tuple[K, V]]:
 
 
 @dataclass(frozen=True)
-class _Tokens:
+class _Tokens(MapBelow[str, Remembered]):
     file: CheckpointFile
 
     def get(self, key: str) -> Remembered | None:
@@ -377,7 +385,7 @@ def _remembered(value: bytes) -> Remembered:
 
 
 @dataclass(frozen=True)
-class _Sources:
+class _Sources(MapBelow[tuple[str, str], Ingested]):
     file: CheckpointFile
 
     def get(self, key: tuple[str, str]) -> Ingested | None:

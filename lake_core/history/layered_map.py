@@ -6,7 +6,7 @@ Keys are never removed: the next checkpoint leaves out those that may be forgott
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -14,20 +14,23 @@ from rpds import HashTrieMap
 
 K = TypeVar("K")
 V = TypeVar("V")
-V_co = TypeVar("V_co", covariant=True)
 
 
-class MapBelow(Protocol[K, V_co]):
+class MapBelow(Protocol[K, V]):
     """The map below."""
 
-    def get(self, key: K) -> V_co | None:
+    def get(self, key: K) -> V | None:
         """The value of a key, None if it has none."""
 
-    def items(self) -> Iterator[tuple[K, V_co]]:
+    def get_many(self, keys: Collection[K]) -> dict[K, V]:
+        """The values of those keys that have one."""
+        return {key: value for key in keys if (value := self.get(key)) is not None}
+
+    def items(self) -> Iterator[tuple[K, V]]:
         """All items, by key."""
 
 
-class NothingBelow:
+class NothingBelow(MapBelow[Any, Any]):
     """An empty map below."""
 
     def get(self, key: object) -> None:
@@ -49,6 +52,11 @@ class LayeredMap(Generic[K, V]):
         """The newest value of the key, None if it has none."""
         value = self.added.get(key)
         return self.below.get(key) if value is None else value
+
+    def get_many(self, keys: Collection[K]) -> dict[K, V]:
+        """The newest values of those keys that have one; the map below looks for all at once."""
+        added = {key: value for key in keys if (value := self.added.get(key)) is not None}
+        return {**self.below.get_many([key for key in keys if key not in added]), **added}
 
     def insert(self, key: K, value: V) -> LayeredMap[K, V]:
         """The map with this value for the key."""

@@ -15,7 +15,7 @@ more, and spares what a live one needs.  Confirmed ones never come back, so seve
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
@@ -79,6 +79,10 @@ class Removed:
         found = self.objects.get(object_id)
         return None if found is None or found == OFF else found
 
+    def get_many(self, objects: Collection[str]) -> dict[str, Removal]:
+        """The removals of those objects that are on the list."""
+        return {id: removal for id, removal in self.objects.get_many(objects).items() if removal != OFF}
+
     def items(self) -> Iterable[tuple[str, Removal]]:
         """The objects of the list with their removals."""
         return ((id, removal) for id, removal in self.objects.items() if removal != OFF)
@@ -125,9 +129,10 @@ def fold_vacuum(removed: Removed, action: VacuumAction, *, seq: int, id: str, ti
 
 
 def _begun(removed: Removed, action: BeginVacuum, *, seq: int, id: str, time: int) -> Removed:
+    by_object = removed.get_many(action.objects)
     removals = []
     for object_id in action.objects:
-        removal = removed.get(object_id)
+        removal = by_object.pop(object_id, None)
         if removal is None:
             raise Corrupt(f"begin_vacuum: object {object_id} is not on the list of the removed")
         removals.append(removal)

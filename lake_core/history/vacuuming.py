@@ -76,7 +76,7 @@ def check_vacuum(state: PoolState, draft: Draft) -> None:
                     )
             case Discard(objects=objects):
                 held = held_objects(state, objects) | removed.vacuumed()
-                if any(id in held or removed.get(id) is not None for id in objects):
+                if not held.isdisjoint(objects) or removed.get_many(objects):
                     raise PlanAgain("the pool has changed since the orphans were listed; plan again")
             case BeginVacuum(objects=objects):
                 _check_begun(state, draft, objects)
@@ -97,8 +97,9 @@ def check_vacuum(state: PoolState, draft: Draft) -> None:
 def _check_begun(state: PoolState, draft: Draft, objects: tuple[str, ...]) -> None:
     if any(tag.set_at > draft.read_version for tag in state.tags.values()):
         raise PlanAgain("a tag was set since the vacuum was planned; plan again")
+    removals = state.removed.get_many(objects)
     for id in objects:
-        removal = state.removed.get(id)
+        removal = removals.get(id)
         if removal is None or removal.version > draft.read_version:
             raise PlanAgain(f"object {id} was referred to again, or taken by another vacuum; plan again")
 

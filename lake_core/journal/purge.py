@@ -16,7 +16,9 @@ the one before, deleted while it ran.  Then a reader would believe that nothing 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from lake_core import naming
@@ -32,6 +34,8 @@ from lake_core.store import Created
 
 log = logging.getLogger(__name__)
 
+BATCH = 1_000
+"""Entries deleted at once: one request on S3."""
 KEPT_FENCES = 8
 """Fences that a purge leaves, the newest of them: a listing is wrong only if it misses all of them."""
 
@@ -135,35 +139,40 @@ def put_fence(journal: Journal[Any, Any], version: int) -> bool:
 
 def _delete_below(journal: Journal[Any, Any], fence: int) -> Purged:
     """Delete the entries up to the fence, and older checkpoints and fences."""
-    entries = checkpoints = 0
-    for info in journal.store.list(journal.name):
-        version = naming.entry_version(info.name)
-        if version is None:
-            continue
-        if version > fence:
-            break  # names sort by version
-        journal.store.delete(info.name)
-        entries += 1
+    entries = 0
+    names = _entries_up_to(journal, fence)
+    while batch := list(islice(names, BATCH)):
+        journal.store.delete_all(batch)
+        entries += len(batch)
     fences: list[tuple[int, str]] = []
+    checkpoints: list[str] = []
     marks = list(journal.store.list(naming.marks(journal.name)))
     kept = journal.kept(journal.load().state)  # after the fence and the listing
     for info in marks:
         checkpoint_version = naming.checkpoint_version(info.name)
         if checkpoint_version is not None and checkpoint_version < fence and checkpoint_version not in kept:
-            journal.store.delete(info.name)
-            checkpoints += 1
+            checkpoints.append(info.name)
         fence_version = naming.fence_version(info.name)
         if fence_version is not None:
             fences.append((fence_version, info.name))
-    for fence_version, name in sorted(fences)[:-KEPT_FENCES]:
-        if fence_version < fence:
-            journal.store.delete(name)
+    journal.store.delete_all(checkpoints)
+    journal.store.delete_all([name for version, name in sorted(fences)[:-KEPT_FENCES] if version < fence])
     hints.write_tail_hint(journal.store, journal.name, fence + 1)
     log.info(
         "%s: deleted %d entries and %d checkpoints below the fence at version %d",
         journal.name,
         entries,
-        checkpoints,
+        len(checkpoints),
         fence,
     )
-    return Purged(fence, entries, checkpoints)
+    return Purged(fence, entries, len(checkpoints))
+
+
+def _entries_up_to(journal: Journal[Any, Any], fence: int) -> Iterator[str]:
+    """The names of the entries up to the fence, from the oldest."""
+    for info in journal.store.list(journal.name):
+        version = naming.entry_version(info.name)
+        if version is not None and version > fence:
+            return  # names sort by version
+        if version is not None:
+            yield info.name

@@ -116,7 +116,7 @@ def _unknown(pool: Pool, state: PoolState, infos: list[ObjectInfo]) -> list[Obje
     """Those that no branch, no tag, expired ones too, no list of the removed and no vacuum knows."""
     ids = {_id(info) for info in infos}
     known = held_objects(state, ids) | state.removed.vacuumed()
-    unknown = {id for id in ids - known if state.removed.get(id) is None}
+    unknown = ids - known - state.removed.get_many(ids - known).keys()
     unknown -= tagged_objects(pool.history, state, unknown, now=None)
     return [info for info in infos if _id(info) in unknown]
 

@@ -250,15 +250,20 @@ def test_a_purge_reads_the_checkpoint_then_puts_the_fence_then_deletes(store: Sc
     checkpoint(store)
     store.requests.clear()
     purged(store)
-    order = [request for request, name in store.requests if request in ("open_input", "create", "delete")]
-    assert list(dict.fromkeys(order)) == ["open_input", "create", "delete"]
+    order = [request for request, name in store.requests if request in ("open_input", "create", "delete_all")]
+    assert list(dict.fromkeys(order)) == ["open_input", "create", "delete_all"]
     assert [name for request, name in store.requests if request == "create"] == [naming.fence("j", 5)]
 
 
 @pytest.mark.parametrize("done", range(5))
 def test_a_purge_that_dies_half_way_is_finished_by_the_next(store: ScriptedStore, done: int) -> None:
     checkpoint(store)
-    store.on("delete", naming.entry("j", done + 1), instead=unavailable)
+
+    def dies_half_way() -> None:
+        store.behind.delete_all([naming.entry("j", version) for version in range(1, done + 1)])
+        unavailable()
+
+    store.on("delete_all", naming.entry("j", 1), instead=dies_half_way)
     with pytest.raises(Unavailable):
         purged(store)
     assert journal(store).load() == LoadedState(5, tuple("abcde"))
@@ -278,7 +283,7 @@ def test_nothing_is_deleted_where_the_fence_is_not_known_to_stand(store: Scripte
     store.on("create", ".fence", instead=lost, times=ALWAYS)
     with pytest.raises(Unavailable, match="run the purge again"):
         purged(store)
-    assert store.asked("delete") == 0
+    assert store.asked("delete_all") == store.asked("delete") == 0
 
 
 def test_two_purgers_at_once_leave_one_history(store: ScriptedStore) -> None:

@@ -415,3 +415,15 @@ def test_a_hint_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
         signal.signal(signal.SIGXFSZ, ignored)
     assert os.listdir(tmp_path / "j") == ["HEAD"]
     assert store.get("j/HEAD") == b"old"
+
+
+def test_an_object_that_cannot_be_deleted_keeps_no_other_from_being_deleted(tmp_path: Path) -> None:
+    store = guarded(LocalStore(tmp_path))
+    names = [f"data/{number:03d}" for number in range(50)]
+    for name in names:
+        store.create(name, b"x")
+    Path(tmp_path, names[20]).unlink()
+    Path(tmp_path, names[20], "in the way").mkdir(parents=True)
+    with pytest.raises(Unavailable, match=names[20]):
+        store.delete_all(names)
+    assert list(store.list("data")) == []
