@@ -13,18 +13,18 @@ def choices(words: Sequence[str], last: str = "or") -> str:
     return f" {last} ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def nearest(word: str, names: Iterable[str]) -> str | None:
     """The known name that `word` is probably a mistyped form of; None if none is near."""
     import difflib  # only a mistake needs it
 
-    by_small = {name.lower(): name for name in known}
-    found = difflib.get_close_matches(word.lower(), by_small, n=1, cutoff=0.6)
-    return by_small[found[0]] if found else None
+    by_small = {name.lower(): name for name in names}
+    matches = difflib.get_close_matches(word.lower(), by_small, n=1, cutoff=0.6)
+    return by_small[matches[0]] if matches else None
 
 
-def did_you_mean(word: str, known: Iterable[str], *, none: str = "none") -> str:
+def did_you_mean(word: str, allowed: Iterable[str], *, none: str = "none") -> str:
     """What to say of an unknown name: the near one, otherwise the first known ones; `none` if there are none."""
-    names = sorted(known)
+    names = sorted(allowed)
     near = nearest(word, names)
     if near is not None:
         return f"did you mean {near!r}?"

@@ -21,7 +21,7 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 def printable(text: str) -> str:
     """The text on one line: characters that would change how a terminal shows what follows are escaped."""
-    return _UNPRINTABLE.sub(lambda found: _SHORT.get(found[0], f"\\u{ord(found[0]):04x}"), text)
+    return _UNPRINTABLE.sub(lambda match: _SHORT.get(match[0], f"\\u{ord(match[0]):04x}"), text)
 
 
 def fit(widths: Sequence[int], total: int) -> list[int]:
@@ -63,12 +63,12 @@ def aligned(
     rows = [[printable(text) for text in row] for row in rows]
     widths = [max(len(name), *(len(row[n]) for row in rows)) for n, name in enumerate(names)]
     kept = widths if total is None else fit(widths, total)
-    made = []
+    lines = []
     for row in (names, *rows):
         cells = (cut(text, width) for text, width in zip(row, kept, strict=False))
         padded = [
             text.rjust(width) if to_right else text.ljust(width)
             for text, width, to_right in zip(cells, kept, right, strict=False)
         ]
-        made.append(GAP.join(padded).rstrip())
-    return made, list(names[len(kept) :])
+        lines.append(GAP.join(padded).rstrip())
+    return lines, list(names[len(kept) :])

@@ -32,12 +32,12 @@ SHOWN_OF_A_KIND = 20
 def fsck(args: Namespace) -> None:
     """Print what is wrong; raises Corrupt if something is damaged."""
     lake = Lake.open(args.lake)
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     with _counting() as progress:
         check = Fsck(lake.context, args.pools, data=args.data, older_than=args.older_than, progress=progress)
         for one in check.run():
-            found[one.severity] += 1
+            counts[one.severity] += 1
             kinds[one.kind] += 1
             if args.json:
                 print_json(msgspec.to_builtins(one))
@@ -48,16 +48,16 @@ def fsck(args: Namespace) -> None:
             if count > SHOWN_OF_A_KIND:
                 print_text(f"{kind}: {count - SHOWN_OF_A_KIND:,} more; --json prints all\n")
     looked = _looked_at(check.counts, data=args.data)
-    leftovers = counted(found[LEFTOVER], "leftover")
-    if found[DAMAGE]:
-        raise Corrupt(f"fsck: {counted(found[DAMAGE], 'finding')} of damage, {leftovers}; {looked}")
+    leftovers = counted(counts[LEFTOVER], "leftover")
+    if counts[DAMAGE]:
+        raise Corrupt(f"fsck: {counted(counts[DAMAGE], 'finding')} of damage, {leftovers}; {looked}")
     say(f"{looked}; no damage, {leftovers}")
 
 
 def rebuild_pool(args: Namespace) -> None:
     """Print what a pool made anew would hold and what is lost, ask, and make it."""
     lake = Lake.open(args.lake)
-    wanted = Wanted(
+    options = Wanted(
         args.name,
         None if args.key is None else PoolKey.parse(args.key),
         args.kind,
@@ -66,12 +66,12 @@ def rebuild_pool(args: Namespace) -> None:
     if not (args.dry_run or args.yes or sys.stdin.isatty()):  # before all objects are read
         confirm(args, f"make the pool {args.name or args.pool} anew from its objects")
     with _counting() as progress:
-        plan = plan_rebuild(lake, args.pool, wanted, progress=progress)
-    made = f"{counted(plan.records, 'record')} in {counted(len(plan.objects), 'object')}"
+        plan = plan_rebuild(lake, args.pool, options, progress=progress)
+    contents = f"{counted(plan.records, 'record')} in {counted(len(plan.objects), 'object')}"
     if not args.json:
         _say_losses(plan)
     if not args.dry_run:
-        confirm(args, f"make the pool {plan.config.name} anew from its objects, with {made}")
+        confirm(args, f"make the pool {plan.config.name} anew from its objects, with {contents}")
         with _counting() as progress:
             rebuild(lake, plan, progress=progress)
     if args.json:
@@ -79,7 +79,7 @@ def rebuild_pool(args: Namespace) -> None:
     else:
         where = f"a new pool {plan.config.id} with copies" if plan.copies else f"the folder {plan.config.id}"
         would = "would make" if args.dry_run else "made"
-        say(f"{plan.config.name}: {would} {made}, in {where}; the history begins after {plan.version:,}")
+        say(f"{plan.config.name}: {would} {contents}, in {where}; the history begins after {plan.version:,}")
 
 
 def _say_losses(plan: RebuildPlan) -> None:

@@ -31,7 +31,7 @@ def load(args: Namespace) -> None:
     names = [f.uri for f in files]
     with shown_progress(files, "reading" if args.dry_run else "loading") as progress:
         if args.dry_run:
-            found = branch.preview(names, format=args.format, options=options, progress=progress)
+            preview = branch.preview(names, format=args.format, options=options, progress=progress)
         else:
             result = branch.load(
                 names,
@@ -42,51 +42,52 @@ def load(args: Namespace) -> None:
                 progress=progress,
             )
     if args.dry_run:
-        report_preview(found, pool_name=args.pool, as_json=args.json)
+        report_preview(preview, pool_name=args.pool, as_json=args.json)
     else:
         report_load(result, pool_name=args.pool, as_json=args.json)
 
 
-def report_preview(found: Preview, *, pool_name: str, as_json: bool) -> None:
+def report_preview(preview: Preview, *, pool_name: str, as_json: bool) -> None:
     """What a load would do, for people or for programs."""
-    fields = {field.name: show_type(field) for field in found.schema}
+    fields = {field.name: show_type(field) for field in preview.schema}
     if as_json:
         print_json(
             {
                 "fields": fields,
-                "records": found.records,
-                "nokey": found.nokey,
-                "rejected": found.bad,
-                "would_fail": found.fails,
-                "why": found.why,
-                "sample": [msgspec.Raw(line.encode()) for line in json_lines(found.sample).to_pylist()],
+                "records": preview.records,
+                "nokey": preview.nokey,
+                "rejected": preview.bad,
+                "would_fail": preview.fails,
+                "why": preview.why,
+                "sample": [msgspec.Raw(line.encode()) for line in json_lines(preview.sample).to_pylist()],
                 "first_rejected": [
-                    {"file": r.file, "line": r.line, "reason": r.reason, "raw": r.raw} for r in found.rejected
+                    {"file": r.file, "line": r.line, "reason": r.reason, "raw": r.raw}
+                    for r in preview.rejected
                 ],
-                "notes": list(found.notes),
+                "notes": list(preview.notes),
             }
         )
         return
-    for note in found.notes:
+    for note in preview.notes:
         say(note)
     print_table([{"field": n, "type": t} for n, t in fields.items()], empty="no record has the key")
-    if found.sample.num_rows:
-        write_records([found.sample], found.sample.schema, format="table", path=None)
-    for rejected in found.rejected:
+    if preview.sample.num_rows:
+        write_records([preview.sample], preview.sample.schema, format="table", path=None)
+    for rejected in preview.rejected:
         say(f"{rejected.file}, line {rejected.line}: {rejected.reason}")
-    if found.bad > len(found.rejected):
-        say(f"and {found.bad - len(found.rejected):,} more that cannot be read")
-    line = f"{pool_name}: dry run: {counted(found.records, 'record')}"
-    if found.nokey:
-        line += f", {found.nokey:,} without the key"
-    if found.bad:
-        line += f", {found.bad:,} that cannot be read"
-    why = f": {found.why}" if found.why else ""
-    say(f"{line}; {f'the load would fail{why}' if found.fails else 'nothing was committed'}")
+    if preview.bad > len(preview.rejected):
+        say(f"and {preview.bad - len(preview.rejected):,} more that cannot be read")
+    line = f"{pool_name}: dry run: {counted(preview.records, 'record')}"
+    if preview.nokey:
+        line += f", {preview.nokey:,} without the key"
+    if preview.bad:
+        line += f", {preview.bad:,} that cannot be read"
+    why = f": {preview.why}" if preview.why else ""
+    say(f"{line}; {f'the load would fail{why}' if preview.fails else 'nothing was committed'}")
 
 
-def report_load(result: LoadResult, *, pool_name: str, as_json: bool, did: str = "loaded") -> None:
-    """What a load or a replace `did`, for people or for programs."""
+def report_load(result: LoadResult, *, pool_name: str, as_json: bool, verb: str = "loaded") -> None:
+    """What a load or a replace did, for people or for programs; `verb` says it."""
     if as_json:
         print_json(vars(result))
         return
@@ -99,11 +100,11 @@ def report_load(result: LoadResult, *, pool_name: str, as_json: bool, did: str =
         say(
             f"{pool_name}: nothing was written: the token was used in version {result.version}, transaction "
             f"{result.transaction_id}, "
-            f"which {did} {counted(result.records, 'record')}"
+            f"which {verb} {counted(result.records, 'record')}"
         )
         return
     line = (
-        f"{pool_name}: {did} {counted(result.records, 'record')} in {counted(result.objects, 'object')}"
+        f"{pool_name}: {verb} {counted(result.records, 'record')} in {counted(result.objects, 'object')}"
         f" ({human_size(result.size)})"
     )
     if result.nokey:
@@ -136,10 +137,10 @@ def scan(args: Namespace) -> None:
 def get(args: Namespace) -> None:
     """The records of one key."""
     view = open_lake(args).pool(args.pool).at(args.at, on_missing=args.on_missing)
-    found = view.to_table(key_range=span_of(view, args))
-    if not found.num_rows:
+    table = view.to_table(key_range=span_of(view, args))
+    if not table.num_rows:
         raise NotFound(f"pool {args.pool!r}: no record with key {args.key}")
-    write_records([found], found.schema, format=_format(args), path=None)
+    write_records([table], table.schema, format=_format(args), path=None)
 
 
 def sql(args: Namespace) -> None:

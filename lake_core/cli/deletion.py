@@ -58,7 +58,7 @@ def replace(args: Namespace) -> None:
             message=args.message,
             progress=progress,
         )
-    report_load(result, pool_name=args.pool, as_json=args.json, did="replaced the old records by")
+    report_load(result, pool_name=args.pool, as_json=args.json, verb="replaced the old records by")
 
 
 def drop_range(args: Namespace) -> None:

@@ -114,8 +114,8 @@ def _fate(version: StoredRecord, versions: Sequence[StoredRecord], over: Sequenc
             named = {t.id: t for t in over}.get(version.by)
             if named is not None and named.self_only:
                 return f"Not visible: its load was {named.reason}."
-            said = _delete(named) if named is not None else f"Tombstone {version.by}"
-            return f"Not visible: {said[0].lower()}{said[1:]} covers it."
+            reason = _delete(named) if named is not None else f"Tombstone {version.by}"
+            return f"Not visible: {reason[0].lower()}{reason[1:]} covers it."
 
 
 def _tombstone_line(tombstone: Tombstone, key: PoolKey) -> str:

@@ -42,9 +42,9 @@ def log(args: Namespace) -> None:
         pairs = row["metadata"]
         assert isinstance(pairs, dict)
         row["metadata"] = " ".join(f"{name}={value}" for name, value in pairs.items())
-    said = [name for name in (rows[0] if rows else {}) if any(row[name] not in ("", None) for row in rows)]
+    columns = [name for name in (rows[0] if rows else {}) if any(row[name] not in ("", None) for row in rows)]
     print_table(
-        [{name: row[name] for name in said} for row in rows],
+        [{name: row[name] for name in columns} for row in rows],
         empty=f"{args.pool}: no transactions" + (" asked for" if args.limit == 0 else _begins(pool)),
     )
 

@@ -15,17 +15,17 @@ from lake_core.phrases import counted, did_you_mean, human_size
 def parked(args: Namespace) -> None:
     """List the parked files of a pool, or release some."""
     pool = open_lake(args).pool(args.pool)
-    held = parked_files(pool, branch=args.branch)
+    notes = parked_files(pool, branch=args.branch)
     if not args.release and not args.release_all:
-        _print(args.pool, held, as_json=args.json)
+        _print(args.pool, notes, as_json=args.json)
         return
     if args.release and args.release_all:
         raise InvalidInput("lake parked: give either --release FILE, or --release-all")
-    by_name = {one.file: one for one in held}
+    by_name = {one.file: one for one in notes}
     for name in args.release:
         if name not in by_name:
             raise NotFound(f"pool {args.pool!r}: no file {name!r} is parked; {did_you_mean(name, by_name)}")
-    chosen = held if args.release_all else [by_name[name] for name in dict.fromkeys(args.release)]
+    chosen = notes if args.release_all else [by_name[name] for name in dict.fromkeys(args.release)]
     release(pool, chosen)
     if args.json:
         print_json({"pool": args.pool, "released": [one.file for one in chosen]})

@@ -36,7 +36,7 @@ def shown_progress(files: list[SourceFile], what: str) -> Iterator[Callable[[str
     A file counts no more than its size, however often parts of it are read.
     """
     sizes = {file.uri: float(file.size) for file in files}
-    known = sum(sizes.values())
+    total = sum(sizes.values())
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -48,7 +48,7 @@ def shown_progress(files: list[SourceFile], what: str) -> Iterator[Callable[[str
         transient=True,
         disable=not sys.stderr.isatty(),
     ) as bar:
-        task = bar.add_task(what, total=known or None, file="")
+        task = bar.add_task(what, total=total or None, file="")
         left = dict(sizes)
         current = ""
 
@@ -63,4 +63,4 @@ def shown_progress(files: list[SourceFile], what: str) -> Iterator[Callable[[str
             bar.update(task, advance=counted, file=file.rpartition("/")[2])
 
         yield advance
-        bar.update(task, completed=known or None, file="")
+        bar.update(task, completed=total or None, file="")

@@ -56,16 +56,16 @@ def rule_of(config: PoolConfig, sub_pool: str = "") -> Rule:
 
 def parse_aggregates(text: str) -> dict[str, str]:
     """`FIELD=FN,...`; raises InvalidInput naming the part that is wrong."""
-    found: dict[str, str] = {}
+    aggregates: dict[str, str] = {}
     for part in text.split(",") if text else []:
         name, equals, function = part.strip().rpartition("=")
         name = name.strip()
         if not equals or not name:
             raise InvalidInput(f"aggregate {part.strip()!r}: write FIELD=FN, such as bytes=sum")
-        if name in found:
+        if name in aggregates:
             raise InvalidInput(f"aggregate {name!r} is named twice; give each field one function")
-        found[name] = function.strip().lower()
-    return found
+        aggregates[name] = function.strip().lower()
+    return aggregates
 
 
 def check_rule(kind: str, aggregates: Mapping[str, str], key: PoolKey) -> None:

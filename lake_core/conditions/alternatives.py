@@ -25,9 +25,9 @@ def alternatives(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
             others[condition] = None
             continue
         if some := set(values) - {NULL_VALUE}:  # nothing is equal to null
-            known = sets.setdefault(condition.field, (set(), set()))
-            known[0].update(some)
-            known[1].update(condition.readings)
+            pair = sets.setdefault(condition.field, (set(), set()))
+            pair[0].update(some)
+            pair[1].update(condition.readings)
     united = [
         In(field, tuple(sorted(values)), tuple(sorted(readings)))
         for field, (values, readings) in sets.items()
@@ -37,7 +37,7 @@ def alternatives(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
 
 def _spread(conditions: Sequence[Condition]) -> list[Condition]:
     """The members of an `or`, otherwise the condition itself."""
-    found: list[Condition] = []
+    parts: list[Condition] = []
     for condition in conditions:
-        found += _spread(condition.of) if isinstance(condition, Or) else [condition]
-    return found
+        parts += _spread(condition.of) if isinstance(condition, Or) else [condition]
+    return parts

@@ -97,15 +97,15 @@ class _Check:
             try:
                 values.append(_as_class(decode_value(data), kind))
             except NotReadable as error:
-                said = f"{show_path(path)} is of type {show_type(field)}, and this is {error}"
-                raise fault(self.text, position, said) from error
+                fault_text = f"{show_path(path)} is of type {show_type(field)}, and this is {error}"
+                raise fault(self.text, position, fault_text) from error
         others = _encoded(other for v in values if kind == ANY and v is not None for other in readings(v))
-        found: Compare | In
+        comparison: Compare | In
         if isinstance(condition, In):
-            found = In(path, _encoded(values), others)
+            comparison = In(path, _encoded(values), others)
         else:
-            found = Compare(path, condition.op, encode_value(values[0]), others)
-        return among_numbers(found) if kind == "number" else found
+            comparison = Compare(path, condition.op, encode_value(values[0]), others)
+        return among_numbers(comparison) if kind == "number" else comparison
 
     def _field(self, written: Path, position: Position) -> tuple[Path, pa.Field]:
         path = resolve(self.schema, written)
@@ -130,10 +130,10 @@ class _Check:
             return ANY
         with contextlib.suppress(InvalidInput):
             return key_class(field.type)
-        said = f"a field of type {show_type(field)} can only be asked whether it `is null`"
+        fault_text = f"a field of type {show_type(field)} can only be asked whether it `is null`"
         if pa.types.is_struct(field.type):
-            said += f"; name a field inside of it: {show_path(path)}.NAME"
-        raise fault(self.text, position, said)
+            fault_text += f"; name a field inside of it: {show_path(path)}.NAME"
+        raise fault(self.text, position, fault_text)
 
 
 def _as_class(value: Value, kind: str) -> Value:

@@ -30,14 +30,14 @@ def among(leaf: Compare | In, kind: str) -> Compare | In | bool | None:
     """
     own = [data for data in leaf.readings if class_of(decode_value(data)) == kind]
     if isinstance(leaf, Compare):
-        found = (leaf.op, own[0]) if own else _compared(leaf.op, leaf.value, kind)
-        return Compare(leaf.field, *found) if isinstance(found, tuple) else found
+        comparison = (leaf.op, own[0]) if own else _compared(leaf.op, leaf.value, kind)
+        return Compare(leaf.field, *comparison) if isinstance(comparison, tuple) else comparison
     equal = [_compared("=", data, kind) for data in leaf.values if data != NULL_VALUE]
     with_null = leaf.values[0] == NULL_VALUE
-    values = {*own, *(found[1] for found in equal if isinstance(found, tuple))}
+    values = {*own, *(answer[1] for answer in equal if isinstance(answer, tuple))}
     if values:
         return In(leaf.field, tuple(sorted(values | {NULL_VALUE} if with_null else values)))
-    return None if with_null or all(found is None for found in equal) else False
+    return None if with_null or all(answer is None for answer in equal) else False
 
 
 def among_numbers(leaf: Compare | In) -> Compare | In:
@@ -45,13 +45,17 @@ def among_numbers(leaf: Compare | In) -> Compare | In:
 
     If no number or every number fulfils it, the result is a comparison with the least number.
     """
-    found = among(leaf, "number")
-    if found is None:  # beside null there may be decimals that no number equals
+    leaf_among = among(leaf, "number")
+    if leaf_among is None:  # beside null there may be decimals that no number equals
         return leaf if isinstance(leaf, Compare) else In(leaf.field, (NULL_VALUE,))
-    return Compare(leaf.field, ">=" if found else "<", LEAST) if isinstance(found, bool) else found
+    return (
+        Compare(leaf.field, ">=" if leaf_among else "<", LEAST)
+        if isinstance(leaf_among, bool)
+        else leaf_among
+    )
 
 
 def _compared(op: Op, data: bytes, kind: str) -> tuple[Op, bytes] | bool | None:
     value = decode_value(data)
-    found = None if value is None else as_class(op, value, kind)
-    return (found[0], encode_value(found[1])) if isinstance(found, tuple) else found
+    comparison = None if value is None else as_class(op, value, kind)
+    return (comparison[0], encode_value(comparison[1])) if isinstance(comparison, tuple) else comparison

@@ -78,14 +78,14 @@ def _leaf(leaf: Compare | In | IsNull, records: Records) -> Column:
 
 def _of_column(leaf: Compare | In, column: Column) -> Column:
     """The comparison with a column of a plain type; null if the classes do not compare."""
-    found = among(leaf, _class(column.type))
-    if found is None:
+    leaf_among = among(leaf, _class(column.type))
+    if leaf_among is None:
         return pa.nulls(len(column), pa.bool_())
-    if isinstance(found, bool):
-        return _constant(column, found)
-    if isinstance(found, Compare):
-        return _compare(column, found.op, decode_value(found.value))
-    return _in(column, found.values)
+    if isinstance(leaf_among, bool):
+        return _constant(column, leaf_among)
+    if isinstance(leaf_among, Compare):
+        return _compare(column, leaf_among.op, decode_value(leaf_among.value))
+    return _in(column, leaf_among.values)
 
 
 def _column(records: Records, path: Path) -> tuple[Column, pa.Field, Path]:
@@ -118,10 +118,10 @@ def _constant(column: Column, value: bool) -> Column:
 
 
 def _compare(column: Column, op: Op, value: Value) -> Column:
-    found = floor(value, column.type)
-    if found is None:
+    floored = floor(value, column.type)
+    if floored is None:
         return _constant(column, op in ("!=", ">", ">="))
-    value, exact = found
+    value, exact = floored
     if not exact:
         if op in ("=", "!="):
             return _constant(column, op == "!=")
@@ -147,19 +147,19 @@ def _compare_floats(column: Column, op: Op, value: pa.Scalar) -> Column:
 
 
 def _in(column: Column, values: tuple[bytes, ...]) -> Column:
-    found = pc.is_in(column, value_set=_value_set(values, column.type))
+    mask = pc.is_in(column, value_set=_value_set(values, column.type))
     if _NAN in values and pa.types.is_floating(column.type):  # `is_in` knows only one bit pattern of NaN
-        found = pc.or_(found, pc.is_nan(column))
+        mask = pc.or_(mask, pc.is_nan(column))
     if values[0] == NULL_VALUE:
-        found = pc.if_else(found, True, _NULL)
-    return pc.if_else(pc.is_valid(column), found, _NULL) if column.null_count else found
+        mask = pc.if_else(mask, True, _NULL)
+    return pc.if_else(pc.is_valid(column), mask, _NULL) if column.null_count else mask
 
 
 @lru_cache(maxsize=64)
 def _value_set(values: tuple[bytes, ...], kind: pa.DataType) -> pa.Array:
     """The values that the type can hold; cached, because a scan asks for them at every batch."""
     floors = [floor(decode_value(data), kind) for data in values if data != NULL_VALUE]
-    held = [found[0] for found in floors if found is not None and found[1]]
-    if pa.types.is_floating(kind) and any(value.as_py() == 0 for value in held):
-        held.append(pa.scalar(-0.0, kind))  # `is_in` takes -0.0 for another number
-    return pa.array(held, kind)
+    scalars = [floored[0] for floored in floors if floored is not None and floored[1]]
+    if pa.types.is_floating(kind) and any(value.as_py() == 0 for value in scalars):
+        scalars.append(pa.scalar(-0.0, kind))  # `is_in` takes -0.0 for another number
+    return pa.array(scalars, kind)

@@ -113,7 +113,7 @@ def _compared(op: Op, value: bytes, field: KeyField) -> _Interval:
         value = encode_value(decode_value(value), descending=True)
         op = _MIRRORED[op]
     before, after = (value, 0), (value, 1)
-    found = {
+    interval = {
         "=": _Interval(before, after),
         "!=": _ALL,
         "<": _Interval(_BEGIN, before),
@@ -121,4 +121,4 @@ def _compared(op: Op, value: bytes, field: KeyField) -> _Interval:
         ">": _Interval(after, _END),
         ">=": _Interval(before, _END),
     }[op]
-    return found.intersect(_VALUES)
+    return interval.intersect(_VALUES)

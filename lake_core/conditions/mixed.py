@@ -114,16 +114,16 @@ def _truth(leaf: Compare | In, value: Any) -> bool | None:
     """The answer for one value; null for null, records, lists, maps, and a class that does not compare."""
     if value is None or isinstance(value, dict | list):
         return None
-    found = among(leaf, class_of(value))
-    if found is None or isinstance(found, bool):
-        return found
+    leaf_among = among(leaf, class_of(value))
+    if leaf_among is None or isinstance(leaf_among, bool):
+        return leaf_among
     try:
         data = encode_value(value)
     except InvalidInput:  # more digits than any value of a condition has
         return None
-    if isinstance(found, Compare):
-        return OPS[found.op](data, found.value)
-    at = bisect_left(found.values, data)
-    if at < len(found.values) and found.values[at] == data:
+    if isinstance(leaf_among, Compare):
+        return OPS[leaf_among.op](data, leaf_among.value)
+    at = bisect_left(leaf_among.values, data)
+    if at < len(leaf_among.values) and leaf_among.values[at] == data:
         return True
-    return None if found.values[0] == NULL_VALUE else False
+    return None if leaf_among.values[0] == NULL_VALUE else False

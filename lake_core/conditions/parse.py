@@ -115,21 +115,21 @@ class _Parser:
         self.at += 1  # never past the end: nothing takes the last word
         return self.words[self.at - 1]
 
-    def takes(self, *wanted: str) -> bool:
+    def takes(self, *expected: str) -> bool:
         """Take the next words if they are these (signs, or keywords in small letters); whether they were."""
-        ahead = self.words[self.at : self.at + len(wanted)]
-        found = [word.keyword or (word.text if word.kind == "sign" else "") for word in ahead]
-        if found != list(wanted):
+        ahead = self.words[self.at : self.at + len(expected)]
+        texts = [word.keyword or (word.text if word.kind == "sign" else "") for word in ahead]
+        if texts != list(expected):
             return False
-        self.at += len(wanted)
+        self.at += len(expected)
         return True
 
     def wrong(self, expected: str) -> InvalidInput:
         return fault(self.text, self.word.position, f"expected {expected}")
 
-    def expect(self, wanted: str, *, said: str = "") -> None:
-        if not self.takes(wanted):
-            raise self.wrong(said or wanted)
+    def expect(self, expected: str, *, description: str = "") -> None:
+        if not self.takes(expected):
+            raise self.wrong(description or expected)
 
     def expect_end(self) -> None:
         if self.word.kind != "end":
@@ -145,10 +145,10 @@ class _Parser:
 
     def _joined(self, kind: type[And | Or], keyword: str, member: Callable[[], Condition]) -> Condition:
         begin = self.word.position
-        found = [member()]
+        members = [member()]
         while self.takes(keyword):
-            found.append(member())
-        return found[0] if len(found) == 1 else self._made(kind, tuple(found), begin)
+            members.append(member())
+        return members[0] if len(members) == 1 else self._made(kind, tuple(members), begin)
 
     def _made(self, kind: Callable[[Any], Condition], of: object, position: Position) -> Condition:
         try:
@@ -165,14 +165,14 @@ class _Parser:
         if self.nested > 2 * DEEPEST:  # a level of the condition may be written as `not (`
             raise self._too_deep(begin)
         if self.takes("not"):
-            found = self._made(Not, self.negated(), begin)
+            condition = self._made(Not, self.negated(), begin)
         elif self.takes("("):
-            found = self.any_of()
-            self.expect(")", said="`and`, `or` or `)`")
+            condition = self.any_of()
+            self.expect(")", description="`and`, `or` or `)`")
         else:
-            found = self.comparison()
+            condition = self.comparison()
         self.nested -= 1
-        return found
+        return condition
 
     # --- comparisons
 
@@ -181,7 +181,7 @@ class _Parser:
         if self.takes("is", "not", "null"):
             return Not(self._leaf(IsNull(path), position))
         if self.takes("is"):
-            self.expect("null", said="`null` or `not null`")
+            self.expect("null", description="`null` or `not null`")
             return self._leaf(IsNull(path), position)
         if self.takes("not", "in") or self.takes("not", "between"):
             self.at -= 1
@@ -204,11 +204,11 @@ class _Parser:
             return And((lower, self._leaf(Compare(path, "<=", high), position, high_place)))
         self.expect("in")
         self.expect("(")
-        found = [self.value()]
+        members = [self.value()]
         while self.takes(","):
-            found.append(self.value())
-        self.expect(")", said="`,` or `)`")
-        places = dict(found)
+            members.append(self.value())
+        self.expect(")", description="`,` or `)`")
+        places = dict(members)
         values = tuple(sorted(places))
         return self._leaf(In(path, values), position, *(places[v] for v in values))
 

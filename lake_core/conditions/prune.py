@@ -74,12 +74,12 @@ def _leaf(
         return frozenset({FALSE}) if own and not own.nulls else frozenset({FALSE, TRUE})
     if own is None or own.low is None or own.high is None:
         return _ANY  # JSON, records and lists have no bounds
-    found = among(leaf, key_class(field.type))
-    if found is None:
+    leaf_among = among(leaf, key_class(field.type))
+    if leaf_among is None:
         return frozenset({NULL})
     # no bound holds NaN, and any column of doubles may
     high = _NAN if pa.types.is_floating(field.type) else own.high
-    truths = _within(found, own.low, high)
+    truths = _within(leaf_among, own.low, high)
     return truths | {NULL} if own.nulls else truths
 
 
@@ -104,7 +104,7 @@ def _one_of(values: tuple[bytes, ...], low: bytes, high: bytes) -> _Truths:
     """The answers of `in` for values within [low, high] (both inclusive); `values` are sorted."""
     at = bisect_left(values, low)
     if at == len(values) or values[at] > high:
-        found = {FALSE}
+        truths = {FALSE}
     else:
-        found = {TRUE} if low == high else {FALSE, TRUE}
-    return frozenset(NULL if truth == FALSE and values[0] == NULL_VALUE else truth for truth in found)
+        truths = {TRUE} if low == high else {FALSE, TRUE}
+    return frozenset(NULL if truth == FALSE and values[0] == NULL_VALUE else truth for truth in truths)

@@ -59,19 +59,19 @@ def words(text: str) -> list[Word]:
     """All words, the last one of kind `end`; raises InvalidInput for text that is no word."""
     if len(text) > LONGEST:
         raise InvalidInput(f"condition of {len(text):,} characters; it may have at most {LONGEST:,}")
-    found: list[Word] = []
+    parsed: list[Word] = []
     at = 0
-    while not found or found[-1].kind != "end":  # every turn takes at least a character
+    while not parsed or parsed[-1].kind != "end":  # every turn takes at least a character
         match = _WORD.match(text, at)
         assert match is not None
         kind, at = str(match.lastgroup), match.end()
         position = Position(match.start(kind), match.end(kind))
         if kind == "wrong":
             mark = match[kind]
-            said = f"the closing {mark} is missing" if mark in "'\"" else "this has no meaning here"
-            raise fault(text, position, said)
-        found.append(Word(kind, match[kind], position))
-    return found
+            fault_text = f"the closing {mark} is missing" if mark in "'\"" else "this has no meaning here"
+            raise fault(text, position, fault_text)
+        parsed.append(Word(kind, match[kind], position))
+    return parsed
 
 
 def fault(text: str, position: Position, reason: str) -> InvalidInput:

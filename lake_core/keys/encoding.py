@@ -165,10 +165,10 @@ def key_class(kind: pa.DataType) -> str:
 
     Raises InvalidInput if the type has no order (records, lists, maps).
     """
-    found = _CLASSES.get(kind.id)
-    if found is None:
+    class_name = _CLASSES.get(kind.id)
+    if class_name is None:
         raise InvalidInput(f"type {kind} has no order; use numbers, texts, bytes, booleans, dates or times")
-    return f"{found} with zone" if found == "timestamp" and kind.tz else found
+    return f"{class_name} with zone" if class_name == "timestamp" and kind.tz else class_name
 
 
 _CLASSES = {

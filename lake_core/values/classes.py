@@ -34,9 +34,9 @@ def of_class(value: Value, kind: str) -> Value:
         return read(value, kind)
     match kind, value:
         case "number", decimal.Decimal():
-            found = as_class("=", value, kind)
-            if isinstance(found, tuple):
-                return found[1]
+            converted = as_class("=", value, kind)
+            if isinstance(converted, tuple):
+                return converted[1]
             raise NotReadable("a decimal that no double is shown as")
         case "decimal", float() if not math.isfinite(value):
             raise NotReadable("not a number that a decimal can be")
@@ -52,12 +52,12 @@ def of_class(value: Value, kind: str) -> Value:
 
 def readings(value: Value) -> list[Value]:
     """A value, not null, read as each other class that can hold it, if it does not compare with that class."""
-    found = []
+    values = []
     for kind in _READ:
         if as_class("=", value, kind) is None:
             with contextlib.suppress(NotReadable):
-                found.append(of_class(value, kind))
-    return found
+                values.append(of_class(value, kind))
+    return values
 
 
 def of_python(value: Any) -> Value:

@@ -29,8 +29,8 @@ def fitted(value: Value, field: pa.Field) -> Value:
         if pa.types.is_float32(kind) and math.isfinite(nearest) and abs(nearest) > _LARGEST_FLOAT:
             raise NotReadable("beyond the largest float")
         return nearest
-    found = floor(value, kind)
-    if found is None or not found[1]:
+    floored = floor(value, kind)
+    if floored is None or not floored[1]:
         raise NotReadable(_why(value, field))
     return value
 

@@ -77,5 +77,5 @@ def _decimal(value: decimal.Decimal, kind: pa.DataType) -> tuple[pa.Scalar, bool
         below = value.quantize(decimal.Decimal(1).scaleb(-kind.scale))
         if below < -greatest:
             return None
-        held = min(below, greatest)
-        return pa.scalar(held, kind), held == value
+        nearest = min(below, greatest)
+        return pa.scalar(nearest, kind), nearest == value

@@ -29,10 +29,10 @@ def parts_of(text: str, key: PoolKey) -> list[Any]:
     """The values that the text holds, still as text, null as None."""
     if len(key.fields) > 1 and text.lstrip().startswith("["):
         try:
-            found = json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
+            parts = json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
         except (ValueError, RecursionError):
             return [text]
-        return [str(v).lower() if isinstance(v, bool) else v for v in found]
+        return [str(v).lower() if isinstance(v, bool) else v for v in parts]
     return [text]
 
 

@@ -30,12 +30,12 @@ def as_class(op: Op, value: Value, kind: str) -> tuple[Op, Value] | bool | None:
 
     `value` is not null.  None: the classes do not compare.
     """
-    found = class_of(value)
-    if found == kind:
+    own_class = class_of(value)
+    if own_class == kind:
         return op, value
-    if (found, kind) == ("decimal", "number"):
+    if (own_class, kind) == ("decimal", "number"):
         return _decimal_among_numbers(op, value)
-    if (found, kind) == ("number", "decimal"):
+    if (own_class, kind) == ("number", "decimal"):
         return _number_among_decimals(op, value)
     return None
 

@@ -384,10 +384,10 @@ def _untagged(value: Any) -> Any:
             return {member: _untagged(item) for member, item in inner.items()}
         if name == _MAP and isinstance(inner, list):
             return Map((_untagged(key), _untagged(item)) for key, item in inner)
-        if (known := _CLASSES.get(name)) is not None and isinstance(inner, str):
-            zoned = known == "timestamp" and inner.endswith("Z")
+        if (class_name := _CLASSES.get(name)) is not None and isinstance(inner, str):
+            zoned = class_name == "timestamp" and inner.endswith("Z")
             with contextlib.suppress(NotReadable):
-                return read(inner, "timestamp with zone" if zoned else known)
+                return read(inner, "timestamp with zone" if zoned else class_name)
     return {member: _untagged(item) for member, item in value.items()}
 
 
