@@ -89,7 +89,7 @@ Branches = Mapping[str, BranchState]
 
 def children(branches: Branches, name: str) -> list[str]:
     """The branches that were created from the branch, by name."""
-    return sorted(child for child, held in branches.items() if held.fork and held.fork.parent == name)
+    return sorted(child for child, state in branches.items() if state.fork and state.fork.parent == name)
 
 
 def is_needed(branches: Branches, name: str, tombstone: Tombstone) -> bool:
@@ -104,8 +104,8 @@ def is_needed(branches: Branches, name: str, tombstone: Tombstone) -> bool:
 
 def with_settled(branches: HashTrieMap[str, BranchState], name: str) -> HashTrieMap[str, BranchState]:
     """The branches; of the named one without settled tombstones that no merge needs any more."""
-    held = branches.get(name)
-    if held is None or not len(held.settled):
+    branch = branches.get(name)
+    if branch is None or not len(branch.settled):
         return branches
-    kept = {id: t for id, t in held.settled.items() if is_needed(branches, name, t)}
-    return branches.insert(name, replace(held, settled=HashTrieMap(kept)))
+    kept = {id: t for id, t in branch.settled.items() if is_needed(branches, name, t)}
+    return branches.insert(name, replace(branch, settled=HashTrieMap(kept)))

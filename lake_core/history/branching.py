@@ -33,10 +33,10 @@ def created(branches: Branches, name: str, version: int, action: CreateBranch) -
             f"branch {name!r}: its parent {action.parent!r} is at {parent.tip}, not at {action.tip}"
         )
     fork = Fork(action.parent, action.at, version)
-    known = action.restored
-    if known is not None:
-        writes = None if known.writes is None else packed_writes(known.writes)
-        fork = Fork(action.parent, action.at, known.created, known.merged, known.joined, writes)
+    restored = action.restored
+    if restored is not None:
+        writes = None if restored.writes is None else packed_writes(restored.writes)
+        fork = Fork(action.parent, action.at, restored.created, restored.merged, restored.joined, writes)
     return branches.insert(name, BranchState(0, parent.snapshot, parent.tombstones, parent.replaced, fork))
 
 
@@ -75,8 +75,8 @@ def merged_until(
         raise Corrupt(f"branch {action.branch!r}: version {action.version} is not its newest merge")
     writes = None
     if fork.writes is not None:
-        held = [*unpack(action.writes), *reversed(list(fork.writes))]
-        writes = _newest_first([seq for seq in held if version_of(seq) > action.merged])
+        unmerged = [*unpack(action.writes), *reversed(list(fork.writes))]
+        writes = _newest_first([seq for seq in unmerged if version_of(seq) > action.merged])
     after = replace(fork, merged=action.merged, joined=action.joined, writes=writes)
     settled = child.settled
     for again in action.settled:

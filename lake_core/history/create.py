@@ -33,10 +33,10 @@ from lake_core.records.branching import Restored
 
 def branch_of(state: PoolState, name: str) -> BranchState:
     """The branch of a name.  Raises NotFound."""
-    held = state.branches.get(name)
-    if held is None:
+    branch = state.branches.get(name)
+    if branch is None:
         raise NotFound(f"branch {name!r} does not exist; {did_you_mean(name, state.branches)}")
-    return held
+    return branch
 
 
 def creating(state: PoolState, draft: Draft, action: CreateBranch) -> tuple[Action, ...]:
@@ -60,13 +60,13 @@ def check_deleted(state: PoolState, draft: Draft, action: DeleteBranch) -> None:
     """Raises InvalidInput (main, or a branch with children), NotFound, PlanAgain if the branch has moved."""
     if draft.branch == MAIN:
         raise InvalidInput("the branch 'main' cannot be deleted; lake drop removes the whole pool")
-    held = branch_of(state, draft.branch)
+    branch = branch_of(state, draft.branch)
     if below := children(state.branches, draft.branch):
         raise InvalidInput(
             f"branch {draft.branch!r} cannot be deleted: {listed(below)} began on it; delete these first"
         )
-    if held.tip > action.version:
-        raise PlanAgain(f"branch {draft.branch!r} has moved to {held.tip}; plan again")
+    if branch.tip > action.version:
+        raise PlanAgain(f"branch {draft.branch!r} has moved to {branch.tip}; plan again")
     if action.root in state.tags:
         raise Conflict(f"tag {action.root!r} exists already; plan again")
 
@@ -77,20 +77,20 @@ def restored(fork: Fork) -> Restored:
     return Restored(fork.created, fork.merged, fork.joined, writes)
 
 
-def difference(held: BranchState, wanted: BranchState) -> Iterator[Action]:
+def difference(present: BranchState, target: BranchState) -> Iterator[Action]:
     """The actions that turn what one branch holds into what another one holds, in a fixed order."""
-    ours, theirs = _references(held), _references(wanted)
+    ours, theirs = _references(present), _references(target)
     for identity, reference in sorted(ours.items()):
         if theirs.get(identity) != reference:
             yield RemoveReference(reference.object, reference.low)
     for identity, reference in sorted(theirs.items()):
         if ours.get(identity) != reference:
             yield putting(reference)
-    for name, tombstone in sorted(held.tombstones.items()):
-        if wanted.tombstones.get(name) != tombstone:
+    for name, tombstone in sorted(present.tombstones.items()):
+        if target.tombstones.get(name) != tombstone:
             yield RemoveTombstone(name, forced=True)
-    for name, tombstone in sorted(wanted.tombstones.items()):
-        if held.tombstones.get(name) != tombstone:
+    for name, tombstone in sorted(target.tombstones.items()):
+        if present.tombstones.get(name) != tombstone:
             yield putting_tombstone(tombstone)
 
 

@@ -213,7 +213,7 @@ class History:
 def _changed(loaded: LoadedState[PoolState]) -> str:
     """The branch that a version means: `main` if its entry changed `main` or no branch, otherwise one of the
     changed."""
-    changed = [name for name, held in loaded.state.branches.items() if held.tip == loaded.version]
+    changed = [name for name, branch in loaded.state.branches.items() if branch.tip == loaded.version]
     return MAIN if MAIN in changed or not changed else min(changed)
 
 

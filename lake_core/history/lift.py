@@ -44,12 +44,12 @@ class Lift:
 
     def apply(self, sequences: Sequences) -> Sequences:
         """The sequences after the merge.  Raises Corrupt for one that the merge did not bring."""
-        known = self._known
-        places = np.searchsorted(known, sequences)
+        brought = self._known
+        places = np.searchsorted(brought, sequences)
         if len(sequences) and (
-            places.max(initial=0) >= len(known) or not np.array_equal(known[places], sequences)
+            places.max(initial=0) >= len(brought) or not np.array_equal(brought[places], sequences)
         ):
-            raise Corrupt(f"a sequence is none of the {len(known)} that the merge {self.base} brought")
+            raise Corrupt(f"a sequence is none of the {len(brought)} that the merge {self.base} brought")
         return self.base + 1 + places.astype(np.int64)
 
     def of(self, sequence: int) -> int:

@@ -93,8 +93,8 @@ def _tombstones(child: BranchState, fork: Fork, action: Merge) -> list[Tombstone
 
     Raises PlanAgain if there are later ones: what they hid may be gone from the references already.
     """
-    held = (*child.tombstones.values(), *child.settled.values())
-    unmerged = sorted((t for t in held if fork.is_unmerged(t.seq)), key=lambda t: (t.seq, t.id))
+    tombstones = (*child.tombstones.values(), *child.settled.values())
+    unmerged = sorted((t for t in tombstones if fork.is_unmerged(t.seq)), key=lambda t: (t.seq, t.id))
     if any(version_of(t.seq) > action.upto for t in unmerged):
         raise PlanAgain(f"branch {action.branch!r} has deletes since version {action.upto}; plan again")
     for t in unmerged:
@@ -137,21 +137,21 @@ def _sources(
     That is no conflict if the load on this side brings no records, because it was reverted.
     """
     brought = []
-    for (branch, uri), known in state.sources.items():
-        if branch != action.branch or not fork.boundary < known.version <= action.upto:
+    for (branch, uri), theirs in state.sources.items():
+        if branch != action.branch or not fork.boundary < theirs.version <= action.upto:
             continue
-        if state.ingested(into, uri) != known.source:
-            brought.append(known.source)
-        elif _brings_records(known.version, references, tombstones):
+        if state.ingested(into, uri) != theirs.source:
+            brought.append(theirs.source)
+        elif _brings_records(theirs.version, references, tombstones):
             raise Conflict(
-                f"source file {uri} was ingested both by branch {action.branch!r} (version {known.version}) and by "
-                f"{into!r}, so its records would come twice; revert version {known.version}, then merge again"
+                f"source file {uri} was ingested both by branch {action.branch!r} (version {theirs.version}) and "
+                f"by {into!r}, so its records would come twice; revert version {theirs.version}, then merge again"
             )
     return sorted(brought, key=lambda source: source.uri)
 
 
 def _brings_records(version: int, references: Sequence[Reference], tombstones: Sequence[Tombstone]) -> bool:
     """Whether references may hold records of the version that no revert hides."""
-    held = any(version_of(r.first_seq) <= version <= version_of(r.seq) for r in references)
+    may_hold = any(version_of(r.first_seq) <= version <= version_of(r.seq) for r in references)
     reverted = (t.only for t in tombstones if t.only is not None)
-    return held and not any(version_of(first) <= version <= version_of(last) for first, last in reverted)
+    return may_hold and not any(version_of(first) <= version <= version_of(last) for first, last in reverted)

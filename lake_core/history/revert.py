@@ -71,8 +71,8 @@ class Change:
     def removed(self) -> list[Reference]:
         """The references that the transaction removed, as they were."""
         named = [a for a in self.transaction.actions if isinstance(a, RemoveReference)]
-        found = (self.before.snapshot.reference(a.object, a.low) for a in named)
-        return [reference for reference in found if reference is not None]
+        references = (self.before.snapshot.reference(a.object, a.low) for a in named)
+        return [reference for reference in references if reference is not None]
 
     @property
     def outputs(self) -> list[AddObject | PutReference]:
@@ -115,9 +115,9 @@ def inverse(
     Conflict if a later change must be reverted first.
     """
     branch = change.transaction.branch
-    held = newest.branches[branch]
-    _check_invertible(change, held.fork)
-    reverting = _Reverting(change, later, newest, held, id, keeps_all=keeps_all)
+    branch_now = newest.branches[branch]
+    _check_invertible(change, branch_now.fork)
+    reverting = _Reverting(change, later, newest, branch_now, id, keeps_all=keeps_all)
     actions = tuple(reverting.actions())
     if not actions:
         raise InvalidInput(f"version {change.version} changed nothing that can still be taken back")
@@ -157,7 +157,7 @@ class _Reverting:
     change: Change
     later: Sequence[Change]
     newest: PoolState
-    held: BranchState
+    branch: BranchState
     id: str
     keeps_all: bool
 
@@ -191,14 +191,14 @@ class _Reverting:
                 tombstone = self.change.before.tombstones.get(action.tombstone)
                 if tombstone is not None:
                     self._check_untouched(partial(_touches, name=action.tombstone))
-                    if action.tombstone in self.held.settled:
+                    if action.tombstone in self.branch.settled:
                         yield RemoveTombstone(action.tombstone, forced=True)
                     # a replace that was only retired conflicts as before
                     since = 0 if action.forced else tombstone.since
                     yield putting_tombstone(tombstone, replaced_in=since)
 
     def _without(self, action: AddObject | PutReference, lift: Lift | None) -> Iterator[Action]:
-        if self.held.snapshot.holds(action.object, action.low):
+        if self.branch.snapshot.holds(action.object, action.low):
             yield RemoveReference(action.object, action.low)
             return
         taker = self._taker((action.object, action.low))
@@ -213,7 +213,7 @@ class _Reverting:
                 f"object {action.object} of version {self.change.version} was taken by version {taker.version}; "
                 f"revert version {taker.version} first"
             )
-        if any(t.only == span and t.sub_pool == action.sub_pool for t in self.held.tombstones.values()):
+        if any(t.only == span and t.sub_pool == action.sub_pool for t in self.branch.tombstones.values()):
             raise InvalidInput(f"version {self.change.version} was reverted already")
         yield AddTombstone(
             "?",
@@ -255,7 +255,7 @@ class _Reverting:
                 if not isinstance(action, RemoveTombstone) or action.forced:
                     continue
                 retired = change.before.tombstones.get(action.tombstone)
-                back = action.tombstone in self.held.tombstones
+                back = action.tombstone in self.branch.tombstones
                 if retired is not None and not back and retired.may_cover(reference, self.newest.schema):
                     raise Conflict(
                         f"version {change.version} retired a delete that hides records of what version "
@@ -275,7 +275,7 @@ class _Reverting:
                 f"version {applied.version} removed what version {self.change.version} deleted; revert version "
                 f"{applied.version} first"
             )
-        if name in self.held.tombstones or name in self.held.settled:
+        if name in self.branch.tombstones or name in self.branch.settled:
             yield RemoveTombstone(name, forced=True)
 
     def _tombstone(self, action: AddTombstone | PutTombstone, lift: Lift | None) -> Tombstone:
@@ -306,7 +306,7 @@ class _Reverting:
             if outputs and not any(output.applied >= tombstone.version for output in outputs):
                 continue  # it was planned before the tombstone, which reaches the outputs too
             for reference in gone:
-                is_back = self.held.snapshot.holds(reference.object, reference.low)
+                is_back = self.branch.snapshot.holds(reference.object, reference.low)
                 if not is_back and tombstone.may_cover(reference, self.newest.schema):
                     return change
         return None
@@ -351,8 +351,8 @@ class _Reverting:
     def _release(self, consume: Consume) -> Iterator[Release]:
         """Source files that a merge brought can be ingested again, or merged again."""
         branch, sources = self.change.transaction.branch, self.newest.sources
-        known = [(source, sources.get((branch, source.uri))) for source in consume.sources]
-        given = tuple(s for s, own in known if own is not None and own.source == s and own.until is None)
+        pairs = [(source, sources.get((branch, source.uri))) for source in consume.sources]
+        given = tuple(s for s, own in pairs if own is not None and own.source == s and own.until is None)
         if given:
             yield Release(given)
 

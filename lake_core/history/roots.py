@@ -20,16 +20,16 @@ def tagged_objects(
 
     Raises Corrupt if the state of a tag cannot be read, Unavailable.
     """
-    found: set[str] = set()
+    objects: set[str] = set()
     for name, tag in sorted(state.tags.items()):
         if now is not None and not tag.is_live(int(now * 1_000_000)):
             continue
         try:
-            held = history.load_version(tag.version).state.branches.get(tag.branch)
+            branch = history.load_version(tag.version).state.branches.get(tag.branch)
         except NotFound as error:
             raise Corrupt(
                 f"tag {name!r}: the state of version {tag.version} cannot be read, so what it keeps is "
                 "unknown; delete the tag, or restore the checkpoint"
             ) from error
-        found.update(objects_of(held.snapshot, among) if held is not None else ())
-    return frozenset(found)
+        objects.update(objects_of(branch.snapshot, among) if branch is not None else ())
+    return frozenset(objects)

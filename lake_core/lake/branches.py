@@ -65,7 +65,7 @@ def _create(pool: Pool, name: str, *, at: str) -> BranchResult:
     history = pool.history
     loaded, parent = history.resolve_revision(at)
     newest = history.load_open()
-    wanted = branch_of(loaded.state, parent)
+    target = branch_of(loaded.state, parent)
     actions: tuple[Action, ...]
     tag = newest.state.tags.get(at)
     if tag is not None and tag.deleted:
@@ -73,13 +73,13 @@ def _create(pool: Pool, name: str, *, at: str) -> BranchResult:
             raise InvalidInput(
                 f"{at!r} is the deleted branch {parent!r}: restore it under its name, then create others on it"
             )
-        assert wanted.fork is not None  # main cannot be deleted
-        parent, start = wanted.fork.parent, wanted.fork.at
-        held = branch_of(newest.state, parent)
-        settled = (putting_tombstone(t, settled=True) for _, t in sorted(wanted.settled.items()))
+        assert target.fork is not None  # main cannot be deleted
+        parent, start = target.fork.parent, target.fork.at
+        parent_now = branch_of(newest.state, parent)
+        settled = (putting_tombstone(t, settled=True) for _, t in sorted(target.settled.items()))
         actions = (
-            CreateBranch(parent, held.tip, start, restored(wanted.fork)),
-            *difference(held, wanted),
+            CreateBranch(parent, parent_now.tip, start, restored(target.fork)),
+            *difference(parent_now, target),
             *settled,
         )
     elif parent not in newest.state.branches:
@@ -88,7 +88,7 @@ def _create(pool: Pool, name: str, *, at: str) -> BranchResult:
             "lists deleted branches)"
         )
     else:
-        actions, start = _of_revision(newest.state, wanted, parent, version=loaded.version)
+        actions, start = _of_revision(newest.state, target, parent, version=loaded.version)
     draft = Draft(
         pool.context.ids.new(),
         name,
@@ -102,13 +102,13 @@ def _create(pool: Pool, name: str, *, at: str) -> BranchResult:
 
 
 def _of_revision(
-    newest: PoolState, wanted: BranchState, parent: str, *, version: int
+    newest: PoolState, target: BranchState, parent: str, *, version: int
 ) -> tuple[tuple[Action, ...], int]:
     """The actions that create a branch on a state of the parent, and the parent's version that it begins on."""
-    held = newest.branches[parent]
-    if wanted.tip == held.tip:
-        return (CreateBranch(parent),), held.tip
-    return (CreateBranch(parent, held.tip, version), *difference(held, wanted)), version
+    parent_now = newest.branches[parent]
+    if target.tip == parent_now.tip:
+        return (CreateBranch(parent),), parent_now.tip
+    return (CreateBranch(parent, parent_now.tip, version), *difference(parent_now, target)), version
 
 
 def delete(pool: Pool, name: str) -> BranchResult:
@@ -119,9 +119,9 @@ def delete(pool: Pool, name: str) -> BranchResult:
 def _delete(pool: Pool, name: str) -> BranchResult:
     history, context = pool.history, pool.context
     loaded = history.load_open()
-    held = branch_of(loaded.state, name)
+    branch = branch_of(loaded.state, name)
     root = naming.deleted_branch(name, loaded.version)
-    if name == MAIN or held.fork is None:
+    if name == MAIN or branch.fork is None:
         raise InvalidInput("the branch 'main' cannot be deleted; lake drop removes the whole pool")
     action = DeleteBranch(root, loaded.version)
     draft = Draft(
@@ -133,9 +133,9 @@ def _delete(pool: Pool, name: str) -> BranchResult:
         message=f"delete branch {name}",
     )
     done = keeping(pool, loaded, draft)
-    unmerged = 0 if held.fork.writes is None else len(held.fork.writes)
+    unmerged = 0 if branch.fork.writes is None else len(branch.fork.writes)
     return BranchResult(
-        done.version, done.transaction_id, name, held.fork.parent, loaded.version, root, unmerged
+        done.version, done.transaction_id, name, branch.fork.parent, loaded.version, root, unmerged
     )
 
 

@@ -86,9 +86,9 @@ def may_delete(revision: Revision, spec: DeleteSpec, store: Store) -> bool:
     if not candidates:
         return False
     columns = list(top_level(condition)) if condition is not None else revision.key.names[:1]
-    known = set(revision.schema.names)
+    names = set(revision.schema.names)
     plan = plan_scan(
-        revision, key_range=key_range, columns=[name for name in columns if name in known], ages=False
+        revision, key_range=key_range, columns=[name for name in columns if name in names], ages=False
     )
     # append pools need no merge; otherwise the other records of the key decide whether a record is live
     alone = [(r,) for r in candidates] if revision.rule.keeps_all else [plan.references]

@@ -57,8 +57,8 @@ def open_files(
     progress: Callable[[str, float], None],
 ) -> Iterator[FileSource]:
     """The records of files; standard input and FIFOs are copied to disk until the block ends."""
-    found = readings(config, files, options=options)
+    by_file = readings(config, files, options=options)
     with kept_streams(files) as copies:
-        for file, reading in found.items():
+        for file, reading in by_file.items():
             reading.path, reading.progress = copies.get(file, ""), progress
-        yield FileSource([found[file] for file in files])
+        yield FileSource([by_file[file] for file in files])

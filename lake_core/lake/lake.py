@@ -56,14 +56,14 @@ class Lake:
                 f"{store.uri}: this lake has format version {format_version}, which has no metadata: run lake "
                 "upgrade"
             )
-        found = {**default_metadata(), **(metadata or {})} if format_version >= 2 else {}
+        all_metadata = {**default_metadata(), **(metadata or {})} if format_version >= 2 else {}
         self.context = Context(
             guarded(store),
             lake_id,
             ids or IdSource(),
             author or default_author(),
             format_version,
-            check_metadata(found),
+            check_metadata(all_metadata),
         )
         self.catalog = Catalog(self.context)
         self.limits = limits

@@ -122,16 +122,16 @@ def preview(
         for block in source.blocks(format):
             building.add(block)
     written = building.finish()
-    found = replace(building.preview(), notes=source.notes)
+    answer = replace(building.preview(), notes=source.notes)
     objects = [w.action for w in written]
-    if found.bad and policy != QUARANTINE:
-        return replace(found, fails=True)
+    if answer.bad and policy != QUARANTINE:
+        return replace(answer, fails=True)
     if fault := rejected_fault(objects, pending.max_rejected):
-        return replace(found, fails=True, why=fault)
+        return replace(answer, fails=True, why=fault)
     draft = _draft(branch, pending, tuple(objects), [w.schema for w in written])
     now = int(branch.context.now() * 1_000_000)
     rebase(branch.history.load().state, draft, key=branch.config.key, rule=branch.rule, time=now)
-    return found
+    return answer
 
 
 def commit_written(

@@ -115,8 +115,8 @@ class Pool:
         note = LeaseNote(VACUUM, 0, self.context.author, self.settings["lease.ttl"], "list leases")
         lease = HeldLease(self.store, self.config.id, self.context.ids.new(), note, renewing=False)
         with lease:  # its time is the store's `now`
-            found = read_leases(self.store, self.config.id, own=lease.id)
-        return Leases(found.now, tuple(one for one in found.all if one.id != lease.id))
+            listed = read_leases(self.store, self.config.id, own=lease.id)
+        return Leases(listed.now, tuple(one for one in listed.all if one.id != lease.id))
 
     def create_branch(self, name: str, *, at: str = MAIN) -> BranchResult:
         """Create a branch on a revision; on the tag `NAME@N` restore the deleted branch NAME.

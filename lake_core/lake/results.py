@@ -82,11 +82,11 @@ def check_same(first: LoadResult, *, token: str, records: int, exact: bool) -> N
     Only counts are compared, since the history keeps no more of a token.  `exact`: every incoming record is kept;
     otherwise records of equal keys may have become one.
     """
-    held = first.records + first.nokey + first.rejected
-    if records == held or (records > held and not exact):
+    first_records = first.records + first.nokey + first.rejected
+    if records == first_records or (records > first_records and not exact):
         return
     raise InvalidInput(
-        f"token {token!r} stands for version {first.version}, which brought {held:,} records; these are "
+        f"token {token!r} stands for version {first.version}, which brought {first_records:,} records; these are "
         f"{records:,}, so nothing was written; use another token for other data"
     )
 

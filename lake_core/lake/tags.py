@@ -78,14 +78,14 @@ def tags(pool: Pool) -> dict[str, Tag]:
 def costs(pool: Pool) -> dict[str, int]:
     """The bytes that each live tag alone keeps: objects that no branch and no other live tag refers to."""
     state, now = pool.history.load_open().state, int(pool.context.now() * 1_000_000)
-    held = {id for branch in state.branches.values() for id in _objects(branch)}
+    referenced = {id for branch in state.branches.values() for id in _objects(branch)}
     kept = {
         name: {
             id: size
             for id, size in _objects(
                 branch_of(pool.history.load_version(tag.version).state, tag.branch)
             ).items()
-            if id not in held
+            if id not in referenced
         }
         for name, tag in sorted(state.tags.items())
         if tag.is_live(now)

@@ -126,17 +126,17 @@ def _rows_in(table: pa.Table, key_range: KeyRange, key: PoolKey) -> tuple[int, i
 
 def _deleted_mask(records: pa.Table, tombstone: Tombstone, *, by_age: bool) -> Mask:
     """Which of the records, all in the tombstone's range, it hides."""
-    found = np.ones(records.num_rows, np.bool_)
+    mask = np.ones(records.num_rows, np.bool_)
     if by_age:
         seqs = records.column(SEQ).to_numpy()
         if tombstone.exactly is None:
-            found = seqs < tombstone.seq
+            mask = seqs < tombstone.seq
         else:
             first, last = tombstone.exactly
-            found = (seqs >= first) & (seqs <= last)
-    if tombstone.condition is not None and found.any():
-        found &= _fulfils(tombstone.condition, records)
-    return found
+            mask = (seqs >= first) & (seqs <= last)
+    if tombstone.condition is not None and mask.any():
+        mask &= _fulfils(tombstone.condition, records)
+    return mask
 
 
 def _fulfils(condition: Condition, records: pa.Table) -> Mask:

@@ -68,12 +68,12 @@ def explain(revision: Revision, store: Store, key_range: KeyRange) -> list[Store
     lifts = revision.lifts_of(references)
     reading = Reading(store, revision.config.id, key, key_range, revision.schema, lifts=lifts)
     tombstones = [t for t in (*revision.tombstones, *revision.aged_off) if t.key_range.overlaps(key_range)]
-    found: list[StoredRecord] = []
+    versions: list[StoredRecord] = []
     for reference in references:
         for table in read_reference(reference, reading, has_sequence=True):
-            for row in range(min(table.num_rows, MAX_STORED_RECORDS - len(found))):
-                found.append(_version(table.slice(row, 1), reference, tombstones, key=key))
-    by_age = sorted(found, key=lambda v: v.age)
+            for row in range(min(table.num_rows, MAX_STORED_RECORDS - len(versions))):
+                versions.append(_version(table.slice(row, 1), reference, tombstones, key=key))
+    by_age = sorted(versions, key=lambda v: v.age)
     if rule.kind == "upsert":
         return [_in_upsert(v, after) for v, after in zip_longest(by_age, by_age[1:])]
     if rule.kind == "aggregate":

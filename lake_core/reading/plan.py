@@ -70,8 +70,8 @@ def plan_scan(
     check_range(key_range, key)
     if columns is None:
         columns = [name for name in schema.names if not (name == DELETED and rule.kind == "upsert")]
-    known = set(schema.names)
-    unknown = [c for c in columns if c not in known]
+    names = set(schema.names)
+    unknown = [c for c in columns if c not in names]
     if unknown:
         raise InvalidInput(
             f"column {unknown[0]!r} does not exist; there are: {', '.join(schema.names) or 'none'}"

@@ -142,8 +142,8 @@ class _Steps:
             for (low, high), weight in zip(pairwise(sample.keys), sample.weights, strict=True):
                 begin = index[low]  # a step begins at equal keys: records of one key cannot be cut
                 gaps.append(_Gap(begin, max(begin + 1, index.get(high, len(keys))), weight, run))
-        known = [len(sample.weights) > 1 for sample in samples]
-        return cls(keys, _weigh(len(keys), gaps, known), gaps, known)
+        is_sampled = [len(sample.weights) > 1 for sample in samples]
+        return cls(keys, _weigh(len(keys), gaps, is_sampled), gaps, is_sampled)
 
     def cuts(self, pieces: int) -> list[bytes]:
         """The keys that cut the steps into pieces of about equal weight."""

@@ -56,14 +56,14 @@ class Revision:
     limits: Limits = LIMITS
 
     def __post_init__(self) -> None:
-        held = self.state.branches.get(self.branch)
-        if held is None:
+        branch = self.state.branches.get(self.branch)
+        if branch is None:
             raise NotFound(
                 f"pool {self.config.name!r} at version {self.version}: branch {self.branch!r} does not exist; "
                 f"{did_you_mean(self.branch, self.state.branches)}"
             )
-        if held.tip > self.version:
-            raise ValueError(f"a state of version {held.tip} is no revision of version {self.version}")
+        if branch.tip > self.version:
+            raise ValueError(f"a state of version {branch.tip} is no revision of version {self.version}")
         if self.sub_pool and self.sub_pool not in SUB_POOLS:
             raise ValueError(f"{self.sub_pool!r} is no sub-pool")
 
@@ -125,8 +125,8 @@ class Revision:
     @property
     def tombstones(self) -> list[Tombstone]:
         """The tombstones of the journal that are not retired, oldest first."""
-        held = (t for t in self.held.tombstones.values() if t.sub_pool == self.sub_pool)
-        return sorted(held, key=lambda t: t.seq)
+        live = (t for t in self.held.tombstones.values() if t.sub_pool == self.sub_pool)
+        return sorted(live, key=lambda t: t.seq)
 
     @cached_property
     def aged_off(self) -> tuple[Tombstone, ...]:
@@ -142,5 +142,5 @@ class Revision:
     def key_classes(self) -> dict[str, str]:
         """The class of each key field, from the records or, if they do not tell, from the declared fields."""
         declared = self.settings.declared
-        known = {name: key_class(declared[name].type) for name in self.key.names if name in declared}
-        return known | key_classes(self.state, self.key)
+        from_settings = {name: key_class(declared[name].type) for name in self.key.names if name in declared}
+        return from_settings | key_classes(self.state, self.key)

@@ -217,10 +217,10 @@ def _may_fulfil(plan: ScanPlan, alone: Reference) -> bool:
 def _read_columns(plan: ScanPlan, tombstones: Mapping[Reference, Sequence[Tombstone]]) -> pa.Schema:
     """The columns asked for, those of the key, which the merge needs, of conditions, and what tells markers."""
     conditions = fields_of(t for covers in tombstones.values() for t in covers)
-    wanted = top_level(plan.where) if plan.where is not None else ()
-    more = [*plan.key.names, *conditions, *wanted, *([DELETED] if plan.rule.kind == "upsert" else [])]
-    known = set(plan.schema.names)
-    names = dict.fromkeys([*plan.columns, *(name for name in more if name in known)])
+    asked = top_level(plan.where) if plan.where is not None else ()
+    more = [*plan.key.names, *conditions, *asked, *([DELETED] if plan.rule.kind == "upsert" else [])]
+    schema_names = set(plan.schema.names)
+    names = dict.fromkeys([*plan.columns, *(name for name in more if name in schema_names)])
     return with_markers(pa.schema([plan.schema.field(name) for name in names]), plan.rule, conditions)
 
 

@@ -60,9 +60,9 @@ def carried(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
 
 def _target(kind: Any) -> tuple[str, bool]:
     """The SQL type to cast a column of the type to, and whether it differs."""
-    said = str(kind)
-    if said == "JSON" or kind.id in _TRUE:
-        return said, False
+    text = str(kind)
+    if text == "JSON" or kind.id in _TRUE:
+        return text, False
     if kind.id in _AS_JSON:
         return "JSON", True
     if kind.id not in ("list", "array", "map", "struct", "tuple"):
@@ -71,8 +71,8 @@ def _target(kind: Any) -> tuple[str, bool]:
     targets = [(name, *_target(child)) for name, child in members]
     if kind.id == "map" and members[0][1].id == "null":  # of an empty map; Parquet has no such keys
         targets[0] = ("key", "VARCHAR", True)
-    if not any(other for _, _, other in targets) and not (kind.id == "array" and "JSON" in said):
-        return said, False
+    if not any(other for _, _, other in targets) and not (kind.id == "array" and "JSON" in text):
+        return text, False
     types = [target for _, target, _ in targets]
     match kind.id:
         case "map" | "tuple":
@@ -91,7 +91,7 @@ def distinct(names: Sequence[str]) -> list[str]:
     """Distinct names of columns: the second `a` becomes `a_1`, because a record has one value a name."""
     taken = set(names)
     seen: set[str] = set()
-    made = []
+    results = []
     for name in names:
         other = name
         number = 0
@@ -99,8 +99,8 @@ def distinct(names: Sequence[str]) -> list[str]:
             number += 1
             other = f"{name}_{number}"
         seen.add(other)
-        made.append(other)
-    return made
+        results.append(other)
+    return results
 
 
 def marked(field: pa.Field, kind: Any) -> pa.Field:

@@ -158,9 +158,9 @@ def _table_names(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[set[s
 
 def _check_distinct(names: set[str]) -> None:
     """Raises InvalidInput if SQL takes two of the tables for one."""
-    known: dict[str, str] = {}
+    by_folded: dict[str, str] = {}
     for name in sorted(names):
-        if (other := known.setdefault(name.lower(), name)) != name:
+        if (other := by_folded.setdefault(name.lower(), name)) != name:
             raise InvalidInput(
                 f'query: SQL takes "{other}" and "{name}" for one table; ask for one at a time'
             )
@@ -207,8 +207,8 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
         An expression gives its text and not its fields, so the fields are guessed from the text.  If the filter
         cannot be evaluated with the guess, all columns are read.
         """
-        said = str(filter)
-        needed = names + [n for n in self._stored.names if n not in names and n in said]
+        filter_text = str(filter)
+        needed = names + [n for n in self._stored.names if n not in names and n in filter_text]
         try:
             pa.schema([self._stored.field(n) for n in needed]).empty_table().filter(filter)
         except (pa.ArrowException, KeyError):

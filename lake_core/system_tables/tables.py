@@ -203,10 +203,10 @@ def tombstones_table(state: PoolState, *, branch: str, key: PoolKey) -> pa.Table
     """
     if branch not in state.branches:
         return _TOMBSTONE.empty_table()
-    held = state.branches[branch]
+    branch_now = state.branches[branch]
     rows = []
-    for t in sorted(held.tombstones.values(), key=lambda t: t.seq):
-        covered = still_covered(state, held, t)
+    for t in sorted(branch_now.tombstones.values(), key=lambda t: t.seq):
+        covered = still_covered(state, branch_now, t)
         rows.append(
             {
                 "tombstone": t.id,

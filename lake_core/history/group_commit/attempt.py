@@ -138,8 +138,8 @@ class Attempt:
             )
             # a draft of tags has no branch, and one that deletes its branch leaves none
             branch = appended.state.branches.get(self.draft.branch)
-            held = branch.tombstones.values() if branch is not None else ()
-            overtaken = [t.reason for t in held if t.self_only and t.transaction_id == self.draft.id]
+            tombstones = branch.tombstones.values() if branch is not None else ()
+            overtaken = [t.reason for t in tombstones if t.self_only and t.transaction_id == self.draft.id]
             return Committed(appended.version, self.draft.id, overtaken=tuple(sorted(overtaken)))
         assert isinstance(self.answer, Committed)  # propose returns None only after setting it
         log.info("%s: %s is committed already, in version %d", *self._named, self.answer.version)

@@ -159,15 +159,15 @@ class Snapshot:
 
     def newer_than(self, sequence: int) -> list[Reference]:
         """The references, also of sub-pools, whose newest record is newer, from old to new."""
-        found = [r for r in self.added.values() if r.seq > sequence]
+        references = [r for r in self.added.values() if r.seq > sequence]
         for sub_pool in ("", *self.sub_pools()):
             for fixed, removed in ((self.checkpoint, self.removed), (self.folded, self.dropped)):
                 for table in fixed.tables(sub_pool=sub_pool):
                     newer = table.filter(pc.greater(table["seq"], sequence))
-                    found += [
+                    references += [
                         r for r in from_rows(newer, sub_pool=sub_pool) if (r.object, r.low) not in removed
                     ]
-        return sorted(found, key=lambda r: (r.seq, r.ordinal, r.low, r.object))
+        return sorted(references, key=lambda r: (r.seq, r.ordinal, r.low, r.object))
 
     def since_checkpoint(self, *, sub_pool: str) -> pa.Table:
         """The references of the (sub-)pool that the checkpoint does not hold, as rows."""

@@ -127,7 +127,7 @@ def inputs_of(
 ) -> list[Input] | None:
     """The references as files; None if one is not on this machine.  Raises ObjectMissing, Corrupt."""
     names = [*schema.names, *ORDER.names]
-    found = []
+    inputs = []
     for reference in references:
         path = store.local_path(naming.data_object(pool_id, reference.object))
         if path is None:
@@ -136,8 +136,8 @@ def inputs_of(
             clip = key_range.intersect(reference.key_range)
             rows, weight = data.rows(clip), data.weigh(clip, names)
             cut, sums = not data.inside(clip), data.sums(clip)
-            found.append(Input(reference, path, data.schema, clip, cut, rows, weight, sums))
-    return found
+            inputs.append(Input(reference, path, data.schema, clip, cut, rows, weight, sums))
+    return inputs
 
 
 def can_merge(inputs: Sequence[Input], *, key: PoolKey, schema: pa.Schema) -> bool:
@@ -235,10 +235,10 @@ class DataFusionMerge:
             if table.num_rows:
                 yield table
 
-    def _table(self, found: pa.RecordBatch) -> pa.Table:
+    def _table(self, batch: pa.RecordBatch) -> pa.Table:
         columns = [
             c if c.type == f.type else c.cast(f.type)
-            for c, f in zip(found.columns, self._schema, strict=False)  # they may end with ties
+            for c, f in zip(batch.columns, self._schema, strict=False)  # they may end with ties
         ]
         return pa.Table.from_arrays(columns, schema=self._schema)
 

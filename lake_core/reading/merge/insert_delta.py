@@ -107,16 +107,16 @@ class _Delta:
         """The records up to the bound, and None; if they exceed `most_bytes`, the first ones and their last key."""
         taken, size = [], 0
         limit = bound + AFTER_KEY if inclusive else bound
-        while (held := self._held) is not None:  # every turn except the last uses up a table
-            below = rows_below(held, limit, self._key)
-            rows = min(below, max(1, int((most_bytes - size) / self._sizes.record(held))))
+        while (table := self._held) is not None:  # every turn except the last uses up a table
+            below = rows_below(table, limit, self._key)
+            rows = min(below, max(1, int((most_bytes - size) / self._sizes.record(table))))
             if rows:
-                taken.append(held.slice(0, rows))
+                taken.append(table.slice(0, rows))
                 size += self._sizes.size(taken[-1])
-            self._held = held.slice(rows) if rows < held.num_rows else next(self._tables, None)
+            self._held = table.slice(rows) if rows < table.num_rows else next(self._tables, None)
             if rows < below or size > most_bytes:
-                return pa.concat_tables(taken), key_at(held, rows - 1, self._key)
-            if rows < held.num_rows:
+                return pa.concat_tables(taken), key_at(table, rows - 1, self._key)
+            if rows < table.num_rows:
                 break
         return pa.concat_tables(taken) if taken else None, None
 

@@ -79,13 +79,13 @@ class _Open:
 
     def fill(self) -> bool:
         """Top up a buffer that is empty or nearly so; False if the stream is spent."""
-        held = self.rows
-        if self._ahead is not None and (held == 0 or held < self._batch_rows // 2):
+        buffered = self.rows
+        if self._ahead is not None and (buffered == 0 or buffered < self._batch_rows // 2):
             batch = self._ahead.result()
             self._ahead = None if batch is None else self._next()
             if batch is not None:
                 self._batch_rows = batch.num_rows
-                self.buffer = pa.concat_tables([self.buffer, batch]) if held else batch
+                self.buffer = pa.concat_tables([self.buffer, batch]) if buffered else batch
                 self.first = self.at(0)
                 self.last = self.at(self.rows - 1)
         return self.rows > 0
@@ -113,14 +113,14 @@ class _Open:
 
     def up_to(self, cut: Cut | None) -> pa.Table:
         """Take the buffered records that nothing still to come can precede: those at or before the cut."""
-        held, rows = self.buffer, self.rows
-        assert held is not None
+        buffered, rows = self.buffer, self.rows
+        assert buffered is not None
         if cut is not None and self.last > cut:
             rows = bisect_right(range(rows), cut, key=self.at)
-        self.buffer = held.slice(rows)
+        self.buffer = buffered.slice(rows)
         if self.rows:
             self.first = self.at(0)
-        return held.slice(0, rows)
+        return buffered.slice(0, rows)
 
 
 def _threads() -> Executor:

@@ -27,15 +27,15 @@ Merge = Callable[[Sequence[Reference]], Iterator[pa.Table]]
 def groups(cluster: Sequence[Reference], limits: Limits) -> list[list[Reference]]:
     """The references by age; above `limits.max_streams`, small ones that follow each other share a group."""
     by_age = sorted(cluster, key=lambda r: (r.first_seq, r.seq, r.ordinal))
-    found: list[list[Reference]] = []
+    streams: list[list[Reference]] = []
     many = len(cluster) > limits.max_streams
     for reference in by_age:
-        last = found[-1] if found else []
+        last = streams[-1] if streams else []
         if many and last and len(last) < limits.max_group and _are_small((last[-1], reference), limits):
             last.append(reference)
         else:
-            found.append([reference])
-    return found
+            streams.append([reference])
+    return streams
 
 
 def _are_small(references: Sequence[Reference], limits: Limits) -> bool:
