@@ -27,7 +27,7 @@ def checked(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:
 
     If no record of the file has the key, and the policy is to fail, it raises before the last block.
     """
-    row, keyed, held = 0, False, None
+    row, keyed, last = 0, False, None
     for block in blocks:
         table = with_constants(block.table, reading.constants, reading.file)
         if fault := reading.fields.take(table.schema):
@@ -43,18 +43,18 @@ def checked(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:
         else:
             block = Block(table, block.rejected, checked=True)  # the text is not needed any more
         row += rows
-        if held is not None:
-            yield held
-        held = block
+        if last is not None:
+            yield last
+        last = block
     if row and not keyed and reading.keyless == "fail" and reading.key:
-        assert held is not None
-        names = ", ".join(repr(name) for name in held.table.schema.names[:8])
+        assert last is not None
+        names = ", ".join(repr(name) for name in last.table.schema.names[:8])
         raise InvalidInput(
             f"{reading.file}: no record has the key field {reading.key[0]!r}; the last ones have {names}"
-            f"{' and more' if held.table.num_columns > 8 else ''}; --nokey accept sends them to $nokey"
+            f"{' and more' if last.table.num_columns > 8 else ''}; --nokey accept sends them to $nokey"
         )
-    if held is not None:
-        yield held
+    if last is not None:
+        yield last
 
 
 def _without_empty_types(table: pa.Table, reading: Reading) -> pa.Table:
@@ -141,13 +141,13 @@ def faults(table: pa.Table, reading: Reading) -> dict[int, str]:
 
 def _too_long(column: pa.ChunkedArray, limit: int) -> list[int]:
     """Rows that hold, at any depth, a text or binary value longer than the limit."""
-    found: list[int] = []
+    rows: list[int] = []
     first = 0
     for chunk in column.chunks:
         if _longest(chunk) > limit:
-            found += [first + row for row in range(len(chunk)) if _longest(chunk.slice(row, 1)) > limit]
+            rows += [first + row for row in range(len(chunk)) if _longest(chunk.slice(row, 1)) > limit]
         first += len(chunk)
-    return found
+    return rows
 
 
 def _longest(array: pa.Array) -> int:

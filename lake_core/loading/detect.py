@@ -88,7 +88,7 @@ def format_by_name(file: str, declared: str = "auto") -> str:
     name = file.rpartition("/")[2].lower()
     for ending in _COMPRESSED:
         name = name.removesuffix(ending)
-    return next((found for ending, found in _ENDINGS.items() if name.endswith(ending)), "")
+    return next((by_ending for ending, by_ending in _ENDINGS.items() if name.endswith(ending)), "")
 
 
 def format_of(reading: Reading, declared: str = "auto") -> str:
@@ -100,11 +100,11 @@ def format_of(reading: Reading, declared: str = "auto") -> str:
     if declared != "auto":
         return by_name
     begin = first_bytes(reading)
-    for mark, found in _MARKS:
+    for mark, by_mark in _MARKS:
         if begin.startswith(mark):
-            if by_name and by_name != found:
-                reading.tell(f"format {found}, by its first bytes")
-            return found
+            if by_name and by_name != by_mark:
+                reading.tell(f"format {by_mark}, by its first bytes")
+            return by_mark
     for pattern, what, do in _REFUSED_PATTERNS:
         if pattern.match(begin):
             raise InvalidInput(f"{reading.file}: this is {what}; {do}")

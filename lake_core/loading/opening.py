@@ -61,10 +61,10 @@ def remote(uri: str) -> tuple[Any, str]:
     if scheme in ("s3", "s3a", "gs", "gcs"):
         fs = open_filesystem(uri)
         return fs, fs._strip_protocol(uri)
-    found: tuple[Any, str] = fsspec.url_to_fs(
+    opened: tuple[Any, str] = fsspec.url_to_fs(
         uri, **({"use_listings_cache": False} if scheme != "memory" else {})
     )
-    return found
+    return opened
 
 
 def _opened(path: str) -> BinaryIO:

@@ -21,7 +21,7 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 def folder_values(file: str) -> dict[str, str | None]:
     """The values by field of the folders in a file's name; raises InvalidInput for a bad name."""
-    found: dict[str, str | None] = {}
+    values: dict[str, str | None] = {}
     for folder in file.split("/")[:-1]:
         name, equals, value = folder.partition("=")
         if not equals:
@@ -29,8 +29,8 @@ def folder_values(file: str) -> dict[str, str | None]:
         name = unquote(name)
         if fault := name_fault(name):
             raise InvalidInput(f"{file}: folder {folder!r}: {fault}")
-        found[name] = None if value == _NULL else unquote(value)
-    return found
+        values[name] = None if value == _NULL else unquote(value)
+    return values
 
 
 def partition_fields(
@@ -39,12 +39,13 @@ def partition_fields(
     """By file: the fields of its folders, in types that hold the values of all files, and their values as text."""
     values = {file: folder_values(file) for file in files}
     kinds: dict[str, Narrowing] = {}
-    for found in values.values():
-        for name, text in found.items():
+    for of_file in values.values():
+        for name, text in of_file.items():
             kinds.setdefault(name, Narrowing()).see(pa.chunked_array([pa.array([text], pa.string())]))
     fields = {name: declared.get(name) or pa.field(name, narrowing.kind) for name, narrowing in kinds.items()}
     return {
-        file: tuple((fields[name], text) for name, text in found.items()) for file, found in values.items()
+        file: tuple((fields[name], text) for name, text in of_file.items())
+        for file, of_file in values.items()
     }
 
 

@@ -32,7 +32,7 @@ def find_files(
     the folder.  Raises NotFound if a path names no file, and, unless `may_be_empty`, if a glob or folder has none;
     InvalidInput for a name that is not UTF-8; Unavailable if a folder cannot be listed.
     """
-    found: dict[str, SourceFile] = {}
+    by_uri: dict[str, SourceFile] = {}
     for pattern in patterns:
         files = _find_remote(pattern) if "://" in pattern else _find_local(pattern)
         chosen = [f for name, f in files if not name or _chosen(name, include, exclude)]
@@ -42,8 +42,8 @@ def find_files(
             )
         for file in chosen:
             _check_name(file.uri)
-            found.setdefault(file.uri, file)
-    return sorted(found.values(), key=lambda f: f.uri)
+            by_uri.setdefault(file.uri, file)
+    return sorted(by_uri.values(), key=lambda f: f.uri)
 
 
 def _check_name(name: str) -> None:
@@ -63,10 +63,10 @@ def _chosen(name: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> bo
 
 
 def _but_not(include: tuple[str, ...], exclude: tuple[str, ...]) -> str:
-    said = [
+    parts = [
         f"{word} {','.join(globs)}" for word, globs in (("include", include), ("exclude", exclude)) if globs
     ]
-    return f" ({'; '.join(said)})" if said else ""
+    return f" ({'; '.join(parts)})" if parts else ""
 
 
 def _find_local(pattern: str) -> Iterator[tuple[str, SourceFile]]:
@@ -75,17 +75,17 @@ def _find_local(pattern: str) -> Iterator[tuple[str, SourceFile]]:
         yield "", SourceFile(pattern, 0, "", 0.0)
         return
     if os.path.isdir(pattern):
-        found = [(os.path.relpath(path, pattern), path) for path in _files_below(pattern)]
+        paths = [(os.path.relpath(path, pattern), path) for path in _files_below(pattern)]
     elif os.path.lexists(pattern) or not any(c in pattern for c in _GLOB):
-        found = [("", pattern)]
+        paths = [("", pattern)]
     else:
         folder = _fixed_folder(pattern)
-        found = [
+        paths = [
             (path[len(folder) :], path)
             for path in _matching(folder, pattern[len(folder) :].split("/"))
             if os.path.isfile(path)
         ]
-    for name, path in found:
+    for name, path in paths:
         if name and not _is_complete(name):
             continue
         try:

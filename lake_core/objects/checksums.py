@@ -103,22 +103,22 @@ def check_tail(file: pa.NativeFile, pairs: Mapping[bytes, bytes], data_end: int,
 
     Two places say that an object has checksums.  If only one of them does, the other is damaged.
     """
-    said = pairs.get(KEY)
-    if said is None and not data_end:
+    written = pairs.get(KEY)
+    if written is None and not data_end:
         return  # an object from before there were checksums
     size = file.size()
-    if said is None or not 0 < data_end < size:
+    if written is None or not 0 < data_end < size:
         raise Corrupt(f"{name}: the footer is damaged: it has one of its two checksums only")
     file.seek(data_end)
     tail = file.read(size - data_end)
-    position = tail.rfind(_PLACE + said)
-    if position < 0 or len(said) != len(NOTHING_YET):
+    position = tail.rfind(_PLACE + written)
+    if position < 0 or len(written) != len(NOTHING_YET):
         raise Corrupt(f"{name}: the footer is damaged: its checksum is missing")
     position += len(_PLACE)
-    found = _text(zlib.crc32(tail[:position] + NOTHING_YET + tail[position + len(NOTHING_YET) :]))
-    if found != said:
+    computed = _text(zlib.crc32(tail[:position] + NOTHING_YET + tail[position + len(NOTHING_YET) :]))
+    if computed != written:
         raise Corrupt(
-            f"{name}: the footer is damaged: its checksum is {found.decode()}, and should be {said!r}"
+            f"{name}: the footer is damaged: its checksum is {computed.decode()}, and should be {written!r}"
         )
 
 

@@ -56,9 +56,9 @@ class Content(msgspec.Struct, frozen=True):
     faults: tuple[str, ...]
 
 
-def key_of(known: ObjectMetadata) -> PoolKey:
+def key_of(footer: ObjectMetadata) -> PoolKey:
     """The key by which the object says that it is sorted.  Raises InvalidInput if it is none."""
-    return PoolKey.parse(known.key) if known.key else ARRIVAL
+    return PoolKey.parse(footer.key) if footer.key else ARRIVAL
 
 
 def read_facts(data: DataObject) -> ObjectFacts:
@@ -80,7 +80,7 @@ def read_content(
     records, low, last = 0, b"", b""
     before: tuple[bytes, int, int] | None = None
     columns: tuple[Column, ...] = ()
-    found: set[int] = set()
+    seqs: set[int] = set()
     faults: dict[str, None] = {}
     with reading(data.name):
         for batch in data.batches(key_range, key=key, columns=None):
@@ -98,11 +98,11 @@ def read_content(
             )
             columns = unite_statistics(columns, statistics)
             if SEQ in table.schema.names:
-                found.update(pc.unique(table.column(SEQ)).to_pylist())
+                seqs.update(pc.unique(table.column(SEQ)).to_pylist())
             records += table.num_rows
-    sequences = tuple(sorted(found))
+    sequences = tuple(sorted(seqs))
     if whole:
-        for what, said, read in (
+        for what, footer_value, read in (
             ("records", told.records, records),
             ("first key", told.low, low),
             ("end of its keys", told.high, last + b"\0"),
@@ -112,7 +112,7 @@ def read_content(
                 (*sequences[:1], *sequences[-1:]) or (None, None),
             ),
         ):
-            if said != read:
+            if footer_value != read:
                 faults[f"the footer says another {what} than the records have"] = None
     return Content(records, low, last, columns, sequences, tuple(faults))
 

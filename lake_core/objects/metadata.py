@@ -66,12 +66,12 @@ def decode(data: bytes | None, *, name: str) -> ObjectMetadata:
     if data is None:
         raise Corrupt(f"{name}: a Parquet file without the metadata of a data object")
     try:
-        found = _DECODER.decode(data)
+        decoded = _DECODER.decode(data)
     except msgspec.DecodeError as error:
         raise Corrupt(f"{name}: the metadata of this data object is damaged: {error}") from error
-    if found.version > VERSION:
-        raise Corrupt(f"{name}: written by a newer version (format {found.version}); upgrade this program")
-    return found
+    if decoded.version > VERSION:
+        raise Corrupt(f"{name}: written by a newer version (format {decoded.version}); upgrade this program")
+    return decoded
 
 
 class Sample:
@@ -95,9 +95,9 @@ class Sample:
             self._keys = [(rank, key) for rank, key in self._keys if rank % step == 0]
         return list(range(-(-first // step) * step, first + count, step))
 
-    def take(self, found: Iterable[tuple[int, bytes]]) -> None:
+    def take(self, ranked_keys: Iterable[tuple[int, bytes]]) -> None:
         """Ranks and keys of records that were wanted."""
-        self._keys += found
+        self._keys += ranked_keys
 
     def done(self, last: int, key: bytes) -> tuple[tuple[int, bytes], ...]:
         """The sample, given rank and key of the last record."""

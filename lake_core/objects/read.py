@@ -92,10 +92,10 @@ class Footers:
     def get(self, name: str) -> Footer | None:
         """The footer, if it is kept."""
         with self._lock:
-            found = self._footers.get(name)
-            if found is not None:
+            footer = self._footers.get(name)
+            if footer is not None:
                 self._footers.move_to_end(name)
-            return found
+            return footer
 
     def keep(self, name: str, footer: Footer) -> Footer:
         """Keep the footer, and drop the one that was used least recently."""
@@ -127,16 +127,20 @@ def _footer(parquet: pq.ParquetFile, name: str, object_id: str) -> Footer:
     """The decoded footer.  Raises Corrupt if it is another object's, or contradicts itself."""
     described = metadata.decode((parquet.metadata.metadata or {}).get(metadata.KEY), name=name)
     schema = parquet.schema_arrow.remove_metadata()
-    known = parquet.metadata
-    for what, said, found in (
+    file_metadata = parquet.metadata
+    for what, footer_value, true_value in (
         ("object", described.object, object_id),
-        ("records", described.records, known.num_rows),
-        ("row groups", len(described.groups), known.num_row_groups),
+        ("records", described.records, file_metadata.num_rows),
+        ("row groups", len(described.groups), file_metadata.num_row_groups),
     ):
-        if said != found:
-            raise Corrupt(f"{name}: the footer is damaged, or another object's: {what} {said}, not {found}")
-    largest = max((known.row_group(i).total_byte_size for i in range(known.num_row_groups)), default=0)
-    return Footer(known, described, schema, leaves_of(schema), largest)
+        if footer_value != true_value:
+            raise Corrupt(
+                f"{name}: the footer is damaged, or another object's: {what} {footer_value}, not {true_value}"
+            )
+    largest = max(
+        (file_metadata.row_group(i).total_byte_size for i in range(file_metadata.num_row_groups)), default=0
+    )
+    return Footer(file_metadata, described, schema, leaves_of(schema), largest)
 
 
 class DataObject:
@@ -151,25 +155,25 @@ class DataObject:
                 f"{store.uri}/{self.name}: this data object is missing from the store; restore it, or take it "
                 "out (lake repair)"
             ) from error
-        known = footers(store).get(self.name)
+        footer = footers(store).get(self.name)
         try:
             with reading(f"{store.uri}/{self.name}", "not a readable Parquet file"):
-                self._parquet = _opened(self._file, known)
-                if known is None:
-                    found = _footer(self._parquet, self.name, object_id)
-                    pairs, end = found.parquet.metadata or {}, found.metadata.data_end
+                self._parquet = _opened(self._file, footer)
+                if footer is None:
+                    fresh = _footer(self._parquet, self.name, object_id)
+                    pairs, end = fresh.parquet.metadata or {}, fresh.metadata.data_end
                     check_tail(self._file, pairs, end, name=self.name)
-                    known = footers(store).keep(self.name, found)
-                if known.largest_group > BUFFERED_GROUP:
-                    buffer = max(4 << 10, BUFFERS // known.parquet.num_columns)
-                    self._parquet = _opened(self._file, known, buffer_size=buffer)
+                    footer = footers(store).keep(self.name, fresh)
+                if footer.largest_group > BUFFERED_GROUP:
+                    buffer = max(4 << 10, BUFFERS // footer.parquet.num_columns)
+                    self._parquet = _opened(self._file, footer, buffer_size=buffer)
         except BaseException:
             self._file.close()
             raise
-        self.metadata: ObjectMetadata = known.metadata
-        self.schema: pa.Schema = known.schema
+        self.metadata: ObjectMetadata = footer.metadata
+        self.schema: pa.Schema = footer.schema
         """All columns, the hidden ones too."""
-        self._known = known
+        self._known = footer
 
     def __enter__(self) -> DataObject:
         return self
@@ -202,12 +206,12 @@ class DataObject:
         `took`: decoded bytes of a record of this object, as measured before; 0 if none was decoded yet.
         Raises Corrupt if the file cannot be decoded.
         """
-        wanted = None if columns is None else [c for c in columns if c in self._known.leaves]
+        present = None if columns is None else [c for c in columns if c in self._known.leaves]
         inside = self.inside(key_range)
         size = BatchSize(batch_rows, batch_bytes, record_bytes)
         try:
             for batch in self._decoded(
-                self.groups(key_range) if groups is None else groups, wanted, size, took
+                self.groups(key_range) if groups is None else groups, present, size, took
             ):
                 cut = _cut(batch, key_range, key, inside=inside)
                 if cut.num_rows:
@@ -217,30 +221,30 @@ class DataObject:
             raise failure from (None if failure is error else error)
 
     def _decoded(
-        self, groups: list[int], wanted: list[str] | None, size: BatchSize, took: float
+        self, groups: list[int], columns: list[str] | None, size: BatchSize, took: float
     ) -> Iterator[pa.RecordBatch]:
         """Batches of the groups; the decoded bytes of one batch say how many records the next one has."""
-        names = None if wanted is None or len(wanted) == len(self.schema) else wanted
+        names = None if columns is None or len(columns) == len(self.schema) else columns
         chunks = self._chunks(names)
         select: bool | None = None  # as the first batch tells
         sizes: Sizes | None = None
         at = 0
         while at < len(groups):
-            said = weigh(self._parquet.metadata, groups[at : at + 1], chunks).record
-            first = size.first_rows(said)
+            weighed = weigh(self._parquet.metadata, groups[at : at + 1], chunks).record
+            first = size.first_rows(weighed)
             if not took and self._rows(groups[at]) > first:
-                took = self._tried(groups[at], first, names, wanted)
-            rows = size.rows(max(took, said))
+                took = self._tried(groups[at], first, names, columns)
+            rows = size.rows(max(took, weighed))
             run = [groups[at]]
-            held = self._rows(groups[at])
+            run_rows = self._rows(groups[at])
             if took:
                 for group in groups[at + 1 :]:
-                    if held + self._rows(group) > rows:
+                    if run_rows + self._rows(group) > rows:
                         break
                     run.append(group)
-                    held += self._rows(group)
+                    run_rows += self._rows(group)
                 rows = -(
-                    -held // -(-held // rows)
+                    -run_rows // -(-run_rows // rows)
                 )  # even batches: a merge is as slow as the smallest makes it
             else:
                 rows = first
@@ -251,8 +255,8 @@ class DataObject:
             ):
                 # Parquet takes a dotted name for a path too: `id` would bring `id.orig_h` along
                 if select is None:
-                    select = wanted is not None and batch.schema.names != wanted
-                exact = batch.select(wanted) if select else batch
+                    select = columns is not None and batch.schema.names != columns
+                exact = batch.select(columns) if select else batch
                 sizes = sizes or Sizes.of(exact.schema)
                 took = sizes.record(exact)
                 missing -= exact.num_rows
@@ -266,20 +270,20 @@ class DataObject:
                 raise Corrupt(f"{self.name}: damaged: {missing} records of the row groups {run} are missing")
             at += len(run)
 
-    def _tried(self, group: int, rows: int, names: list[str] | None, wanted: list[str] | None) -> float:
+    def _tried(self, group: int, rows: int, names: list[str] | None, selected: list[str] | None) -> float:
         """Decoded bytes of a record: as measured before, otherwise by the first records of the group.
 
         Decoding these records twice costs less than decoding the whole group so few at a time (decision 50).
         """
         columns = None if names is None else tuple(names)
-        known = self._known.took.get(columns)
-        if known is None:
+        took = self._known.took.get(columns)
+        if took is None:
             batch = next(self._parquet.iter_batches(batch_size=rows, row_groups=[group], columns=names))
-            exact = batch if wanted is None or batch.schema.names == wanted else batch.select(wanted)
-            known = Sizes.of(exact.schema).record(exact)
+            exact = batch if selected is None or batch.schema.names == selected else batch.select(selected)
+            took = Sizes.of(exact.schema).record(exact)
             if len(self._known.took) < SELECTIONS_KEPT:
-                self._known.took[columns] = known
-        return known
+                self._known.took[columns] = took
+        return took
 
     def _rows(self, group: int) -> int:
         return int(self._parquet.metadata.row_group(group).num_rows)
@@ -311,17 +315,17 @@ class DataObject:
 
     def check_bytes(self) -> None:
         """Read all data and compare their checksums.  Raises Corrupt, Unavailable."""
-        known = self.metadata
+        footer = self.metadata
         with reading(self.name):
-            Sums(known.blocks, known.data_end, 0, known.data_end).check_open(self._file, name=self.name)
+            Sums(footer.blocks, footer.data_end, 0, footer.data_end).check_open(self._file, name=self.name)
 
     def weigh(self, key_range: KeyRange, columns: list[str]) -> Weight:
         """Decoded bytes of the row groups that the range touches, as the footer says."""
-        known = self._known.leaves
+        leaves = self._known.leaves
         return weigh(
             self._parquet.metadata,
             self.groups(key_range),
-            None if known.keys() <= set(columns) else self._chunks(columns),
+            None if leaves.keys() <= set(columns) else self._chunks(columns),
         )
 
     def rows(self, key_range: KeyRange) -> int:

@@ -39,8 +39,8 @@ def unite_schemas(schemas: Iterable[pa.Schema]) -> pa.Schema:
             continue  # tables of one load are mostly alike, and may have thousands of fields
         last = schema
         for field in schema:
-            known = fields.get(field.name)
-            fields[field.name] = field if known is None else unite_fields(known, field)
+            united = fields.get(field.name)
+            fields[field.name] = field if united is None else unite_fields(united, field)
     return pa.schema([field.with_nullable(True) for field in fields.values()])
 
 

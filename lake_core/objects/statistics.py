@@ -33,10 +33,10 @@ def lying_columns(told: tuple[Column, ...], exact: tuple[Column, ...]) -> list[s
 
     What is not told is not wrong: a field without statistics, or without bounds.
     """
-    known = {column.name: column for column in exact}
+    by_name = {column.name: column for column in exact}
     lies = []
     for column in told:
-        true = known.get(column.name)
+        true = by_name.get(column.name)
         if true is None:
             lies.append(f"field {column.name!r} is not in the object")
         elif column.nulls != true.nulls:
@@ -48,9 +48,9 @@ def lying_columns(told: tuple[Column, ...], exact: tuple[Column, ...]) -> list[s
     return lies
 
 
-def unite_statistics(known: tuple[Column, ...], more: tuple[Column, ...]) -> tuple[Column, ...]:
-    """The statistics of two sets of records together; both have the same fields, or `known` has none yet."""
-    return tuple(_unite(a, b) for a, b in zip(known, more, strict=True)) if known else more
+def unite_statistics(earlier: tuple[Column, ...], more: tuple[Column, ...]) -> tuple[Column, ...]:
+    """The statistics of two sets of records together; both have the same fields, or `earlier` has none yet."""
+    return tuple(_unite(a, b) for a, b in zip(earlier, more, strict=True)) if earlier else more
 
 
 def _unite(a: Column, b: Column) -> Column:

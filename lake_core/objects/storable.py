@@ -40,14 +40,14 @@ def unstorable(column: pa.ChunkedArray) -> dict[int, str]:
     """For each row that cannot be stored: why.  Most columns have no such row."""
     if not _may_fail(column.type):
         return {}
-    found: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     first = 0
     for chunk in column.chunks:
         for rows, why in _faults(chunk, np.arange(first, first + len(chunk))):
             for row in rows.tolist():
-                found.setdefault(row, why)
+                reasons.setdefault(row, why)
         first += len(chunk)
-    return found
+    return reasons
 
 
 def _may_fail(kind: pa.DataType) -> bool:

@@ -75,12 +75,12 @@ def _width(kind: pa.DataType) -> int:
 
 def leaves_of(schema: pa.Schema) -> dict[str, range]:
     """The column chunks of a row group that hold each field."""
-    found, at = {}, 0
+    leaves, at = {}, 0
     for field in schema:
         count = _leaves(field.type)
-        found[field.name] = range(at, at + count)
+        leaves[field.name] = range(at, at + count)
         at += count
-    return found
+    return leaves
 
 
 def _leaves(kind: pa.DataType) -> int:

@@ -182,12 +182,12 @@ class ObjectWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        made = None
+        written = None
         try:
             if kind is None and (self.records or self._rows):
                 with self._writing():
                     self._flush(everything=True)
-                    made = self._finish()
+                    written = self._finish()
         except BaseException as failure:
             self._abandon(failure)
             raise
@@ -196,7 +196,7 @@ class ObjectWriter:
             return
         with self._writing():
             self._stack.__exit__(None, None, None)
-        self._written = made
+        self._written = written
 
     def _abandon(self, failure: BaseException) -> None:
         """End the file so that no object appears; if this fails too, the first failure is the one to report."""
@@ -271,8 +271,8 @@ class ObjectWriter:
         if ordered:
             bounds = pc.min_max(table.column(SEQ))
             oldest, newest = bounds["min"].as_py(), bounds["max"].as_py()
-            known = self._seqs or (oldest, newest)
-            self._seqs = min(known[0], oldest), max(known[1], newest)
+            seqs = self._seqs or (oldest, newest)
+            self._seqs = min(seqs[0], oldest), max(seqs[1], newest)
         self.records += table.num_rows
 
     def _finish(self) -> WrittenObject:
@@ -345,7 +345,7 @@ def parquet_writer(
 
 def _row_groups(table: pa.Table, sizes: Sizes, size: int, limits: ObjectLimits) -> list[int]:
     """How many records of a table of `size` bytes go into each row group; slices too large in bytes are halved."""
-    found: list[int] = []
+    row_counts: list[int] = []
     rows = limits.row_group
     left = [(at, min(rows, table.num_rows - at)) for at in range(0, table.num_rows, rows)][::-1]
     most = limits.max_bytes(sizes)
@@ -353,10 +353,10 @@ def _row_groups(table: pa.Table, sizes: Sizes, size: int, limits: ObjectLimits) 
     while left:  # a slice of one record is not halved
         at, rows = left.pop()
         if rows == 1 or small or sizes.size(table.slice(at, rows)) <= most:
-            found.append(rows)
+            row_counts.append(rows)
         else:
             left += [(at + rows // 2, rows - rows // 2), (at, rows // 2)]
-    return found
+    return row_counts
 
 
 _FEW = 256

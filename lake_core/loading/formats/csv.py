@@ -321,7 +321,7 @@ def _values(column: pa.ChunkedArray, read: _Read, wrong: dict[int, str]) -> pa.C
     if not pa.types.is_string(column.type):  # the second reading knew its type
         return column
     if read.respell is None:
-        return read_as(column, read.field, wrong, known=not read.declared)
+        return read_as(column, read.field, wrong, inferred=not read.declared)
     values = read.respell(column)
     if values.null_count > column.null_count:
         for row in pc.indices_nonzero(pc.and_(pc.is_null(values), pc.is_valid(column))).to_pylist():

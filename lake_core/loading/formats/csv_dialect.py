@@ -44,14 +44,14 @@ def dialect_of(sample: bytes, reading: Reading) -> Dialect:
     usable = [c for c in CANDIDATES if c not in options.reserved]
     if options.decimal == "," and "," in usable:
         usable.remove(",")  # a number's decimal comma would count as a delimiter
-    found = [c for c in usable if _fits(sample, _dialect(options, c))]
-    if "," in usable and ("," in found or len(found) != 1):
+    fitting = [c for c in usable if _fits(sample, _dialect(options, c))]
+    if "," in usable and ("," in fitting or len(fitting) != 1):
         return _dialect(options, ",")
-    if len(found) == 1:
-        reading.tell(f"delimiter {_named(found[0])}, by the header")
-        return _dialect(options, found[0])
+    if len(fitting) == 1:
+        reading.tell(f"delimiter {_named(fitting[0])}, by the header")
+        return _dialect(options, fitting[0])
     comma_may_be_both = options.decimal == "," and "," not in options.reserved
-    if found or not usable or (comma_may_be_both and _fits(sample, _dialect(options, ","))):
+    if fitting or not usable or (comma_may_be_both and _fits(sample, _dialect(options, ","))):
         reading.unreadable(0, f"the delimiter cannot be told; {_OTHERWISE}")
     return _dialect(options, usable[0])  # one field
 

@@ -143,24 +143,24 @@ def whole_records(
     blocks: Iterator[tuple[int, bytes]], reading: Reading, dialect: Dialect
 ) -> Iterator[tuple[int, bytes]]:
     """Blocks of lines as blocks of records, comments emptied; raises InvalidInput if a quote is never closed."""
-    held, first, longest = b"", 0, reading.limits.csv_record
+    gathered, first, longest = b"", 0, reading.limits.csv_record
     for line, block in blocks:
-        first = first if held else line
-        held += block
-        if not _ends_inside(held, dialect):
-            yield first, _without_comments(held, first, dialect)
-            held = b""
-        elif len(held) > longest:
+        first = first if gathered else line
+        gathered += block
+        if not _ends_inside(gathered, dialect):
+            yield first, _without_comments(gathered, first, dialect)
+            gathered = b""
+        elif len(gathered) > longest:
             break
-    if held:
-        opened = next((line.open for line in records_of(held, first, dialect) if line.open), 0)
-        long = len(held) > longest
+    if gathered:
+        opened = next((line.open for line in records_of(gathered, first, dialect) if line.open), 0)
+        long = len(gathered) > longest
         if opened:
             bound = f" within {longest >> 20} MiB" if long else ""
             reading.unreadable(opened, f"the quote that opens in this line is not closed{bound}")
         if long:
             reading.unreadable(first, f"a record in or after this line is longer than {longest >> 20} MiB")
-        yield first, _without_comments(held, first, dialect)
+        yield first, _without_comments(gathered, first, dialect)
 
 
 def _without_comments(data: bytes, first: int, dialect: Dialect) -> bytes:

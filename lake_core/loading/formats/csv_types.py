@@ -144,9 +144,9 @@ def written_shortest(texts: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
     """Whether every integer is written shortest: no plus, no zeros in front, no sign before zero."""
     if any(_has_letters(chunk) for chunk in texts.chunks):  # 0x174876E800 has as many digits as its value
         return False
-    known = values.drop_null()
-    negative = np.asarray(pc.less(known, 0)) if pa.types.is_signed_integer(known.type) else False
-    sizes = known.to_numpy().astype(np.uint64)
+    integers = values.drop_null()
+    negative = np.asarray(pc.less(integers, 0)) if pa.types.is_signed_integer(integers.type) else False
+    sizes = integers.to_numpy().astype(np.uint64)
     sizes = np.where(negative, ~sizes + np.uint64(1), sizes)  # of the least integer, too
     digits = np.searchsorted(_POWERS, sizes, side="right") + 1
     lengths = pc.binary_length(texts).drop_null().to_numpy()
@@ -154,8 +154,8 @@ def written_shortest(texts: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
 
 
 def _has_letters(texts: pa.Array) -> bool:
-    known = texts.drop_null() if texts.null_count else texts  # where there is null, there may be letters
-    return bool((_letters(known)[0] > _NINE).any())
+    present = texts.drop_null() if texts.null_count else texts  # where there is null, there may be letters
+    return bool((_letters(present)[0] > _NINE).any())
 
 
 def _letters(texts: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
@@ -273,12 +273,12 @@ _LADDER: tuple[Callable[[pa.ChunkedArray], pa.ChunkedArray], ...] = (
 
 
 def read_as(
-    column: pa.ChunkedArray, field: pa.Field, wrong: dict[int, str], *, known: bool = False
+    column: pa.ChunkedArray, field: pa.Field, wrong: dict[int, str], *, inferred: bool = False
 ) -> pa.ChunkedArray:
     """The text in the field's type; a value that is not of it becomes null, and `wrong` gets its row and the
     reason.
 
-    `known`: the type was inferred from these very values, so there is no number that Arrow misreads.
+    `inferred`: the type was inferred from these very values, so there is no number that Arrow misreads.
     """
     if not (is_json(field) or pa.types.is_binary(field.type)):
         try:
@@ -286,7 +286,7 @@ def read_as(
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             pass
         else:
-            if known or not _reads_other_numbers(column, values):
+            if inferred or not _reads_other_numbers(column, values):
                 return values
     texts = (
         pa.concat_arrays(column.chunks).dictionary_encode()

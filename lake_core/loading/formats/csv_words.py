@@ -28,20 +28,20 @@ def spellings(options: CsvOptions) -> dict[str, tuple[Respell, pa.DataType | Non
 
     None: the type of the respelled text is inferred, as of any text.
     """
-    found: dict[str, tuple[Respell, pa.DataType | None]] = {}
+    respellings: dict[str, tuple[Respell, pa.DataType | None]] = {}
     if options.true or options.false:
-        found["boolean"] = (lambda c: _booleans(c, options)), pa.bool_()
+        respellings["boolean"] = (lambda c: _booleans(c, options)), pa.bool_()
     if options.date_format:
-        found["date"] = (lambda c: _times(c, options.date_format, _iso_date)), pa.date32()
+        respellings["date"] = (lambda c: _times(c, options.date_format, _iso_date)), pa.date32()
     if options.time_format:
         zoned = "z" in codes(options.time_format)
-        found["time"] = (
+        respellings["time"] = (
             (lambda c: _times(c, options.time_format, _iso_time)),
             pa.timestamp("us", "UTC" if zoned else None),
         )
     if options.decimal == ",":
-        found["number"] = _points, None
-    return found
+        respellings["number"] = _points, None
+    return respellings
 
 
 def spelling_of(kind: pa.DataType) -> str:

@@ -68,27 +68,27 @@ def read_ndjson(reading: Reading, *, only_lines: bool = False) -> Iterator[Block
 class _Seen:
     """What earlier pieces of a file showed.
 
-    `times` are fields that look like times, as text.  `known` are the fields that Arrow read, in their types; they
+    `times` are fields that look like times, as text.  `schema` has the fields that Arrow read, in their types; they
     have `width` leaves.  `kinds` are those of the values that are ordered or added.  `size` is the next piece's.
     """
 
     size: int
     times: dict[str, pa.Field] = dataclasses.field(default_factory=dict)
-    known: pa.Schema = dataclasses.field(default_factory=lambda: pa.schema([]))
+    schema: pa.Schema = dataclasses.field(default_factory=lambda: pa.schema([]))
     width: int = 1
     kinds: dict[str, type] = dataclasses.field(default_factory=dict)
 
     def learn(self, schema: pa.Schema) -> None:
         """Fields that Arrow found in a piece."""
         try:
-            self.known = pa.unify_schemas([self.known, schema], promote_options="permissive")
+            self.schema = pa.unify_schemas([self.schema, schema], promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError):
-            self.known = schema
-        self.width = sum(1 for _ in leaves(self.known))
+            self.schema = schema
+        self.width = sum(1 for _ in leaves(self.schema))
 
     def forget(self) -> None:
         """What was learned holds too many fields for pieces of a good size."""
-        self.known, self.width = pa.schema([]), 1
+        self.schema, self.width = pa.schema([]), 1
 
 
 def _blocks(frame: Frame, reading: Reading, seen: _Seen, *, only_lines: bool) -> Iterator[Block]:
@@ -106,15 +106,15 @@ def _blocks(frame: Frame, reading: Reading, seen: _Seen, *, only_lines: bool) ->
     while begin < len(frame.lines):  # every turn goes past a piece, or makes it smaller
         piece = frame.part(begin, number, seen.size)
         places = _Places(piece, most)
-        known = places.objects * seen.width <= most and only_known and len(seen.known) > 0
-        new = not (known and len(piece.lines) > _LARGE) and places.are_few and not reading.fields.full
-        if not (known or places.are_few or places.records <= 1):
+        fits_known = places.objects * seen.width <= most and only_known and len(seen.schema) > 0
+        new = not (fits_known and len(piece.lines) > _LARGE) and places.are_few and not reading.fields.full
+        if not (fits_known or places.are_few or places.records <= 1):
             if places.objects * seen.width > most and not reading.fields.full:
                 seen.forget()  # the fields of these records may be few
             seen.size = max(1, min(seen.size, len(piece.lines)) // 4)
             continue
         read = None
-        if not places.deep and (known or new):
+        if not places.deep and (fits_known or new):
             read = _fast(piece.lines, places.records, reading, seen, new=new)
         only_known = read is not None or places.are_few or places.records <= 1
         if not only_known:
@@ -184,8 +184,8 @@ class _Places:
     def _is_deep(self, ends: npt.NDArray[np.int64], number: int) -> bool:
         begin = int(ends[number - 1]) + 1 if number else 0
         end = int(ends[number]) if number < len(ends) else len(self.frame.lines)
-        found = structure(self.frame.lines[begin:end])
-        return len(found.depth) > 0 and int(found.depth.max()) > MAX_NESTING + 1
+        brackets = structure(self.frame.lines[begin:end])
+        return len(brackets.depth) > 0 and int(brackets.depth.max()) > MAX_NESTING + 1
 
     def locate(self, row: int) -> tuple[int, bytes]:
         """The line and the text of a record, counted from 0."""
@@ -224,7 +224,7 @@ def _fast(block: bytes, records: int, reading: Reading, seen: _Seen, *, new: boo
         return None
     if any(is_json(f) and json.dumps(name).encode() in block for name, f in reading.declared.items()):
         return None
-    table = _parse(block, list(seen.times.values()) if new else list(seen.known), new=new)
+    table = _parse(block, list(seen.times.values()) if new else list(seen.schema), new=new)
     if table is not None and new and (times := [f for f in table.schema if _has_times(f.type)]):
         seen.times.update((f.name, f.with_type(_as_text(f.type))) for f in times)
         table = _parse(block, list(seen.times.values()), new=new)
@@ -247,7 +247,7 @@ def _fitting(table: pa.Table, reading: Reading, kinds: dict[str, type]) -> pa.Ta
 
 def _keys_are_alike(table: pa.Table, reading: Reading, kinds: dict[str, type]) -> bool:
     """Whether fields that are ordered or added are of the kinds seen in earlier blocks; remembers new ones."""
-    found: dict[str, type] = {}
+    in_table: dict[str, type] = {}
     for name in (*reading.key, *reading.rule.compared):
         index = table.schema.get_field_index(name)
         if index < 0 or name in reading.declared or pa.types.is_null(table.schema.field(index).type):
@@ -256,12 +256,12 @@ def _keys_are_alike(table: pa.Table, reading: Reading, kinds: dict[str, type]) -
         if pa.types.is_nested(kind):
             return False
         if table.column(index).null_count < table.num_rows:
-            found[name] = str if pa.types.is_string(kind) else bool if pa.types.is_boolean(kind) else float
-            if reading.function(name) == "sum" and found[name] is not float:
+            in_table[name] = str if pa.types.is_string(kind) else bool if pa.types.is_boolean(kind) else float
+            if reading.function(name) == "sum" and in_table[name] is not float:
                 return False
-    if any(kinds.get(name, kind) is not kind for name, kind in found.items()):
+    if any(kinds.get(name, kind) is not kind for name, kind in in_table.items()):
         return False
-    kinds.update(found)
+    kinds.update(in_table)
     return True
 
 
@@ -356,7 +356,7 @@ _EXPONENT = re.compile(rb"[eE][+-]?[0-9]+")
 
 def _loses_digits(block: bytes) -> bool:
     """Whether a number has more digits than a double gives back.  Up to 15 are safe; of more each is looked at."""
-    if any(_is_number(block, found.start()) for tiny in _TINY for found in tiny.finditer(block)):
+    if any(_is_number(block, match.start()) for tiny in _TINY for match in tiny.finditer(block)):
         return True  # 1e-400 would be 0.0
     if b"\1" * (_LONG // _STEP) not in block[::_STEP].translate(_DIGITS):
         return False
@@ -437,19 +437,19 @@ def _exact(places: _Places, reading: Reading, kinds: dict[str, type], *, only_li
         try:
             if number in places.deep:
                 raise _Bad(f"nested deeper than {MAX_NESTING} records and lists within one another")
-            found = [_checked(value, reading, kinds) for value in _values(line)]
-            if len(found) > 1 and (only_lines or places.frame.spans):
+            values = [_checked(value, reading, kinds) for value in _values(line)]
+            if len(values) > 1 and (only_lines or places.frame.spans):
                 why = "a comma is missing" if places.frame.spans else "--format json reads them"
-                raise _Bad(f"{len(found):,} records where one should be; {why}")
+                raise _Bad(f"{len(values):,} records where one should be; {why}")
             most = line.count(b"{") * line.count(b":")
             bound = reading.limits.record_values
-            if most > bound and (size := cells(found)) > bound:
+            if most > bound and (size := cells(values)) > bound:
                 raise _Bad(f"{size:,} values, absent ones counted; a record may have at most {bound:,}")
-            for record in found:
+            for record in values:
                 if fault := reading.fields.take_record(record, flat):
                     raise _Bad(fault)
-            records += found
-            numbers += [number] * len(found)
+            records += values
+            numbers += [number] * len(values)
         except _Bad as bad:
             at, raw = places.frame.locate(number)
             rejected.append(reading.reject(at, str(bad), raw))
@@ -487,8 +487,8 @@ def _values(line: bytes) -> list[Any]:
 
 def _skipped(text: str, position: int) -> int:
     """Where the next value begins."""
-    found = _JSON_SPACE.match(text, position)
-    return found.end() if found else position
+    space = _JSON_SPACE.match(text, position)
+    return space.end() if space else position
 
 
 _JSON_SPACE = re.compile(r"[ \t\r\n]*")

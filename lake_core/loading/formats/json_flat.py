@@ -76,11 +76,11 @@ def _shape(line: bytes) -> _Shape:
     """That of the first line."""
     end = _END.search(line)
     pieces = line.split(b",", _MAX_FIELDS)
-    found = [_NAME.match(piece) for piece in pieces]
-    if end is None or len(found) > _MAX_FIELDS:
+    matches = [_NAME.match(piece) for piece in pieces]
+    if end is None or len(matches) > _MAX_FIELDS:
         raise _OfAnotherShape
     names, before = [], []
-    for number, match in enumerate(found):
+    for number, match in enumerate(matches):
         if match is None or (match[1] is not None) != (number == 0):
             raise _OfAnotherShape
         try:
@@ -154,10 +154,10 @@ def _values(column: pa.ChunkedArray, before: bytes, behind: bytes) -> pa.Chunked
     nulls = pc.equal(values, b"null")
     if not pc.any(nulls).as_py():
         return _plain_values(values)
-    known = values.filter(pc.invert(nulls))
-    if not len(known):
+    present = values.filter(pc.invert(nulls))
+    if not len(present):
         return pa.chunked_array([pa.nulls(len(values))])
-    if _all(pc.starts_with(known, b'"')):
+    if _all(pc.starts_with(present, b'"')):
         texts = _texts(pc.if_else(nulls, before + b'""' + behind, column), before, behind)
         return pc.if_else(nulls, pa.scalar(None, pa.string()), texts)
     return _plain_values(pc.if_else(nulls, pa.scalar(None, pa.binary()), values))

@@ -109,8 +109,8 @@ _FOLLOWED = re.compile(rb"\}[ \t]*\{")
 
 def _is_several(line: bytes) -> bool:
     """Whether records follow one another on the line."""
-    found = structure(line)
-    ends = found.at[found.depth == 0]
+    brackets = structure(line)
+    ends = brackets.at[brackets.depth == 0]
     return len(ends) > 1 and line[int(ends[0]) + 1 :].lstrip(_SPACE).startswith(b"{")
 
 
@@ -147,15 +147,15 @@ def structure(text: bytes) -> Structure:
 
 def positions(data: npt.NDArray[np.uint8], byte: bytes) -> Positions:
     """Where the byte is; for braces, brackets too.  A piece at a time, which stays in the processor's caches."""
-    folded, wanted = (byte in b"{}"), np.uint8(byte[0])
-    found: list[Positions] = []
+    folded, code = (byte in b"{}"), np.uint8(byte[0])
+    parts: list[Positions] = []
     buffer, mask = np.empty(_PIECE, np.uint8), np.empty(_PIECE, np.bool_)
     for begin in range(0, len(data), _PIECE):
         piece = data[begin : begin + _PIECE]
         if folded:
             piece = np.bitwise_or(piece, 0x20, out=buffer[: len(piece)])  # [ and { become {, ] and } become }
-        found.append(np.flatnonzero(np.equal(piece, wanted, out=mask[: len(piece)])) + begin)
-    return np.concatenate(found) if found else np.empty(0, np.int64)
+        parts.append(np.flatnonzero(np.equal(piece, code, out=mask[: len(piece)])) + begin)
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
 def _escaped(data: npt.NDArray[np.uint8], quotes: Positions) -> npt.NDArray[np.bool_]:
@@ -173,52 +173,52 @@ def _framed(
     begin: tuple[int, bytes], blocks: Iterator[tuple[int, bytes]], reading: Reading, *, array: bool
 ) -> Iterator[Frame]:
     """The records of an array, or documents.  What is not complete yet is held until the next block."""
-    line, held = begin
+    line, text = begin
     inside = False  # of the array
     while True:  # bounded by the file
-        if array and not inside and held.strip(_SPACE):
-            line, held = _past_space(line, held)
-            if not held.startswith(b"["):
+        if array and not inside and text.strip(_SPACE):
+            line, text = _past_space(line, text)
+            if not text.startswith(b"["):
                 reading.unreadable(line, "text behind the end of the array")
-            held, inside = held[1:], True
-        frame, taken, ended = _elements(held, line, reading) if array else _documents(held, line, reading)
+            text, inside = text[1:], True
+        frame, taken, ended = _elements(text, line, reading) if array else _documents(text, line, reading)
         if frame.spans:
             yield frame
         if taken:
-            line, held = line + held.count(b"\n", 0, taken), held[taken:]
+            line, text = line + text.count(b"\n", 0, taken), text[taken:]
         inside = inside and not ended
-        if ended and held.strip(_SPACE):
+        if ended and text.strip(_SPACE):
             continue
-        if len(held) > LONGEST_DOCUMENT:
+        if len(text) > LONGEST_DOCUMENT:
             reading.unreadable(line, f"a JSON document is longer than {LONGEST_DOCUMENT >> 20} MiB")
         more = next(blocks, None)
         if more is None:
             break
-        if not held.strip(_SPACE):
-            line, held = more[0], b""
-        held += more[1]
-    line, held = _past_space(line, held)
-    if held or inside:
+        if not text.strip(_SPACE):
+            line, text = more[0], b""
+        text += more[1]
+    line, text = _past_space(line, text)
+    if text or inside:
         reading.unreadable(
             line, f"the file ends before the end of its JSON {'array' if array else 'document'}"
         )
 
 
-def _past_space(line: int, held: bytes) -> tuple[int, bytes]:
-    rest = held.lstrip(_SPACE)
-    return line + held.count(b"\n", 0, len(held) - len(rest)), rest
+def _past_space(line: int, text: bytes) -> tuple[int, bytes]:
+    rest = text.lstrip(_SPACE)
+    return line + text.count(b"\n", 0, len(text) - len(rest)), rest
 
 
 def _elements(text: bytes, first: int, reading: Reading) -> tuple[Frame, int, bool]:
     """The complete elements, how much of the text they take, and whether the array ends there."""
-    found = structure(text)
+    brackets = structure(text)
     data = np.frombuffer(text, np.uint8)
-    closing = np.flatnonzero(found.depth < 0)
-    end = int(found.at[closing[0]]) if len(closing) else -1
+    closing = np.flatnonzero(brackets.depth < 0)
+    end = int(brackets.at[closing[0]]) if len(closing) else -1
     commas = np.flatnonzero(data == ord(","))
-    commas = commas[~found.in_string(commas)]
-    depths = np.concatenate([[0], found.depth])
-    commas = commas[depths[np.searchsorted(found.at, commas)] == 0]
+    commas = commas[~brackets.in_string(commas)]
+    depths = np.concatenate([[0], brackets.depth])
+    commas = commas[depths[np.searchsorted(brackets.at, commas)] == 0]
     if end >= 0:
         commas = commas[commas < end]
     bounds = [-1, *commas.tolist(), *([end] if end >= 0 else [])]
@@ -231,27 +231,27 @@ def _elements(text: bytes, first: int, reading: Reading) -> tuple[Frame, int, bo
             reading.unreadable(
                 first + text.count(b"\n", 0, a), "a JSON array has nothing before a comma or its end"
             )
-    return _frame(text, first, spans, found), bounds[-1] + 1, end >= 0
+    return _frame(text, first, spans, brackets), bounds[-1] + 1, end >= 0
 
 
 def _documents(text: bytes, first: int, reading: Reading) -> tuple[Frame, int, bool]:
     """The same of documents, which have no end in common."""
-    found = structure(text)
-    if (found.depth < 0).any():
-        wrong = int(found.at[np.flatnonzero(found.depth < 0)[0]])
+    brackets = structure(text)
+    if (brackets.depth < 0).any():
+        wrong = int(brackets.at[np.flatnonzero(brackets.depth < 0)[0]])
         reading.unreadable(first + text.count(b"\n", 0, wrong), "a bracket closes what no bracket opened")
-    ends = (found.at[found.depth == 0] + 1).tolist()
+    ends = (brackets.at[brackets.depth == 0] + 1).tolist()
     spans = list(pairwise([0, *ends]))
-    return _frame(text, first, spans, found), ends[-1] if ends else 0, False
+    return _frame(text, first, spans, brackets), ends[-1] if ends else 0, False
 
 
-def _frame(text: bytes, first: int, spans: list[tuple[int, int]], found: Structure) -> Frame:
+def _frame(text: bytes, first: int, spans: list[tuple[int, int]], brackets: Structure) -> Frame:
     """The records as lines: what stands between two of them becomes a line end."""
     if not spans:
         return Frame(b"", first)
     data = np.frombuffer(text, np.uint8).copy()
     ends = np.flatnonzero((data == 10) | (data == 13))
-    data[ends] = np.where(found.in_string(ends), _CONTROL, ord(" "))
+    data[ends] = np.where(brackets.in_string(ends), _CONTROL, ord(" "))
     between = np.array([end for _, end in spans[:-1]], np.int64)
     if np.isin(data[between], np.frombuffer(_SPACE + b",", np.uint8)).all():
         data[between] = ord("\n")

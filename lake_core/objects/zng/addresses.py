@@ -43,13 +43,13 @@ def net_texts(slices: Slices) -> pa.Array:
 
 def bytes_texts(slices: Slices) -> pa.Array:
     """Bytes as text."""
-    found = binary_array(slices, pa.binary())
+    binaries = binary_array(slices, pa.binary())
     try:
-        text = found.cast(pa.string())
+        text = binaries.cast(pa.string())
     except pa.ArrowInvalid:
-        return _each(found, _escaped, pa.string())
+        return _each(binaries, _escaped, pa.string())
     ambiguous = pc.match_substring(text, "\\x")
-    return _each(found, _escaped, pa.string()) if pc.any(ambiguous).as_py() else text
+    return _each(binaries, _escaped, pa.string()) if pc.any(ambiguous).as_py() else text
 
 
 def _lengths(slices: Slices, allowed: tuple[int, int], what: str) -> None:
@@ -94,7 +94,7 @@ def _net_text(body: bytes) -> str:
 
 
 def _escaped(body: bytes) -> str:
-    quoted = _HEX.sub(lambda found: rb"\x5cx" + found[1], body)
+    quoted = _HEX.sub(lambda match: rb"\x5cx" + match[1], body)
     return "".join(
         f"\\x{ord(char) - 0xDC00:02x}" if 0xDC80 <= ord(char) <= 0xDCFF else char
         for char in quoted.decode(errors="surrogateescape")
@@ -135,7 +135,7 @@ def bytes_bodies(array: pa.Array) -> pa.Array:
     if not pc.any(pc.match_substring(array, "\\x")).as_py():
         return array.cast(pa.binary())
     return _back(
-        array, lambda text: _HEX.sub(lambda found: bytes.fromhex(found[1].decode()), text.encode()), "bstring"
+        array, lambda text: _HEX.sub(lambda match: bytes.fromhex(match[1].decode()), text.encode()), "bstring"
     )
 
 
@@ -175,5 +175,5 @@ def pieces_of(array: pa.Array) -> Pieces:
         return made(np.zeros(0, np.uint8)), np.zeros(0, np.int64), np.zeros(0, np.int64)
     bounds = np.frombuffer(offsets, np.int32, rows + 1, offset=4 * small.offset).astype(np.int64)
     begin, end = int(bounds[0]), int(bounds[-1])
-    held: Bytes = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[begin:end]
-    return made(held), bounds[:-1] - begin, np.diff(bounds)
+    body: Bytes = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[begin:end]
+    return made(body), bounds[:-1] - begin, np.diff(bounds)

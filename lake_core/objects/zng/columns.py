@@ -91,9 +91,9 @@ class RecordColumn:
 
     def spread(self, valid: Mask) -> RecordColumn:
         """The values where `valid` is set, and null elsewhere."""
-        found = valid.copy()
-        found[valid] = self.valid
-        return RecordColumn(found, self.fields)
+        mask = valid.copy()
+        mask[valid] = self.valid
+        return RecordColumn(mask, self.fields)
 
     def part(self, start: int, stop: int) -> RecordColumn:
         """The values from `start` to before `stop`."""
@@ -123,9 +123,9 @@ class ListColumn:
 
     def spread(self, valid: Mask) -> ListColumn:
         """The values where `valid` is set, and null elsewhere."""
-        found = np.full(len(valid), -1)
-        found[valid] = self.lengths
-        return ListColumn(found, self.values)
+        lengths = np.full(len(valid), -1)
+        lengths[valid] = self.lengths
+        return ListColumn(lengths, self.values)
 
     def part(self, start: int, stop: int) -> ListColumn:
         """The values from `start` to before `stop`."""
@@ -156,9 +156,9 @@ class UnionColumn:
 
     def spread(self, valid: Mask) -> UnionColumn:
         """The values where `valid` is set, and null elsewhere."""
-        found = np.full(len(valid), -1)
-        found[valid] = self.selector
-        return UnionColumn(found, self.columns)
+        selector = np.full(len(valid), -1)
+        selector[valid] = self.selector
+        return UnionColumn(selector, self.columns)
 
     def part(self, start: int, stop: int) -> UnionColumn:
         """The values from `start` to before `stop`."""
@@ -240,10 +240,10 @@ def _elements(slices: Slices) -> tuple[Ints, Slices]:
         cursor[active] = values.stop
         active = active[cursor[active] < stop[active]]
     for row in [*active.tolist(), *np.flatnonzero(size > _SHORT_BYTES).tolist()]:
-        found = chain(buffer, int(cursor[row]), int(stop[row]))
-        number = np.arange(len(found)) + counts[row]
-        steps.append((np.full(len(found), row), number, found))
-        counts[row] += len(found)
+        values_of_row = chain(buffer, int(cursor[row]), int(stop[row]))
+        number = np.arange(len(values_of_row)) + counts[row]
+        steps.append((np.full(len(values_of_row), row), number, values_of_row))
+        counts[row] += len(values_of_row)
     begins = np.cumsum(counts) - counts
     total = int(counts.sum())
     start, length, tag = (np.zeros(total, np.int64) for _ in range(3))

@@ -188,10 +188,10 @@ def _raw(array: pa.Array, number: Any) -> npt.NDArray[Any]:
     """The numbers of an array as they are in memory, 0 where they are null."""
     if not len(array):  # there may be no memory
         return np.zeros(0, number)
-    found = np.frombuffer(
+    numbers = np.frombuffer(
         array.buffers()[1], number, len(array), offset=np.dtype(number).itemsize * array.offset
     )
-    return np.where(_valid(array), found, 0).astype(number) if array.null_count else found
+    return np.where(_valid(array), numbers, 0).astype(number) if array.null_count else numbers
 
 
 def _from_only(array: pa.Array) -> pa.Array:

@@ -104,8 +104,8 @@ class _Group:
 
 
 def _is_null_if_empty(kind: Type) -> bool:
-    found = plain(kind)
-    return isinstance(found, Union) or (isinstance(found, Record) and bool(found.names))
+    plain_kind = plain(kind)
+    return isinstance(plain_kind, Union) or (isinstance(plain_kind, Record) and bool(plain_kind.names))
 
 
 class _Reader:
@@ -122,9 +122,9 @@ class _Reader:
     def groups(self, offset: int) -> Iterator[Rows]:
         """The values in groups."""
         group = _Group(self._name, self._rows_bytes)
-        wanted = _READ_BYTES
+        size = _READ_BYTES
         while True:  # ends: each round reads more of the file, up to its end
-            self._fill(wanted)
+            self._fill(size)
             if not self._data and not self._block.left:
                 break
             cursor = Cursor(self._data, name=self._name, offset=offset)
@@ -134,7 +134,7 @@ class _Reader:
                 if group.kinds:
                     yield group.rows()
                 raise
-            wanted = _READ_BYTES if cursor.position or self._block.left else 2 * len(self._data)
+            size = _READ_BYTES if cursor.position or self._block.left else 2 * len(self._data)
             self._data = self._data[cursor.position :]
             offset += cursor.position
             if group.is_full:
@@ -143,10 +143,10 @@ class _Reader:
         if group.kinds:
             yield group.rows()
 
-    def _fill(self, wanted: int) -> None:
+    def _fill(self, least: int) -> None:
         parts, size = [self._data], len(self._data)
-        while size < wanted and not self._ended:  # ends: at the end of the file
-            part = self._source.read(wanted - size)
+        while size < least and not self._ended:  # ends: at the end of the file
+            part = self._source.read(least - size)
             self._ended = not part
             parts.append(part)
             size += len(part)
@@ -230,10 +230,10 @@ class _Reader:
                 ):
                     code, length, body = _header(cursor, position)
                 if (kind := indexes.get(code)) is None:
-                    found = self._types.type_of(code)
-                    if found is None:
+                    defined = self._types.type_of(code)
+                    if defined is None:
                         raise cursor.corrupt(f"a value has type {code}, which is not defined", position)
-                    kind = indexes[code] = group.kind(found)
+                    kind = indexes[code] = group.kind(defined)
                     if group.is_full:
                         limit = position
                 kinds.append(kind)

@@ -55,10 +55,10 @@ class Buffer:
     __slots__ = ("data", "size", "where", "words")
 
     def __init__(self, data: bytes | Bytes, where: Callable[[int, str], Corrupt]) -> None:
-        found = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data
-        self.size = len(found)
+        source = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data
+        self.size = len(source)
         padded = np.empty(self.size + _PADDING, np.uint8)
-        padded[: self.size] = found
+        padded[: self.size] = source
         padded[self.size :] = 0
         self.data = padded
         self.words: Words = np.ndarray((self.size + _PADDING - 7,), "<u8", padded.data, strides=(1,))
@@ -120,8 +120,8 @@ class Slices:
         """The bodies as signed numbers, 0 for null."""
         raw = self.unsigned()
         magnitude = (raw >> np.uint64(1)).view(np.int64)
-        found = np.where(raw & np.uint64(1), -magnitude, magnitude)
-        return np.where(raw == 1, np.iinfo(np.int64).min, found) if (raw == 1).any() else found
+        numbers = np.where(raw & np.uint64(1), -magnitude, magnitude)
+        return np.where(raw == 1, np.iinfo(np.int64).min, numbers) if (raw == 1).any() else numbers
 
     def tagged(self) -> tuple[Buffer, Ints, Ints]:
         """The values with their tags, as pieces to gather."""
@@ -156,23 +156,23 @@ def at_cursors(buffer: Buffer, cursor: Ints, stop: Ints) -> Slices:
 def _uvarints(buffer: Buffer, cursor: Ints) -> tuple[Ints, Ints]:
     """The number at each cursor, and how many bytes it takes.  Numbers that are no length are Corrupt."""
     first = buffer.data[cursor]
-    found = first.astype(np.int64)
+    numbers = first.astype(np.int64)
     width = np.ones(len(cursor), np.int64)
     rows = np.flatnonzero(first >= 0x80)
-    found[rows] &= 0x7F
+    numbers[rows] &= 0x7F
     for shift in range(7, 42, 7):
         if not len(rows):
-            return found, width
+            return numbers, width
         at = cursor[rows] + width[rows]
         if (at >= buffer.size).any():
             raise buffer.corrupt(buffer.size, "the bytes end within a number")
         byte = buffer.data[at].astype(np.int64)
-        found[rows] |= (byte & 0x7F) << shift
+        numbers[rows] |= (byte & 0x7F) << shift
         width[rows] += 1
         rows = rows[byte >= 0x80]
     if len(rows):
         raise buffer.corrupt(cursor[rows[0]], "a length has more than 41 bits")
-    return found, width
+    return numbers, width
 
 
 def chain(buffer: Buffer, start: int, stop: int) -> Slices:
@@ -197,32 +197,32 @@ def chain(buffer: Buffer, start: int, stop: int) -> Slices:
 
 def _runs(buffer: Buffer, start: int, stop: int) -> tuple[list[Ints], int]:
     """Where values begin, as long as many in a row have the same tag; and where that ends."""
-    found: list[Ints] = []
+    begins: list[Ints] = []
     values, at = 0, start
-    while at < stop and (len(found) < _TRIED_RUNS or values >= _LONG_RUN * len(found)):  # ends: `at` grows
+    while at < stop and (len(begins) < _TRIED_RUNS or values >= _LONG_RUN * len(begins)):  # ends: `at` grows
         step = _STEPS[int(buffer.data[at])]
         if not step:
             break
         same = buffer.data[at : min(stop, at + step * _RUN_VALUES) : step] == buffer.data[at]
         count = len(same) if same.all() else int(np.argmin(same))
-        found.append(np.arange(at, at + count * step, step, dtype=np.int64))
+        begins.append(np.arange(at, at + count * step, step, dtype=np.int64))
         values += count
         at += count * step
-    return found, at
+    return begins, at
 
 
 def _one_by_one(buffer: Buffer, start: int, stop: int) -> tuple[Ints, int]:
     """Where some of the next values begin, at least one; and where that ends."""
     end = min(stop, start + _READ_BYTES)
     data = buffer.data[start : end + _PADDING].tobytes()
-    found: list[int] = []
-    add, steps = found.append, _STEPS
+    begins: list[int] = []
+    add, steps = begins.append, _STEPS
     at, size = 0, end - start
     while at < size:  # ends: a value takes a byte at least
         add(at)
         step = steps[data[at]]
         at += step or _wide_step(data, at)
-    return np.array(found, np.int64) + start, start + at
+    return np.array(begins, np.int64) + start, start + at
 
 
 def _wide_step(data: bytes, at: int) -> int:
@@ -257,7 +257,7 @@ def interleaved(columns: list[Pieces]) -> tuple[Bytes, Ints]:
     views = np.empty((rows, len(columns), 2), np.uint64)
     buffers: list[Buffer] = []
     for at, (buffer, start, length) in enumerate(columns):
-        index = next((i for i, known in enumerate(buffers) if known is buffer), len(buffers))
+        index = next((i for i, other in enumerate(buffers) if other is buffer), len(buffers))
         if index == len(buffers):
             buffers.append(buffer)
         _views(buffer, start, length, index, views[:, at])
@@ -286,9 +286,9 @@ def binary_array(slices: Slices, kind: Any) -> pa.Array:
     data, offsets = gather(slices.bodies())
     validity = None if slices.valid.all() else pa.py_buffer(np.packbits(slices.valid, bitorder="little"))
     small = pa.py_buffer(offsets.astype(np.int32))
-    found = pa.Array.from_buffers(kind, len(slices), [validity, small, pa.py_buffer(data)])
-    found.validate(full=pa.types.is_string(kind))
-    return found
+    array = pa.Array.from_buffers(kind, len(slices), [validity, small, pa.py_buffer(data)])
+    array.validate(full=pa.types.is_string(kind))
+    return array
 
 
 def tags(size: Ints, *, container: bool = False, null: Mask | None = None) -> Slices:
@@ -392,9 +392,9 @@ def _with_short_tags(bodies: Pieces, used: Ints, valid: Mask, *, container: bool
     elif (start - first != ends - used).any():
         return None
     places = ends - used + np.arange(len(used))
-    found = np.empty(total + len(used), np.uint8)
-    is_body = np.ones(len(found), np.bool_)
+    tagged = np.empty(total + len(used), np.uint8)
+    is_body = np.ones(len(tagged), np.bool_)
     is_body[places] = False
-    found[is_body] = buffer.data[first : first + total]
-    found[places] = np.where(valid, 2 * used + (1 if container else 2), 0)
-    return found
+    tagged[is_body] = buffer.data[first : first + total]
+    tagged[places] = np.where(valid, 2 * used + (1 if container else 2), 0)
+    return tagged

@@ -88,75 +88,77 @@ class _Writer:
         """The named types that the line has defined so far."""
 
     def top(self, kind: Type, body: bytes | None) -> None:
-        known, implied = kind in self._names, _implied(kind)
-        self._value(kind, body, known=known, implied=implied, decorate=False)
-        self._decorate(kind, known=False, null=body is None)
+        is_typed, implied = kind in self._names, _implied(kind)
+        self._value(kind, body, is_typed=is_typed, implied=implied, decorate=False)
+        self._decorate(kind, is_typed=False, null=body is None)
 
-    def _value(self, kind: Type, body: bytes | None, *, known: bool, implied: bool, decorate: bool) -> None:
-        """`known`: the text around has said the type; `implied`: the whole line shows it."""
+    def _value(
+        self, kind: Type, body: bytes | None, *, is_typed: bool, implied: bool, decorate: bool
+    ) -> None:
+        """`is_typed`: the text around has said the type; `implied`: the whole line shows it."""
         if body is None:
             self.parts.append("null")
             if decorate:
-                self._decorate(kind, known=known and not implied, null=True)
+                self._decorate(kind, is_typed=is_typed and not implied, null=True)
             return
-        inside = known or kind in self._names
+        inside = is_typed or kind in self._names
         null = False
         match kind:
             case Named():
-                self._value(kind.target, body, known=inside, implied=implied, decorate=False)
+                self._value(kind.target, body, is_typed=inside, implied=implied, decorate=False)
             case Record():
-                self._record(kind, body, known=inside, implied=implied)
+                self._record(kind, body, is_typed=inside, implied=implied)
             case Array():
-                null = self._elements(kind, body, known=inside, implied=implied)
+                null = self._elements(kind, body, is_typed=inside, implied=implied)
             case Map():
-                null = self._map(kind, body, known=inside, implied=implied)
+                null = self._map(kind, body, is_typed=inside, implied=implied)
             case Union():
                 at, inner = selected(kind, body)
-                self._value(kind.children[at], inner, known=False, implied=True, decorate=True)
+                self._value(kind.children[at], inner, is_typed=False, implied=True, decorate=True)
             case Enum():
                 self.parts.append(_symbol(kind, body))
             case Primitive():
                 self.parts.append(_primitive(kind, body))
         if decorate:
-            self._decorate(kind, known=known, null=null)
+            self._decorate(kind, is_typed=is_typed, null=null)
 
-    def _record(self, kind: Record, body: bytes, *, known: bool, implied: bool) -> None:
+    def _record(self, kind: Record, body: bytes, *, is_typed: bool, implied: bool) -> None:
         cursor = Cursor(body, name="a record")
         separator = "{"
         for name, child in zip(kind.names, kind.children, strict=True):
             self.parts += (separator, name_text(name), ":")
-            self._value(child, cursor.value(), known=known, implied=implied, decorate=True)
+            self._value(child, cursor.value(), is_typed=is_typed, implied=implied, decorate=True)
             separator = ","
         if cursor.left:
             raise Corrupt("a record has more values than its type has fields")
         self.parts.append("}" if kind.names else "{}")
 
-    def _elements(self, kind: Array, body: bytes, *, known: bool, implied: bool) -> bool:
+    def _elements(self, kind: Array, body: bytes, *, is_typed: bool, implied: bool) -> bool:
         opened, closed = ("|[", "]|") if isinstance(kind, Set) else ("[", "]")
         self.parts.append(opened)
         for at, element in enumerate(Cursor(body, name="an array").values()):
             if at:
                 self.parts.append(",")
-            self._value(kind.inner, element, known=known, implied=implied, decorate=True)
+            self._value(kind.inner, element, is_typed=is_typed, implied=implied, decorate=True)
         self.parts.append(closed)
         return not body
 
-    def _map(self, kind: Map, body: bytes, *, known: bool, implied: bool) -> bool:
+    def _map(self, kind: Map, body: bytes, *, is_typed: bool, implied: bool) -> bool:
         key_kind, value_kind = kind.children
         self.parts.append("|{")
         for at, (key, value) in enumerate(entries(body)):
             if at:
                 self.parts.append(",")
-            self._value(key_kind, key, known=known, implied=implied, decorate=True)
+            self._value(key_kind, key, is_typed=is_typed, implied=implied, decorate=True)
             if plain(key_kind) is IP and key is not None and len(key) == 16:
                 self.parts.append(" ")  # the colon would be read as one of the address
             self.parts.append(":")
-            self._value(value_kind, value, known=known, implied=implied, decorate=True)
+            self._value(value_kind, value, is_typed=is_typed, implied=implied, decorate=True)
         self.parts.append("}|")
         return not body
 
-    def _decorate(self, kind: Type, *, known: bool, null: bool) -> None:
-        if known or (not (null and kind is not NULL) and _implied(kind)):
+    def _decorate(self, kind: Type, *, is_typed: bool, null: bool) -> None:
+        if is_typed or (not (null and kind is not NULL) and _implied(kind)):
             return
         if kind in self._names:
             self.parts.append(f"({kind.label})")

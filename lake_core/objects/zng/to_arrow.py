@@ -75,8 +75,8 @@ def to_arrow(kind: Type, column: Column) -> pa.Array:
     """The values as an array of `arrow_type(kind)`."""
     if isinstance(kind, Named):
         only = arrow_only(kind)
-        found = to_arrow(kind.target, column)
-        return found if only is None else _as_only(found, only)
+        array = to_arrow(kind.target, column)
+        return array if only is None else _as_only(array, only)
     match column:
         case RecordColumn():
             arrays = [
@@ -101,9 +101,9 @@ def _mask(valid: Mask) -> pa.Array | None:
 
 
 def _offsets(lengths: npt.NDArray[np.int64]) -> pa.Array:
-    found = np.zeros(len(lengths) + 1, np.int32)
-    np.cumsum(lengths, out=found[1:])
-    return pa.array(found)
+    offsets = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    return pa.array(offsets)
 
 
 def _struct(kind: pa.DataType, arrays: list[pa.Array], valid: Mask) -> pa.Array:
@@ -130,12 +130,12 @@ def _union(kind: Type, column: UnionColumn) -> pa.Array:
         offsets[rows] = np.arange(np.count_nonzero(rows))
     arrays = [to_arrow(child, values) for child, values in zip(kind.children, column.columns, strict=True)]
     arrays.append(pa.nulls(int(np.count_nonzero(codes == count))))
-    found = pa.UnionArray.from_dense(pa.array(codes), pa.array(offsets), arrays)
+    union = pa.UnionArray.from_dense(pa.array(codes), pa.array(offsets), arrays)
     return pa.Array.from_buffers(
         arrow_type(kind),
         len(codes),
-        [None, *found.buffers()[1:3]],
-        children=[found.field(a) for a in range(count + 1)],
+        [None, *union.buffers()[1:3]],
+        children=[union.field(a) for a in range(count + 1)],
     )
 
 
@@ -198,10 +198,10 @@ def _of_length(slices: Slices, length: int, what: str) -> None:
 def _integers(kind: Type, slices: Slices, target: pa.DataType) -> pa.Array:
     numbers: npt.NDArray[Any] = slices.signed() if kind in SIGNED else slices.unsigned()
     narrow = target.to_pandas_dtype() if pa.types.is_integer(target) else np.int64
-    found = numbers.astype(narrow)
+    narrowed = numbers.astype(narrow)
     if narrow not in (np.int64, np.uint64):
-        _check(slices, found != numbers, f"a number that is no {kind.label}")
-    return _numbers(found, slices.valid, target)
+        _check(slices, narrowed != numbers, f"a number that is no {kind.label}")
+    return _numbers(narrowed, slices.valid, target)
 
 
 def _numbers(numbers: npt.NDArray[Any], valid: Mask, target: pa.DataType) -> pa.Array:

@@ -28,48 +28,48 @@ _NAMED, _REFERENCE, _RECORD, _ARRAY, _SET, _UNION, _ENUM, _MAP = range(FIRST_TYP
 
 def type_value(kind: Type) -> bytes:
     """The body of a value that is this type."""
-    found = bytearray()
-    _append(found, kind, {})
-    return bytes(found)
+    body = bytearray()
+    _append(body, kind, {})
+    return bytes(body)
 
 
-def _append(found: bytearray, kind: Type, targets: dict[str, Type]) -> None:
+def _append(body: bytearray, kind: Type, targets: dict[str, Type]) -> None:
     match kind:
         case Primitive():
-            found.append(kind.id)
+            body.append(kind.id)
         case Named():
             if targets.get(kind.name) == kind.target:
-                found += bytes([_REFERENCE]) + text_bytes(kind.name)
+                body += bytes([_REFERENCE]) + text_bytes(kind.name)
                 return
             targets[kind.name] = kind.target
-            found += bytes([_NAMED]) + text_bytes(kind.name)
+            body += bytes([_NAMED]) + text_bytes(kind.name)
         case Record():
-            found += bytes([_RECORD]) + uvarint(len(kind.names))
+            body += bytes([_RECORD]) + uvarint(len(kind.names))
             for name, child in zip(kind.names, kind.children, strict=True):
-                found += text_bytes(name)
-                _append(found, child, targets)
+                body += text_bytes(name)
+                _append(body, child, targets)
             return
         case Set():
-            found.append(_SET)
+            body.append(_SET)
         case Array():
-            found.append(_ARRAY)
+            body.append(_ARRAY)
         case Union():
-            found += bytes([_UNION]) + uvarint(len(kind.children))
+            body += bytes([_UNION]) + uvarint(len(kind.children))
         case Enum():
-            found += bytes([_ENUM]) + uvarint(len(kind.symbols)) + b"".join(map(text_bytes, kind.symbols))
+            body += bytes([_ENUM]) + uvarint(len(kind.symbols)) + b"".join(map(text_bytes, kind.symbols))
         case Map():
-            found.append(_MAP)
+            body.append(_MAP)
     for child in kind.children:
-        _append(found, child, targets)
+        _append(body, child, targets)
 
 
 def read_type_value(body: bytes, name: str, *, offset: int = 0) -> Type:
     """The type that a value is; `name` and `offset` are for the error.  Raises Corrupt."""
     cursor = Cursor(body, name=name, offset=offset)
-    found = _read(cursor, {}, MAX_DEPTH)
+    kind = _read(cursor, {}, MAX_DEPTH)
     if cursor.left:
         raise cursor.corrupt("bytes after the end of a type value")
-    return found
+    return kind
 
 
 def _read(cursor: Cursor, targets: dict[str, Type], depth: int) -> Type:
@@ -77,7 +77,7 @@ def _read(cursor: Cursor, targets: dict[str, Type], depth: int) -> Type:
     if not depth:
         raise cursor.corrupt(f"a type is nested deeper than {MAX_DEPTH}")
     code = cursor.byte()
-    found: Type
+    kind: Type
     if code < FIRST_TYPEDEF:
         return PRIMITIVES[code]
     if code == _REFERENCE:
@@ -87,32 +87,32 @@ def _read(cursor: Cursor, targets: dict[str, Type], depth: int) -> Type:
         return Named(name, targets[name])
     if code == _NAMED:
         name = cursor.text()
-        found = Named(name, _read(cursor, targets, depth - 1))
-        targets[name] = found.target
+        kind = Named(name, _read(cursor, targets, depth - 1))
+        targets[name] = kind.target
     elif code == _RECORD:
         names, types = [], []
         for _ in range(_count(cursor)):
             names.append(cursor.text())
             types.append(_read(cursor, targets, depth - 1))
-        found = Record(tuple(names), tuple(types))
+        kind = Record(tuple(names), tuple(types))
     elif code == _ARRAY:
-        found = Array(_read(cursor, targets, depth - 1))
+        kind = Array(_read(cursor, targets, depth - 1))
     elif code == _SET:
-        found = Set(_read(cursor, targets, depth - 1))
+        kind = Set(_read(cursor, targets, depth - 1))
     elif code == _UNION:
-        found = Union(tuple(_read(cursor, targets, depth - 1) for _ in range(_count(cursor))))
-        if not found.children:
+        kind = Union(tuple(_read(cursor, targets, depth - 1) for _ in range(_count(cursor))))
+        if not kind.children:
             raise cursor.corrupt("a union of no types", begun)
     elif code == _ENUM:
-        found = Enum(tuple(cursor.text() for _ in range(_count(cursor))))
+        kind = Enum(tuple(cursor.text() for _ in range(_count(cursor))))
     elif code == _MAP:
         key = _read(cursor, targets, depth - 1)
-        found = Map(key, _read(cursor, targets, depth - 1))
+        kind = Map(key, _read(cursor, targets, depth - 1))
     else:
         raise cursor.corrupt(f"{code} begins no type", begun)
-    if fault := fault_of(found):
+    if fault := fault_of(kind):
         raise cursor.corrupt(fault, begun)
-    return found
+    return kind
 
 
 def _count(cursor: Cursor) -> int:

@@ -66,10 +66,10 @@ class TypeReader:
 
     def _child(self, cursor: Cursor) -> Type:
         begun = cursor.position
-        found = self.type_of(type_id := cursor.uvarint())
-        if found is None:
+        kind = self.type_of(type_id := cursor.uvarint())
+        if kind is None:
             raise cursor.corrupt(f"type {type_id} is used before it is defined", begun)
-        return found
+        return kind
 
     def _record(self, cursor: Cursor) -> Type:
         names, types = [], []
@@ -127,8 +127,8 @@ class TypeWriter:
         """The id of the type; the definitions that it needs are appended, those inside of it first."""
         if isinstance(kind, Primitive):
             return kind.id
-        if (known := self._ids.get(kind)) is not None:
-            return known
+        if (type_id := self._ids.get(kind)) is not None:
+            return type_id
         children = [self.id_of(child, typedefs) for child in kind.children]
         typedefs += _definition(kind, children)
         return self._ids.setdefault(kind, FIRST_TYPEDEF + len(self._ids))

@@ -26,12 +26,12 @@ def corrupt(name: str, offset: int, what: str) -> Corrupt:
 
 def uvarint(number: int) -> bytes:
     """An unsigned number, seven bits a byte, least first."""
-    found = bytearray()
+    data = bytearray()
     while number >= 0x80:  # ends: the number shrinks
-        found.append(number & 0x7F | 0x80)
+        data.append(number & 0x7F | 0x80)
         number >>= 7
-    found.append(number)
-    return bytes(found)
+    data.append(number)
+    return bytes(data)
 
 
 def unsigned(number: int) -> bytes:
@@ -109,13 +109,13 @@ class Cursor:
 
     def uvarint(self) -> int:
         """One unsigned number of up to 64 bits."""
-        begun, found = self.position, 0
+        begun, number = self.position, 0
         for shift in range(0, 70, 7):
             byte = self.byte()
-            found |= (byte & 0x7F) << shift
+            number |= (byte & 0x7F) << shift
             if byte < 0x80:
-                if found < 1 << 64:
-                    return found
+                if number < 1 << 64:
+                    return number
                 break
         raise self.corrupt("a number has more than 64 bits", begun)
 

@@ -48,16 +48,16 @@ class Values:
             what = f"a column ends after at most {self.most:,} more values, where {count:,} are needed"
             raise corrupt(self._source.name, self._at, what)
         parts: list[Slices] = []
-        wanted = count
-        while wanted or not parts:  # ends: each round takes values, or reads a segment
+        missing = count
+        while missing or not parts:  # ends: each round takes values, or reads a segment
             if self._left is None or not len(self._left):
-                if not wanted:
+                if not missing:
                     return parts[0] if parts else nothing()
                 self._left = self._next()
-            part = self._left[:wanted]
-            self._left = self._left[wanted:]
+            part = self._left[:missing]
+            self._left = self._left[missing:]
             parts.append(part)
-            wanted -= len(part)
+            missing -= len(part)
         return parts[0] if len(parts) == 1 else _joined(parts)
 
     def peek(self, count: int) -> Slices:
@@ -69,8 +69,8 @@ class Values:
     def some(self) -> Slices | None:
         """The values that are left of a segment, or those of the next; None at the end."""
         if self._left is not None and len(self._left):
-            found, self._left = self._left, None
-            return found
+            rest, self._left = self._left, None
+            return rest
         return self._next() if self._segments else None
 
     def _next(self) -> Slices:
@@ -145,35 +145,35 @@ class ColumnReader:
         raise NotImplementedError
 
 
-def column_reader(kind: Type, found: ColumnMap, source: SegmentSource) -> ColumnReader:
+def column_reader(kind: Type, column_map: ColumnMap, source: SegmentSource) -> ColumnReader:
     """Of a column of the type."""
     match kind := plain(kind):
         case Record():
-            assert isinstance(found, RecordMap)
-            return RecordReader(kind, found, source)
+            assert isinstance(column_map, RecordMap)
+            return RecordReader(kind, column_map, source)
         case Array():
-            assert isinstance(found, ListMap)
-            return _ListReader(kind, found, source)
+            assert isinstance(column_map, ListMap)
+            return _ListReader(kind, column_map, source)
         case Union():
-            assert isinstance(found, UnionMap)
-            return _UnionReader(kind, found, source)
-    assert isinstance(found, tuple)
-    return _LeafReader(found, source)
+            assert isinstance(column_map, UnionMap)
+            return _UnionReader(kind, column_map, source)
+    assert isinstance(column_map, tuple)
+    return _LeafReader(column_map, source)
 
 
 class _LeafReader(ColumnReader):
-    def __init__(self, found: Segments, source: SegmentSource) -> None:
-        self._values = Values(found, source)
+    def __init__(self, segments: Segments, source: SegmentSource) -> None:
+        self._values = Values(segments, source)
 
     def take(self, count: int) -> Column:
         return Leaf(self._values.take(count))
 
 
 class _FieldReader(ColumnReader):
-    def __init__(self, kind: Type, found: FieldMap, source: SegmentSource) -> None:
+    def __init__(self, kind: Type, field_map: FieldMap, source: SegmentSource) -> None:
         self._kind = kind
-        self._column = None if found.column is None else column_reader(kind, found.column, source)
-        self._presence = _Presence(found.presence, source) if found.presence else None
+        self._column = None if field_map.column is None else column_reader(kind, field_map.column, source)
+        self._presence = _Presence(field_map.presence, source) if field_map.presence else None
 
     def take(self, count: int) -> Column:
         if self._column is None:
@@ -189,10 +189,10 @@ class _FieldReader(ColumnReader):
 class RecordReader(ColumnReader):
     """Records; none is null."""
 
-    def __init__(self, kind: Record, found: RecordMap, source: SegmentSource) -> None:
+    def __init__(self, kind: Record, record_map: RecordMap, source: SegmentSource) -> None:
         self._fields = [
             _FieldReader(child, field, source)
-            for child, field in zip(kind.children, found.fields, strict=True)
+            for child, field in zip(kind.children, record_map.fields, strict=True)
         ]
 
     def take(self, count: int) -> RecordColumn:
@@ -200,9 +200,9 @@ class RecordReader(ColumnReader):
 
 
 class _ListReader(ColumnReader):
-    def __init__(self, kind: Array, found: ListMap, source: SegmentSource) -> None:
-        self._values = column_reader(kind.inner, found.values, source)
-        self._lengths = Values(found.lengths, source)
+    def __init__(self, kind: Array, list_map: ListMap, source: SegmentSource) -> None:
+        self._values = column_reader(kind.inner, list_map.values, source)
+        self._lengths = Values(list_map.lengths, source)
         self._source = source
 
     def take(self, count: int) -> Column:
@@ -215,12 +215,12 @@ class _ListReader(ColumnReader):
 
 
 class _UnionReader(ColumnReader):
-    def __init__(self, kind: Union, found: UnionMap, source: SegmentSource) -> None:
+    def __init__(self, kind: Union, union_map: UnionMap, source: SegmentSource) -> None:
         self._columns = [
             column_reader(child, column, source)
-            for child, column in zip(kind.children, found.columns, strict=True)
+            for child, column in zip(kind.children, union_map.columns, strict=True)
         ]
-        self._selector = Values(found.selector, source)
+        self._selector = Values(union_map.selector, source)
 
     def take(self, count: int) -> Column:
         slices = self._selector.take(count)
@@ -231,7 +231,5 @@ class _UnionReader(ColumnReader):
             what = f"a union of {len(self._columns)} types says that its value has type {selector[at]}"
             raise slices.buffer.corrupt(slices.start[at], what)
         counts = np.bincount(selector, minlength=len(self._columns))
-        columns = tuple(
-            column.take(int(wanted)) for column, wanted in zip(self._columns, counts, strict=True)
-        )
+        columns = tuple(column.take(int(rows)) for column, rows in zip(self._columns, counts, strict=True))
         return UnionColumn(selector, columns)

@@ -82,12 +82,13 @@ def find_trailer(tail: bytes, *, size: int, name: str) -> tuple[Trailer, int]:
     at = tail.rfind(_BEGIN)
     while at >= 0:  # ends: the place moves towards the begin
         if at == 0 or tail[at - 1] == END:
-            found = _trailer_at(tail, at, name=name, first=first)
-            if found is not None:
-                if sum(found.sections) > first + at:
-                    what = f"sections of {found.sections[0]:,} and {found.sections[1]:,} bytes do not fit before it"
+            trailer = _trailer_at(tail, at, name=name, first=first)
+            if trailer is not None:
+                if sum(trailer.sections) > first + at:
+                    data, root = trailer.sections
+                    what = f"sections of {data:,} and {root:,} bytes do not fit before it"
                     raise corrupt(name, first + at, what)
-                return found, first + at
+                return trailer, first + at
         at = tail.rfind(_BEGIN, 0, at + len(_BEGIN) - 1)
     raise corrupt(name, size, f"no ZST trailer in the last {len(tail):,} bytes")
 

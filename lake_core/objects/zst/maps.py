@@ -57,23 +57,23 @@ class UnionMap:
 ColumnMap: TypeAlias = Segments | RecordMap | ListMap | UnionMap
 
 
-def segments_of(found: ColumnMap) -> Iterator[Segment]:
+def segments_of(column_map: ColumnMap) -> Iterator[Segment]:
     """All segments of a map."""
-    match found:
+    match column_map:
         case RecordMap():
-            for field in found.fields:
+            for field in column_map.fields:
                 if field.column is not None:
                     yield from segments_of(field.column)
                 yield from field.presence
         case ListMap():
-            yield from found.lengths
-            yield from segments_of(found.values)
+            yield from column_map.lengths
+            yield from segments_of(column_map.values)
         case UnionMap():
-            yield from found.selector
-            for column in found.columns:
+            yield from column_map.selector
+            for column in column_map.columns:
                 yield from segments_of(column)
         case _:
-            yield from found
+            yield from column_map
 
 
 # --- to values
@@ -88,30 +88,32 @@ def encoded_segments(segments: Segments) -> bytes:
     return container(b"".join(pairs))
 
 
-def encoded_map(kind: Type, found: ColumnMap) -> tuple[Type, bytes]:
+def encoded_map(kind: Type, column_map: ColumnMap) -> tuple[Type, bytes]:
     """The type and the tagged value of a map."""
     kind = plain(kind)
-    match found:
+    match column_map:
         case RecordMap():
             assert isinstance(kind, Record)
             parts = [
-                _encoded_field(child, field) for child, field in zip(kind.children, found.fields, strict=True)
+                _encoded_field(child, field)
+                for child, field in zip(kind.children, column_map.fields, strict=True)
             ]
             names = kind.names
         case ListMap():
             parts = [
-                encoded_map(kind.children[0], found.values),
-                (SEGMENTS_TYPE, encoded_segments(found.lengths)),
+                encoded_map(kind.children[0], column_map.values),
+                (SEGMENTS_TYPE, encoded_segments(column_map.lengths)),
             ]
             names = ("values", "lengths")
         case UnionMap():
             parts = [
-                encoded_map(child, column) for child, column in zip(kind.children, found.columns, strict=True)
+                encoded_map(child, column)
+                for child, column in zip(kind.children, column_map.columns, strict=True)
             ]
-            parts.append((SEGMENTS_TYPE, encoded_segments(found.selector)))
-            names = (*(f"c{at}" for at in range(len(found.columns))), "selector")
+            parts.append((SEGMENTS_TYPE, encoded_segments(column_map.selector)))
+            names = (*(f"c{at}" for at in range(len(column_map.columns))), "selector")
         case _:
-            return SEGMENTS_TYPE, encoded_segments(found)
+            return SEGMENTS_TYPE, encoded_segments(column_map)
     return Record(names, tuple(part for part, _ in parts)), container(b"".join(value for _, value in parts))
 
 
@@ -129,7 +131,7 @@ def read_segments(kind: Type, body: bytes | None, cursor: Cursor) -> Segments:
     inner = plain(kind.children[0]) if isinstance(kind, Array) else None
     if not isinstance(inner, Record) or inner.names != ("offset", "length") or body is None:
         raise cursor.corrupt(f"segments of type {kind!r} instead of {SEGMENTS_TYPE!r}")
-    found = []
+    segments = []
     for pair in Cursor(body, name=cursor.name, offset=cursor.offset).values():
         numbers = list(Cursor(pair or b"", name=cursor.name, offset=cursor.offset).values())
         if len(numbers) != 2 or None in numbers:
@@ -138,15 +140,15 @@ def read_segments(kind: Type, body: bytes | None, cursor: Cursor) -> Segments:
             (as_unsigned if plain(part) in UNSIGNED else as_signed)(number or b"")
             for part, number in zip(inner.children, numbers, strict=True)
         )
-        found.append(Segment(offset, length))
-    return tuple(found)
+        segments.append(Segment(offset, length))
+    return tuple(segments)
 
 
-def read_map(kind: Type, found: Type, body: bytes | None, cursor: Cursor) -> ColumnMap:
-    """The map of a column of type `kind` from a value of type `found`.  Raises Corrupt if it is none."""
+def read_map(kind: Type, map_type: Type, body: bytes | None, cursor: Cursor) -> ColumnMap:
+    """The map of a column of type `kind` from a value of type `map_type`.  Raises Corrupt if it is none."""
     match kind := plain(kind):
         case Record():
-            fields = _values(found, body, cursor)
+            fields = _values(map_type, body, cursor)
             if len(fields) != len(kind.children):
                 raise cursor.corrupt(
                     f"a map of {len(fields)} fields, where the type has {len(kind.children)}"
@@ -158,37 +160,39 @@ def read_map(kind: Type, found: Type, body: bytes | None, cursor: Cursor) -> Col
                 )
             )
         case Array():
-            parts = _by_name(found, body, cursor, ("values", "lengths"))
+            parts = _by_name(map_type, body, cursor, ("values", "lengths"))
             return ListMap(read_map(kind.inner, *parts[0], cursor), read_segments(*parts[1], cursor))
         case Union():
             names = (*(f"c{at}" for at in range(len(kind.children))), "selector")
-            *columns, selector = _by_name(found, body, cursor, names)
+            *columns, selector = _by_name(map_type, body, cursor, names)
             maps = (
                 read_map(child, *part, cursor) for child, part in zip(kind.children, columns, strict=True)
             )
             return UnionMap(tuple(maps), read_segments(*selector, cursor))
-    return read_segments(found, body, cursor)
+    return read_segments(map_type, body, cursor)
 
 
-def _read_field(kind: Type, found: Type, body: bytes | None, cursor: Cursor) -> FieldMap:
-    column, presence = _by_name(found, body, cursor, ("column", "presence"))
+def _read_field(kind: Type, map_type: Type, body: bytes | None, cursor: Cursor) -> FieldMap:
+    column, presence = _by_name(map_type, body, cursor, ("column", "presence"))
     below = None if column[1] is None else read_map(kind, *column, cursor)
     return FieldMap(below, read_segments(*presence, cursor))
 
 
-def _values(found: Type, body: bytes | None, cursor: Cursor) -> list[tuple[str, Type, bytes | None]]:
-    if not isinstance(found, Record) or body is None:
-        raise cursor.corrupt(f"a map of type {found!r} instead of a record")
+def _values(map_type: Type, body: bytes | None, cursor: Cursor) -> list[tuple[str, Type, bytes | None]]:
+    if not isinstance(map_type, Record) or body is None:
+        raise cursor.corrupt(f"a map of type {map_type!r} instead of a record")
     values = list(Cursor(body, name=cursor.name, offset=cursor.offset).values())
-    if len(values) != len(found.names):
-        raise cursor.corrupt(f"a map of {len(values)} values, where its type has {len(found.names)} fields")
-    return list(zip(found.names, found.children, values, strict=True))
+    if len(values) != len(map_type.names):
+        raise cursor.corrupt(
+            f"a map of {len(values)} values, where its type has {len(map_type.names)} fields"
+        )
+    return list(zip(map_type.names, map_type.children, values, strict=True))
 
 
 def _by_name(
-    found: Type, body: bytes | None, cursor: Cursor, names: tuple[str, ...]
+    map_type: Type, body: bytes | None, cursor: Cursor, names: tuple[str, ...]
 ) -> list[tuple[Type, bytes | None]]:
-    values = {name: (kind, value) for name, kind, value in _values(found, body, cursor)}
+    values = {name: (kind, value) for name, kind, value in _values(map_type, body, cursor)}
     missing = [name for name in names if name not in values]
     if missing:
         raise cursor.corrupt(f"a map without the field {missing[0]!r}")

@@ -13,20 +13,22 @@ from lake_core.objects.zng.types import Record, Type, plain
 from lake_core.objects.zst.maps import FieldMap, RecordMap
 
 
-def projected(kind: Type, found: RecordMap, fields: Sequence[str] | None) -> tuple[Type, RecordMap]:
+def projected(kind: Type, record_map: RecordMap, fields: Sequence[str] | None) -> tuple[Type, RecordMap]:
     """The type and the map of the fields; all of them if `fields` is None."""
     return (
-        (kind, found) if fields is None else _chosen(kind, found, [tuple(path.split(".")) for path in fields])
+        (kind, record_map)
+        if fields is None
+        else _chosen(kind, record_map, [tuple(path.split(".")) for path in fields])
     )
 
 
-def _chosen(kind: Type, found: RecordMap, paths: list[tuple[str, ...]]) -> tuple[Type, RecordMap]:
+def _chosen(kind: Type, record_map: RecordMap, paths: list[tuple[str, ...]]) -> tuple[Type, RecordMap]:
     record = plain(kind)
     assert isinstance(record, Record)
     names: list[str] = []
     types: list[Type] = []
     maps: list[FieldMap] = []
-    for name, child, field in zip(record.names, record.children, found.fields, strict=True):
+    for name, child, field in zip(record.names, record.children, record_map.fields, strict=True):
         below = [path[1:] for path in paths if path[0] == name]
         if not below:
             continue
@@ -44,5 +46,5 @@ def _chosen(kind: Type, found: RecordMap, paths: list[tuple[str, ...]]) -> tuple
         types.append(child)
         maps.append(field)
     if len(names) == len(record.names) and tuple(types) == record.children:
-        return kind, found
+        return kind, record_map
     return Record(tuple(names), tuple(types)), RecordMap(tuple(maps))

@@ -60,7 +60,7 @@ class ZstFile:
         trailer, _ = find_trailer(tail, size=size, name=name)
         begin = trailer.sections[0]
         types, root, maps = _assembly(_reassembly(file, trailer, name), name=name, offset=begin)
-        segments = list(joined(root, *(segments_of(found) for found in maps)))
+        segments = list(joined(root, *(segments_of(column_map) for column_map in maps)))
         checked_segments(segments, data_bytes=begin, name=name, offset=begin)
         return ZstFile(name, file, trailer, types, root, maps)
 
@@ -71,12 +71,15 @@ class ZstFile:
 
         Raises Corrupt with the offset of what is damaged.
         """
-        chosen = [projected(kind, found, fields) for kind, found in zip(self.types, self.maps, strict=True)]
+        chosen = [
+            projected(kind, record_map, fields)
+            for kind, record_map in zip(self.types, self.maps, strict=True)
+        ]
         types = [kind for kind, _ in chosen]
-        needed = joined(self.root, *(segments_of(found) for _, found in chosen))
+        needed = joined(self.root, *(segments_of(record_map) for _, record_map in chosen))
         source = SegmentSource(self.file, name=self.name, needed=needed)
         root = Values(self.root, source)
-        readers = [RecordReader(_record(kind), found, source) for kind, found in chosen]
+        readers = [RecordReader(_record(kind), record_map, source) for kind, record_map in chosen]
         nodes = np.array([kind.nodes for kind in types], np.int64)
         position = 0
         while stop is None or position < stop:  # ends: each round takes rows of the root
@@ -116,17 +119,17 @@ class ZstFile:
         for rows in read(io.BytesIO(section), name=self.name, offset=self.trailer.sections[0]):
             for row in range(len(rows)):
                 yield rows.text(row)
-        found = self.trailer
+        trailer = self.trailer
         yield (
-            f'{{magic:"zst",version:1(int32),skew_thresh:{found.skew_bytes}(int32),'
-            f"segment_thresh:{found.segment_bytes}(int32),sections:[{found.sections[0]},{found.sections[1]}]}}"
+            f'{{magic:"zst",version:1(int32),skew_thresh:{trailer.skew_bytes}(int32),'
+            f"segment_thresh:{trailer.segment_bytes}(int32),sections:[{trailer.sections[0]},{trailer.sections[1]}]}}"
         )
 
 
 def _record(kind: Type) -> Record:
-    found = plain(kind)
-    assert isinstance(found, Record)
-    return found
+    plain_kind = plain(kind)
+    assert isinstance(plain_kind, Record)
+    return plain_kind
 
 
 def _reassembly(file: pa.NativeFile, trailer: Trailer, name: str) -> bytes:
@@ -161,10 +164,10 @@ def _assembly(
         raise here.corrupt("the reassembly section has no root")
     maps: list[RecordMap] = []
     for kind in types:
-        found = next(values, None)
-        if found is None:
+        next_value = next(values, None)
+        if next_value is None:
             raise here.corrupt(f"the reassembly section has {len(maps)} maps for {len(types)} super types")
-        read_back = read_map(kind, *found, here)
+        read_back = read_map(kind, *next_value, here)
         assert isinstance(read_back, RecordMap)
         maps.append(read_back)
     if next(values, None) is not None:

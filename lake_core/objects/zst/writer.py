@@ -129,8 +129,8 @@ class ZstWriter:
         root = encoded_segments(tuple(self._root.segments))
         self._value(context, Record(("root",), (SEGMENTS_TYPE,)), root)
         for kind, writer in zip(self._types, self._columns, strict=True):
-            found, value = encoded_map(kind, writer.map())
-            self._value(context, found, Cursor(value, name="a map").value() or b"")
+            map_type, value = encoded_map(kind, writer.map())
+            self._value(context, map_type, Cursor(value, name="a map").value() or b"")
         self._output.write(bytes([END]))
 
     def _value(self, context: TypeWriter, kind: Type, body: bytes) -> None:
@@ -144,9 +144,9 @@ class ZstWriter:
 
 def _sizes(batch: Batch) -> Ints:
     """Bytes of each value's body."""
-    found = np.zeros(len(batch), np.int64)
+    sizes = np.zeros(len(batch), np.int64)
     every = by_kind(batch.kinds, len(batch.types))
     for kind, column, rows in zip(batch.types, batch.columns, every, strict=True):
         if isinstance(column, RecordColumn):
-            found[rows[column.valid]] = record_sizes(kind, column)
-    return found
+            sizes[rows[column.valid]] = record_sizes(kind, column)
+    return sizes
