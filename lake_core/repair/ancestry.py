@@ -45,14 +45,14 @@ def merged_into(
     suspects: Iterable[Piece],
     *,
     key: PoolKey,
-    known: Iterable[Candidate],
+    sound_loads: Iterable[Candidate],
 ) -> tuple[list[str], list[str]]:
     """The suspects whose records the holders have, and compactions that share some of them.
 
-    `holders` are what counts of the outputs of one compaction, and of what was made of them; `known` are sound
-    loads that it is known to have merged.  Raises Corrupt, Unavailable.
+    `holders` are what counts of the outputs of one compaction, and of what was made of them; `sound_loads` are
+    those that it is known to have merged.  Raises Corrupt, Unavailable.
     """
-    found: list[str] = []
+    merged: list[str] = []
     rivals: list[str] = []
     alike: dict[tuple[str, KeyRange | None], list[Piece]] = defaultdict(list)
     for suspect in suspects:
@@ -65,25 +65,25 @@ def merged_into(
         for holder in holders:
             shared |= np.isin(mine, _records(store, pool_id, holder, key, sources=True))
         if shared.any():
-            (found if shared.all() else rivals).append(suspect.candidate.object)
-    others = list(known)
+            (merged if shared.all() else rivals).append(suspect.candidate.object)
+    others = list(sound_loads)
     for (schema, only), pieces in alike.items():
         fields = _fields(store, pool_id, pieces[0].candidate)
         groups = _by_source(store, pool_id, holders, fields, key, key_range=only or EVERYTHING)
         explained = [Piece(c, only or c.key_range) for c in others if c.schema == schema]
         for group in (explained, pieces):
-            held = {p.candidate.object: _records(store, pool_id, p, key, fields=fields) for p in group}
-            taken = _taken(groups, held)
+            hashes = {p.candidate.object: _records(store, pool_id, p, key, fields=fields) for p in group}
+            taken = _taken(groups, hashes)
             if group is pieces:
-                found += taken
-    return found, rivals
+                merged += taken
+    return merged, rivals
 
 
-def _taken(groups: dict[Source, Hashes], held: dict[str, Hashes]) -> list[str]:
+def _taken(groups: dict[Source, Hashes], by_object: dict[str, Hashes]) -> list[str]:
     """The objects whose records are those of a group; each group is taken once, and taken away."""
     taken: dict[str, None] = {}
     for exact in (True, False):
-        for id, hashes in held.items():
+        for id, hashes in by_object.items():
             if id in taken:
                 continue
             for source, part in groups.items():

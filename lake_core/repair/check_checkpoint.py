@@ -66,18 +66,18 @@ def add_totals(totals: Totals, table: pa.Table, *, sub_pool: str) -> None:
     grouped = table.group_by("schema").aggregate([("records", "sum"), ("size", "sum"), ("size", "count")])
     columns = (grouped[name].to_pylist() for name in ("schema", "size_count", "records_sum", "size_sum"))
     for schema, references, records, size in zip(*columns, strict=True):
-        known = totals.get((sub_pool, schema), (0, 0, 0))
-        totals[sub_pool, schema] = (known[0] + references, known[1] + records, known[2] + size)
+        sums = totals.get((sub_pool, schema), (0, 0, 0))
+        totals[sub_pool, schema] = (sums[0] + references, sums[1] + records, sums[2] + size)
 
 
 def lying_totals(told: dict[tuple[str, str], Shape], counted: Totals) -> str | None:
     """How the totals that are told differ from those counted; None if they are the same."""
     for place in sorted(told.keys() | counted.keys()):
         shape = told.get(place) or Shape(0)
-        found = counted.get(place, (0, 0, 0))
-        if (shape.references, shape.records, shape.size) != found:
+        true_sums = counted.get(place, (0, 0, 0))
+        if (shape.references, shape.records, shape.size) != true_sums:
             return (
                 f"its totals say {shape.references:,} references, {shape.records:,} records and {shape.size:,} "
-                f"bytes of schema {place[1]}; there are {found[0]:,}, {found[1]:,} and {found[2]:,}"
+                f"bytes of schema {place[1]}; there are {true_sums[0]:,}, {true_sums[1]:,} and {true_sums[2]:,}"
             )
     return None

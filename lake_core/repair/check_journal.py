@@ -220,11 +220,11 @@ class JournalCheck:
         begin = max([e + 1 for _, e in self.runs if e < version] + [self.marks.fence + 1])
         if version != begin:
             return
-        held = max((v for v in sound if v >= end), default=None)
+        readable = max((v for v in sound if v >= end), default=None)
         what = f"entry {version} is" if begin == end else f"the entries {begin} to {end} are"
         lost = (
             f"the revisions from {begin} to {end} cannot be read"
-            if held is not None
+            if readable is not None
             else f"readers see nothing after version {begin - 1}"
         )
         yield self._finding(

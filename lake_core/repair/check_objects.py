@@ -44,13 +44,13 @@ def check_objects(
 
     `data`: read every record too.  Raises Unavailable if the store refuses many objects.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     refusals = 0
     for reference in references:
         name = naming.data_object(config.id, reference.object)
 
         def wrong(kind: str, what: str, of: Reference = reference, where: str = name) -> None:
-            found.append(finding(kind, pool=config.name, where=where, what=what, id=of.object))
+            findings.append(finding(kind, pool=config.name, where=where, what=what, id=of.object))
 
         try:
             for kind, what in _faults(store, config, reference, data=data):
@@ -67,7 +67,7 @@ def check_objects(
             if refusals > MAX_REFUSALS:
                 raise
             wrong("object_unreadable", str(error))
-    return found
+    return findings
 
 
 def _faults(
@@ -101,11 +101,11 @@ def in_threads(store: Store, *, data: bool) -> CheckObjects:
         with ThreadPoolExecutor(most) as threads:
             for batch in batches:
                 refusals = 0
-                for found in threads.map(one, batch):
-                    yield from found
-                    refusals += sum(f.kind == "object_unreadable" for f in found)
+                for findings in threads.map(one, batch):
+                    yield from findings
+                    refusals += sum(f.kind == "object_unreadable" for f in findings)
                     if refusals > MAX_REFUSALS:
-                        raise Unavailable(f"{store.uri}: {found[0].what}")
+                        raise Unavailable(f"{store.uri}: {findings[0].what}")
 
     return check
 

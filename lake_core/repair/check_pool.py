@@ -214,9 +214,9 @@ class PoolCheck:
         """The references that no branch before had."""
         references = list(from_rows(table, sub_pool=sub_pool))
         marks = np.array([_mark(r) for r in references], dtype="u8")
-        known = self._checked.has(marks)
-        self._checked.add(marks[~known])
-        return [r for r, seen in zip(references, known, strict=True) if not seen]
+        are_checked = self._checked.has(marks)
+        self._checked.add(marks[~are_checked])
+        return [r for r, seen in zip(references, are_checked, strict=True) if not seen]
 
     def _unreferenced(self) -> Iterator[Finding]:
         """Objects that neither a branch nor an older revision in reach refers to; names that are none of ours."""
@@ -243,8 +243,8 @@ class PoolCheck:
                 if not is_ours:
                     yield self._finding("object_unknown", info.name, "not a data object")
                 elif not is_reached and naming.id_seconds(id) < young:
-                    made = datetime.fromtimestamp(naming.id_seconds(id), UTC)
-                    what = f"{human_size(info.size)} of {made:%Y-%m-%d}; no revision in reach refers to it"
+                    day = datetime.fromtimestamp(naming.id_seconds(id), UTC)
+                    what = f"{human_size(info.size)} of {day:%Y-%m-%d}; no revision in reach refers to it"
                     yield self._finding("object_unreferenced", info.name, what)
 
 

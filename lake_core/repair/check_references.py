@@ -22,25 +22,31 @@ def shows_whole(reference: Reference, facts: ObjectFacts) -> bool:
 
 def faults_of(reference: Reference, facts: ObjectFacts, *, key: PoolKey) -> Iterator[tuple[str, str]]:
     """Kinds of findings, and what is wrong, by the footer alone."""
-    known = facts.metadata
-    if known.key != str(key):
-        yield "object_damaged", f"the object is sorted by {known.key or 'arrival'}, the pool by {key}"
-    if known.schema != facts.schema_id:
-        yield "object_damaged", f"the footer names schema {known.schema}; its fields are of {facts.schema_id}"
-    if reference.low < known.low or known.high < reference.high:
+    footer = facts.metadata
+    if footer.key != str(key):
+        yield "object_damaged", f"the object is sorted by {footer.key or 'arrival'}, the pool by {key}"
+    if footer.schema != facts.schema_id:
+        yield (
+            "object_damaged",
+            f"the footer names schema {footer.schema}; its fields are of {facts.schema_id}",
+        )
+    if reference.low < footer.low or footer.high < reference.high:
         yield "reference_outside", "the reference reaches beyond the keys of its object"
     told: list[tuple[str, object, object]] = [
         ("bytes", reference.size, facts.size),
-        ("schema", reference.schema, known.schema),
-        ("sub-pool", reference.sub_pool, known.sub_pool),
+        ("schema", reference.schema, footer.schema),
+        ("sub-pool", reference.sub_pool, footer.sub_pool),
     ]
-    if shows_whole(reference, facts) or reference.records > known.records:
-        told.append(("records", reference.records, known.records))
+    if shows_whole(reference, facts) or reference.records > footer.records:
+        told.append(("records", reference.records, footer.records))
     if not reference.lifts:  # otherwise the object has the sequences of a merged branch
-        told += _sequences(reference, known.first_seq, known.last_seq)
-    for what, said, found in told:
-        if said != found:
-            yield "statistics_lie", f"{what}: the reference says {said!r}, the object {found!r}"
+        told += _sequences(reference, footer.first_seq, footer.last_seq)
+    for what, reference_value, object_value in told:
+        if reference_value != object_value:
+            yield (
+                "statistics_lie",
+                f"{what}: the reference says {reference_value!r}, the object {object_value!r}",
+            )
 
 
 def _sequences(reference: Reference, first: int | None, last: int | None) -> list[tuple[str, object, object]]:

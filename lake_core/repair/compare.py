@@ -133,12 +133,12 @@ def _by_identity(table: pa.Table | None) -> dict[tuple[str, bytes], dict[str, ob
 
 
 def _tokens(fold: pa.Table | None, stored: pa.Table | None, since: int) -> str | None:
-    known = {row["key"]: _undated(row["value"]) for row in (fold.to_pylist() if fold is not None else ())}
+    tokens = {row["key"]: _undated(row["value"]) for row in (fold.to_pylist() if fold is not None else ())}
     for row in stored.to_pylist() if stored is not None else ():
         token = _undated(row["value"])
-        if row["key"] not in known and token.version <= since:
+        if row["key"] not in tokens and token.version <= since:
             continue  # the fold began with a checkpoint that had forgotten it
-        if known.get(row["key"]) != token:
+        if tokens.get(row["key"]) != token:
             return f"the token {row['key'].decode()!r} is not as the entries give it"
     return None
 

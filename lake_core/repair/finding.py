@@ -67,6 +67,6 @@ class Finding(msgspec.Struct, frozen=True):
 
 def finding(kind: str, *, pool: str, where: str, what: str, id: str = "") -> Finding:
     """A finding with the severity and the advice of its kind."""
-    known = KINDS[kind]
-    text = known.do.replace("{pool}", pool).replace("{id}", id)
-    return Finding(kind, known.severity, pool, where, " ".join(what.split()), text)
+    of_kind = KINDS[kind]
+    text = of_kind.do.replace("{pool}", pool).replace("{id}", id)
+    return Finding(kind, of_kind.severity, pool, where, " ".join(what.split()), text)

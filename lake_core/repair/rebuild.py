@@ -97,38 +97,38 @@ class RebuildPlan:
 
 
 def plan_rebuild(
-    lake: Lake, pool: str, wanted: Wanted, *, progress: Progress = lambda what, count: None
+    lake: Lake, pool: str, options: Wanted, *, progress: Progress = lambda what, count: None
 ) -> RebuildPlan:
     """What a rebuild of the pool (its name or id) would make.
 
     Raises NotFound, AlreadyExists (a name that is in use), InvalidInput (something must be told), Unavailable.
     """
     state = lake.catalog.load().state
-    known = state.pools.get(state.names.get(pool, pool))
-    source_id = known.id if known is not None else pool
+    catalogued = state.pools.get(state.names.get(pool, pool))
+    source_id = catalogued.id if catalogued is not None else pool
     store = GuardedStore(lake.store)  # no footer that was kept before
-    if known is None and (not naming.is_id(pool) or not _any(store.list(source_id))):
+    if catalogued is None and (not naming.is_id(pool) or not _any(store.list(source_id))):
         raise NotFound(
             f"pool {pool!r} does not exist; name a pool of lake ls, or the id of a folder of the lake"
         )
-    in_place = not wanted.name or known is None
+    in_place = not options.name or catalogued is None
     if _has_history(store, source_id):
-        if not wanted.name:
+        if not options.name:
             raise InvalidInput(
                 f"pool {pool!r} still has parts of its journal; name the pool to make: --name NEW"
             )
         in_place = False
-    if known is None and not wanted.name:
+    if catalogued is None and not options.name:
         raise InvalidInput(f"the list of pools does not have {pool}; name the pool to make: --name NEW")
-    if wanted.name and wanted.name in state.names:
-        raise AlreadyExists(f"pool {wanted.name!r} exists already")
-    found, schemas = read_candidates(store, source_id, progress)
-    if not found:
+    if options.name and options.name in state.names:
+        raise AlreadyExists(f"pool {options.name!r} exists already")
+    readable, schemas = read_candidates(store, source_id, progress)
+    if not readable:
         raise NotFound(f"{source_id}/data: no data object to rebuild the pool from")
     notes: list[str] = []
     id = source_id if in_place else lake.context.ids.new()
-    config = _config(known, found, schemas, wanted, id=id, notes=notes)
-    candidates = [with_key(c, config) for c in found]
+    config = _config(catalogued, readable, schemas, options, id=id, notes=notes)
+    candidates = [with_key(c, config) for c in readable]
     selection, guessed = select_by_records(store, source_id, config, candidates)
     references = references_of(store, source_id, config, candidates, selection)
     used = {r.schema for r in references}
@@ -137,7 +137,7 @@ def plan_rebuild(
     return RebuildPlan(
         source_id,
         config,
-        known is not None and in_place,
+        catalogued is not None and in_place,
         first_version(newest),
         tuple(references),
         {id: data for id, data in schemas.items() if id in used},
@@ -198,36 +198,36 @@ def _has_history(store: Store, pool_id: str) -> bool:
 
 
 def _config(
-    known: PoolConfig | None,
+    catalogued: PoolConfig | None,
     candidates: list[Candidate],
     schemas: Mapping[str, bytes],
-    wanted: Wanted,
+    options: Wanted,
     *,
     id: str,
     notes: list[str],
 ) -> PoolConfig:
     """The configuration of the pool that is made.  Raises InvalidInput."""
-    if known is not None:
-        for what, told, held in (
-            ("key", wanted.key, known.key),
-            ("kind", wanted.kind, known.kind),
-            ("aggregates", wanted.aggregates, known.aggregates),
+    if catalogued is not None:
+        for what, told, value in (
+            ("key", options.key, catalogued.key),
+            ("kind", options.kind, catalogued.kind),
+            ("aggregates", options.aggregates, catalogued.aggregates),
         ):
-            if told is not None and told != held:
+            if told is not None and told != value:
                 raise InvalidInput(
-                    f"--{what}: the list of pools has {known.name!r} with {held}; leave it out"
+                    f"--{what}: the list of pools has {catalogued.name!r} with {value}; leave it out"
                 )
-        settings, name = dict(known.settings), wanted.name or known.name
-        return msgspec.structs.replace(known, id=id, name=name, settings=settings)
+        settings, name = dict(catalogued.settings), options.name or catalogued.name
+        return msgspec.structs.replace(catalogued, id=id, name=name, settings=settings)
     keys = sorted({c.key for c in candidates if c.is_known and not c.sub_pool})
-    if wanted.key is None and len(keys) != 1:
+    if options.key is None and len(keys) != 1:
         told = f"name several keys ({listed(keys)})" if keys else "do not tell the key"
         raise InvalidInput(f"the objects {told}; name the key: --key FIELD[:desc],...")
-    key = wanted.key or PoolKey.parse(keys[0])
-    kind = wanted.kind or _kind(schemas, notes)
-    check_rule(kind, wanted.aggregates or {}, key)
+    key = options.key or PoolKey.parse(keys[0])
+    kind = options.kind or _kind(schemas, notes)
+    check_rule(kind, options.aggregates or {}, key)
     notes.append("the settings of the pool are lost; lake show lists them, lake set sets them again")
-    return PoolConfig(id, naming.check_pool_name(wanted.name), key, kind, {}, dict(wanted.aggregates or {}))
+    return PoolConfig(id, naming.check_pool_name(options.name), key, kind, {}, dict(options.aggregates or {}))
 
 
 def _kind(schemas: Mapping[str, bytes], notes: list[str]) -> str:

@@ -29,13 +29,13 @@ def read_candidates(
     ours = (
         info for info in names if naming.is_id(info.name.removeprefix(f"{folder}/").removesuffix(".parquet"))
     )
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     schemas: dict[str, bytes] = {}
     refused = 0
     with ThreadPoolExecutor(DATA_AT_ONCE) as threads:
         for batch in batches_of(ours, DATA_AT_ONCE * 8):
             for candidate, schema, error in threads.map(lambda info: _candidate(store, pool_id, info), batch):
-                found.append(candidate)
+                candidates.append(candidate)
                 if schema is not None:
                     schemas.setdefault(candidate.schema, schema)
                 if isinstance(error, Unavailable):
@@ -43,7 +43,7 @@ def read_candidates(
                     if refused > MAX_REFUSALS:
                         raise error
             progress("objects", len(batch))
-    return found, schemas
+    return candidates, schemas
 
 
 def _candidate(
@@ -54,24 +54,24 @@ def _candidate(
     try:
         with DataObject(store, pool_id=pool_id, object_id=id) as data:
             facts = read_facts(data)
-            known = facts.metadata
+            footer = facts.metadata
             candidate = msgspec.structs.replace(
                 candidate,
-                transaction_id=known.origin.transaction_id,
-                inputs=known.origin.inputs,
-                key=known.key,
-                sub_pool=known.sub_pool,
-                schema=known.schema,
-                records=known.records,
-                low=known.low,
-                high=known.high,
-                partition=KeyRange(*known.partition),
-                first_seq=known.first_seq,
-                last_seq=known.last_seq,
+                transaction_id=footer.origin.transaction_id,
+                inputs=footer.origin.inputs,
+                key=footer.key,
+                sub_pool=footer.sub_pool,
+                schema=footer.schema,
+                records=footer.records,
+                low=footer.low,
+                high=footer.high,
+                partition=KeyRange(*footer.partition),
+                first_seq=footer.first_seq,
+                last_seq=footer.last_seq,
             )
-            if facts.schema_id != known.schema:
+            if facts.schema_id != footer.schema:
                 raise Corrupt(f"{data.name}: its fields are not those of the schema that its footer names")
-            content = read_content(data, key=key_of(known), cut=True)
+            content = read_content(data, key=key_of(footer), cut=True)
             schema = user_fields(data.written_schema).serialize().to_pybytes()
             fault = "; ".join(content.faults)
             return (

@@ -37,14 +37,14 @@ program that still has the old journal open writes at a lower version, which cou
 class Candidate(msgspec.Struct, frozen=True):
     """A data object as far as it can be read.
 
-    `made` is the second in its id, `order` a finer time that orders objects of one second (0: unknown).
+    `created` is the second in its id, `order` a finer time that orders objects of one second (0: unknown).
     `sequences` are those of its records, if they carry any.  `fault` is why its records cannot be used, "" if they
     can.  If the footer cannot be read either, `transaction_id` is "".
     """
 
     object: str
     size: int
-    made: float
+    created: float
     order: int = 0
     fault: str = ""
     transaction_id: str = ""
@@ -146,8 +146,8 @@ class _Choice:
             if candidate.inputs:
                 outputs[candidate.transaction_id].append(candidate)
         self._origins = [
-            Origin(id, frozenset(c for o in made for c in o.inputs), tuple(made))
-            for id, made in sorted(outputs.items(), reverse=True)
+            Origin(id, frozenset(c for o in created for c in o.inputs), tuple(created))
+            for id, created in sorted(outputs.items(), reverse=True)
         ]
         self._accepted = self._accept(void)
         self._made_by = {o.object: origin for origin in self._accepted for o in origin.outputs}
@@ -178,8 +178,8 @@ class _Choice:
             for id in origin.inputs:
                 taken[id].append(origin)
         while True:  # what was made of void outputs is void; each round takes one away
-            made = {o.object for origin in accepted for o in origin.outputs}
-            void = {o.object for origin in self._origins for o in origin.outputs} - made
+            sound_outputs = {o.object for origin in accepted for o in origin.outputs}
+            void = {o.object for origin in self._origins for o in origin.outputs} - sound_outputs
             sound = [origin for origin in accepted if void.isdisjoint(origin.inputs)]
             if len(sound) == len(accepted):
                 return accepted
@@ -214,14 +214,14 @@ class _Choice:
 
     def _covers_of(self, id: str) -> list[KeyRange]:
         """The keys at which other objects hold the records of this one."""
-        known = self._covered.get(id)
-        if known is None:
+        covers = self._covered.get(id)
+        if covers is None:
             self._covered[
                 id
             ] = []  # a cycle is impossible, since an input is older; damaged footers may say one
-            known = [held for origin in self._claims[id] for held in self._held_by(origin)]
-            self._covered[id] = known
-        return known
+            covers = [covered for origin in self._claims[id] for covered in self._held_by(origin)]
+            self._covered[id] = covers
+        return covers
 
     def _held_by(self, origin: Origin) -> Iterable[KeyRange]:
         """The keys that sound outputs of the compaction cover, or what was made of the damaged ones."""
@@ -231,13 +231,13 @@ class _Choice:
                 yield extent
             else:
                 inner = (extent.intersect(covered) for covered in self._covers_of(output.object))
-                yield from (found for found in inner if not found.empty)
+                yield from (shared for shared in inner if not shared.empty)
 
     def _is_healed(self, candidate: Candidate) -> bool:
         """Whether others hold the records of a damaged object: what was made of it, or what it was made of."""
         if not candidate.is_known:  # nothing tells its keys
-            made = [o for origin in self._claims[candidate.object] for o in origin.outputs]
-            return bool(made) and all(not o.fault or (o.is_known and self._is_healed(o)) for o in made)
+            results = [o for origin in self._claims[candidate.object] for o in origin.outputs]
+            return bool(results) and all(not o.fault or (o.is_known and self._is_healed(o)) for o in results)
         origin = self._made_by.get(candidate.object)
         extent = candidate.key_range if origin is None else origin.extents[candidate.object]
         left = without([extent], self._covers_of(candidate.object))
@@ -276,15 +276,15 @@ def sequences(candidates: Sequence[Candidate], loads: Iterable[Candidate]) -> di
     moments = _moments(loads)
     # without compactions each load gets a version; between them the steps must be small
     step = 1 if anchors else MAX_TRANSACTIONS
-    found: dict[str, int] = {}
+    by_transaction: dict[str, int] = {}
     newest, passed = 0, 0
     for transaction_id, moment in sorted(moments.items(), key=lambda item: item[1]):
         while passed < len(anchors) and anchors[passed][0] <= moment:
             newest = max(newest, anchors[passed][1])
             passed += 1
         newest += step
-        found[transaction_id] = newest
-    return found
+        by_transaction[transaction_id] = newest
+    return by_transaction
 
 
 Moment = tuple[float, int, str]
@@ -295,7 +295,7 @@ def _moments(loads: Iterable[Candidate]) -> dict[str, Moment]:
     """The moment of each transaction."""
     moments: dict[str, Moment] = {}
     for load in loads:
-        moment = (load.made, load.order, load.transaction_id)
+        moment = (load.created, load.order, load.transaction_id)
         moments[load.transaction_id] = max(moments.get(load.transaction_id, moment), moment)
     return moments
 
@@ -323,7 +323,7 @@ def _anchors(candidates: Sequence[Candidate]) -> Iterator[tuple[Moment, int]]:
 
 def merged_loads(ids: Iterable[str], by_id: Mapping[str, Candidate]) -> dict[str, Candidate]:
     """The loaded objects that were merged into objects of these ids, or are they themselves, as far as known."""
-    found: dict[str, Candidate] = {}
+    loads: dict[str, Candidate] = {}
     left, seen = list(ids), set()
     while left:  # bounded by the objects there are
         candidate = by_id.get(left.pop())
@@ -333,24 +333,24 @@ def merged_loads(ids: Iterable[str], by_id: Mapping[str, Candidate]) -> dict[str
         if candidate.inputs:
             left += candidate.inputs
         elif candidate.is_known:
-            found[candidate.object] = candidate
-    return found
+            loads[candidate.object] = candidate
+    return loads
 
 
 def made_of(ids: Iterable[str], candidates: Iterable[Candidate]) -> set[str]:
     """The objects of these ids, and all that compactions made of them."""
-    made: dict[str, list[str]] = defaultdict(list)
+    outputs: dict[str, list[str]] = defaultdict(list)
     for candidate in candidates:
         for id in candidate.inputs:
-            made[id].append(candidate.object)
-    found: set[str] = set()
+            outputs[id].append(candidate.object)
+    objects: set[str] = set()
     left = list(ids)
     while left:  # bounded by the objects there are
         id = left.pop()
-        if id not in found:
-            found.add(id)
-            left += made[id]
-    return found
+        if id not in objects:
+            objects.add(id)
+            left += outputs[id]
+    return objects
 
 
 def first_version(newest: int) -> int:

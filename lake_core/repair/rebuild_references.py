@@ -61,28 +61,28 @@ def _merged_unseen(
     for candidate in candidates:
         if selection.dark.intersection(candidate.inputs) and candidate.object not in selection.void:
             by_origin.setdefault(candidate.transaction_id, []).append(candidate)
-    found: dict[str, str] = {}
+    merged: dict[str, str] = {}
     rivals: set[str] = set()
     for transaction_id, outputs in sorted(by_origin.items(), reverse=True):  # the newest holds the most
-        if transaction_id in rivals or any(o.object in found for o in outputs):
+        if transaction_id in rivals or any(o.object in merged for o in outputs):
             continue
         inputs = {id for output in outputs for id in output.inputs}
         unknown = selection.dark.intersection(inputs)
         until = max(naming.id_seconds(id) for id in unknown)
         heirs = made_of([o.object for o in outputs], candidates)
-        holders = [p for p in selection.pieces if p.candidate.object in heirs - found.keys()]
+        holders = [p for p in selection.pieces if p.candidate.object in heirs - merged.keys()]
         suspects = [
             piece
             for piece in selection.pieces
-            if (piece.candidate.made <= until or piece.candidate.inputs)
+            if (piece.candidate.created <= until or piece.candidate.inputs)
             and piece.candidate.transaction_id not in rivals
-            and piece.candidate.object not in found
+            and piece.candidate.object not in merged
             and piece.candidate.object not in heirs
             and piece.candidate.sub_pool == outputs[0].sub_pool
             and any(piece.key_range.overlaps(holder.key_range) for holder in holders)
         ]
         if suspects and holders:
-            known = merged_loads(inputs - unknown, by_id)
+            loads = merged_loads(inputs - unknown, by_id)
             doubtful = {piece.candidate.object for piece in suspects}
             more, shared = merged_into(
                 store,
@@ -90,11 +90,11 @@ def _merged_unseen(
                 holders,
                 suspects,
                 key=config.key_of(outputs[0].sub_pool),
-                known=[c for id, c in known.items() if not c.fault and id not in doubtful],
+                sound_loads=[c for id, c in loads.items() if not c.fault and id not in doubtful],
             )
-            found |= dict.fromkeys(more, transaction_id)
+            merged |= dict.fromkeys(more, transaction_id)
             rivals |= {by_id[id].transaction_id for id in shared}
-    return found, rivals
+    return merged, rivals
 
 
 def references_of(
@@ -109,14 +109,14 @@ def references_of(
     seqs = sequences(candidates, loads)
     in_order = sorted(
         {p.candidate.object: p.candidate for p in selection.pieces}.values(),
-        key=lambda c: (c.transaction_id, c.made, c.order, c.object),
+        key=lambda c: (c.transaction_id, c.created, c.order, c.object),
     )
     ordinals = {
         one.object: ordinal
-        for _, made in groupby(in_order, key=lambda c: c.transaction_id)
-        for ordinal, one in enumerate(made)
+        for _, of_transaction in groupby(in_order, key=lambda c: c.transaction_id)
+        for ordinal, one in enumerate(of_transaction)
     }
-    found = (
+    references = (
         _reference(
             store,
             pool_id,
@@ -127,7 +127,7 @@ def references_of(
         )
         for piece in selection.pieces
     )
-    return [reference for reference in found if reference is not None]
+    return [reference for reference in references if reference is not None]
 
 
 def _reference(

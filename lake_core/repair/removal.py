@@ -55,33 +55,33 @@ def plan_repair(branch: Branch, *, objects: Sequence[str], transactions: Sequenc
     """
     loaded = branch.history.load_open()
     state = loaded.state.branches[branch.name]
-    found = dict.fromkeys(transactions, False)
+    presence = dict.fromkeys(transactions, False)
     added, tombstones = list(objects), []
-    for n, transaction in branch.history.read_transactions(branch=branch.name) if transactions else ():
-        named = [t for t in (str(n), transaction.id) if t in found]
+    for version, transaction in branch.history.read_transactions(branch=branch.name) if transactions else ():
+        named = [t for t in (str(version), transaction.id) if t in presence]
         if named:
-            found[named[0]] = True
+            presence[named[0]] = True
             added += _added(transaction)
             tombstones += [a.tombstone for a in transaction.actions if isinstance(a, AddTombstone)]
-        if all(found.values()):
+        if all(presence.values()):
             break
-    if missing := [name for name, is_there in found.items() if not is_there]:
+    if missing := [name for name, is_there in presence.items() if not is_there]:
         raise NotFound(
             f"transaction {missing[0]}: not in the history of branch {branch.name!r}; see lake log"
         )
-    wanted = dict.fromkeys(added)
+    named_objects = dict.fromkeys(added)
     subs = ("", *state.snapshot.sub_pools())
     references = [
-        r for sub_pool in subs for r in state.snapshot.find(sub_pool=sub_pool) if r.object in wanted
+        r for sub_pool in subs for r in state.snapshot.find(sub_pool=sub_pool) if r.object in named_objects
     ]
-    held = {r.object for r in references}
-    if unknown := [name for name in objects if name not in held]:
+    referenced = {r.object for r in references}
+    if unknown := [name for name in objects if name not in referenced]:
         raise NotFound(f"object {unknown[0]}: branch {branch.name!r} does not refer to it; see POOL:objects")
     return RepairPlan(
         loaded.version,
         tuple(references),
         tuple(name for name in tombstones if name in state.tombstones),
-        tuple(name for name in wanted if name not in held),
+        tuple(name for name in named_objects if name not in referenced),
     )
 
 

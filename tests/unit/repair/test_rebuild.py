@@ -23,7 +23,7 @@ def an_output(name: str, inputs: str, *, by: str, low: bytes, high: bytes, fault
     return Candidate(
         name,
         size=1,
-        made=1.0,
+        created=1.0,
         fault=fault,
         transaction_id=by,
         inputs=tuple(inputs),
@@ -34,7 +34,9 @@ def an_output(name: str, inputs: str, *, by: str, low: bytes, high: bytes, fault
 
 
 def a_load(name: str, *, fault: str = "") -> Candidate:
-    return Candidate(name, size=1, made=1.0, transaction_id="load " + name, low=b"a", high=b"z", fault=fault)
+    return Candidate(
+        name, size=1, created=1.0, transaction_id="load " + name, low=b"a", high=b"z", fault=fault
+    )
 
 
 def shown(pieces: tuple[Piece, ...]) -> list[tuple[str, bytes, bytes | None]]:
