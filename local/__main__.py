@@ -53,14 +53,14 @@ def main() -> int:
 
 
 def bring_up(run_dir: Path, *, only: str | None, lake: str | None) -> int:
-    wanted = services.Services(
+    up = services.Services(
         run_dir=run_dir,
         lake=lake,
         airflow=only in {None, airflow_service.NAME},
         spark=only in {None, spark_service.NAME},
         detached=True,
     )
-    if not wanted.start():
+    if not up.start():
         print("It is up already.")
     show(run_dir.resolve())
     print("Stop:     make down")
@@ -108,17 +108,17 @@ def show(run_dir: Path) -> int:
     return healthy
 
 
-def describe(started: Started, known: credentials.Credentials) -> list[str]:
+def describe(started: Started, secrets: credentials.Credentials) -> list[str]:
     if started.service == airflow_service.NAME:
         return [
             f"Airflow:  {airflow_service.url(started.ports['api'])}",
-            f"          user {known.user}, password {known.password}",
+            f"          user {secrets.user}, password {secrets.password}",
             f"          lake {started.lake}{'' if is_made(started.lake) else ' (make one there: lake init)'}",
             f"          log {started.log}",
             "          the agents are paused until you switch them on, in the list of DAGs",
         ]
     return [
-        f"Spark:    {spark_service.remote(started.ports['connect'], token=known.spark_token)}",
+        f"Spark:    {spark_service.remote(started.ports['connect'], token=secrets.spark_token)}",
         f"          jobs {spark_service.url(started.ports['ui'])}",
         f"          log {started.log}",
     ]

@@ -286,12 +286,12 @@ class AirflowApi:
         timeout = min(self._try_seconds, max(self._left(), SHORTEST_TRY_SECONDS))
         try:
             with self._opener.open(request, timeout=timeout) as answer:
-                found: Json = json.loads(answer.read() or b"{}")
-                return found
+                parsed: Json = json.loads(answer.read() or b"{}")
+                return parsed
         except urllib.error.HTTPError as problem:
-            said = problem.read().decode(errors="replace")[:500]
+            detail = problem.read().decode(errors="replace")[:500]
             raise ApiError(
-                f"{method} {self.url}{target}: {problem.code} {said}", status=problem.code
+                f"{method} {self.url}{target}: {problem.code} {detail}", status=problem.code
             ) from None
         except (OSError, HTTPException, ValueError) as problem:
             raise ApiError(f"{method} {self.url}{target}: no answer ({problem})", status=None) from None

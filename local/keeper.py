@@ -101,10 +101,10 @@ def end(command: int, status: int | None) -> int | None:
             _signal([process for process in left if process.pid not in signalled], number)
             signalled |= {process.pid for process in left}
             time.sleep(TICK)
-            found = reap(command)
-            status = status if found is None else found
-        found = reap(command)
-        status = status if found is None else found
+            collected = reap(command)
+            status = status if collected is None else collected
+        collected = reap(command)
+        status = status if collected is None else collected
     return status
 
 

@@ -96,19 +96,19 @@ def survivors(identity: Identity, *, mark: str) -> list[psutil.Process]:
         session = None  # the id is another process's now, and so may be a session of that number
     else:
         session = identity.pid
-    found = []
+    left = []
     for process in psutil.process_iter():
         try:
-            known = identify(process.pid)
-            if known is None or known.pid == os.getpid() or process.uids().effective != os.geteuid():
+            other = identify(process.pid)
+            if other is None or other.pid == os.getpid() or process.uids().effective != os.geteuid():
                 continue
             in_session = session is not None and os.getsid(process.pid) == session
-            is_younger = known.boot == identity.boot and known.started >= identity.started
+            is_younger = other.boot == identity.boot and other.started >= identity.started
             if (in_session and is_younger) or process.environ().get(MARK) == mark:
-                found.append(process)
+                left.append(process)
         except (psutil.Error, OSError):
             continue  # it ended while it was looked at, or is not ours to look at
-    return found
+    return left
 
 
 def listens(identity: Identity, port: int) -> bool:

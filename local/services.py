@@ -68,7 +68,7 @@ class Services:
         self.run_dir = run_dir.resolve()
         self.lake = absolute(lake) if lake else str(self.run_dir / "lake")
         self._env = dict(env or {})
-        self._wanted = [name for name, wanted in zip(NAMES, (airflow, spark), strict=True) if wanted]
+        self._wanted = [name for name, is_on in zip(NAMES, (airflow, spark), strict=True) if is_on]
         self._dags = dags.resolve()
         self._plugins = plugins.resolve()
         self._spark_conf = dict(spark_conf or {})
@@ -172,8 +172,8 @@ class Services:
         except subprocess.TimeoutExpired:
             raise LocalError(f"airflow {' '.join(args)}: not done after {seconds:.0f} s") from None
         if done.returncode != 0:
-            said = "\n".join((done.stdout + done.stderr).splitlines()[-TAIL_LINES:])
-            raise LocalError(f"airflow {' '.join(args)}: status {done.returncode}\n{said}")
+            output = "\n".join((done.stdout + done.stderr).splitlines()[-TAIL_LINES:])
+            raise LocalError(f"airflow {' '.join(args)}: status {done.returncode}\n{output}")
         return done.stdout
 
     def _started(self, name: str) -> Started:
@@ -190,37 +190,41 @@ class Services:
     # --- starting
 
     def _launch(self, shown: Display) -> None:
-        found: dict[str, Started] = {}
+        up: dict[str, Started] = {}
         for name in NAMES:
-            known = running(self.run_dir, name)
-            if known is not None and name in self._wanted and known.settings != self._settings(name):
+            started_before = running(self.run_dir, name)
+            if (
+                started_before is not None
+                and name in self._wanted
+                and started_before.settings != self._settings(name)
+            ):
                 raise LocalError(
-                    f"{name} is up in {self.run_dir} with other settings (its lake is {known.lake}): "
+                    f"{name} is up in {self.run_dir} with other settings (its lake is {started_before.lake}): "
                     "stop it first (`make down`)"
                 )
-            if known is not None:
-                found[name] = known
+            if started_before is not None:
+                up[name] = started_before
             elif (left := record.read(record_path(self.run_dir, name))) is not None:
                 processes.stop(left.keeper, mark=left.mark)  # what a killed keeper left
-        missing = [name for name in self._wanted if name not in found]
+        missing = [name for name in self._wanted if name not in up]
         if spark_service.NAME in self._wanted:
             self._java = java.provide(os.environ, say=shown.note)
         else:  # a DAG may want one; Airflow itself does not
             self._java = java.find(os.environ)
-        chosen = {name: dict(started.ports) for name, started in found.items()}
+        chosen = {name: dict(started.ports) for name, started in up.items()}
         for name in missing:
             chosen[name] = self._choose_ports(
                 name, shown, taken=[p for s in chosen.values() for p in s.values()]
             )
-        if airflow_service.NAME in found and spark_service.NAME in missing:
-            told = found[airflow_service.NAME].ports.get("spark")
+        if airflow_service.NAME in up and spark_service.NAME in missing:
+            told = up[airflow_service.NAME].ports.get("spark")
             if told != chosen[spark_service.NAME]["connect"]:
                 raise LocalError(
                     f"airflow is up and looks for Spark on port {told}: stop it first (`make down`)"
                 )
         for name in self._wanted:
-            if name in found:
-                self._up[name] = found[name]
+            if name in up:
+                self._up[name] = up[name]
                 shown.begin(name, "up already")
             else:
                 self._launch_one(name, chosen)

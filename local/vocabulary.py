@@ -84,8 +84,8 @@ def in_program(text: str) -> Iterator[Finding]:
         elif token.type == tokenize.NAME:
             for part in token.string.strip("_").split("_"):
                 if _NAME.match(part):
-                    found = next(_in_words(part, token.start[0]), None)
-                    yield found or (token.start[0], part, "a word of docs/glossary.md")
+                    finding = next(_in_words(part, token.start[0]), None)
+                    yield finding or (token.start[0], part, "a word of docs/glossary.md")
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
             arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
@@ -110,10 +110,10 @@ def _in_words(text: str, line: int) -> Iterator[Finding]:
 def main() -> int:
     files = sorted({str(path.relative_to(ROOT)) for pattern in READ for path in ROOT.glob(pattern)})
     files.remove(str(Path(__file__).relative_to(ROOT)))
-    found = [(name, *finding) for name in files for finding in findings(ROOT / name)]
-    for name, line, word, better in found:
+    listed = [(name, *finding) for name in files for finding in findings(ROOT / name)]
+    for name, line, word, better in listed:
         print(f"{name}:{line}: {' '.join(word.split())} -> {better}")
-    return 1 if found else 0
+    return 1 if listed else 0
 
 
 if __name__ == "__main__":

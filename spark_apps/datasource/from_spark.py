@@ -97,15 +97,15 @@ def _received(array: pa.Array, field: pa.Field, path: tuple[str, ...]) -> tuple[
     if pa.types.is_struct(kind):
         children = [_received(array.field(i), child, (*path, child.name)) for i, child in enumerate(kind)]
         fields = [child for _, child in children]
-        made = pa.StructArray.from_arrays(
+        received = pa.StructArray.from_arrays(
             [child for child, _ in children], fields=fields, mask=mask_of(array)
         )
-        return (made, pa.field(field.name, made.type)) if fields else (array, field)
+        return (received, pa.field(field.name, received.type)) if fields else (array, field)
     if pa.types.is_list(kind):
         items = Items(array)
         values, item = _received(items.values, kind.value_field, path)
-        made = items.as_lists(values, pa.list_(item))
-        return made, pa.field(field.name, made.type)
+        received = items.as_lists(values, pa.list_(item))
+        return received, pa.field(field.name, received.type)
     if pa.types.is_map(kind):
         for inside in (array.keys, array.items):
             _received(inside, pa.field(field.name, inside.type), path)
@@ -143,8 +143,8 @@ def _shown(path: tuple[str, ...]) -> str:
 def _texts(array: pa.StructArray, path: tuple[str, ...]) -> pa.Array:
     """Variants as typed JSON; a variant that is null is no value, as everywhere in the lake."""
     valid = array.is_valid()
-    held = array.filter(valid) if array.null_count else array
-    parts = zip(held.field("value").to_pylist(), held.field("metadata").to_pylist(), strict=True)
+    present = array.filter(valid) if array.null_count else array
+    parts = zip(present.field("value").to_pylist(), present.field("metadata").to_pylist(), strict=True)
     try:
         texts = pa.array([text_of_variant(value, metadata) for value, metadata in parts], pa.string())
     except (ValueError, OverflowError) as error:

@@ -18,12 +18,12 @@ from spark_apps.datasource import options as opts
 def check_apart(schema: T.StructType, options: opts.Options, *, what: str) -> None:
     """Raise InvalidInput if two columns, or two fields of a record, differ in case only or not at all."""
     for path, names in _records(schema, ()):
-        known: dict[str, str] = {}
+        by_folded: dict[str, str] = {}
         for name in names:
             folded = _folded(name, options)
-            other = known.get(folded)
+            other = by_folded.get(folded)
             if other is None:
-                known[folded] = name
+                by_folded[folded] = name
                 continue
             if other == name:
                 raise InvalidInput(f"column {_shown((*path, name))} occurs twice in {what}; rename one")
@@ -34,14 +34,16 @@ def check_apart(schema: T.StructType, options: opts.Options, *, what: str) -> No
             )
 
 
-def check_known(names: Iterable[str], known: Sequence[str], options: opts.Options, *, pool_name: str) -> None:
+def check_known(
+    names: Iterable[str], pool_names: Sequence[str], options: opts.Options, *, pool_name: str
+) -> None:
     """Raise InvalidInput for a name that the pool has in another case only."""
     if _is_case_sensitive(options):
         return
-    by_folded = {name.lower(): name for name in known}
+    by_folded = {name.lower(): name for name in pool_names}
     for name in names:
         other = by_folded.get(name.lower())
-        if other is not None and name not in known:
+        if other is not None and name not in pool_names:
             raise InvalidInput(
                 f"column {name!r}: pool {pool_name!r} has it as {other!r}, and the lake tells upper and lower case "
                 f"apart; name the column {other!r}, or say that you mean another one (option caseSensitive=true)"

@@ -47,10 +47,10 @@ WRITE_STREAM = (
 )  # the last two are for Spark itself
 
 
-def check_names(options: Options, known: tuple[str, ...], *, what: str) -> None:
+def check_names(options: Options, accepted: tuple[str, ...], *, what: str) -> None:
     """Raises InvalidInput for an option that `what` does not have."""
-    allowed = {"lake", "path", "casesensitive", *(name.lower() for name in known)}
-    has_metadata = "meta.NAME" in known
+    allowed = {"lake", "path", "casesensitive", *(name.lower() for name in accepted)}
+    has_metadata = "meta.NAME" in accepted
     unknown = sorted(
         name
         for name in options
@@ -62,7 +62,7 @@ def check_names(options: Options, known: tuple[str, ...], *, what: str) -> None:
             "NAME USING lake OPTIONS (lake 'URI', path 'POOL')"
         )
     if unknown:
-        names = ", ".join(dict.fromkeys(("lake", *known, "caseSensitive")))
+        names = ", ".join(dict.fromkeys(("lake", *accepted, "caseSensitive")))
         raise InvalidInput(f"unknown option {unknown[0]!r}: {what} has {names}")
 
 

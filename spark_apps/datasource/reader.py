@@ -89,11 +89,13 @@ class LakeReader(DataSourceReader):
             yield from read_range(self._view(), partition.key_range, self._schema, self._where)
 
 
-def check_columns(schema: StructType, known: pa.Schema, options: opts.Options, *, pool_name: str) -> None:
+def check_columns(
+    schema: StructType, pool_schema: pa.Schema, options: opts.Options, *, pool_name: str
+) -> None:
     """Raise InvalidInput if a read cannot give the columns of `schema`, the pool's or a user's own."""
     check_apart(schema, options, what=f"pool {pool_name!r}")
-    check_known(schema.names, known.names, options, pool_name=pool_name)
-    check_readable(known, arrow_schema(schema))
+    check_known(schema.names, pool_schema.names, options, pool_name=pool_name)
+    check_readable(pool_schema, arrow_schema(schema))
 
 
 def split_tasks(view: View, key_range: KeyRange, *, tasks: int | None = None) -> list[KeyRange]:
@@ -109,7 +111,7 @@ def read_range(
 ) -> Iterator[pa.RecordBatch]:
     """The view's records of a range in Spark's types; columns that no record has are null."""
     target = arrow_schema(schema)
-    known = set(view.schema.names)
-    columns = [name for name in target.names if name in known]
+    names = set(view.schema.names)
+    columns = [name for name in target.names if name in names]
     for table in view.scan(key_range=key_range, columns=columns, where=where):
         yield from to_batches(table, target)

@@ -251,10 +251,10 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return united
 
     def _check_unchanged(self, now: StructType) -> None:
-        known = {field.name: field.dataType for field in self._schema}
+        types = {field.name: field.dataType for field in self._schema}
         for field in now:
-            if known.get(field.name) != field.dataType:
-                was = known[field.name].simpleString() if field.name in known else "not there"
+            if types.get(field.name) != field.dataType:
+                was = types[field.name].simpleString() if field.name in types else "not there"
                 raise InvalidInput(
                     f"column {field.name!r} of pool {self._pool.name!r} was {was} when the stream was started, "
                     f"and is {field.dataType.simpleString()} now; start the query again to read it, or choose "

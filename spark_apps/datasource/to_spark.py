@@ -106,10 +106,10 @@ def _numbers(array: pa.Array, target: pa.DataType) -> pa.Array:
         raise _Refused
     if pa.types.is_integer(kind) and pa.types.is_decimal(target):
         return array.cast(pa.decimal128(38, 0)).cast(target)
-    made = array.cast(target)
-    if pa.types.is_float32(target) and pc.any(pc.not_equal(pc.is_inf(made), pc.is_inf(array))).as_py():
+    converted = array.cast(target)
+    if pa.types.is_float32(target) and pc.any(pc.not_equal(pc.is_inf(converted), pc.is_inf(array))).as_py():
         raise _Refused("a value is beyond the range of float")
-    return made
+    return converted
 
 
 def _is_number(kind: pa.DataType) -> bool:

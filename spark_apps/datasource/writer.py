@@ -134,9 +134,9 @@ def commit_tasks(branch: Branch, tasks: list[WrittenPartition], *, token: str | 
     return result
 
 
-def check(options: opts.Options, schema: StructType, known: tuple[str, ...], *, overwrite: bool) -> None:
+def check(options: opts.Options, schema: StructType, accepted: tuple[str, ...], *, overwrite: bool) -> None:
     """Raise InvalidInput for a write that cannot be done, before anything is written."""
-    opts.check_names(options, known, what="a write")
+    opts.check_names(options, accepted, what="a write")
     if overwrite:
         raise InvalidInput(
             "mode overwrite (and a stream's output mode complete) would replace records, which the data "
