@@ -258,7 +258,9 @@ def show(pool: Pool, dataset: Dataset, answer: list[pa.Table], schema: pa.Schema
         print(f"{name:12}  {value}")
     print("\nThe steps")
     total = [("all", sum(seconds for _, seconds in steps.taken))]
-    print_table([{"step": n, "seconds": f"{s:8.1f}"} for n, s in [*steps.taken, *total]], empty="")
+    print_table(
+        [{"step": name, "seconds": f"{seconds:8.1f}"} for name, seconds in [*steps.taken, *total]], empty=""
+    )
     print(f"\nThe lake is kept in {os.path.relpath(pool.store.uri)}; look at it with")
     print(f"    .venv/bin/lake show {pool.name} --lake {os.path.relpath(pool.store.uri)}")
 

@@ -232,7 +232,7 @@ def _rows_of(number: int, groups: tuple[Group, ...], parts: dict[tuple[str, str,
     ]
     part = parts.get((group.section, group.branch, group.sub_pool), _EMPTY)
     if group.section == "reference":
-        index = next(n for n, g in enumerate(of_part) if g is group)
+        index = next(i for i, g in enumerate(of_part) if g is group)
         begin, rows = sum(g.rows for g in of_part[:index]), group.rows
         is_whole = part.num_rows == sum(g.rows for g in of_part)
     else:

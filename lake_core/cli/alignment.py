@@ -34,11 +34,11 @@ def fit(widths: Sequence[int], total: int) -> list[int]:
         widest = max(kept)
         if widest <= NARROWEST:
             break
-        columns = [n for n, width in enumerate(kept) if width == widest]
+        columns = [index for index, width in enumerate(kept) if width == widest]
         next_width = max([width for width in kept if width < widest], default=0)
         cut = min(widest - max(next_width, NARROWEST), max(1, over // len(columns)))
-        for n in columns:
-            kept[n] -= cut
+        for index in columns:
+            kept[index] -= cut
         over = _line(kept) - total
     return kept
 
@@ -61,7 +61,7 @@ def aligned(
     """
     names = [printable(name) for name in names]
     rows = [[printable(text) for text in row] for row in rows]
-    widths = [max(len(name), *(len(row[n]) for row in rows)) for n, name in enumerate(names)]
+    widths = [max(len(name), *(len(row[index]) for row in rows)) for index, name in enumerate(names)]
     kept = widths if total is None else fit(widths, total)
     lines = []
     for row in (names, *rows):

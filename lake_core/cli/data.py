@@ -70,7 +70,9 @@ def report_preview(preview: Preview, *, pool_name: str, as_json: bool) -> None:
         return
     for note in preview.notes:
         say(note)
-    print_table([{"field": n, "type": t} for n, t in fields.items()], empty="no record has the key")
+    print_table(
+        [{"field": name, "type": text} for name, text in fields.items()], empty="no record has the key"
+    )
     if preview.sample.num_rows:
         write_records([preview.sample], preview.sample.schema, format="table", path=None)
     for rejected in preview.rejected:

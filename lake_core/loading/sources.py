@@ -131,7 +131,9 @@ def _matching(folder: str, parts: list[str]) -> Iterator[str]:
     if not any(c in head for c in _GLOB):
         names = [head] if os.path.lexists(folder + head) else []
     else:
-        names = [n for n in _listed(folder) if fnmatchcase(n, head) and (head[0] == "." or n[0] != ".")]
+        names = [
+            name for name in _listed(folder) if fnmatchcase(name, head) and (head[0] == "." or name[0] != ".")
+        ]
     for name in names:
         if not rest:
             yield folder + name
@@ -150,9 +152,9 @@ def _listed(folder: str) -> list[str]:
 
 def _folders(folder: str) -> list[str]:
     return [
-        n
-        for n in _listed(folder)
-        if n[0] != "." and os.path.isdir(folder + n) and not os.path.islink(folder + n)
+        name
+        for name in _listed(folder)
+        if name[0] != "." and os.path.isdir(folder + name) and not os.path.islink(folder + name)
     ]
 
 

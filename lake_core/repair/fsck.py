@@ -77,7 +77,7 @@ class Fsck:
             return
         if everything:
             yield from self._folders(state)
-        names = sorted(state.names) if everything else [n for n in self.pools if n != LAKE_POOLS]
+        names = sorted(state.names) if everything else [name for name in self.pools if name != LAKE_POOLS]
         for name in names:
             if naming.split_pool(name)[1]:
                 raise NotFound(f"pool {name!r} is a sub-pool; name the pool that it belongs to")

@@ -57,7 +57,7 @@ def system_table(lake: Lake, name: str) -> pa.Table:
     if kind == "tags":
         return meta.tags_table(view.state)
     if kind == "log":
-        return meta.log_table((n, t) for n, t in pool.log() if n <= view.version)
+        return meta.log_table((version, t) for version, t in pool.log() if version <= view.version)
     if kind == "tombstones":
         return meta.tombstones_table(view.state, branch=view.branch, key=view.config.key)
     snapshot = view.state.branches[view.branch].snapshot

@@ -198,7 +198,7 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
         """The records, projected and filtered.  DuckDB relies on both being done exactly."""
         names = self.schema.names if columns is None else list(columns)
         needed = names if filter is None else self._needed(names, filter)
-        schema = pa.schema([self.schema.field(n) for n in names])
+        schema = pa.schema([self.schema.field(name) for name in names])
         return _Scanner(schema, self._batches(needed, names, filter, schema))
 
     def _needed(self, names: list[str], filter: pc.Expression) -> list[str]:
@@ -208,9 +208,9 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
         cannot be evaluated with the guess, all columns are read.
         """
         filter_text = str(filter)
-        needed = names + [n for n in self._stored.names if n not in names and n in filter_text]
+        needed = names + [name for name in self._stored.names if name not in names and name in filter_text]
         try:
-            pa.schema([self._stored.field(n) for n in needed]).empty_table().filter(filter)
+            pa.schema([self._stored.field(name) for name in needed]).empty_table().filter(filter)
         except (pa.ArrowException, KeyError):
             return self._stored.names
         return needed

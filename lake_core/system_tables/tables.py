@@ -35,7 +35,7 @@ def pools_table(pools: Iterable[PoolConfig]) -> pa.Table:
         for p in pools
     ]
     names = ("name", "id", "key", "kind", "settings")
-    return pa.Table.from_pylist(rows, schema=pa.schema([(n, pa.string()) for n in names]))
+    return pa.Table.from_pylist(rows, schema=pa.schema([(name, pa.string()) for name in names]))
 
 
 def branches_table(state: PoolState) -> pa.Table:

@@ -400,7 +400,9 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"field {next(n for n in names if names.count(n) > 1)!r} is there more than once")
+        raise ValueError(
+            f"field {next(name for name in names if names.count(name) > 1)!r} is there more than once"
+        )
     return record
 
 

@@ -137,7 +137,7 @@ def _integer(kind: pa.DataType) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
     return parse
 
 
-_POWERS = np.array([10**n for n in range(1, 20)], np.uint64)
+_POWERS = np.array([10**power for power in range(1, 20)], np.uint64)
 
 
 def written_shortest(texts: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:

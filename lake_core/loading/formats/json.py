@@ -168,7 +168,7 @@ class _Places:
         first = np.searchsorted(self._ends, self._opening)
         most = MAX_NESTING + 1  # the record itself is none of its fields
         crowded = np.unique(first[:-most][first[:-most] == first[most:]])
-        return frozenset(n for n in map(int, crowded) if self._is_deep(self._ends, n))
+        return frozenset(number for number in map(int, crowded) if self._is_deep(self._ends, number))
 
     @cached_property
     def objects(self) -> int:
@@ -194,7 +194,7 @@ class _Places:
     @cached_property
     def _numbers(self) -> list[int]:
         """The lines that hold records."""
-        return [n for n, line in enumerate(self.frame.lines.split(b"\n")) if line.strip()]
+        return [number for number, line in enumerate(self.frame.lines.split(b"\n")) if line.strip()]
 
 
 def _count(lines: bytes, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> int:
@@ -286,7 +286,7 @@ def _parse(block: bytes, expected: list[pa.Field], *, new: bool) -> pa.Table | N
     # fields that were learned elsewhere and are not in this block
     absent = [f.name for f in expected if table[f.name].null_count == table.num_rows]
     if len(absent) <= _LOOKED_FOR:
-        absent = [n for n in absent if json.dumps(n).encode() not in block]
+        absent = [name for name in absent if json.dumps(name).encode() not in block]
     return table.drop_columns(absent) if absent else table
 
 

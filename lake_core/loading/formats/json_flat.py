@@ -216,7 +216,7 @@ def lose_digits(numbers: pa.ChunkedArray, *, most: int) -> bool:
     others = numbers.filter(pc.not_equal(own, numbers))
     try:
         return len(others) > most or any(
-            isinstance(exact_number(n), decimal.Decimal) for n in others.to_pylist()
+            isinstance(exact_number(number), decimal.Decimal) for number in others.to_pylist()
         )
     except NotReadable:
         return True

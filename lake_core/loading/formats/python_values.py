@@ -103,7 +103,7 @@ def _storing(field: pa.Field) -> Callable[[Any], Any]:
     if pa.types.is_struct(field.type):
         members = {member.name: _storing(member) for member in field.type}
         return lambda value: (
-            {n: members[n](v) for n, v in value.items() if v is not None and n in members}
+            {name: members[name](v) for name, v in value.items() if v is not None and name in members}
             if isinstance(value, dict)
             else value
         )

@@ -89,7 +89,7 @@ class ZstFile:
             present, kinds = np.unique(ids, return_inverse=True)
             counts = np.bincount(kinds)
             columns: list[Column] = [
-                readers[at].take(n) for at, n in zip(present.tolist(), counts.tolist(), strict=True)
+                readers[at].take(rows) for at, rows in zip(present.tolist(), counts.tolist(), strict=True)
             ]
             batch = Batch([types[at] for at in present.tolist()], kinds, columns)
             low = max(start - position, 0)

@@ -300,7 +300,7 @@ def _branch(
 ) -> Any:
     """One file in the columns of `schema`, clipped, in its stored order; `constants` replace some columns."""
     stored = ORDER if one.reference.oldest is not None else ()
-    order = [[_sorting(n, d) for n, d in _order(key, stored)]]
+    order = [[_sorting(name, d) for name, d in _order(key, stored)]]
     # given the schema, DataFusion plans without reading footers: for 64 files that takes longer than the rest
     context.register_parquet(table, one.path, schema=one.columns, file_sort_order=order, skip_metadata=False)
     frame = context.table(table)
