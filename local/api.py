@@ -141,10 +141,6 @@ class AirflowApi:
 
     # --- DAGs and runs
 
-    def dag_ids(self) -> list[str]:
-        """The DAGs that Airflow knows by now, paused ones included."""
-        return sorted(dag["dag_id"] for dag in self.get("dags", limit=1000, exclude_stale=True)["dags"])
-
     def import_errors(self) -> dict[str, str]:
         """The DAG files that could not be imported, with the traceback of each."""
         errors = self.get("importErrors", limit=1000)["import_errors"]

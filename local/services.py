@@ -143,10 +143,6 @@ class Services:
         return spark_service.remote(port, token=self._secrets.spark_token)
 
     @property
-    def spark_url(self) -> str:
-        return spark_service.url(self._started(spark_service.NAME).ports["ui"])
-
-    @property
     def api(self) -> AirflowApi:
         """The client of Airflow's REST API, as the administrator: one, so that it logs in once."""
         started = self._started(airflow_service.NAME)

@@ -151,11 +151,6 @@ class History:
         """Make the next checkpoint remember tokens at least this many seconds."""
         self.journal.format = PoolStateFormat(seconds, self.limits)
 
-    def find_commit(self, token: str) -> Committed | None:
-        """The commit that used the token, None if the state remembers none."""
-        first = self.load().state.tokens.get(token)
-        return Committed(first.version, first.transaction_id, repeated=first) if first else None
-
     def load_version(self, version: int) -> LoadedState[PoolState]:
         """The state at a version.  Raises NotFound if it does not exist or is purged."""
         loaded = self.journal.load_version(version) if version > 0 else None

@@ -25,7 +25,7 @@ def records(*keys: int) -> list[dict[str, Any]]:
 
 def test_airflow_has_read_the_dags(agent: Agent) -> None:
     assert agent.services.api.import_errors() == {}
-    assert DAG in agent.services.api.dag_ids()
+    agent.services.api.wait_for_dag(DAG)  # raises if Airflow does not have it
 
 
 def test_a_scheduled_run_takes_in_what_has_landed_for_every_pool(agent: Agent) -> None:

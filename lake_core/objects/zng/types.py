@@ -166,11 +166,6 @@ def plain(kind: Type) -> Type:
     return kind
 
 
-def is_container(kind: Type) -> bool:
-    """Whether values carry the tag of containers."""
-    return isinstance(plain(kind), (Record, Array, Map, Union))
-
-
 def fault_of(kind: Type) -> str:
     """Why the type is refused; "" if it is not."""
     if kind.depth > MAX_DEPTH:
