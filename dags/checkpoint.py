@@ -27,25 +27,25 @@ def lake_checkpoint() -> None:
         return checkpoint.find(params)
 
     @task.short_circuit
-    def has_work(found: list[dict[str, Any]]) -> bool:
-        return bool(found)
+    def has_work(all_work: list[dict[str, Any]]) -> bool:
+        return bool(all_work)
 
     @task(**WORK)
-    def run(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def run(all_work: list[dict[str, Any]]) -> list[dict[str, Any]]:
         from spark_apps import checkpoint
 
-        return checkpoint.run(found)
+        return checkpoint.run(all_work)
 
     @task(**REPORT)
-    def report(found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
+    def report(all_work: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
         from lake_core.agents.checkpoint import report as checkpoint
 
-        return checkpoint.report(found, list(results or []))
+        return checkpoint.report(all_work, list(results or []))
 
-    found = find()
-    done = run(found)
-    has_work(found) >> done
-    report(found, done)
+    all_work = find()
+    done = run(all_work)
+    has_work(all_work) >> done
+    report(all_work, done)
 
 
 lake_checkpoint()

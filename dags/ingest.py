@@ -48,14 +48,14 @@ def lake_ingest() -> None:
 
     @task(**REPORT)
     def report(
-        found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None, params: dict[str, Any]
+        all_work: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None, params: dict[str, Any]
     ) -> dict[str, int]:
         from lake_core.agents.ingest import report as ingest
 
-        return ingest.report(params, found, list(results or []))
+        return ingest.report(params, all_work, list(results or []))
 
-    found = find()
-    report(found, run.expand(batch=found))
+    all_work = find()
+    report(all_work, run.expand(batch=all_work))
 
 
 lake_ingest()

@@ -66,13 +66,13 @@ def lake_intervals() -> None:
         return intervals.run(work)
 
     @task(**REPORT)
-    def report(found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
+    def report(all_work: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
         from lake_core.agents.intervals import report as intervals
 
-        return intervals.report(found, list(results or []))
+        return intervals.report(all_work, list(results or []))
 
-    found = find()
-    report(found, run.expand(work=found))
+    all_work = find()
+    report(all_work, run.expand(work=all_work))
 
 
 lake_intervals()

@@ -64,14 +64,14 @@ def _row(pool_name: str, work: Callable[[str], Any]) -> pa.RecordBatch:
     return pa.record_batch(columns, names=["pool", "done", "error"])
 
 
-def run(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def run(all_work: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The agent's task: all journals that `agents.checkpoint.run.find` gave, in one session.
 
     Raises Unavailable if the store did not answer for some: trying again may help, and does nothing twice.
     """
-    lake = Lake.open(found[0]["lake"])
+    lake = Lake.open(all_work[0]["lake"])
     with spark_session("lake checkpoint") as spark:
-        results = checkpoint_pools(spark, lake, [work["pool"] for work in found])
+        results = checkpoint_pools(spark, lake, [work["pool"] for work in all_work])
     for one in results:
         if one.get("failed"):
             log.error("%s: %s", one["pool"], one["failed"])
@@ -94,7 +94,9 @@ def main(argv: list[str] | None = None) -> int:
         lake = Lake.open(args.lake)
         for pool in args.pools:
             journal_of(lake, pool)  # raises NotFound
-        pools = args.pools or [n for n in all_journals(lake) if look(lake, n, now=lake.context.now())]
+        pools = args.pools or [
+            name for name in all_journals(lake) if look(lake, name, now=lake.context.now())
+        ]
         if pools:
             with spark_session("lake checkpoint", remote=args.remote) as spark:
                 results = checkpoint_pools(spark, lake, pools)

@@ -38,8 +38,8 @@ def on_spark(spark: Any, store: str, *, data: bool) -> CheckObjects:
     def check(config: PoolConfig, batches: Iterable[Sequence[Reference]]) -> Iterator[Finding]:
         references = [reference for batch in batches for reference in batch]  # of one table of references
         units = [references[at : at + UNIT] for at in range(0, len(references), UNIT)]
-        for found, _ in gather(spark, partial(_check, store, config, units, data), len(units)):
-            yield from msgspec.msgpack.decode(found, type=list[Finding])
+        for data_of_unit, _ in gather(spark, partial(_check, store, config, units, data), len(units)):
+            yield from msgspec.msgpack.decode(data_of_unit, type=list[Finding])
 
     return check
 
@@ -70,9 +70,9 @@ def main(argv: list[str] | None = None) -> int:
     try:
         lake = Lake.open(args.lake)
         with spark_session("lake fsck", remote=args.remote) as spark:
-            for found in fsck(spark, lake, args.pools, data=args.data):
-                damaged = damaged or found.severity == DAMAGE
-                print(msgspec.json.encode(found).decode())
+            for finding in fsck(spark, lake, args.pools, data=args.data):
+                damaged = damaged or finding.severity == DAMAGE
+                print(msgspec.json.encode(finding).decode())
     except errors.LakeError as error:
         sys.stderr.write(f"fsck: {error}\n")
         return error.exit_status

@@ -114,7 +114,7 @@ def _waits(pool: Pool, branch: str, file: SourceFile) -> bool:
     if pool.at(branch).state.ingested(branch, file.uri) == file.source:
         return False
     try:
-        return [found.source for found in find_files([file.uri])] == [file.source]
+        return [there.source for there in find_files([file.uri])] == [file.source]
     except NotFound:
         return False
 

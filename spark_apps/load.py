@@ -121,12 +121,12 @@ def _replaced(
 ) -> DeleteSpec | None:
     """The keys of the interval; None if neither the pool nor the new objects say what class the key has."""
     key = branch.config.key
-    known = branch.revision().key_classes.get(key.names[0]) or next(
+    class_name = branch.revision().key_classes.get(key.names[0]) or next(
         (key_class(w.schema.field(key.names[0]).type) for w in written if not w.action.sub_pool), None
     )
-    if known is None:
+    if class_name is None:
         return None
-    key_range = interval_range(*interval, key=key, key_class=known)
+    key_range = interval_range(*interval, key=key, key_class=class_name)
     check_inside([w.action for w in written], key_range, key)
     return DeleteSpec(key_range, None)
 

@@ -39,7 +39,8 @@ def apply_tombstones(spark: Any, branch: Branch, *, now: float, at_once: bool = 
     def search(suspects: Sequence[Search]) -> list[bool]:
         parts = [tuple(suspects[i : i + SEARCHES]) for i in range(0, len(suspects), SEARCHES)]
         return [
-            held == b"1" for held, _ in gather(spark, partial(_search, branch.store.uri, parts), len(parts))
+            answer == b"1"
+            for answer, _ in gather(spark, partial(_search, branch.store.uri, parts), len(parts))
         ]
 
     return tombstones.apply(

@@ -28,7 +28,7 @@ def look_at_each(
     """
     for name in pools:
         try:
-            found = look(name)
+            answer = look(name)
         except NotFound:
             if named:
                 raise
@@ -36,7 +36,7 @@ def look_at_each(
             log.error("%s: %s", name, error)
             yield name, None
         else:
-            yield name, found
+            yield name, answer
 
 
 def pools_with(lake: Lake, setting: str, only: Sequence[str], *, example: str) -> list[str]:
@@ -52,11 +52,11 @@ def pools_with(lake: Lake, setting: str, only: Sequence[str], *, example: str) -
     return sorted(set(only)) or [p.name for p in lake.pools() if Settings(p.settings)[setting]]
 
 
-def handed_out(found: list[T], *, dry_run: bool, nothing: str, not_done: str) -> list[T]:
+def handed_out(all_work: list[T], *, dry_run: bool, nothing: str, not_done: str) -> list[T]:
     """What was found; nothing in a dry run.  Logs that it is one, or that there is `nothing`."""
-    if not found:
+    if not all_work:
         log.info("%s", nothing)
     if dry_run:
         log.info("dry run: %s", not_done)
         return []
-    return found
+    return all_work

@@ -19,19 +19,19 @@ log = logging.getLogger(__name__)
 Found = Sequence[Mapping[str, Any]]
 
 
-def check_found(found: Found | None) -> Found:
+def check_found(all_work: Found | None) -> Found:
     """What `find` handed out; raises Incomplete if it failed and handed out nothing."""
-    if found is None:
+    if all_work is None:
         raise Incomplete("the task `find` failed, so nothing was done; its log says why")
-    return found
+    return all_work
 
 
-def missing(found: Found, results: Found, *, by: str) -> list[str]:
-    """What failed, in words: the work in `found` whose value `by` no result carries."""
+def missing(all_work: Found, results: Found, *, by: str) -> list[str]:
+    """What failed, in words: the work in `all_work` whose value `by` no result carries."""
     finished = {result[by] for result in results}
     return [
         f"{work['pool']}: run[{number}] failed; its log says why"
-        for number, work in enumerate(found)
+        for number, work in enumerate(all_work)
         if work[by] not in finished
     ]
 

@@ -43,14 +43,14 @@ class Request:
     @classmethod
     def read(cls, params: Mapping[str, Any], *, also: tuple[str, ...] = ()) -> Request:
         """The request in these parameters; the agent knows `COMMON` and `also`.  Raises InvalidInput."""
-        known = (*COMMON, *also)
+        names = (*COMMON, *also)
         for name, value in params.items():
-            if name not in known:
-                near = nearest(name, known)
+            if name not in names:
+                near = nearest(name, names)
                 raise InvalidInput(
                     f"unknown parameter {name!r}"
                     + (f": did you mean {near!r}?" if near else "")
-                    + f" The parameters are {', '.join(known)}; nothing was done"
+                    + f" The parameters are {', '.join(names)}; nothing was done"
                 )
             if value is not None and not _is(value, _KINDS[name]):
                 raise InvalidInput(

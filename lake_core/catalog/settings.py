@@ -368,7 +368,7 @@ def check_settings(
                 f"setting {name}={text}: in an aggregate pool it must name a field of the key ({key})"
             )
     if any(name.startswith("csv.") for name in changes):
-        csv_options(Settings({n: t for n, t in {**(stored or {}), **changes}.items() if t}))
+        csv_options(Settings({other: own for other, own in {**(stored or {}), **changes}.items() if own}))
 
 
 def _is_text(text: str) -> bool:

@@ -65,16 +65,16 @@ def _run(argv: Sequence[str] | None) -> None:
 def _function(name: str) -> Callable[[argparse.Namespace], None]:
     """The function `module.function` of this package that carries a command out."""
     module, _, function = name.partition(".")
-    found: Callable[[argparse.Namespace], None] = getattr(
+    command: Callable[[argparse.Namespace], None] = getattr(
         importlib.import_module(f"lake_core.cli.{module}"), function
     )
-    return found
+    return command
 
 
 def error_text(error: LakeError) -> str:
     """The error on one line; behind it the lines that show a place in SQL, as they are."""
     lines = str(error).splitlines()
-    shown = next((n for n, line in enumerate(lines) if line.startswith("LINE ")), len(lines))
+    shown = next((number for number, line in enumerate(lines) if line.startswith("LINE ")), len(lines))
     return "\n".join(map(printable, [" ".join(" ".join(lines[:shown]).split()), *lines[shown:]]))
 
 

@@ -48,10 +48,10 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse as argparse does, and refuse unknown words here, where the command's own options are known."""
         self._words = tuple(sys.argv[1:] if args is None else args)
-        found, unknown = super().parse_known_args(self._words, namespace)
+        parsed, unknown = super().parse_known_args(self._words, namespace)
         if unknown:
             self.error(f"unknown argument {unknown[0]!r}")
-        return found, []
+        return parsed, []
 
     def print_help(self, file: Any = None) -> None:
         """Print the help like a result: a failure to write is an error."""

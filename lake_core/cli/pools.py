@@ -133,10 +133,16 @@ def show(args: Namespace) -> None:
         _line(f"{'range':12} {json_of(shown['low'])} to {json_of(shown['high'])}")
     for sub_pool in view.state.branches[view.branch].snapshot.sub_pools():
         if not view.sub_pool:
-            held = sum(r.records for r in view.state.branches[view.branch].snapshot.find(sub_pool=sub_pool))
-            _line(f"{'beside it':12} {counted(held, 'record')} in {pool.name}.{sub_pool}")
+            beside = sum(r.records for r in view.state.branches[view.branch].snapshot.find(sub_pool=sub_pool))
+            _line(f"{'beside it':12} {counted(beside, 'record')} in {pool.name}.{sub_pool}")
     _print_part("fields", [(f.name, show_type(f), "") for f in view.schema])
-    _print_part("settings", [(n, pool.settings.text(n), setting.meaning) for n, setting in KNOWN.items()])
+    _print_part(
+        "settings",
+        [
+            (setting_name, pool.settings.text(setting_name), setting.meaning)
+            for setting_name, setting in KNOWN.items()
+        ],
+    )
     _print_part("declared", [(f.name, show_type(f), "") for f in pool.settings.declared.values()])
 
 
@@ -162,8 +168,8 @@ def _line(text: str) -> None:
 
 def set_(args: Namespace) -> None:
     """Change settings."""
-    n = open_lake(args).catalog.configure(args.pool, parse_settings(args.settings))
-    _done(args, n, f"changed the settings of {args.pool}")
+    version = open_lake(args).catalog.configure(args.pool, parse_settings(args.settings))
+    _done(args, version, f"changed the settings of {args.pool}")
 
 
 def drop(args: Namespace) -> None:
@@ -177,10 +183,10 @@ def drop(args: Namespace) -> None:
         drop_range(args)
         return
     # with --yes a pool goes also when its history cannot be read
-    held = "" if args.yes else f" ({counted(lake.pool(args.pool).at().records, 'record')})"
-    confirm(args, f"remove the pool {args.pool}{held}")
-    n = lake.drop_pool(args.pool)
-    _done(args, n, f"removed the pool {args.pool}; its objects stay on the store")
+    records_text = "" if args.yes else f" ({counted(lake.pool(args.pool).at().records, 'record')})"
+    confirm(args, f"remove the pool {args.pool}{records_text}")
+    version = lake.drop_pool(args.pool)
+    _done(args, version, f"removed the pool {args.pool}; its objects stay on the store")
 
 
 def confirm(args: Namespace, question: str) -> None:
@@ -197,8 +203,8 @@ def confirm(args: Namespace, question: str) -> None:
 
 def rename(args: Namespace) -> None:
     """Give a pool another name."""
-    n = open_lake(args).catalog.rename(args.pool, args.new)
-    _done(args, n, f"renamed the pool {args.pool} to {args.new}")
+    version = open_lake(args).catalog.rename(args.pool, args.new)
+    _done(args, version, f"renamed the pool {args.pool} to {args.new}")
 
 
 def _done(args: Namespace, version: int, message: str) -> None:

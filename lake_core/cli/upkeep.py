@@ -23,13 +23,16 @@ def checkpoint(args: Namespace) -> None:
         else:
             say(f"{args.pool}: a checkpoint is due: {why}" if why else f"{args.pool}: no checkpoint is due")
         return
-    written, n = write_checkpoint(lake, args.pool, now=now)
+    written, version = write_checkpoint(lake, args.pool, now=now)
     if args.json:
-        print_json({"pool": args.pool, "checkpoint": n or None, "written": written})
+        print_json({"pool": args.pool, "checkpoint": version or None, "written": written})
     elif written:
-        say(f"{args.pool}: wrote the checkpoint of version {n:,}")
+        say(f"{args.pool}: wrote the checkpoint of version {version:,}")
     else:
-        say(f"{args.pool}: " + (f"there is a checkpoint of version {n:,} already" if n else "is empty"))
+        say(
+            f"{args.pool}: "
+            + (f"there is a checkpoint of version {version:,} already" if version else "is empty")
+        )
 
 
 def purge(args: Namespace) -> None:

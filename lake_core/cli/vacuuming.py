@@ -22,7 +22,7 @@ def vacuum_pool(args: Namespace) -> None:
     if args.dry_run:
         if args.plan is not None:
             raise InvalidInput("lake vacuum: --dry-run writes a plan, --plan does one; give one of them")
-        found = scan_orphans(pool, grace=args.grace, dry_run=True)
+        scan = scan_orphans(pool, grace=args.grace, dry_run=True)
         with vacuum_lease(pool, "plan a vacuum") as lease:
             plan = make_plan(pool, lease, grace=args.grace)
         write_plan(pool, plan)
@@ -34,19 +34,19 @@ def vacuum_pool(args: Namespace) -> None:
                     "objects": len(plan.objects),
                     "size": plan.size,
                     "held": plan.held,
-                    "orphans": found.orphans,
-                    "orphan_size": found.size,
+                    "orphans": scan.orphans,
+                    "orphan_size": scan.size,
                 }
             )
             return
-        kept = "".join(f"; {counted(n, 'object')} kept by {why}" for why, n in plan.held.items())
+        kept = "".join(f"; {counted(count, 'object')} kept by {why}" for why, count in plan.held.items())
         say(
             f"{args.pool}: plan {plan.id} deletes {counted(len(plan.objects), 'object')}, "
             f"{human_size(plan.size)}{kept}; do it with: lake vacuum {args.pool} --plan {plan.id}"
         )
-        if found.orphans:
+        if scan.orphans:
             say(
-                f"{args.pool}: {counted(found.orphans, 'object')}, {human_size(found.size)}, were never committed; "
+                f"{args.pool}: {counted(scan.orphans, 'object')}, {human_size(scan.size)}, were never committed; "
                 "lake vacuum without --plan puts them into the next plan"
             )
         return
@@ -65,8 +65,8 @@ def leases(args: Namespace) -> None:
     lake = Lake.open(args.lake)
     rows = []
     for name in [args.pool] if args.pool else [pool.name for pool in lake.pools()]:
-        found = lake.pool(name).leases()
-        for lease in found.all:
+        listed = lake.pool(name).leases()
+        for lease in listed.all:
             rows.append(
                 {
                     "pool": name,
@@ -77,7 +77,7 @@ def leases(args: Namespace) -> None:
                     "why": lease.note.why,
                     "since": _shown(id_time(lease.id).timestamp()),
                     "until": _shown(lease.until()),
-                    "state": "live" if lease.is_live(found.now) else "dead",
+                    "state": "live" if lease.is_live(listed.now) else "dead",
                 }
             )
     if args.json:

@@ -245,9 +245,9 @@ def _removed_rows(removed: Removed) -> Iterator[pa.Table]:
 
 def _removed(file: CheckpointFile) -> Removed:
     vacuums = {int(s): msgspec.msgpack.decode(v, type=Vacuum) for s, v in _all_values(file, VACUUM)}
-    known = [msgspec.msgpack.decode(v, type=VacuumingRow) for _, v in _all_values(file, VACUUMING)]
-    row = known[0] if known else VacuumingRow()
-    below: MapBelow[str, Removal] = RemovedBelow(file) if known else NothingBelow()
+    vacuuming_rows = [msgspec.msgpack.decode(v, type=VacuumingRow) for _, v in _all_values(file, VACUUMING)]
+    row = vacuuming_rows[0] if vacuuming_rows else VacuumingRow()
+    below: MapBelow[str, Removal] = RemovedBelow(file) if vacuuming_rows else NothingBelow()
     return Removed(
         LayeredMap(below), HashTrieMap(vacuums), row.horizon, row.floor, row.scanned, row.known_from
     )
@@ -304,9 +304,9 @@ def _source_rows(state: PoolState, branch: str) -> Iterator[pa.Table]:
     for batch in _batches((uri, s) for (of, uri), s in _sorted_items(state.sources) if of == branch):
         yield rows(
             key=[uri.encode() for uri, _ in batch],
-            value=[msgspec.msgpack.encode(known.source) for _, known in batch],
-            seq=[known.version for _, known in batch],
-            applied=[known.until for _, known in batch],
+            value=[msgspec.msgpack.encode(ingested.source) for _, ingested in batch],
+            seq=[ingested.version for _, ingested in batch],
+            applied=[ingested.until for _, ingested in batch],
         )
 
 

@@ -291,13 +291,13 @@ def _check_width(state: PoolState, draft: Draft) -> None:
     added = [a for a in draft.actions if isinstance(a, AddObject) and a.schema in incoming]
     for sub_pool in {a.sub_pool for a in added if a.schema not in state.pool_schemas}:
         new = {a.schema for a in added if a.sub_pool == sub_pool}
-        held = state.pool_schemas if not sub_pool else _schemas_held(state, draft.branch, sub_pool)
-        known = frozenset[Path]().union(*(_leaves(state.schemas[id]) for id in held))
-        brought = frozenset(path for id in sorted(new) for path in leaves(incoming[id])) - known
-        if not brought or len(known) + len(brought) <= MAX_COLUMNS:
+        schema_ids = state.pool_schemas if not sub_pool else _schemas_held(state, draft.branch, sub_pool)
+        paths = frozenset[Path]().union(*(_leaves(state.schemas[id]) for id in schema_ids))
+        brought = frozenset(path for id in sorted(new) for path in leaves(incoming[id])) - paths
+        if not brought or len(paths) + len(brought) <= MAX_COLUMNS:
             continue
         fields = Fields()
-        if fault := fields.take_paths(known) or fields.take_paths(sorted(brought, key=repr)):
+        if fault := fields.take_paths(paths) or fields.take_paths(sorted(brought, key=repr)):
             where = f"sub-pool {sub_pool}" if sub_pool else "pool"
             raise InvalidInput(f"this load and the {where} together: {fault}; or load into another pool")
 

@@ -76,8 +76,8 @@ class Removed:
 
     def get(self, object_id: str) -> Removal | None:
         """The removal of an object; None if it is not on the list."""
-        found = self.objects.get(object_id)
-        return None if found is None or found == OFF else found
+        removal = self.objects.get(object_id)
+        return None if removal is None or removal == OFF else removal
 
     def get_many(self, objects: Collection[str]) -> dict[str, Removal]:
         """The removals of those objects that are on the list."""
@@ -146,13 +146,13 @@ def _confirmed(removed: Removed, action: ConfirmVacuum) -> Removed:
     vacuum = removed.vacuums.get(action.vacuum)
     if vacuum is None or vacuum.confirmed:
         raise Corrupt(f"confirm_vacuum {action.vacuum}: it was not begun, or is confirmed")
-    held = vacuum.by_object()
+    removals = vacuum.by_object()
     for object_id in action.spared:
-        removal = held.pop(object_id, None)
+        removal = removals.pop(object_id, None)
         if removal is None:
             raise Corrupt(f"confirm_vacuum: object {object_id} is not one of the vacuum")
         removed = removed.with_removed(object_id, removal)
     after = msgspec.structs.replace(
-        vacuum, objects=tuple(held), removals=tuple(held.values()), confirmed=True
+        vacuum, objects=tuple(removals), removals=tuple(removals.values()), confirmed=True
     )
     return replace(removed, vacuums=removed.vacuums.insert(action.vacuum, after))

@@ -194,16 +194,18 @@ class PoolState:
 
     def ingested(self, branch: str, uri: str) -> Source | None:
         """The source file as the branch knows it: ingested by itself, or by its parent before it began."""
-        held, until = self.branches.get(branch), NEVER
-        while held is not None:  # bounded: a parent is older than its children
+        branch_state, until = self.branches.get(branch), NEVER
+        while branch_state is not None:  # bounded: a parent is older than its children
             own = self.sources.get((branch, uri))
-            began = held.fork.created if held.fork else -1  # a deleted branch may have had this name
+            began = (
+                branch_state.fork.created if branch_state.fork else -1
+            )  # a deleted branch may have had this name
             if own is not None and own.version > began:
                 return own.source if own.is_known_at(until) else None
-            if held.fork is None:
+            if branch_state.fork is None:
                 break
-            branch, until = held.fork.parent, min(until, held.fork.at)
-            held = self.branches.get(branch)
+            branch, until = branch_state.fork.parent, min(until, branch_state.fork.at)
+            branch_state = self.branches.get(branch)
         return None
 
 
@@ -293,8 +295,8 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
                 schemas = schemas.insert(action.schema, action.arrow)
             case Consume():
                 for source in action.sources:
-                    known = replace(state, branches=branches, sources=sources)
-                    if known.ingested(transaction.branch, source.uri) == source:
+                    so_far = replace(state, branches=branches, sources=sources)
+                    if so_far.ingested(transaction.branch, source.uri) == source:
                         raise Corrupt(f"source file {source.uri}: ingested twice")
                     sources = sources.insert((transaction.branch, source.uri), Ingested(source, version))
             case Release():

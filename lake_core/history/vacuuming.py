@@ -75,8 +75,8 @@ def check_vacuum(state: PoolState, draft: Draft) -> None:
                         f"another scan for orphans has reached {removed.floor} meanwhile; plan again"
                     )
             case Discard(objects=objects):
-                held = held_objects(state, objects) | removed.vacuumed()
-                if not held.isdisjoint(objects) or removed.get_many(objects):
+                in_use = held_objects(state, objects) | removed.vacuumed()
+                if not in_use.isdisjoint(objects) or removed.get_many(objects):
                     raise PlanAgain("the pool has changed since the orphans were listed; plan again")
             case BeginVacuum(objects=objects):
                 _check_begun(state, draft, objects)
@@ -107,18 +107,18 @@ def _check_begun(state: PoolState, draft: Draft, objects: tuple[str, ...]) -> No
 def held_objects(state: PoolState, among: Collection[str]) -> frozenset[str]:
     """Those objects that branches refer to."""
     branches = state.branches.values()
-    return frozenset(id for held in branches for id in objects_of(held.snapshot, among))
+    return frozenset(id for branch in branches for id in objects_of(branch.snapshot, among))
 
 
 def objects_of(snapshot: Snapshot, among: Collection[str]) -> Iterator[str]:
     """Those objects that references name, some of them more than once; the references are read as columns."""
     if not among:
         return
-    wanted = pa.array(sorted(among), pa.string())
+    asked = pa.array(sorted(among), pa.string())
     for sub_pool in ("", *snapshot.sub_pools()):
         for fixed, removed in ((snapshot.checkpoint, snapshot.removed), (snapshot.folded, snapshot.dropped)):
             for table in fixed.tables(sub_pool=sub_pool):
-                of_interest = table.filter(pc.is_in(table["object"], wanted))
+                of_interest = table.filter(pc.is_in(table["object"], asked))
                 yield from without(of_interest, removed)["object"].to_pylist()
     names = frozenset(among)
     yield from (r.object for r in snapshot.added.values() if r.object in names)

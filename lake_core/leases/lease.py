@@ -98,7 +98,7 @@ def read_leases(store: Store, pool_id: str, *, own: str) -> Leases:
     The listing is taken after the caller's last commit was answered, so it has every lease that was there then.
     Raises Unavailable.
     """
-    found = []
+    leases = []
     now = 0.0
     for info in list(store.list(naming.leases(pool_id))):
         id = naming.lease_id(info.name)
@@ -108,10 +108,10 @@ def read_leases(store: Store, pool_id: str, *, own: str) -> Leases:
             now = info.modified
         data = store.get(info.name)
         if data is not None:  # otherwise its work has ended
-            found.append(Lease(id, _note(data), info.modified))
+            leases.append(Lease(id, _note(data), info.modified))
     if not now:
         raise LookupError(f"lease {own} is not among those listed")
-    return Leases(now, tuple(found))
+    return Leases(now, tuple(leases))
 
 
 def _note(data: bytes) -> LeaseNote:

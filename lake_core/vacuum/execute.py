@@ -95,8 +95,8 @@ def make_plan(pool: Pool, lease: HeldLease, *, grace: float | None = None) -> Pl
         held_objects(state, removed),
         tagged_objects(pool.history, state, removed, now=leases.now),
     )
-    objects, held = choose(removed.items(), limits)
-    return Plan(pool.context.ids.new(), pool.config.id, loaded.version, leases.now, objects, held)
+    objects, reasons = choose(removed.items(), limits)
+    return Plan(pool.context.ids.new(), pool.config.id, loaded.version, leases.now, objects, reasons)
 
 
 def write_plan(pool: Pool, plan: Plan) -> str:

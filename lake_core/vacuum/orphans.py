@@ -102,21 +102,21 @@ def _discard(pool: Pool, state: PoolState, orphans: list[ObjectInfo], *, upto: s
 def _listed(pool: Pool, since: str, upto: str) -> list[ObjectInfo]:
     """The data objects with ids from `since` to `upto` (exclusive)."""
     folder = naming.data(pool.config.id)
-    found = []
+    listed = []
     for info in pool.store.list(folder, after=f"{folder}/{since}" if since else ""):
         id = naming.data_id(info.name)
         if id is not None and id >= upto:
             break  # names sort by time
         if id is not None:
-            found.append(info)
-    return found
+            listed.append(info)
+    return listed
 
 
 def _unknown(pool: Pool, state: PoolState, infos: list[ObjectInfo]) -> list[ObjectInfo]:
     """Those that no branch, no tag, expired ones too, no list of the removed and no vacuum knows."""
     ids = {_id(info) for info in infos}
-    known = held_objects(state, ids) | state.removed.vacuumed()
-    unknown = ids - known - state.removed.get_many(ids - known).keys()
+    in_use = held_objects(state, ids) | state.removed.vacuumed()
+    unknown = ids - in_use - state.removed.get_many(ids - in_use).keys()
     unknown -= tagged_objects(pool.history, state, unknown, now=None)
     return [info for info in infos if _id(info) in unknown]
 

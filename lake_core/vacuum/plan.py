@@ -75,14 +75,14 @@ def choose(
 ) -> tuple[tuple[PlannedObject, ...], dict[str, int]]:
     """The objects to delete, and how many stay by what keeps them."""
     chosen: list[PlannedObject] = []
-    held: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
     for object_id, removal in removed:
         why = limits.keeps(object_id, removal)
         if why is None:
             chosen.append(PlannedObject(object_id, removal.version, removal.time, removal.size))
         else:
-            held[why] += 1
-    return tuple(sorted(chosen, key=lambda planned: planned.object)), dict(sorted(held.items()))
+            reasons[why] += 1
+    return tuple(sorted(chosen, key=lambda planned: planned.object)), dict(sorted(reasons.items()))
 
 
 def still_allowed(plan: Plan, objects: Iterable[PlannedObject]) -> tuple[PlannedObject, ...]:

@@ -38,9 +38,9 @@ def journal_line(result: Mapping[str, Any]) -> str:
     return f"{line}; purged {entries} and {counted(result['checkpoints'], 'checkpoint')}"
 
 
-def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """The agent's last task: a line a journal, and the totals.  Raises Incomplete if a journal failed."""
-    found = check_found(found)
+    all_work = check_found(all_work)
     done = [r for r in results if not r.get("failed")]
     for result in done:
         log.info("%s", journal_line(result))
@@ -51,7 +51,7 @@ def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[st
         if done
         else "nothing was written",
         failed=[f"{r['pool']}: {r['failed']}" for r in results if r.get("failed")]
-        + [f"{w['pool']}: run failed; its log says why" for w in found if w["pool"] not in tried],
+        + [f"{w['pool']}: run failed; its log says why" for w in all_work if w["pool"] not in tried],
         to_do="What was written stays; the next run tries the others again",
     )
     return totals

@@ -132,19 +132,19 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
     for name in asked.pools:
         journal_of(lake, name)  # raises NotFound
     names = list(dict.fromkeys(asked.pools)) or all_journals(lake)
-    found: list[dict[str, Any]] = []
+    all_work: list[dict[str, Any]] = []
 
     def look_now(name: str) -> tuple[str | None]:
         return (look(lake, name, now=lake.context.now()),)
 
     for name, looked in look_at_each(names, look_now, named=bool(asked.pools)):
         if looked is None:
-            found.append(asked.work(name, "cannot be read"))
+            all_work.append(asked.work(name, "cannot be read"))
         elif why := looked[0]:
             log.info("%s: a checkpoint is due: %s", name, why)
-            found.append(asked.work(name, why))
+            all_work.append(asked.work(name, why))
     return handed_out(
-        found,
+        all_work,
         dry_run=asked.dry_run,
         nothing=f"no checkpoint is due in {counted(len(names), 'journal')}",
         not_done="nothing is written",

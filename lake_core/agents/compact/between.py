@@ -30,32 +30,32 @@ class Ages:
     def __init__(self, references: Sequence[Reference]) -> None:
         self._references = sorted(references, key=lambda r: r.order)
         self._bounds = sorted({bound for r in references for bound in (r.low, r.high)})
-        bound_rank = {bound: n for n, bound in enumerate(self._bounds)}
+        bound_rank = {bound: rank for rank, bound in enumerate(self._bounds)}
         ages = {age for r in references for age in _ages(r)}
-        self._age_rank = {age: n for n, age in enumerate(sorted(ages))}
+        self._age_rank = {age: rank for rank, age in enumerate(sorted(ages))}
         self._lows = self._ranks(bound_rank[r.low] for r in self._references)
         self._highs = self._ranks(bound_rank[r.high] for r in self._references)
         self._oldest = self._ranks(self._age_rank[_ages(r)[0]] for r in self._references)
         self._newest = self._ranks(self._age_rank[_ages(r)[1]] for r in self._references)
         blocks = range(0, len(self._references), _BLOCK)
-        self._reach = np.array([self._highs[n : n + _BLOCK].max() for n in blocks], dtype=np.int64)
+        self._reach = np.array([self._highs[rank : rank + _BLOCK].max() for rank in blocks], dtype=np.int64)
 
     def between(self, inputs: Sequence[Reference], *, most: int) -> list[Reference]:
         """References that share a key with two inputs or more and lie between these in age; inputs left out.
 
         The look ends when more than `most` are found, inputs counted.
         """
-        known = {(r.object, r.low) for r in inputs}
+        input_names = {(r.object, r.low) for r in inputs}
         near = self._near(inputs)
         lows, highs = self._lows[near], self._highs[near]
         oldest, newest = self._oldest[near], self._newest[near]
-        found = np.zeros(len(near), dtype=bool)
+        is_between = np.zeros(len(near), dtype=bool)
         for low, high, first, last in self._shared(inputs):
-            found |= (lows < high) & (highs > low) & (newest > first) & (oldest < last)
-            if np.count_nonzero(found) > most:
+            is_between |= (lows < high) & (highs > low) & (newest > first) & (oldest < last)
+            if np.count_nonzero(is_between) > most:
                 break
-        references = [self._references[n] for n in near[found]]
-        return [r for r in references if (r.object, r.low) not in known]
+        references = [self._references[position] for position in near[is_between]]
+        return [r for r in references if (r.object, r.low) not in input_names]
 
     def _near(self, inputs: Sequence[Reference]) -> npt.NDArray[np.int64]:
         """Positions of the references that overlap the inputs' range and may lie between some of them in age."""
@@ -63,7 +63,7 @@ class Ages:
         low, high = (bisect_left(self._bounds, bound) for bound in (key_range.low, key_range.high or b""))
         begin, end = np.searchsorted(self._lows, (low, high))
         blocks = np.flatnonzero(self._reach[: begin // _BLOCK + 1] > low)
-        parts = [np.arange(n * _BLOCK, min((n + 1) * _BLOCK, begin)) for n in blocks]
+        parts = [np.arange(block * _BLOCK, min((block + 1) * _BLOCK, begin)) for block in blocks]
         near = np.concatenate([*parts, np.arange(begin, end)])
         near = near[self._highs[near] > low]
         near = near[self._newest[near] > min(self._age_rank[_ages(r)[0]] for r in inputs)]
@@ -71,19 +71,21 @@ class Ages:
 
     def _shared(self, inputs: Sequence[Reference]) -> list[tuple[int, int, int, int]]:
         """The key ranges that two inputs or more share: low, high, oldest and newest age of the inputs there."""
-        held = [tuple(self._age_rank[age] for age in _ages(r)) for r in inputs]
-        edges = [edge for n, r in enumerate(inputs) for edge in ((r.low, 1, n), (r.high, -1, n))]
+        age_ranks = [tuple(self._age_rank[age] for age in _ages(r)) for r in inputs]
+        edges = [
+            edge for number, r in enumerate(inputs) for edge in ((r.low, 1, number), (r.high, -1, number))
+        ]
         on: set[int] = set()
-        found: list[tuple[int, int, int, int]] = []
+        shared: list[tuple[int, int, int, int]] = []
         begin = -1
-        for key, _, n in sorted(edges):
+        for key, _, number in sorted(edges):
             at = bisect_left(self._bounds, key)
             if len(on) >= 2 and begin < at:
-                oldest, newest = min(held[i][0] for i in on), max(held[i][1] for i in on)
-                found.append((begin, at, oldest, newest))
+                oldest, newest = min(age_ranks[i][0] for i in on), max(age_ranks[i][1] for i in on)
+                shared.append((begin, at, oldest, newest))
             begin = at
-            on ^= {n}
-        return found
+            on ^= {number}
+        return shared
 
     def _ranks(self, ranks: Iterable[int]) -> npt.NDArray[np.int64]:
         return np.fromiter(ranks, dtype=np.int64, count=len(self._references))

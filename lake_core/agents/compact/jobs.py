@@ -53,16 +53,18 @@ class CompactionJob:
         return {"inputs": inputs, "outputs": self.outputs, "why": self.why}
 
 
-def jobs_still_there(held: Iterable[Reference], jobs: Iterable[Mapping[str, Any]]) -> list[CompactionJob]:
+def jobs_still_there(
+    references: Iterable[Reference], jobs: Iterable[Mapping[str, Any]]
+) -> list[CompactionJob]:
     """The jobs of these `values` whose inputs are all still held; another compaction has done the others."""
-    known = {(r.object, r.low): r for r in held}
-    found = []
+    by_name = {(r.object, r.low): r for r in references}
+    remaining = []
     for job in jobs:
         names = [(str(object_id), bytes.fromhex(low)) for object_id, low in job["inputs"]]
-        if all(name in known for name in names):
-            inputs = tuple(known[name] for name in names)
-            found.append(CompactionJob(inputs, int(job["outputs"]), str(job["why"])))
-    return found
+        if all(name in by_name for name in names):
+            inputs = tuple(by_name[name] for name in names)
+            remaining.append(CompactionJob(inputs, int(job["outputs"]), str(job["why"])))
+    return remaining
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,8 @@ def depth_of(spans: Iterable[KeyRange]) -> int:
 
 def span_of(references: Iterable[Reference]) -> KeyRange:
     """The range from the lowest bound to the highest, of at least one reference."""
-    held = list(references)
-    return KeyRange(min(r.low for r in held), max(r.high for r in held))
+    all_references = list(references)
+    return KeyRange(min(r.low for r in all_references), max(r.high for r in all_references))
 
 
 def regions(references: Sequence[Reference], *, taken: Sequence[KeyRange], least: int) -> list[Region]:
@@ -58,7 +58,7 @@ def regions(references: Sequence[Reference], *, taken: Sequence[KeyRange], least
 
     References and `taken` count.  In order of the keys.
     """
-    found: list[tuple[bytes, bytes]] = []
+    bounds: list[tuple[bytes, bytes]] = []
     depth = deepest = 0
     begin: bytes | None = None
     for key, step in _edges([*(r.key_range for r in references), *taken]):
@@ -67,29 +67,29 @@ def regions(references: Sequence[Reference], *, taken: Sequence[KeyRange], least
             begin, deepest = key, depth
         elif begin is not None and 2 * depth < least:
             if deepest >= least:
-                found.append((begin, key))
+                bounds.append((begin, key))
             begin = None
         deepest = max(deepest, depth)
-    spans = [KeyRange(low, high) for low, high in found]
+    spans = [KeyRange(low, high) for low, high in bounds]
     ordered = sorted(references, key=lambda r: r.order)
-    held = _overlapping(spans, [r.key_range for r in ordered])
+    own_positions = _overlapping(spans, [r.key_range for r in ordered])
     others = _overlapping(spans, taken)
     return [
         Region(key_range, tuple(ordered[i] for i in mine), tuple(taken[i] for i in theirs))
-        for key_range, mine, theirs in zip(spans, held, others, strict=True)
+        for key_range, mine, theirs in zip(spans, own_positions, others, strict=True)
     ]
 
 
 def _overlapping(regions: Sequence[KeyRange], spans: Sequence[KeyRange]) -> list[list[int]]:
     """For each region, the positions of the spans that overlap it.  Regions are in order and share no key."""
-    found: list[list[int]] = [[] for _ in regions]
+    positions: list[list[int]] = [[] for _ in regions]
     ends = [region.high or b"" for region in regions]
     for i, key_range in enumerate(spans):
-        for n in range(bisect_right(ends, key_range.low), len(regions)):
-            if not regions[n].overlaps(key_range):
+        for number in range(bisect_right(ends, key_range.low), len(regions)):
+            if not regions[number].overlaps(key_range):
                 break
-            found[n].append(i)
-    return found
+            positions[number].append(i)
+    return positions
 
 
 def runs(references: Sequence[Reference]) -> list[Run]:
@@ -114,16 +114,16 @@ def runs(references: Sequence[Reference]) -> list[Run]:
 
 def islands(references: Sequence[Reference]) -> list[list[Reference]]:
     """The references in groups that share no key with each other, by key."""
-    found: list[list[Reference]] = []
+    groups: list[list[Reference]] = []
     reach = b""
     for reference in sorted(references, key=lambda r: r.order):
-        if found and reference.low < reach:
-            found[-1].append(reference)
+        if groups and reference.low < reach:
+            groups[-1].append(reference)
             reach = max(reach, reference.high)
         else:
-            found.append([reference])
+            groups.append([reference])
             reach = reference.high
-    return found
+    return groups
 
 
 def _edges(spans: Iterable[KeyRange]) -> Iterator[tuple[bytes, int]]:
@@ -131,10 +131,10 @@ def _edges(spans: Iterable[KeyRange]) -> Iterator[tuple[bytes, int]]:
 
     Every range has a high bound, as those of references and jobs have.
     """
-    held = list(spans)
-    highs = sorted(key_range.high or b"" for key_range in held)
+    all_spans = list(spans)
+    highs = sorted(key_range.high or b"" for key_range in all_spans)
     ended = 0
-    for low in sorted(key_range.low for key_range in held):
+    for low in sorted(key_range.low for key_range in all_spans):
         while highs[ended] <= low:
             yield highs[ended], -1
             ended += 1

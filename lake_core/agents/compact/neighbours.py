@@ -23,27 +23,27 @@ def joinable(
     fits: Callable[[int, int], bool],
 ) -> list[list[Reference]]:
     """Stretches of small islands, given islands by key; each stretch `fits` one job (inputs, bytes)."""
-    found: list[list[Reference]] = []
+    stretches: list[list[Reference]] = []
     stretch: list[Reference] = []
     count = size = 0
 
     def end() -> None:
         nonlocal stretch, count, size
         if count >= least:
-            found.append(stretch)
+            stretches.append(stretch)
         stretch, count, size = [], 0, 0
 
     for island in islands:
-        held = sum(r.size for r in island)
-        if held * SMALL >= target:
+        island_size = sum(r.size for r in island)
+        if island_size * SMALL >= target:
             end()
             continue
-        if not fits(len(stretch) + len(island), size + held):
+        if not fits(len(stretch) + len(island), size + island_size):
             end()
         stretch.extend(island)
         count += 1
-        size += held
+        size += island_size
         if size >= target:
             end()
     end()
-    return found
+    return stretches

@@ -48,10 +48,10 @@ class Planner:
 
     def claim(self, references: Sequence[Reference], *, least: int, choose: Choose) -> None:
         """Make jobs where at least `least` of the free references and of other jobs' outputs overlap."""
-        made = [job.key_range for job in self.jobs]
-        for region in regions(self._free(references), taken=made, least=least):
-            jobs = {n for r in region.references if (n := self.claimed.get(_name(r))) is not None}
-            taken = [*region.taken, *(self.jobs[n].key_range for n in sorted(jobs))]
+        outputs = [job.key_range for job in self.jobs]
+        for region in regions(self._free(references), taken=outputs, least=least):
+            jobs = {number for r in region.references if (number := self.claimed.get(_name(r))) is not None}
+            taken = [*region.taken, *(self.jobs[number].key_range for number in sorted(jobs))]
             free = self._free(region.references)
             if depth_of([*taken, *(r.key_range for r in free)]) >= least:
                 chosen, why = choose(runs(free), taken)
@@ -108,15 +108,15 @@ class Planner:
             del rest[-count:]
         self._cut([r for run in rest for r in run.references], why)
 
-    def _fitting(self, found: Sequence[Run]) -> int:
+    def _fitting(self, candidates: Sequence[Run]) -> int:
         """How many of the newest runs fit one job."""
         inputs = size = 0
-        for count, run in enumerate(reversed(found)):
+        for count, run in enumerate(reversed(candidates)):
             inputs += len(run.references)
             size += run.size
             if not self.policy.fits(inputs, size):
                 return count
-        return len(found)
+        return len(candidates)
 
     def _cut(self, references: Sequence[Reference], why: str) -> None:
         """Make jobs for one stretch of keys after the other."""

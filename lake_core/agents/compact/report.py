@@ -86,14 +86,14 @@ def _work_line(done: Mapping[str, Any]) -> str:
     )
 
 
-def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """The agent's last task: a line a pool, and the totals.  Raises Incomplete if a pool failed."""
     for result in results:
         log.info("%s", pool_line(result))
     totals = sums(results, "pools", of=("jobs", "dropped", "inputs", "objects", "size_in", "size_out"))
     conclude(
         f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}" if results else "nothing was compacted",
-        failed=missing(check_found(found), results, by="pool"),
+        failed=missing(check_found(all_work), results, by="pool"),
         to_do="Jobs that were committed stay; the next run plans the others again",
     )
     return totals

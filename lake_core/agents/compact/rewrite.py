@@ -115,8 +115,8 @@ def begin_compaction(
             "both; plan again"
         )
     schema = unite_schemas(state.schema(id) for id in _schemas(revision, ordered))
-    known = [*revision.tombstones, *revision.aged_off]
-    reaching = {r: covering(known, r, state.schema) for r in ordered}
+    hiding = [*revision.tombstones, *revision.aged_off]
+    reaching = {r: covering(hiding, r, state.schema) for r in ordered}
     tombstones = {t.id: t for covers in reaching.values() for t in covers}
     near = revision.references_in(span_of(ordered))
     if rule.kind == "aggregate":
@@ -161,10 +161,10 @@ def _check_neighbours(
         return
     taken = {(r.object, r.low) for r in inputs}
     between = Ages(near).between(left, most=len(inputs))
-    if found := [r for r in between if (r.object, r.low) not in taken]:
+    if others := [r for r in between if (r.object, r.low) not in taken]:
         raise Conflict(
-            f"object {found[0].object} lies between the inputs of this compaction in age, and shares keys with two "
-            "of them: an aggregate pool must combine it with them; plan the compaction again, or add it to "
+            f"object {others[0].object} lies between the inputs of this compaction in age, and shares keys with "
+            "two of them: an aggregate pool must combine it with them; plan the compaction again, or add it to "
             "the inputs"
         )
 
@@ -177,18 +177,18 @@ def _schemas(revision: Revision, inputs: Sequence[Reference]) -> Iterator[str]:
 
 def _sample(reference: Reference, store: Store, *, pool_id: str) -> WeightedSample:
     with DataObject(store, pool_id=pool_id, object_id=reference.object) as data:
-        known = data.metadata
+        footer = data.metadata
     whole = WeightedSample.of_ranks(
-        known.sample, high=known.high, records=known.records, weight=float(reference.size)
+        footer.sample, high=footer.high, records=footer.records, weight=float(reference.size)
     )
     return whole.within(reference.key_range)
 
 
-def _hides_older(held: Sequence[Reference], inputs: Sequence[Reference]) -> bool:
+def _hides_older(references: Sequence[Reference], inputs: Sequence[Reference]) -> bool:
     """Whether a reference that is no input, and overlaps one, may hold older records."""
     chosen = {(r.object, r.low) for r in inputs}
     newest = max(r.seq for r in inputs)
-    others = [r for r in held if (r.object, r.low) not in chosen and r.first_seq <= newest]
+    others = [r for r in references if (r.object, r.low) not in chosen and r.first_seq <= newest]
     return any(other.key_range.overlaps(one.key_range) for other in others for one in inputs)
 
 
@@ -291,5 +291,5 @@ def compact(
 
 def pieces_for(outputs: int, *, size: int, parallelism: int) -> int:
     """How many pieces to cut a job of `size` bytes into: about `outputs`, and no core of few without work."""
-    wanted = -(-outputs // parallelism) * parallelism if outputs < 4 * parallelism else outputs
-    return max(1, min(wanted, max(outputs, size // SMALLEST_PIECE)))
+    pieces = -(-outputs // parallelism) * parallelism if outputs < 4 * parallelism else outputs
+    return max(1, min(pieces, max(outputs, size // SMALLEST_PIECE)))

@@ -59,7 +59,8 @@ def rewrite_here(branch: Branch) -> Rewriter:
 
     def run(work: PendingCompaction) -> list[WrittenObject]:
         pieces = (
-            rewrite(work, n, branch.store, new_id=branch.context.ids.new) for n in range(len(work.pieces))
+            rewrite(work, piece, branch.store, new_id=branch.context.ids.new)
+            for piece in range(len(work.pieces))
         )
         return [written for written in pieces if written is not None]
 
@@ -120,7 +121,7 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     asked = Request.read(params, also=("branch",))
     lake = Lake.open(asked.lake)
-    found: list[dict[str, Any]] = []
+    all_work: list[dict[str, Any]] = []
 
     def look(name: str) -> CompactionPlan:
         return plan_pool(lake, name, branch=asked.branch, now=lake.context.now())
@@ -129,10 +130,10 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
         for line in plan_lines(name, plan) if plan is not None else ():
             log.info("%s", line)
         if plan is None:
-            found.append(asked.work(name, "cannot be read", depth=0, jobs=[]))
+            all_work.append(asked.work(name, "cannot be read", depth=0, jobs=[]))
         elif plan.jobs:
             jobs = [job.values for job in plan.jobs]
-            found.append(asked.work(name, counted(len(jobs), "job"), depth=plan.depth, jobs=jobs))
+            all_work.append(asked.work(name, counted(len(jobs), "job"), depth=plan.depth, jobs=jobs))
     return handed_out(
-        found, dry_run=asked.dry_run, nothing="nothing to compact", not_done="nothing is rewritten"
+        all_work, dry_run=asked.dry_run, nothing="nothing to compact", not_done="nothing is rewritten"
     )

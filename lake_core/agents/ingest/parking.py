@@ -77,12 +77,12 @@ def park(pool: Pool, file: SourceFile, *, why: str, now: float, branch: str = MA
 
 def parked_files(pool: Pool, *, branch: str = MAIN) -> list[Parked]:
     """What is parked for a branch, by file.  One listing, and a read for each.  Raises Unavailable."""
-    found = []
+    notes = []
     for name, *_ in list(pool.store.list(naming.parked_folder(pool.config.id))):
         parked = _read(pool.store, name)
         if parked is not None and parked.branch == branch:
-            found.append(parked)
-    return sorted(found, key=lambda parked: parked.file)
+            notes.append(parked)
+    return sorted(notes, key=lambda parked: parked.file)
 
 
 def _read(store: Store, name: str) -> Parked | None:

@@ -71,7 +71,7 @@ def batch_line(result: Mapping[str, Any]) -> str:
 
 
 def report(
-    params: Mapping[str, Any], found: Found | None, results: Sequence[Mapping[str, Any]]
+    params: Mapping[str, Any], all_work: Found | None, results: Sequence[Mapping[str, Any]]
 ) -> dict[str, int]:
     """The agent's last task: a line a batch, the parked files, the totals.
 
@@ -79,7 +79,7 @@ def report(
     """
     for result in results:
         log.info("%s", batch_line(result))
-    failed = missing(check_found(found), results, by="token")
+    failed = missing(check_found(all_work), results, by="token")
     failed += [f"{r['pool']}: parked {file}: {why}" for r in results for file, why in r["parked"]]
     asked = Request.read(params, also=("wait",))
     lake = Lake.open(asked.lake)
@@ -94,7 +94,7 @@ def report(
         parked += len(files.parked)
     totals = load_totals(results) | {"parked": parked}
     conclude(
-        totals_line(totals) if results else "nothing was ingested" if found else "no new files",
+        totals_line(totals) if results else "nothing was ingested" if all_work else "no new files",
         failed=failed,
         to_do=(
             "All else was ingested. Mend or remove a parked file, or set bad_records=quarantine; the next run "

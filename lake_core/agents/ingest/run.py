@@ -34,7 +34,7 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     asked = Request.read(params, also=("wait",))
     lake = Lake.open(asked.lake)
-    found: list[dict[str, Any]] = []
+    all_work: list[dict[str, Any]] = []
     for name in pools_that_ingest(lake, asked.pools):
         pool = lake.pool(name)
         try:
@@ -52,5 +52,7 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
             parking.release(pool, files.forgotten)
         for token, batch in batches.items():
             plain = msgspec.to_builtins(list(batch.files))
-            found.append(asked.work(name, counted(len(plain), "file"), token=token, files=plain))
-    return handed_out(found, dry_run=asked.dry_run, nothing="no batch is due", not_done="nothing is ingested")
+            all_work.append(asked.work(name, counted(len(plain), "file"), token=token, files=plain))
+    return handed_out(
+        all_work, dry_run=asked.dry_run, nothing="no batch is due", not_done="nothing is ingested"
+    )

@@ -38,13 +38,13 @@ def look(pool: Pool, *, branch: str = MAIN) -> SourceFiles:
     """
     state = pool.at(branch).state
     settings = pool.settings
-    found = find_files(
+    files = find_files(
         [settings["ingest.source"]],
         include=settings["include"],
         exclude=settings["exclude"],
         may_be_empty=True,
     )
-    there = [f for f in found if f.size]
+    there = [f for f in files if f.size]
     notes = parking.parked_files(pool, branch=branch)
     kept = parking.still_parked(notes, there, parking.reading_digest(pool.config.settings))
     names = {parked.file for parked in kept}

@@ -39,14 +39,14 @@ def interval_line(result: Mapping[str, Any]) -> str:
     return load_line(result)
 
 
-def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """The agent's last task: a line a pool, and the totals.  Raises Incomplete if a pool failed."""
     for result in results:
         log.info("%s", interval_line(result))
     totals = load_totals(results)
     conclude(
         totals_line(totals) if results else "nothing to do",
-        failed=missing(check_found(found), results, by="pool"),
+        failed=missing(check_found(all_work), results, by="pool"),
         to_do="What failed changed nothing. Mend what its log names, then run the interval again",
     )
     return totals

@@ -33,8 +33,8 @@ def find_source_files(policy: IntervalsPolicy, begin: dt.datetime) -> list[Sourc
     """The files of the interval that begins then.  Their place need not exist yet."""
     try:
         path = path_of(policy.source, begin)
-        found = find_files([path], include=policy.include, exclude=policy.exclude)
-        return [f for f in found if f.size]
+        files = find_files([path], include=policy.include, exclude=policy.exclude)
+        return [f for f in files if f.size]
     except NotFound:
         return []
 
@@ -54,14 +54,14 @@ def find(
         raise InvalidInput(
             "a run without an interval appends files: set the parameters `pools` (one pool) and `files`"
         )
-    found = []
+    all_work = []
     for name in names:
         if begin is None:
             files = find_files(list(asked.files))
         else:
             files = find_source_files(policy_of(lake.pool(name).settings), begin)
         log.info("%s", plan_line(name, files, begin=begin, end=end))
-        found.append(
+        all_work.append(
             asked.work(
                 name,
                 begin.isoformat() if begin else counted(len(files), "file"),
@@ -72,7 +72,7 @@ def find(
             )
         )
     return handed_out(
-        found,
+        all_work,
         dry_run=asked.dry_run,
         nothing="no pool has intervals.source",
         not_done="nothing is loaded",

@@ -76,7 +76,7 @@ def _work_line(done: Mapping[str, Any]) -> str:
     return f"{work}; {counted(done['retired'], 'delete')} finished"
 
 
-def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """The agent's last task: a line a pool, and the totals.  Raises Incomplete if a pool failed."""
     for result in results:
         log.info("%s", pool_line(ApplyResult(**result)))
@@ -85,7 +85,7 @@ def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[st
         f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}; {totals['left']:,} left"
         if results
         else "no deletes were applied",
-        failed=missing(check_found(found), results, by="pool"),
+        failed=missing(check_found(all_work), results, by="pool"),
         to_do="What was rewritten stays; the next run plans the rest again",
     )
     return totals

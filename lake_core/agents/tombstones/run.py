@@ -80,9 +80,9 @@ def apply(
     work = plan_apply(revision, policy_of(branch.settings, now=now, at_once=at_once))
     log.info("%s", plan_line(branch.config.name, work))
     suspects = list(searches(revision, work.suspects))
-    found = (search or search_here(branch))(suspects)
-    dirty = [s.reference for s, holds in zip(suspects, found, strict=True) if holds]
-    clean = [s.reference for s, holds in zip(suspects, found, strict=True) if not holds]
+    are_dirty = (search or search_here(branch))(suspects)
+    dirty = [s.reference for s, holds in zip(suspects, are_dirty, strict=True) if holds]
+    clean = [s.reference for s, holds in zip(suspects, are_dirty, strict=True) if not holds]
     if suspects:
         log.info("%s", search_line(branch.config.name, dirty=dirty, clean=clean))
     marked = _commit(
@@ -145,7 +145,7 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     asked = Request.read(params, also=("branch",))
     lake = Lake.open(asked.lake)
-    found = []
+    all_work = []
 
     def look(name: str) -> ApplyPlan:
         return plan(lake.pool(name).branch(asked.branch), now=lake.context.now())
@@ -154,9 +154,9 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
         if work is not None:
             log.info("%s", plan_line(name, work))
         if work is None:
-            found.append(asked.work(name, "cannot be read"))
+            all_work.append(asked.work(name, "cannot be read"))
         elif not work.idle:
-            found.append(asked.work(name, counted(work.due, "delete")))
+            all_work.append(asked.work(name, counted(work.due, "delete")))
     return handed_out(
-        found, dry_run=asked.dry_run, nothing="no deletes to apply", not_done="nothing is rewritten"
+        all_work, dry_run=asked.dry_run, nothing="no deletes to apply", not_done="nothing is rewritten"
     )

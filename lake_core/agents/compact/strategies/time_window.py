@@ -74,7 +74,9 @@ def by_window(references: Sequence[Reference], *, key: PoolKey, seconds: float, 
             closed.setdefault(last, []).append(reference)
         else:
             rest.append(reference)
-    windows = [Closed((window + 2) * seconds, tuple(held)) for window, held in sorted(closed.items())]
+    windows = [
+        Closed((window + 2) * seconds, tuple(of_window)) for window, of_window in sorted(closed.items())
+    ]
     return Windowed(tuple(windows), tuple(rest))
 
 
