@@ -49,15 +49,19 @@ WORDS = {
 }
 """A pattern of whole words, and what to write instead."""
 
-N = "version, count, or what it counts"
-"""Instead of `n` as the name of an argument or a field."""
+NOUN = "the noun of what it holds: references, names, value"
+NAMES = {
+    "n": "version, count, index, or what it counts",
+    **dict.fromkeys(("found", "known", "held", "made", "said", "did", "wanted"), NOUN),
+}
+"""A name of a local variable or an argument, and what to write instead."""
 
 _GAP = r"(?:[ \t]+|[ \t]*\n[ \t]*)"
 """A sentence may go on in the next line, not behind an empty one."""
 _WORD = re.compile(
     "|".join(
-        f"(?P<w{n}>(?:(?<![\\w-])|(?=[,;:.]))(?:{pattern.replace(' ', _GAP)})(?![\\w-]))"
-        for n, pattern in enumerate(WORDS)
+        f"(?P<w{index}>(?:(?<![\\w-])|(?=[,;:.]))(?:{pattern.replace(' ', _GAP)})(?![\\w-]))"
+        for index, pattern in enumerate(WORDS)
     ),
     re.IGNORECASE,
 )
@@ -86,13 +90,25 @@ def in_program(text: str) -> Iterator[Finding]:
                 if _NAME.match(part):
                     finding = next(_in_words(part, token.start[0]), None)
                     yield finding or (token.start[0], part, "a word of docs/glossary.md")
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef):
-            arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-            yield from ((node.lineno, "n", N) for argument in arguments if argument.arg == "n")
-        elif isinstance(node, ast.ClassDef):
-            fields = [part.target for part in node.body if isinstance(part, ast.AnnAssign)]
-            yield from ((f.lineno, "n", N) for f in fields if isinstance(f, ast.Name) and f.id == "n")
+    yield from _in_names(ast.parse(text))
+
+
+def _in_names(program: ast.Module) -> Iterator[Finding]:
+    """Arguments and variables that are named by a verb or a letter; of the fields of classes only `n`.
+
+    Fields keep the other names, because stored things and results have them.
+    """
+    classes = (node for node in ast.walk(program) if isinstance(node, ast.ClassDef))
+    fields = {part.target for node in classes for part in node.body if isinstance(part, ast.AnnAssign)}
+    for node in ast.walk(program):
+        if isinstance(node, ast.arg):
+            name = node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            name = node.id
+        else:
+            continue
+        if name in NAMES and (name == "n" or node not in fields):
+            yield node.lineno, name, NAMES[name]
 
 
 def findings(path: Path) -> list[Finding]:

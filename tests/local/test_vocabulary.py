@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from local.vocabulary import READ, ROOT, WORDS, in_program, in_prose, main
+from local.vocabulary import NAMES, READ, ROOT, WORDS, in_program, in_prose, main
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,44 @@ def test_comments_texts_and_names_of_a_program_are_read_and_its_keywords_are_not
     assert found == {(1, "landed"), (1, "n"), (2, "landed"), (2, "but for"), (2, "whoever")}
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "found = look()",
+        "found: list[int] = []",
+        "first, (found, last) = pair",
+        "found += [1]",
+        "for found in looked: pass",
+        "if found := look(): pass",
+        "with look() as found: pass",
+        "def look(found): pass",
+        "def look(*found): pass",
+        "def look(*, found=1): pass",
+        "async def look(found): pass",
+        "look(lambda found: 1)",
+        "look([1 for found in looked])",
+    ],
+)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_variable_or_an_argument_without_a_noun_is_found(program: str, name: str) -> None:
+    assert list(in_program(program.replace("found", name))) == [(1, name, NAMES[name])]
+
+
+@pytest.mark.parametrize("name", NAMES.keys() - {"n"})
+def test_fields_functions_attributes_and_uses_keep_the_name(name: str) -> None:
+    program = (
+        f"class Plan:\n    {name}: int\n    def {name}(self): self.{name} = {name}\nlook({name}={name})\n"
+    )
+    assert list(in_program(program)) == []
+
+
+def test_a_field_n_is_found() -> None:
+    assert [(line, word) for line, word, _ in in_program("class Plan:\n    n: int\n")] == [(2, "n")]
+
+
 def test_every_finding_names_a_better_word() -> None:
     assert all(WORDS.values())
+    assert all(NAMES.values())
     assert {better for _, _, better in in_prose("whoever landed")} == {
         "name the actor: the writer, the reader",
         "commit (a transaction); arrive (a file)",
