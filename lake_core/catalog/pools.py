@@ -27,7 +27,7 @@ class Catalog:
         self.journal: Journal[PoolsEntry, PoolsState] = Journal(
             context.store,
             naming.POOLS_JOURNAL,
-            Codec(PoolsEntry),
+            Codec(PoolsEntry, version=context.format_version),
             PoolsState(),
             fold_pools,
             format=PoolsFormat(),

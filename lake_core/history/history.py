@@ -21,7 +21,7 @@ from lake_core.errors import (
 from lake_core.history.checkpoint import PoolStateFormat
 from lake_core.history.draft import Draft
 from lake_core.history.group_commit.attempt import Attempt
-from lake_core.history.group_commit.requests import Requests
+from lake_core.history.group_commit.requests import Request, Requests
 from lake_core.history.group_commit.states import State
 from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.rebase import Committed, check_open
@@ -62,11 +62,11 @@ class History:
         self._contended = 0
         self._unknown: dict[str, int] = {}
         name = naming.pool_journal(pool_id)
-        self._requests = Requests(store, name)
+        self._requests = Requests(store, name, Codec(Request, version=format_version))
         self.journal: Journal[Entry, PoolState] = Journal(
             store,
             name,
-            Codec(Entry),
+            Codec(Entry, version=format_version),
             PoolState.empty(min_changes=limits.min_changes),
             fold_entry,
             retry or Retry(),

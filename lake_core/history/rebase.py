@@ -45,7 +45,7 @@ from lake_core.history.vacuuming import check_objects, check_vacuum
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import decode_value, key_class
 from lake_core.objects.limits import MAX_COLUMNS, Fields, Path, leaves
-from lake_core.objects.schema import schema_id, unite_fields
+from lake_core.objects.schema import schema_id, stored_schema, unite_fields
 from lake_core.records import (
     Action,
     AddObject,
@@ -308,7 +308,7 @@ def _schemas_held(state: PoolState, branch: str, sub_pool: str) -> set[str]:
 
 @functools.lru_cache(maxsize=4096)
 def _leaves(data: bytes) -> frozenset[Path]:
-    return frozenset(leaves(pa.ipc.read_schema(pa.py_buffer(data))))
+    return frozenset(leaves(stored_schema(data)))
 
 
 def _check_room(state: PoolState, draft: Draft, rule: Rule) -> None:

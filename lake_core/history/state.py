@@ -44,6 +44,7 @@ from lake_core.history.snapshot.reference import Reference
 from lake_core.history.snapshot.snapshot import MIN_CHANGES, Snapshot
 from lake_core.history.tombstone import NEVER, Tombstone
 from lake_core.naming import NOKEY, REJECTED
+from lake_core.objects.schema import stored_schema
 from lake_core.records import (
     AddObject,
     AddTombstone,
@@ -211,7 +212,7 @@ class PoolState:
 
 @functools.lru_cache(maxsize=4096)
 def _schema(data: bytes) -> pa.Schema:
-    return pa.ipc.read_schema(pa.py_buffer(data))
+    return stored_schema(data)
 
 
 def fold_entry(state: PoolState, version: int, entry: Entry) -> PoolState:

@@ -30,6 +30,14 @@ def schema_id(schema: pa.Schema) -> str:
     return hashlib.sha256(schema.serialize()).hexdigest()[:20]
 
 
+def stored_schema(data: bytes) -> pa.Schema:
+    """The schema of bytes in Arrow's IPC form.  Raises Corrupt."""
+    try:
+        return pa.ipc.read_schema(pa.py_buffer(data))
+    except Exception as error:  # damaged bytes make Arrow raise errors of many classes
+        raise Corrupt(f"a stored schema of {len(data)} bytes is damaged: {error}") from error
+
+
 def unite_schemas(schemas: Iterable[pa.Schema]) -> pa.Schema:
     """One schema that holds the records of all; fields in the order first seen."""
     fields: dict[str, pa.Field] = {}

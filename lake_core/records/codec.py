@@ -1,14 +1,17 @@
-"""The bytes of a journal entry: four magic bytes, a format version, MessagePack.
+"""The bytes of a journal entry: four magic bytes, a checksum, MessagePack.
 
-    "LKJ" 0x01 | MessagePack of the entry
+    "LKJ" 0x02 | CRC-32 of the rest, 4 bytes, big-endian | MessagePack of the entry
+    "LKJ" 0x01 | MessagePack of the entry                                                 lakes of version 1
 
-The fourth byte is the version of the framing and of the records; a reader that meets a higher one stops.
-Encoding is deterministic (fields in declared order, maps sorted, defaults left out), so the same entry is
-the same bytes: golden tests hold them.
+The fourth byte is the version of the framing and of the records; a reader that meets a higher one stops.  A flipped
+bit may turn an entry into another valid one, which deletes other records: the checksum notices that (decision 63).
+Encoding is deterministic (fields in declared order, maps sorted, defaults left out), so the same entry is the same
+bytes: golden tests hold them.
 """
 
 from __future__ import annotations
 
+import zlib
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -16,40 +19,66 @@ import msgspec
 from lake_core.errors import Corrupt, InvalidInput, LakeError
 
 MAGIC = b"LKJ"
-VERSION = 1
+VERSION = 2
+CHECKSUM = 4
+"""Bytes of the checksum, from version 2 on."""
 
 T = TypeVar("T")
 
 
 class Codec(Generic[T]):
-    """Encodes and decodes one kind of entry."""
+    """Encodes and decodes one kind of entry.  Encodes for lakes of a format version; decodes those of all."""
 
-    def __init__(self, kind: type[T]) -> None:
+    def __init__(self, kind: type[T], *, version: int = VERSION) -> None:
+        self._version = version
         self._encoder = msgspec.msgpack.Encoder(order="deterministic")
         self._decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(kind)
 
     def encode(self, entry: T) -> bytes:
         """The stored bytes of the entry.  Raises InvalidInput if a text is not UTF-8."""
         try:
-            return MAGIC + bytes((VERSION,)) + self._encoder.encode(entry)
+            return frame(self._encoder.encode(entry), version=self._version)
         except UnicodeEncodeError as error:  # a file name or an argument whose bytes are not UTF-8
             text = error.object if len(error.object) < 200 else f"{error.object[:200]}..."
             raise InvalidInput(f"{text!r} is not UTF-8; write it in UTF-8") from error
 
     def decode(self, data: bytes, *, name: str) -> T:
         """The entry of these bytes; `name` is for the message.  Raises Corrupt."""
-        if data[:3] != MAGIC or len(data) < 4:
-            raise Corrupt(f"{name}: not a journal entry: begins with {data[:8]!r}")
-        if data[3] > VERSION:
-            raise Corrupt(f"{name}: written by a newer version (format {data[3]}); upgrade this program")
+        payload = unframe(data, name=name)
         try:
-            entry: T = self._decoder.decode(memoryview(data)[4:])
+            entry: T = self._decoder.decode(payload)
         except msgspec.ValidationError as error:
             if "Invalid value" in str(error) and "type" in str(error):
                 raise Corrupt(f"{name}: written by a newer version (unknown action: {error})") from error
             raise Corrupt(f"{name}: {error}") from error
         except LakeError as error:  # a record that breaks its guarantees
             raise Corrupt(f"{name}: {error}") from error
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Corrupt(f"{name}: {error} (read {len(data)} bytes)") from error
         return entry
+
+
+def frame(payload: bytes, *, version: int = VERSION) -> bytes:
+    """The stored bytes around the MessagePack of an entry."""
+    checksum = b"" if version < 2 else _checksum(payload)
+    return MAGIC + bytes((version,)) + checksum + payload
+
+
+def unframe(data: bytes, *, name: str) -> memoryview:
+    """The MessagePack of stored bytes.  Raises Corrupt."""
+    if data[:3] != MAGIC or len(data) < 4:
+        raise Corrupt(f"{name}: not a journal entry: begins with {data[:8]!r}")
+    if data[3] > VERSION:
+        raise Corrupt(f"{name}: written by a newer version (format {data[3]}); upgrade this program")
+    if data[3] == 0:
+        raise Corrupt(f"{name}: not a journal entry: there is no format 0")
+    if data[3] < 2:
+        return memoryview(data)[4:]
+    payload = memoryview(data)[4 + CHECKSUM :]
+    if data[4 : 4 + CHECKSUM] != _checksum(payload):
+        raise Corrupt(f"{name}: its bytes do not have its checksum (read {len(data)} bytes)")
+    return payload
+
+
+def _checksum(payload: bytes | memoryview) -> bytes:
+    return zlib.crc32(payload).to_bytes(CHECKSUM, "big")

@@ -32,6 +32,7 @@ from lake_core.journal import LoadedState, put_fence, write_state
 from lake_core.journal.recent import Recent
 from lake_core.keys import PoolKey
 from lake_core.lake import Lake
+from lake_core.objects.schema import stored_schema
 from lake_core.phrases import counted, listed
 from lake_core.records.pools import PoolConfig
 from lake_core.repair.check_pool import Progress
@@ -232,7 +233,7 @@ def _config(
 
 def _kind(schemas: Mapping[str, bytes], notes: list[str]) -> str:
     """The kind as far as the fields tell it."""
-    fields = [field for data in schemas.values() for field in pa.ipc.read_schema(pa.py_buffer(data))]
+    fields = [field for data in schemas.values() for field in stored_schema(data)]
     sums = sorted({field.name for field in fields if is_sum(field)})
     if sums:
         raise InvalidInput(

@@ -27,6 +27,7 @@ from lake_core.history.state import Closing, Tag
 from lake_core.objects import metadata
 from lake_core.objects.checksums import check_tail
 from lake_core.objects.failures import reading
+from lake_core.objects.schema import stored_schema
 from lake_core.records import Entry, PoolsEntry
 from lake_core.records.codec import Codec
 from lake_core.records.pools import PoolConfig
@@ -160,8 +161,7 @@ def _plain(value: Any, key: str = "") -> Any:
     """Byte strings as text."""
     if isinstance(value, bytes):
         if key in {"arrow", "schemas"}:
-            schema = pa.ipc.read_schema(pa.py_buffer(value))
-            return {f.name: show_type(f) for f in schema}
+            return {f.name: show_type(f) for f in stored_schema(value)}
         return value.hex()
     if isinstance(value, dict):
         return {k: _plain(v, k) for k, v in value.items()}

@@ -224,13 +224,20 @@ POOLS_ENTRY = PoolsEntry(
 
 
 def test_a_journal_entry_has_the_stored_bytes_both_ways() -> None:
-    codec = Codec(Entry)
+    codec = Codec(Entry, version=1)
     assert codec.decode(golden("entry.hex"), name="entry") == ENTRY
     assert codec.encode(ENTRY).hex() == golden("entry.hex").hex()
 
 
-def test_a_journal_entry_that_deletes() -> None:
+def test_a_journal_entry_with_its_checksum() -> None:
     codec = Codec(Entry)
+    stored = bytes.fromhex((NEWEST / "entry.hex").read_text())
+    assert codec.decode(stored, name="entry") == ENTRY
+    assert codec.encode(ENTRY).hex() == stored.hex()
+
+
+def test_a_journal_entry_that_deletes() -> None:
+    codec = Codec(Entry, version=1)
     assert codec.decode(golden("deleting_entry.hex"), name="entry") == DELETING_ENTRY
     assert codec.encode(DELETING_ENTRY).hex() == golden("deleting_entry.hex").hex()
 
@@ -243,7 +250,7 @@ def test_a_journal_entry_of_branches_and_tags() -> None:
 
 
 def test_a_journal_entry_that_ends_the_history_of_a_dropped_pool() -> None:
-    codec = Codec(Entry)
+    codec = Codec(Entry, version=1)
     assert codec.decode(golden("closing_entry.hex"), name="entry") == CLOSING_ENTRY
     assert codec.encode(CLOSING_ENTRY).hex() == golden("closing_entry.hex").hex()
 
@@ -278,7 +285,7 @@ def test_a_lease() -> None:
 
 
 def test_an_entry_of_the_journal_of_pools() -> None:
-    codec = Codec(PoolsEntry)
+    codec = Codec(PoolsEntry, version=1)
     assert codec.decode(golden("pools_entry.hex"), name="entry") == POOLS_ENTRY
     assert codec.encode(POOLS_ENTRY).hex() == golden("pools_entry.hex").hex()
 
@@ -467,7 +474,7 @@ REQUEST = Request(
 
 
 def test_a_request_has_the_stored_bytes_both_ways() -> None:
-    codec = Codec(Request)
+    codec = Codec(Request, version=1)
     assert codec.decode(golden("request.hex"), name="request") == REQUEST
     assert codec.encode(REQUEST).hex() == golden("request.hex").hex()
 
@@ -539,18 +546,18 @@ HISTORY = (
 def pool_history(store: MemoryStore) -> History:
     history = History(store, pool_id="p", key=PoolKey.parse("k"), clock=lambda: 0.0, token_keep=1e12)
     for n, entry in enumerate(HISTORY, start=1):
-        store.create(naming.entry("p/journal", n), Codec(Entry).encode(entry))
+        store.create(naming.entry("p/journal", n), Codec(Entry, version=1).encode(entry))
     return history
 
 
 def closed_history(store: MemoryStore) -> History:
-    store.create(naming.entry("p/journal", 4), Codec(Entry).encode(CLOSING_ENTRY))
+    store.create(naming.entry("p/journal", 4), Codec(Entry, version=1).encode(CLOSING_ENTRY))
     return pool_history(store)
 
 
 def pools(store: MemoryStore) -> Catalog:
     catalog = Catalog(Context(store, "", fixed_ids(), "vera"))
-    store.create(naming.entry("pools", 1), Codec(PoolsEntry).encode(POOLS_ENTRY))
+    store.create(naming.entry("pools", 1), Codec(PoolsEntry, version=1).encode(POOLS_ENTRY))
     return catalog
 
 

@@ -31,13 +31,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
-import pyarrow as pa
 
 from lake_core import naming
 from lake_core.errors import Corrupt, Unavailable
 from lake_core.history.draft import Draft
 from lake_core.journal import JOURNAL_LIMITS, JournalLimits
 from lake_core.journal.recent import generation
+from lake_core.objects.schema import stored_schema
 from lake_core.records import Action
 from lake_core.records.codec import Codec
 from lake_core.store import ObjectInfo, Store
@@ -78,9 +78,9 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     def draft(self) -> Draft:
         """The draft of the request.  Raises Corrupt."""
         try:
-            schemas = tuple(pa.ipc.read_schema(pa.py_buffer(s)) for s in self.schemas)
-        except (OSError, pa.ArrowException) as error:
-            raise Corrupt(f"request {self.id}: its schema is damaged: {error}") from error
+            schemas = tuple(map(stored_schema, self.schemas))
+        except Corrupt as error:
+            raise Corrupt(f"request {self.id}: {error}") from error
         return Draft(
             self.id,
             self.branch,
@@ -103,9 +103,6 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
         return (
             generation(version, limits=limits) <= posted + 1 and abs(now - self.time) <= MAX_WAIT_MICROSECONDS
         )
-
-
-_CODEC = Codec(Request)
 
 
 def request_of(draft: Draft, *, possible_since: int, time: int) -> Request:
@@ -132,12 +129,13 @@ class Requests:
 
     store: Store
     journal: str
+    codec: Codec[Request] = field(default_factory=lambda: Codec(Request))
     _read_before: dict[str, Request | None] = field(default_factory=dict)
     """The objects that were read, by name; None: overlooked from now on."""
 
     def post(self, draft: Draft, *, possible_since: int, time: int) -> None:
         """Store the draft for other writers to commit.  If the store refuses, its writer commits it alone."""
-        data = _CODEC.encode(request_of(draft, possible_since=possible_since, time=time))
+        data = self.codec.encode(request_of(draft, possible_since=possible_since, time=time))
         if len(data) <= MAX_REQUEST_BYTES:
             with contextlib.suppress(Unavailable):
                 # not durable: a crash of the machine loses only the request (decision 23)
@@ -195,7 +193,7 @@ class Requests:
         """The request, None if its writer withdrew it meanwhile or it cannot be read."""
         with contextlib.suppress(Unavailable, Corrupt):
             data = self.store.get(name)
-            request = None if data is None else _CODEC.decode(data, name=name)
+            request = None if data is None else self.codec.decode(data, name=name)
             if request is not None and request.id == naming.request_id(name) and request.draft:
                 return request
         log.debug("%s: no readable request; overlooked", name)

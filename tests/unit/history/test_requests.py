@@ -267,18 +267,17 @@ MANY = 200
 def unreadable(store: ScriptedStore, what: str) -> None:
     """Objects older than every request, that can be neither read nor deleted."""
     names = [naming.request(JOURNAL, an_id(n)) for n in range(MANY)]
-    old, never = (
-        CODEC.encode(request_of(draft(n, add(n), branch=branch), possible_since=0, time=time))
-        for n, branch, time in ((0, "main", NOW - 2 * MAX_WAIT_MICROSECONDS), (0, "none", NOW))
-    )
+
+    def stored(n: int, branch: str, time: int) -> bytes:
+        return CODEC.encode(request_of(draft(n, add(n), branch=branch), possible_since=0, time=time))
+
     for n, name in enumerate(names):
-        own_id = an_id(n).encode()
         data = {
             "empty": b"",
             "noise": b"PAR1",
             "another user's": b"x",
-            "of a writer that died long ago": old.replace(an_id(0).encode(), own_id),
-            "never to be met": never.replace(an_id(0).encode(), own_id),
+            "of a writer that died long ago": stored(n, "main", NOW - 2 * MAX_WAIT_MICROSECONDS),
+            "never to be met": stored(n, "none", NOW),
             "copies": CODEC.encode(request_of(draft(MANY, add(MANY)), possible_since=0, time=NOW)),
             "huge": b"x" * (MAX_REQUEST_BYTES + 1 if n == 0 else 1),
         }[what]
@@ -598,7 +597,7 @@ def test_a_request_for_a_source_that_is_known_in_another_form_is_left_to_its_wri
         b"",
         b"garbage",
         CODEC.encode(request_of(draft(1, add(1)), possible_since=0, time=NOW))[:-3],
-        b"LKJ\x02newer",
+        b"LKJ\x03newer",
     ],
     ids=repr,
 )

@@ -272,4 +272,6 @@ def test_a_lake_of_version_1_has_no_branches_until_it_is_upgraded() -> None:
     lake.upgrade()
     pool = lake.pool("p")
     pool.create_branch("dev")
+    entries = [store.get(naming.entry(naming.pool_journal(pool.config.id), version)) for version in (1, 2)]
+    assert [entry and entry[3] for entry in entries] == [1, 2], "an entry has a checksum after the upgrade"
     assert keys(pool, "dev") == [1]

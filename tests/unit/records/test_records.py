@@ -10,21 +10,20 @@ import pytest
 from lake_core.errors import Corrupt
 from lake_core.keys import PoolKey
 from lake_core.records import ConfigurePool, CreatePool, Entry, PoolsEntry, Transaction
-from lake_core.records.codec import MAGIC, VERSION, Codec
+from lake_core.records.codec import MAGIC, VERSION, Codec, frame, unframe
 from lake_core.records.pools import PoolConfig
 from lake_core.records.source_files import SourceFile
 from lake_core.records.transactions import MAX_TRANSACTIONS, Source, sequence
 from tests.support.records import KNOWN, add, an_id, entry, transaction
 
 CODEC = Codec(Entry)
-HEADER = MAGIC + bytes((VERSION,))
 
 
 def altered(change: Any, made: Any = None) -> bytes:
     """The bytes of an entry whose plain form `change` has altered."""
-    plain = msgspec.msgpack.decode(CODEC.encode(made or entry(transaction(KNOWN, add(1))))[4:])
+    plain = msgspec.msgpack.decode(unframe(CODEC.encode(made or entry(transaction(KNOWN, add(1)))), name="x"))
     change(plain)
-    return HEADER + msgspec.msgpack.encode(plain)
+    return frame(msgspec.msgpack.encode(plain))
 
 
 def test_records_written_later_have_the_greater_sequence() -> None:
@@ -52,8 +51,8 @@ def test_bytes_that_are_no_entry_are_corrupt(data: bytes) -> None:
 
 
 def test_a_newer_format_is_refused_with_its_version() -> None:
-    with pytest.raises(Corrupt, match=r"newer version \(format 2\)"):
-        CODEC.decode(MAGIC + b"\x02" + b"whatever it may be", name="NAME")
+    with pytest.raises(Corrupt, match=r"newer version \(format 3\)"):
+        CODEC.decode(MAGIC + bytes((VERSION + 1,)) + b"whatever it may be", name="NAME")
 
 
 def test_an_unknown_action_was_written_by_a_newer_version() -> None:
@@ -79,6 +78,31 @@ def test_a_truncated_entry_is_corrupt(cut: int) -> None:
         CODEC.decode(CODEC.encode(entry(transaction(KNOWN)))[:cut], name="NAME")
 
 
+def test_an_entry_of_which_a_bit_is_flipped_is_corrupt() -> None:
+    stored = CODEC.encode(entry(transaction(KNOWN, add(1), token="t", message="m")))
+    for position in range(len(stored)):
+        for bit in range(8):
+            flipped = bytearray(stored)
+            flipped[position] ^= 1 << bit
+            with pytest.raises(Corrupt, match="NAME"):
+                CODEC.decode(bytes(flipped), name="NAME")
+
+
+def test_an_entry_of_version_1_that_is_damaged_is_corrupt_if_it_cannot_be_read() -> None:
+    codec = Codec(Entry, version=1)
+    stored = codec.encode(entry(transaction(KNOWN, add(1), token="t", message="m")))
+    assert codec.decode(stored, name="x") == CODEC.decode(stored, name="x")
+    refused = 0
+    for position in range(len(stored)):
+        flipped = bytearray(stored)
+        flipped[position] ^= 0x80  # a text is not UTF-8 any more
+        try:
+            codec.decode(bytes(flipped), name="NAME")
+        except Corrupt:
+            refused += 1
+    assert refused > len(stored) // 2
+
+
 def test_a_stored_record_that_breaks_its_guarantee_is_corrupt_and_named() -> None:
     def change(plain: Any) -> None:
         plain["transactions"][0]["actions"][1]["records"] = 0
@@ -91,10 +115,10 @@ def test_a_stored_pool_with_an_impossible_name_or_key_is_corrupt() -> None:
     codec = Codec(PoolsEntry)
     made = PoolsEntry("x", 1, "me", (CreatePool(PoolConfig(an_id(1), "p", PoolKey.parse("k"))),))
     for field, value in (("name", "a/b"), ("key", {"fields": [{"name": "a"}, {"name": "a"}]})):
-        plain = msgspec.msgpack.decode(codec.encode(made)[4:])
+        plain = msgspec.msgpack.decode(unframe(codec.encode(made), name="x"))
         plain["actions"][0]["pool"][field] = value
         with pytest.raises(Corrupt, match="NAME"):
-            codec.decode(HEADER + msgspec.msgpack.encode(plain), name="NAME")
+            codec.decode(frame(msgspec.msgpack.encode(plain)), name="NAME")
 
 
 @pytest.mark.parametrize(
@@ -136,4 +160,4 @@ class Nested(msgspec.Struct):
 def test_an_entry_nested_without_end_is_corrupt() -> None:
     endless = b"\x81\xa2of" * 100_000 + b"\xc0"
     with pytest.raises(Corrupt, match="NAME"):
-        Codec(Nested).decode(HEADER + endless, name="NAME")
+        Codec(Nested).decode(frame(endless), name="NAME")
