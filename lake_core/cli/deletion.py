@@ -9,6 +9,7 @@ from lake_core.cli.options import open_lake, read_options
 from lake_core.cli.output import print_json, say
 from lake_core.cli.reading import files_to_read, shown_progress
 from lake_core.errors import InvalidInput
+from lake_core.history.state import MAIN
 from lake_core.phrases import counted
 
 
@@ -63,8 +64,8 @@ def replace(args: Namespace) -> None:
 
 def drop_range(args: Namespace) -> None:
     """A replace by nothing."""
-    pool = open_lake(args).pool(args.pool)
-    done = pool.branch(args.branch).replace([], key_range=span_of(pool.at(args.branch), args))
+    pool, branch = open_lake(args).pool(args.pool), args.branch or MAIN
+    done = pool.branch(branch).replace([], key_range=span_of(pool.at(branch), args))
     if args.json:
         print_json(vars(done))
     else:

@@ -189,7 +189,7 @@ def build_parser() -> Parser:
     )
     sub.add_argument("pool", metavar="POOL")
     _add_range(sub)
-    sub.add_argument("--branch", default="main", metavar="B", help="with --from or --to: of this branch")
+    sub.add_argument("--branch", metavar="B", help="with --from or --to: of this branch (default: main)")
     sub.add_argument("--yes", action="store_true", help="do not ask (required without a terminal)")
 
     sub = command("rename", "pools.rename", "give a pool another name")

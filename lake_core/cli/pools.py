@@ -175,6 +175,11 @@ def set_(args: Namespace) -> None:
 def drop(args: Namespace) -> None:
     """Remove a pool from the list; with a range, remove the records in it."""
     lake = open_lake(args)
+    if args.branch is not None and args.from_ is None and args.to is None:
+        raise InvalidInput(
+            f"--branch {args.branch}: a whole pool is dropped, not a branch of it; lake branch {args.pool} -d "
+            f"{args.branch} deletes a branch, and with --from or --to the records of a range are removed from one"
+        )
     if args.from_ is not None or args.to is not None:
         confirm(
             args,

@@ -42,6 +42,19 @@ def explained(error: ObjectMissing, history: History, objects: Collection[str], 
         return error
 
 
+def explained_to_reader_of_feed(error: ObjectMissing, history: History, object_id: str) -> LakeError:
+    """The error for who reads the objects of a history one after the other, and is behind the vacuum."""
+    try:
+        if not vacuumed(history, [object_id], version=0):
+            return error
+        return ObjectVacuumed(
+            f"object {object_id} was vacuumed {_when(history, object_id)}, before it was read here: begin again "
+            "from the newest state, and keep removed objects longer from now on (lake set POOL vacuum.grace=30d)"
+        )
+    except LakeError:  # the journal does not say; what was seen still holds
+        return error
+
+
 def _when(history: History, object_id: str) -> str:
     oldest = None
     for version, transaction in history.read_transactions():

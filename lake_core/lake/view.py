@@ -6,7 +6,8 @@ A view is a revision and a store.  The command, SQL, and PySpark read through it
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from lake_core.reading.explain import StoredRecord, explain
 from lake_core.reading.plan import ScanPlan, overlap_depth, plan_scan
 from lake_core.reading.revision import Revision
 from lake_core.reading.scan import result_schema, scan
+from lake_core.reading.split import split
 from lake_core.records.conditions import Condition
 from lake_core.store import Store
 from lake_core.values.keytext import encoded, parts_of
@@ -59,7 +61,8 @@ class View(Revision):
         where: str | Condition | None = None,
     ) -> ScanPlan:
         """What a scan opens; raises InvalidInput (unknown column, empty range, bad condition)."""
-        plan = self._without_vacuumed(plan_scan(self, key_range=key_range, columns=columns, where=where))
+        plan = plan_scan(self, key_range=key_range, columns=columns, where=where)
+        plan = replace(plan, references=self._without_vacuumed(plan.references))
         log.info(
             "%s at version %d: reads %d of %d objects, overlap at most %d; %d deletes to apply",
             self.config.name,
@@ -98,22 +101,28 @@ class View(Revision):
                 return
 
     def _scanned(self, plan: ScanPlan) -> Iterator[pa.Table]:
-        try:
+        with self._absence_explained(plan.references):
             yield from scan(plan, self.store, pool_id=self.config.id)
+
+    @contextmanager
+    def _absence_explained(self, references: Sequence[Reference]) -> Iterator[None]:
+        """Raises ObjectVacuumed in place of ObjectMissing if a vacuum took the object."""
+        try:
+            yield
         except ObjectMissing as error:
             if self.history is None:
                 raise
-            objects = [reference.object for reference in plan.references]
+            objects = [reference.object for reference in references]
             raise explained(error, self.history, objects, version=self.version) from error
 
-    def _without_vacuumed(self, plan: ScanPlan) -> ScanPlan:
-        """The plan without the objects that a vacuum took, if the view is to warn of them only."""
+    def _without_vacuumed(self, references: Sequence[Reference]) -> tuple[Reference, ...]:
+        """The references without those whose objects a vacuum took, if the view is to warn of them only."""
         if self.on_missing != WARN or self.history is None:
-            return plan
-        gone = vacuumed(self.history, {r.object for r in plan.references}, version=self.version)
+            return tuple(references)
+        gone = vacuumed(self.history, {r.object for r in references}, version=self.version)
         if not gone:
-            return plan
-        lost = sum(r.records for r in plan.references if r.object in gone)
+            return tuple(references)
+        lost = sum(r.records for r in references if r.object in gone)
         log.warning(
             "%s at version %d: left out %s with %s, which were vacuumed: %s",
             self.config.name,
@@ -122,7 +131,7 @@ class View(Revision):
             counted(lost, "record"),
             ", ".join(sorted(gone)),
         )
-        return replace(plan, references=tuple(r for r in plan.references if r.object not in gone))
+        return tuple(r for r in references if r.object not in gone)
 
     def to_table(
         self,
@@ -145,7 +154,18 @@ class View(Revision):
 
     def explain(self, key_range: KeyRange) -> list[StoredRecord]:
         """Every stored version of the keys in a range, and the fate of each."""
-        return explain(self, self.store, key_range)
+        references = self._without_vacuumed(self.references_in(key_range))
+        with self._absence_explained(references):
+            return explain(self, self.store, key_range, references)
+
+    def split(self, key_range: KeyRange, *, pieces: int) -> list[KeyRange]:
+        """The range as at most `pieces` ranges that follow each other and hold about equal bytes.
+
+        Raises ObjectVacuumed, ObjectMissing, Corrupt, Unavailable.
+        """
+        references = self._without_vacuumed(self.references_in(key_range))
+        with self._absence_explained(references):
+            return split(references, self.store, pool_id=self.config.id, key_range=key_range, pieces=pieces)
 
     def key_range(self, *, low: Any = None, high: Any = None) -> KeyRange:
         """The range [low, high) from values in the order of the key; None is an open end."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 
 import pyarrow as pa
 
@@ -35,7 +34,7 @@ MAX_STORED_RECORDS = 10_000
 class StoredRecord:
     """One stored record, as JSON for people; `by` is the tombstone, or the transaction, that decides.
 
-    `deletes`: it is a delete marker.
+    `deletes`: it is a delete marker.  `overtaken`: it is as if it had never been written.
     """
 
     key: bytes
@@ -44,6 +43,7 @@ class StoredRecord:
     object: str
     record: str
     deletes: bool = False
+    overtaken: bool = False
     fate: str = "visible"
     by: str = ""
 
@@ -58,13 +58,14 @@ class StoredRecord:
         return self.key, self.seq, self.ordinal
 
 
-def explain(revision: Revision, store: Store, key_range: KeyRange) -> list[StoredRecord]:
-    """The stored versions of the keys in the range, at most `MAX_STORED_RECORDS`.
+def explain(
+    revision: Revision, store: Store, key_range: KeyRange, references: Sequence[Reference]
+) -> list[StoredRecord]:
+    """The stored versions of the keys in the range, at most `MAX_STORED_RECORDS`; `references` overlap it.
 
     Raises ObjectMissing, Corrupt, Unavailable.
     """
     key, rule = revision.key, revision.rule
-    references = revision.references_in(key_range)
     lifts = revision.lifts_of(references)
     reading = Reading(store, revision.config.id, key, key_range, revision.schema, lifts=lifts)
     tombstones = [t for t in (*revision.tombstones, *revision.aged_off) if t.key_range.overlaps(key_range)]
@@ -75,7 +76,7 @@ def explain(revision: Revision, store: Store, key_range: KeyRange) -> list[Store
                 versions.append(_version(table.slice(row, 1), reference, tombstones, key=key))
     by_age = sorted(versions, key=lambda v: v.age)
     if rule.kind == "upsert":
-        return [_in_upsert(v, after) for v, after in zip_longest(by_age, by_age[1:])]
+        return _in_upsert(by_age)
     if rule.kind == "aggregate":
         return [replace(v, fate="combined") if v.fate == "visible" else v for v in by_age]
     return by_age
@@ -94,13 +95,21 @@ def _version(
     )
     for tombstone in tombstones:
         if not any(t.num_rows for t in apply_tombstones([row], [tombstone], key=key, has_markers=False)):
-            return replace(version, fate="deleted", by=tombstone.id)
+            return replace(version, fate="deleted", by=tombstone.id, overtaken=tombstone.exactly is not None)
     return version
 
 
-def _in_upsert(version: StoredRecord, after: StoredRecord | None) -> StoredRecord:
-    if after is not None and after.key == version.key and version.fate == "visible":
-        return replace(version, fate="superseded", by=str(after.transaction_version))
-    if version.fate == "visible" and version.deletes:
-        return replace(version, fate="marker")
-    return version
+def _in_upsert(by_age: Sequence[StoredRecord]) -> list[StoredRecord]:
+    """A version is superseded by the next one of its key that was not overtaken, even if that one is deleted."""
+    versions: list[StoredRecord] = []
+    after: StoredRecord | None = None
+    for version in reversed(by_age):
+        fate, by = version.fate, version.by
+        if version.fate == "visible" and after is not None and after.key == version.key:
+            fate, by = "superseded", str(after.transaction_version)
+        elif version.fate == "visible" and version.deletes:
+            fate = "marker"
+        versions.append(replace(version, fate=fate, by=by))
+        if not version.overtaken:
+            after = version
+    return versions[::-1]

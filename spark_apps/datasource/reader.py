@@ -21,7 +21,6 @@ from pyspark.sql.types import StructType
 from lake_core.conditions import check, key_range_of
 from lake_core.keys import KeyRange
 from lake_core.lake.view import View
-from lake_core.reading.split import split
 from lake_core.records.conditions import Condition
 from lake_core.values.keytext import check_range
 from spark_apps.datasource import options as opts
@@ -100,10 +99,10 @@ def check_columns(
 
 def split_tasks(view: View, key_range: KeyRange, *, tasks: int | None = None) -> list[KeyRange]:
     """The range as the ranges of so many tasks, or of as many as its bytes are worth."""
-    references = view.state.branches[view.branch].snapshot.find(key_range, sub_pool=view.sub_pool)
+    references = view.references_in(key_range)
     worth = -(-sum(r.size for r in references) // TASK_SIZE)
     pieces = tasks or max(1, min(MAX_TASKS, worth))
-    return split(references, view.store, pool_id=view.config.id, key_range=key_range, pieces=pieces)
+    return view.split(key_range, pieces=pieces)
 
 
 def read_range(

@@ -38,14 +38,15 @@ from pyspark.sql.types import StructType
 
 from lake_core.combine.hidden import DELETED
 from lake_core.combine.newest import without_markers
-from lake_core.errors import InvalidInput, NotFound
+from lake_core.errors import InvalidInput, NotFound, ObjectMissing
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
+from lake_core.lake.absence import explained_to_reader_of_feed
 from lake_core.lake.feed import Brought, Feed, read_object
 from lake_core.lake.pool import Pool
 from lake_core.lake.view import View
 from lake_core.objects.schema import cast_table, unite_schemas
-from lake_core.store import open_store
+from lake_core.store import Store, open_store
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.names import check_apart, check_known
 from spark_apps.datasource.reader import TASK_SIZE, read_range, split_tasks
@@ -276,12 +277,20 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         store, schema = open_store(partition.store), partition.schema
         columns = [*schema.names, *([DELETED] if partition.refuses_markers else [])]
         for object_id in partition.objects:
-            for table in read_object(
-                store, pool_id=partition.pool_id, object_id=object_id, key=partition.key, columns=columns
-            ):
+            for table in self._tables(partition, object_id, store, columns=columns):
                 if partition.refuses_markers and without_markers(table).num_rows < table.num_rows:
                     raise InvalidInput(
                         f"object {object_id} deletes keys, and the stream has no column {DELETED} for that; "
                         f"start the query again with it: .schema(..., {DELETED} boolean)"
                     )
                 yield from to_batches(cast_table(table, schema, what=object_id), target)
+
+    def _tables(
+        self, partition: ObjectsPartition, object_id: str, store: Store, *, columns: list[str]
+    ) -> Iterator[pa.Table]:
+        pool_id, key = partition.pool_id, partition.key
+        try:
+            yield from read_object(store, pool_id=pool_id, object_id=object_id, key=key, columns=columns)
+        except ObjectMissing as error:
+            pool = opts.open_pool({**self._options, "lake": partition.store}, what="stream of")
+            raise explained_to_reader_of_feed(error, pool.history, object_id) from error

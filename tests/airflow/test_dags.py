@@ -49,7 +49,7 @@ def load(folder: Path, **environ: str) -> dict[str, Any]:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("LOADED ")]

@@ -372,3 +372,15 @@ def test_a_scan_gives_what_fulfils_the_condition(
 def test_a_condition_that_cannot_be_read_is_said(lake: Command, pool: str) -> None:
     assert "column 3" in lake.fails(INVALID_INPUT, "scan", pool, "--where", "n ! 3")
     assert lake.run("scan", pool, "--where").status == USAGE
+
+
+def test_a_drop_of_a_whole_pool_takes_no_branch(lake: Command) -> None:
+    lake("create", "p", "--key", "k")
+    lake.load_records("p", [{"k": 1}])
+    for branch in ("main", "none"):
+        assert "a whole pool is dropped" in lake.fails(
+            INVALID_INPUT, "drop", "p", "--branch", branch, "--yes"
+        )
+    assert lake("scan", "p").records == [{"k": 1}]
+    lake("drop", "p", "--from", "1", "--branch", "main", "--yes")
+    assert lake("scan", "p").records == []

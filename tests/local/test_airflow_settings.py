@@ -48,7 +48,7 @@ def run(folder: Path, *, hook: str) -> subprocess.CompletedProcess[str]:
         env={"PYTHONPATH": str(OWN_SETTINGS)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 

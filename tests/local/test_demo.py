@@ -40,7 +40,7 @@ def test_beside_another_demo_of_the_same_folder_it_says_so_and_touches_nothing(r
             cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
     assert (done.returncode, done.stdout) == (1, "")

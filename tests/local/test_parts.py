@@ -71,7 +71,7 @@ def finished(folder: Path, module: str, *words: str) -> tuple[int, str]:
         env={"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     return done.returncode, done.stdout + done.stderr

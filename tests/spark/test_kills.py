@@ -117,7 +117,7 @@ def test_a_worker_killed_is_replaced_within_the_run(landed: Landing, spark: Any,
         )
         assert not running.done(), "it ended before it came to the point"
         end_all(all_workers(spark))
-        result = running.result(timeout=120)
+        result = running.result(timeout=600)
     assert (result.records, result.repeated) == (FILES * RECORDS, False)
     assert_every_record_once(landed)
     assert landed.data("p") > landed.held("p"), "what the killed worker had written is not in the pool"
@@ -138,7 +138,7 @@ def test_a_run_whose_workers_are_killed_at_every_try_fails_and_another_makes_it_
             if running.done():
                 break
             end_all(all_workers(spark))
-        assert running.exception(timeout=120) is not None
+        assert running.exception(timeout=600) is not None
     assert landed.transactions("p") == 0
     assert landed.data("p")
     assert landed.load(spark, "p", token="t").records == FILES * RECORDS

@@ -68,7 +68,7 @@ def test_no_master_at_the_address_is_said() -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode != 0

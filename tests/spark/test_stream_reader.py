@@ -390,7 +390,7 @@ class Query:
     def run(self) -> dict[int, list[int]]:
         """Until all is delivered that there is now."""
         query = self._writer.trigger(availableNow=True).start()
-        query.awaitTermination(120)
+        query.awaitTermination(600)
         return self.batches
 
     def follow(self, act: Callable[[], None]) -> dict[int, list[int]]:
@@ -441,7 +441,7 @@ def test_a_query_whose_first_batch_failed_begins_where_it_was_started(
 
     writer = query._writer
     with pytest.raises(StreamingQueryException, match="on purpose"):
-        writer.foreachBatch(fail).trigger(availableNow=True).start().awaitTermination(120)
+        writer.foreachBatch(fail).trigger(availableNow=True).start().awaitTermination(600)
     commit(five, [5, 4])
     writer.foreachBatch(query._take)
     assert [k for _, found in sorted(query.run().items()) for k in found] == [5, 4]

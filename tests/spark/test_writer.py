@@ -528,5 +528,5 @@ def test_a_batch_of_a_stream_is_written_by_foreach_batch(
         .option("checkpointLocation", str(tmp_path / "checkpoint"))
         .trigger(availableNow=True)
     )
-    query.start().awaitTermination(120)
+    query.start().awaitTermination(600)
     assert landing.keys("q") == [1, 2]

@@ -16,7 +16,7 @@ from typing import Any
 
 from lake_core.store import Created, Store, open_store
 
-PATIENCE = 120.0
+PATIENCE = 600.0
 
 Won = dict[str, list[str]]
 """Name -> the racers that were told that they created it."""

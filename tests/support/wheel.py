@@ -53,7 +53,7 @@ class Environment:
             cwd=self.folder,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
 
@@ -65,7 +65,7 @@ class Environment:
 def build(source: Path, folder: Path) -> Built:
     """The wheel and the source distribution of a project's folder, written to `folder`."""
     command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder)]
-    subprocess.run(command, cwd=source, check=True, capture_output=True, timeout=120)
+    subprocess.run(command, cwd=source, check=True, capture_output=True, timeout=600)
     (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     return Built(wheel, sdist)
 
@@ -120,7 +120,7 @@ def install(built: Built, extras: Iterable[str], folder: Path) -> Environment:
     uv = [str(Path(sys.executable).with_name("uv")), "pip"]
     for words in (["install", "--offline", "--no-deps", str(built.wheel)], ["check"]):
         done = subprocess.run(
-            [*uv, *words, "--python", str(python)], capture_output=True, text=True, timeout=120, check=False
+            [*uv, *words, "--python", str(python)], capture_output=True, text=True, timeout=600, check=False
         )
         assert done.returncode == 0, done.stderr
     return Environment(python, folder)

@@ -258,6 +258,6 @@ def test_a_program_that_leaves_an_answer_open_ends_in_silence(large: str, end: s
         f"lake = Lake.open({large!r})\nSQL = 'select * from \"p\"'\n{end}\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

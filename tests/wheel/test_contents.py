@@ -115,7 +115,7 @@ def test_an_airflow_finds_the_agents_by_the_one_line_of_the_package(built: Built
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     lines = [text for text in done.stdout.splitlines() if text.startswith("LOADED ")]

@@ -18,7 +18,7 @@ from local.spark_service import home
 from tests.support.repository import ROOT
 from tests.support.spark.processes import await_true, end_all, in_session
 
-LONGEST = 120.0
+LONGEST = 600.0
 QUIET = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",

@@ -11,6 +11,7 @@ import pytest
 
 from lake_core.errors import InvalidInput
 from lake_core.lake.view import View
+from lake_core.loading.block import Block
 from tests.support.pools import a_pool
 
 DAY, MOMENT = dt.date(2013, 1, 2), dt.datetime(2013, 1, 2, 3, tzinfo=dt.UTC)
@@ -101,3 +102,22 @@ def test_an_open_end_is_open() -> None:
 
 def test_a_scan_of_no_columns_still_counts_its_records() -> None:
     assert view("number").to_table(columns=[]).num_rows == 1
+
+
+def test_a_version_of_an_overtaken_load_supersedes_none() -> None:
+    pool = a_pool(pa.table({"k": [1], "x": ["old"]}), kind="upsert")
+    branch = pool.branch()
+    slow = branch.begin_load()
+    builder = branch.builder(slow)
+    builder.add(Block(pa.table({"k": [1], "x": ["overtaken"]})))
+    written = builder.finish()
+    only = pool.at().key_range(low=1, high=2)
+    branch.replace_with(pa.table({"k": [1], "x": ["replaced"]}), key_range=only)
+    branch.commit(slow, objects=[one.action for one in written], schemas=[one.schema for one in written])
+    view = pool.at()
+    assert view.get(1).to_pylist() == [{"k": 1, "x": "replaced"}]
+    assert [(one.fate, one.overtaken) for one in view.explain(only)] == [
+        ("deleted", False),
+        ("visible", False),
+        ("deleted", True),
+    ]

@@ -7,9 +7,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.errors import Conflict, ObjectVacuumed, Unavailable
+from lake_core.errors import Conflict, ObjectMissing, ObjectVacuumed, Unavailable
 from lake_core.journal import write_state
+from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake import Lake
+from lake_core.lake.absence import explained_to_reader_of_feed
 from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease, LeaseNote
 from lake_core.records import BeginVacuum, ConfirmVacuum
@@ -297,3 +299,37 @@ def test_a_deletion_that_fails_is_repeated_by_the_next_vacuum(world: World) -> N
     done = vacuum(pool)
     assert (done.objects, done.resumed) == (2, 2)
     assert world.objects == world.held()
+
+
+def test_every_way_to_read_a_vacuumed_version_says_that_it_was_vacuumed(world: World) -> None:
+    world.load(1)
+    world.load(2)
+    brought = [(version, action.object) for version, action in world.pool.feed().between(0, 2)]
+    world.compact()
+    world.wait()
+    vacuum(world.pool)
+    view = world.pool.at("2")
+    for read in (
+        view.to_table,
+        lambda: view.get(1),
+        lambda: view.explain(EVERYTHING),
+        lambda: view.split(EVERYTHING, pieces=2),
+    ):
+        with pytest.raises(ObjectVacuumed, match="was vacuumed at"):
+            read()
+    left = world.pool.at("2", on_missing="warn")
+    assert left.to_table().num_rows == 0
+    assert left.explain(EVERYTHING) == []
+    assert left.split(EVERYTHING, pieces=2) == [EVERYTHING]
+    for _, object_id in brought:
+        missing = ObjectMissing(f"{object_id}: gone")
+        told = explained_to_reader_of_feed(missing, world.pool.history, object_id)
+        assert isinstance(told, ObjectVacuumed)
+        assert "begin again from the newest state" in str(told)
+
+
+def test_an_object_that_no_vacuum_took_stays_missing_for_the_reader_of_a_feed(world: World) -> None:
+    world.load(1)
+    ((_, action),) = world.pool.feed().between(0, 1)
+    missing = ObjectMissing(f"{action.object}: gone")
+    assert explained_to_reader_of_feed(missing, world.pool.history, action.object) is missing
