@@ -11,7 +11,8 @@ repeat.
 - sources: the source files that were ingested, so that none is ingested twice; a branch knows its parent's too,
 - lifts of merges, and tags,
 - the objects that branches gave up and that are not deleted yet (`removal`),
-- whether the pool was dropped: no transaction follows, so that no writer writes where no reader looks.
+- whether the pool was dropped: no transaction follows, so that no writer writes where no reader looks, until one
+  opens it again (decision 78).
 
 What actions on branches and tags make of the state is in `branching`.
 
@@ -61,6 +62,7 @@ from lake_core.records import (
     Release,
     RemoveReference,
     RemoveTombstone,
+    Reopen,
     SetMerged,
     SetSchema,
     SetTag,
@@ -159,7 +161,7 @@ class PoolState:
 
     `time`, in microseconds since 1970, is the latest time of its transactions and its checkpoint; a writer whose
     clock is behind cannot turn it back.  `used` is that time when a token was used, if it is later than the
-    writer's.
+    writer's.  `reopened` is the version that opened the pool again after its last drop, 0 if none did.
     """
 
     branches: HashTrieMap[str, BranchState] = field(
@@ -170,6 +172,7 @@ class PoolState:
     tokens: LayeredMap[str, Remembered] = field(default_factory=LayeredMap)
     sources: LayeredMap[tuple[str, str], Ingested] = field(default_factory=LayeredMap)
     closed: Closing | None = None
+    reopened: int = 0
     lifts: HashTrieMap[int, Lift] = field(default_factory=HashTrieMap)
     tags: HashTrieMap[str, Tag] = field(default_factory=HashTrieMap)
     removed: Removed = field(default_factory=Removed)
@@ -231,7 +234,7 @@ def fold_entry(state: PoolState, version: int, entry: Entry) -> PoolState:
 
 def fold_transaction(state: PoolState, version: int, index: int, transaction: Transaction) -> PoolState:
     """The state after the transaction of a version and index.  Raises Corrupt if an action does not fit."""
-    if state.closed is not None:
+    if state.closed is not None and not isinstance(transaction.actions[0], Close | Reopen):
         raise Corrupt(f"entry {state.closed.version} closed the pool, and no transaction may follow")
     seq = sequence(version, index)
     time = max(state.time, transaction.time)
@@ -242,7 +245,8 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
     branch = branches[transaction.branch]
     snapshot, schemas, sources = branch.snapshot, state.schemas, state.sources
     pool_schemas, tombstones, replaced = state.pool_schemas, branch.tombstones, branch.replaced
-    settled, tags, lifts, closed = branch.settled, state.tags, state.lifts, None
+    settled, tags, lifts = branch.settled, state.tags, state.lifts
+    closed, reopened = state.closed, state.reopened
     writes, given_up = range(0), state.removed
     merge = next((a for a in transaction.actions if isinstance(a, Merge)), None)
     lift = None if merge is None else Lift(merge.writes, seq)
@@ -317,6 +321,10 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
                 tags = tags.insert(action.root, _root(action, version, transaction))
             case Close():
                 closed = Closing(version, transaction.time, transaction.author)
+            case Reopen():
+                if closed is None or closed.version != action.closed:
+                    raise Corrupt(f"reopen: entry {action.closed} is not the one that closed the pool last")
+                closed, reopened = None, version
             case CreateBranch():  # `_with_branch` made it
                 pass
             case _:
@@ -342,6 +350,7 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
         sources=sources,
         tokens=tokens,
         closed=closed,
+        reopened=reopened,
         time=time,
         used=used,
         lifts=lifts,

@@ -38,6 +38,7 @@ class HeldLease:
             threading.Thread(target=self._keep, name=f"lease-{id}", daemon=True) if renewing else None
         )
         self._written = 0.0
+        self._was_lost = False
 
     def __enter__(self) -> HeldLease:
         begun = time.monotonic()
@@ -53,14 +54,15 @@ class HeldLease:
 
     def renew(self) -> None:
         """Write the lease again.  Raises Unavailable."""
+        self._was_lost = self.is_lost
         begun = time.monotonic()
         self._store.put(self.name, self.note.encode())
         self._written = begun
 
     @property
     def is_lost(self) -> bool:
-        """Whether the lease may have died since it was written last."""
-        return time.monotonic() - self._written > self._ttl
+        """Whether the lease may have died, even if it was written again afterwards."""
+        return self._was_lost or time.monotonic() - self._written > self._ttl
 
     def _keep(self) -> None:
         pause = self._ttl / 3
