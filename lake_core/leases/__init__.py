@@ -1,6 +1,7 @@
 """Leases: objects that say who is at work on a pool, so that nothing is deleted that the work may need.
 
-`lease` is the object and what it means, `holding` keeps one alive while work goes on, `dead` deletes dead ones.
+`lease` is the object and what it means, `holding` keeps one alive while work goes on, `alarm` begins the
+leases of writers late, `dead` deletes dead ones.
 """
 
 from lake_core.leases.dead import remove_dead
