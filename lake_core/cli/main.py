@@ -225,6 +225,7 @@ def build_parser() -> Parser:
     _add_at(sub)
     _add_output(sub)
     _add_on_missing(sub)
+    _add_lease(sub)
 
     sub = command("get", "data.get", "print the records of one key")
     sub.add_argument("pool", metavar="POOL")
@@ -241,6 +242,7 @@ def build_parser() -> Parser:
     sub.add_argument("sql", metavar="SQL")
     _add_output(sub)
     _add_on_missing(sub)
+    _add_lease(sub)
 
     sub = command("delete", "deletion.delete", "delete records by range and condition: one small transaction")
     sub.add_argument("pool", metavar="POOL")
@@ -460,6 +462,12 @@ def _add_on_missing(parser: argparse.ArgumentParser) -> None:
         choices=("fail", "warn"),
         default="fail",
         help="if a vacuum took objects of an old revision: fail (the default), or read what is left and list them",
+    )
+
+
+def _add_lease(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--lease", action="store_true", help="hold a lease, so that no vacuum deletes what is being read"
     )
 
 

@@ -23,8 +23,8 @@ from lake_core.lake.feed import Feed
 from lake_core.lake.tags import TagResult
 from lake_core.lake.view import FAIL, WARN, View
 from lake_core.leases import HeldLease, LeaseNote, Leases, read_leases
-from lake_core.leases.lease import READ, VACUUM
-from lake_core.phrases import counted, did_you_mean
+from lake_core.leases.lease import MAX_TTL, READ, VACUUM
+from lake_core.phrases import counted, did_you_mean, human_duration
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.records import Action, Close, Reopen, Transaction
 from lake_core.records.pools import PoolConfig
@@ -93,24 +93,50 @@ class Pool:
         )
 
     @contextlib.contextmanager
-    def leased(self, revision: str = MAIN, *, why: str = "") -> Iterator[View]:
+    def leased(self, revision: str = MAIN, *, why: str = "", on_missing: str = FAIL) -> Iterator[View]:
         """A view whose objects no vacuum deletes while the block runs: a lease is held and renewed.
 
-        Raises ObjectVacuumed if a vacuum has begun to take objects of the revision, and what `at` raises.
+        Raises what `at` raises, and ObjectVacuumed if a vacuum has begun to take objects of the revision (not with
+        `on_missing=warn`).
         """
-        view = self.at(revision)
-        note = LeaseNote(READ, view.version, self.context.author, self.settings["lease.ttl"], why)
-        with HeldLease(self.store, self.config.id, self.context.ids.new(), note):
-            # a vacuum that begins from here on finds the lease; one that began before is in this state, and so is a
-            # drop, after which the vacuum of dropped pools may have begun
-            self.history.load_open()
-            gone = vacuumed(self.history, {r.object for r in view.references}, version=view.version)
-            if gone:
-                raise ObjectVacuumed(
-                    f"pool {self.name!r}: {counted(len(gone), 'object')} of version {view.version} are vacuumed, "
-                    "or are about to be; read a later version"
-                )
+        view = self.at(revision, on_missing=on_missing)
+        with self.read_lease(view.version, why=why):
+            self._check_whole(view)
             yield view
+
+    def leave_lease(self, view: View, *, duration: float, why: str = "") -> None:
+        """Leave a lease that holds the view's objects for so many seconds, and is not renewed.
+
+        For a reader that cannot say when it ends.  Raises InvalidInput (longer than a lease can live), and what
+        `leased` raises.
+        """
+        if not 0 < duration <= MAX_TTL:
+            raise InvalidInput(
+                f"a lease of {human_duration(duration)}: it may be up to {human_duration(MAX_TTL)}"
+            )
+        self.read_lease(view.version, why=why, ttl=duration).take()
+        self._check_whole(view)
+
+    def read_lease(self, version: int, *, why: str, ttl: float | None = None) -> HeldLease:
+        """The lease of a reader of a version, which lives for `ttl` seconds, default: the pool's `lease.ttl`."""
+        context = self.context
+        ttl = self.settings["lease.ttl"] if ttl is None else ttl
+        note = LeaseNote(READ, version, context.author, ttl, why, metadata=dict(context.metadata))
+        return HeldLease(self.store, self.config.id, context.ids.new(), note)
+
+    def _check_whole(self, view: View) -> None:
+        """Raises ObjectVacuumed if a vacuum that did not see the lease may take objects of the view."""
+        # a vacuum that begins from here on finds the lease; one that began before is in this state, and so is a
+        # drop, after which the vacuum of dropped pools may have begun
+        self.history.load_open()
+        if view.on_missing == WARN:
+            return
+        gone = vacuumed(self.history, {r.object for r in view.references}, version=view.version)
+        if gone:
+            raise ObjectVacuumed(
+                f"pool {self.name!r}: {counted(len(gone), 'object')} of version {view.version} are vacuumed, "
+                "or are about to be; read a later version"
+            )
 
     def leases(self) -> Leases:
         """The leases of the pool, dead ones too.  Raises Unavailable."""

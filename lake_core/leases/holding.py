@@ -16,6 +16,8 @@ import threading
 import time
 from types import TracebackType
 
+import msgspec
+
 from lake_core import naming
 from lake_core.errors import LakeError, Unavailable
 from lake_core.leases.alarm import ALARM
@@ -59,7 +61,7 @@ class HeldLease:
         if self._after:
             ALARM.set(self, self._after, self._begin)
         else:
-            self._take()
+            self.take()
             self._begin()
         return self
 
@@ -73,7 +75,11 @@ class HeldLease:
                 self._thread = threading.Thread(target=self._keep, name=f"lease-{self.id}", daemon=True)
                 self._thread.start()
 
-    def _take(self) -> None:
+    def take(self) -> None:
+        """Create the lease.  Without the block it is neither renewed nor deleted: it dies after its ttl.
+
+        Raises Unavailable.
+        """
         begun = time.monotonic()
         for _ in range(TRIES):
             if self._store.create(self.name, self.note.encode()) is not Created.UNKNOWN:
@@ -89,6 +95,10 @@ class HeldLease:
         self._store.put(self.name, self.note.encode())
         self._written = begun
 
+    def move(self, version: int) -> None:
+        """Hold a later version from the next renewal on: the work needs the earlier ones no more."""
+        self.note = msgspec.structs.replace(self.note, version=version)
+
     @property
     def is_lost(self) -> bool:
         """Whether the lease may have died, even if it was written again afterwards."""
@@ -101,7 +111,7 @@ class HeldLease:
                 if self._written:
                     self.renew()
                 else:
-                    self._take()
+                    self.take()
                 pause = self._ttl / 3
             except LakeError as error:
                 log.warning("lease %s was not written: %s", self.id, error)
