@@ -184,7 +184,7 @@ class Lake:
         before = self.context.format_version
         if before < FORMAT_VERSION:
             head = json.loads(self.store.get(naming.LAKE_FILE) or b"{}") | {"version": FORMAT_VERSION}
-            self.store.put(naming.LAKE_FILE, _encoded(head))
+            self.store.put(naming.LAKE_FILE, _encoded(head), durable=True)
             self.context = replace(self.context, format_version=FORMAT_VERSION)
             self.catalog = Catalog(self.context)
             self._histories.clear()

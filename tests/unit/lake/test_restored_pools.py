@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -266,3 +268,27 @@ class Interrupted(ScriptedStore):
             with contextlib.suppress(LakeError):
                 act(elsewhere(self))
         return super().ask(request, name, call)
+
+
+def test_a_lake_of_version_1_drops_and_says_what_a_restore_needs(store: ScriptedStore, lake: Lake) -> None:
+    old = Lake(store, lake.id, author="old", format_version=1)
+    old.create_pool("p", key="k").branch().append(records(1))
+    old.drop_pool("p")
+    with pytest.raises(InvalidInput, match="lake restore: this lake has format version 1; run lake upgrade"):
+        old.restore_pool("p")
+    assert keys(elsewhere(store).restore_pool("p")) == [1]
+
+
+def test_an_upgrade_is_durable_before_it_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Lake.create(str(tmp_path / "lake"))
+    old = Lake(made.store, made.id, format_version=1)
+    synced: list[str] = []
+    real = os.fsync
+
+    def sync(handle: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{handle}"))
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    assert old.upgrade() == (1, 2)
+    assert synced[-1] == str(tmp_path / "lake")

@@ -54,7 +54,7 @@ def test_a_lease_is_renewed_while_work_goes_on() -> None:
     class Counting(MemoryStore):
         renewed = threading.Event()
 
-        def put(self, name: str, data: bytes) -> None:
+        def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
             super().put(name, data)
             self.renewed.set()
 
