@@ -17,6 +17,7 @@ from lake_core.combine.rule import parse_aggregates
 from lake_core.errors import InvalidInput
 from lake_core.lake import Lake
 from lake_core.phrases import counted, human_size, human_time
+from lake_core.vacuum.reach import reach
 from lake_core.values.keytext import show_key
 from lake_core.values.types import show_type
 
@@ -123,10 +124,10 @@ def _print_dropped(args: Namespace, lake: Lake) -> None:
 
 
 def show(args: Namespace) -> None:
-    """Show one pool: layout, schema, settings."""
+    """Show one pool: layout, what can be had back, schema, settings."""
     pool = open_lake(args).pool(args.pool)
     view = pool.at(args.at)
-    references = view.references
+    references, left = view.references, reach(pool)
     shown = {
         "pool": pool.name,
         "id": pool.config.id,
@@ -140,6 +141,13 @@ def show(args: Namespace) -> None:
         "depth": view.depth,
         "low": show_key(min((r.low for r in references), default=None), view.key),
         "high": show_key(max((r.high for r in references), default=None), view.key),
+        "oldest": left.oldest,
+        "removed": {
+            "objects": left.objects,
+            "size": left.size,
+            "until": None if left.first is None else human_time(left.first),
+            "last": None if left.last is None else human_time(left.last),
+        },
         "fields": {f.name: show_type(f) for f in view.schema},
         "settings": {name: pool.settings.text(name) for name in KNOWN}
         | {f"type.{name}": show_type(f) for name, f in pool.settings.declared.items()},
@@ -159,6 +167,12 @@ def show(args: Namespace) -> None:
         if not view.sub_pool:
             beside = sum(r.records for r in view.state.branches[view.branch].snapshot.find(sub_pool=sub_pool))
             _line(f"{'beside it':12} {counted(beside, 'record')} in {pool.name}.{sub_pool}")
+    _line(f"{'whole':12} versions from {left.oldest:,} on")
+    if left.first is not None and left.last is not None:
+        removed = f"{counted(left.objects, 'object')}, {human_size(left.size)}"
+        _line(f"{'removed':12} {removed}; can come back until {human_time(left.first)}")
+        if left.last != left.first:
+            _line(f"{'':12} the last until {human_time(left.last)}")
     _print_part("fields", [(f.name, show_type(f), "") for f in view.schema])
     _print_part(
         "settings",

@@ -5,6 +5,7 @@
     execute   does a plan, and nothing more; survives a kill anywhere
     orphans   puts objects that were never committed onto the list of the removed
     dropped   deletes dropped pools whose grace time is over
+    reach     what can be had back, and until when
 
 Nothing is deleted that a branch, a tag, a live lease, or a reader within the grace time may need.  Only `execute`
 deletes data objects of listed pools.  `agents.retention` calls these in order.

@@ -74,3 +74,20 @@ def test_a_read_with_a_lease_of_what_was_vacuumed_is_refused(compacted: Command)
     lake.fails(VACUUMED, "query", 'SELECT * FROM "p@2"', "--lease")
     assert lake("scan", "p", "--at", "2", "--lease", "--on-missing", "warn").out == ""
     assert lake("leases", "--json").records == []
+
+
+def test_show_says_what_can_be_had_back_and_until_when(compacted: Command) -> None:
+    lake = compacted
+    (shown,) = lake("show", "p", "--json").records
+    assert (shown["oldest"], shown["removed"]["objects"]) == (1, 2)
+    assert shown["removed"]["size"] > 0
+    assert shown["removed"]["until"] == shown["removed"]["last"]
+    out = lake("show", "p").out
+    assert "whole        versions from 1 on\n" in out
+    assert f"can come back until {shown['removed']['until']}\n" in out
+    lake("vacuum", "p")
+    (shown,) = lake("show", "p", "--json").records
+    assert (shown["oldest"], shown["removed"]) == (
+        3,
+        {"objects": 0, "size": 0, "until": None, "last": None},
+    )
