@@ -55,8 +55,8 @@ class PoolsState:
         Without a dropped one, a listed pool of the name: its drop may have been interrupted.
         Raises NotFound, InvalidInput if several fit.
         """
-        found = [d for d in self.dropped.values() if text in (d.pool.name, dropped_name(d.pool))]
-        left = sorted((d for d in found if not d.is_deleted), key=lambda d: -d.version)
+        dropped = [d for d in self.dropped.values() if text in (d.pool.name, dropped_name(d.pool))]
+        left = sorted((d for d in dropped if not d.is_deleted), key=lambda d: -d.version)
         if len(left) > 1:
             raise InvalidInput(
                 f"{counted(len(left), 'pool')} with the name {text!r} were dropped; name one, newest first: "
@@ -67,7 +67,7 @@ class PoolsState:
         for pool in self.pools.values():
             if text in (pool.name, dropped_name(pool)):
                 return pool
-        if found:
+        if dropped:
             raise NotFound(
                 f"pool {text!r} was dropped, and its grace time is over: its objects are being deleted"
             )

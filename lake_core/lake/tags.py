@@ -103,8 +103,8 @@ def _unkept(pool: Pool, state: PoolState, tag: Tag) -> dict[str, int]:
             "%s: objects of the deleted branch %s stay on the store: %s", pool.name, tag.branch, error
         )
         return {}
-    known = held_objects(state, objects) | state.removed.vacuumed()
-    unknown = objects.keys() - known
+    kept = held_objects(state, objects) | state.removed.vacuumed()
+    unknown = objects.keys() - kept
     return {id: objects[id] for id in unknown if state.removed.get(id) is None}
 
 

@@ -116,8 +116,8 @@ class _Question:
         pool_name, _, revision = name.partition("@")
         pool, at = lake.pool(pool_name), revision or "main"
         if self._lease:
-            held = pool.leased(at, why="lake query", on_missing=self._on_missing)
-            return PoolDataset(self._leases.enter_context(held), self._raised)
+            leased = pool.leased(at, why="lake query", on_missing=self._on_missing)
+            return PoolDataset(self._leases.enter_context(leased), self._raised)
         return PoolDataset(pool.at(at, on_missing=self._on_missing), self._raised)
 
     def _as_ours(self, error: Exception) -> LakeError:
