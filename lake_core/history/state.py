@@ -29,7 +29,7 @@ import pyarrow as pa
 from rpds import HashTrieMap, HashTrieSet
 
 from lake_core.errors import CheckpointDamaged, Corrupt
-from lake_core.history.branch_state import BranchState, is_needed, with_settled
+from lake_core.history.branch_state import BranchState, Fork, Roots, is_needed, with_settled
 from lake_core.history.branching import (
     created,
     deleted,
@@ -130,7 +130,8 @@ class Ingested:
 class Tag(msgspec.Struct, frozen=True, omit_defaults=True):
     """A name for the state of a branch at a version.  `time` and `expires` are in microseconds since 1970.
 
-    `set_at` is the version of the transaction that set it.  `deleted`: it keeps a deleted branch.
+    `set_at` is the version of the transaction that set it.  `deleted`: it keeps a deleted branch, which began on
+    `parent`, and knew the replaces there up to the version `boundary`.
     """
 
     version: int = msgspec.field(name="n")
@@ -141,6 +142,8 @@ class Tag(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str = ""
     expires: int | None = None
     deleted: bool = False
+    parent: str = ""
+    boundary: int = 0
 
     def is_live(self, now: int) -> bool:
         """Whether it holds its version at `now`, in microseconds since 1970."""
@@ -239,8 +242,11 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
     seq = sequence(version, index)
     time = max(state.time, transaction.time)
     if not transaction.branch:
-        given_up = _vacuumed(state.removed, seq, transaction)
-        return replace(state, tags=_tagged(state, version, transaction), removed=given_up, time=time)
+        given_up, tags = _vacuumed(state.removed, seq, transaction), _tagged(state, version, transaction)
+        branches = state.branches
+        for parent in {tag.parent for name, tag in state.tags.items() if tag.deleted and name not in tags}:
+            branches = with_settled(branches, parent, roots=_roots(tags))
+        return replace(state, branches=branches, tags=tags, removed=given_up, time=time)
     branches = _with_branch(state, version, transaction)
     branch = branches[transaction.branch]
     snapshot, schemas, sources = branch.snapshot, state.schemas, state.sources
@@ -288,7 +294,9 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
                 if removed is not None:
                     tombstones = tombstones.remove(action.tombstone)
                     replaced = max(replaced, removed.version) if removed.replaces else replaced
-                    if not action.forced and is_needed(branches, transaction.branch, removed):
+                    if not action.forced and is_needed(
+                        branches, transaction.branch, removed, roots=_roots(tags)
+                    ):
                         settled = settled.insert(action.tombstone, removed)
                 elif action.forced and action.tombstone in settled:
                     settled = settled.remove(action.tombstone)
@@ -313,12 +321,14 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
                         (transaction.branch, source.uri), replace(known_as, until=version)
                     )
             case Merge():
-                branches = merged(branches, transaction.branch, version, action)
+                branches = merged(branches, transaction.branch, version, action, roots=_roots(tags))
                 writes = range(seq + 1, seq + 1 + action.lifted)
             case SetMerged():
-                branches = merged_until(branches, transaction.branch, version, transaction, action)
+                branches = merged_until(
+                    branches, transaction.branch, version, transaction, action, roots=_roots(tags)
+                )
             case DeleteBranch():
-                tags = tags.insert(action.root, _root(action, version, transaction))
+                tags = tags.insert(action.root, _root(action, version, transaction, branch.fork))
             case Close():
                 closed = Closing(version, transaction.time, transaction.author)
             case Reopen():
@@ -340,9 +350,9 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
     after = BranchState(version, snapshot, tombstones, replaced, fork, settled)
     branches = branches.insert(transaction.branch, after)
     if any(isinstance(action, DeleteBranch) for action in transaction.actions):
-        branches = deleted(branches, transaction.branch)
+        branches = deleted(branches, transaction.branch, roots=_roots(tags))
     elif merge is not None:
-        branches = with_settled(branches, transaction.branch)
+        branches = with_settled(branches, transaction.branch, roots=_roots(tags))
     return PoolState(  # `replace` would take three times as long, for each transaction of a history
         branches=branches,
         schemas=schemas,
@@ -408,7 +418,12 @@ def _tagged(state: PoolState, version: int, transaction: Transaction) -> HashTri
     return tags
 
 
-def _root(action: DeleteBranch, version: int, transaction: Transaction) -> Tag:
+def _roots(tags: HashTrieMap[str, Tag]) -> Roots:
+    """What the tags of deleted branches know of their parents."""
+    return [(tag.parent, tag.boundary) for tag in tags.values() if tag.deleted]
+
+
+def _root(action: DeleteBranch, version: int, transaction: Transaction, fork: Fork | None) -> Tag:
     return Tag(
         action.version,
         transaction.branch,
@@ -417,6 +432,8 @@ def _root(action: DeleteBranch, version: int, transaction: Transaction) -> Tag:
         version,
         transaction.message,
         deleted=True,
+        parent="" if fork is None else fork.parent,
+        boundary=0 if fork is None else fork.parent_boundary,
     )
 
 
