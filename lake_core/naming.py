@@ -52,12 +52,22 @@ class IdSource:
                 f"{_date(EPOCH + 2**32 - 1)}: set the clock"
             )
         chance = int.from_bytes(self.entropy(_CHANCE_BYTES), "big")
-        number = int(seconds - EPOCH) << 8 * _CHANCE_BYTES | chance
-        digits = ""
-        for _ in range(ID_LENGTH):
-            number, digit = divmod(number, 62)
-            digits = _DIGITS[digit] + digits
-        return digits
+        return _spelled(int(seconds - EPOCH) << 8 * _CHANCE_BYTES | chance)
+
+
+def _spelled(number: int) -> str:
+    digits = ""
+    for _ in range(ID_LENGTH):
+        number, digit = divmod(number, 62)
+        digits = _DIGITS[digit] + digits
+    return digits
+
+
+def _number(id: str) -> int:
+    number = 0
+    for digit in id:
+        number = number * 62 + _DIGITS.index(digit)
+    return number
 
 
 def _date(seconds: float) -> str:
@@ -69,10 +79,7 @@ def _date(seconds: float) -> str:
 
 def id_time(id: str) -> datetime:
     """When the id was made, in UTC, to the second."""
-    number = 0
-    for digit in id:
-        number = number * 62 + _DIGITS.index(digit)
-    return datetime.fromtimestamp(EPOCH + (number >> 8 * _CHANCE_BYTES), UTC)
+    return datetime.fromtimestamp(EPOCH + (_number(id) >> 8 * _CHANCE_BYTES), UTC)
 
 
 def id_seconds(id: str) -> float:
@@ -208,6 +215,22 @@ def first_id(seconds: float) -> str:
     """The smallest id of a time, in seconds since 1970; times before the first are the first."""
     second = min(max(int(seconds), EPOCH), EPOCH + 2**32 - 1)
     return IdSource(clock=lambda: second, entropy=bytes).new()
+
+
+def first_above(id: str, *, now: float) -> str:
+    """The smallest id of the time `now`, in seconds since 1970; of the second after `id` if that is later."""
+    return first_id(max(now, id_seconds(id) + 1))
+
+
+def not_below(id: str, first: str) -> str:
+    """The id, in the second of `first` if it is smaller: the clock that made it was behind.
+
+    `first` is the smallest id of its second.
+    """
+    if id >= first:
+        return id
+    chance = _number(id) % (1 << 8 * _CHANCE_BYTES)
+    return _spelled(_number(first) | chance)
 
 
 def parked_folder(pool_id: str) -> str:

@@ -1,7 +1,8 @@
-"""How the command and the agents write numbers, choices and unknown names for people."""
+"""How the command and the agents write numbers, times, choices and unknown names for people."""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Sequence
 
 MAX_NAMED = 10
@@ -58,3 +59,8 @@ def human_duration(seconds: float) -> str:
         if seconds >= length:
             return f"{seconds / length:.1f}".removesuffix(".0") + f" {unit}"
     return f"{seconds:.0f} s"
+
+
+def human_time(seconds: float) -> str:
+    """A time in seconds since 1970: `2026-11-20T12:00:00Z`."""
+    return f"{dt.datetime.fromtimestamp(seconds, dt.UTC):%Y-%m-%dT%H:%M:%SZ}"

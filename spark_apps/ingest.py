@@ -30,6 +30,8 @@ from lake_core.agents.ingest.report import batch_line
 from lake_core.cli.parser import Parser
 from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.lake import Lake
+from lake_core.lake.branch import Branch
+from lake_core.lake.loads import lease_of
 from lake_core.lake.pool import Pool
 from lake_core.lake.results import LoadResult, PendingLoad
 from lake_core.loading.sources import find_files
@@ -129,13 +131,19 @@ def ingest_or_park(
         if len(files) == 1:
             return BatchResult(LoadResult(None), ((files[0], str(error)),))
         log.warning("%s: %s; building each of %s on its own", pool_name, error, counted(len(files), "file"))
-    job, built, refused = _build_apart(spark, lake, pool_name, files, branch=branch)
-    good = [file for file in files if file.uri in built]
-    try:
-        result = _commit(lake, pool_name, job, good, built, branch=branch) if good else LoadResult(None)
-        return BatchResult(result, tuple(refused))
-    except InvalidInput as error:
-        log.warning("%s: %s; committing %s one after another", pool_name, error, counted(len(good), "file"))
+    target = lake.pool(pool_name).branch(branch)
+    job = target.begin_load()
+    assert not isinstance(job, LoadResult)  # without a token there is no first outcome
+    with lease_of(target, job, why="ingest"):
+        built, refused = _build_apart(spark, lake, target, job, files)
+        good = [file for file in files if file.uri in built]
+        try:
+            result = _commit(lake, pool_name, job, good, built, branch=branch) if good else LoadResult(None)
+            return BatchResult(result, tuple(refused))
+        except InvalidInput as error:
+            log.warning(
+                "%s: %s; committing %s one after another", pool_name, error, counted(len(good), "file")
+            )
     results = []
     for file in good:
         try:
@@ -192,12 +200,9 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 def _build_apart(
-    spark: Any, lake: Lake, pool_name: str, files: list[SourceFile], *, branch: str
-) -> tuple[PendingLoad, dict[str, list[WrittenObject]], list[Refused]]:
+    spark: Any, lake: Lake, target: Branch, job: PendingLoad, files: list[SourceFile]
+) -> tuple[dict[str, list[WrittenObject]], list[Refused]]:
     """The objects of each file that can be loaded, by its name; and the other files."""
-    target = lake.pool(pool_name).branch(branch)
-    job = target.begin_load()
-    assert not isinstance(job, LoadResult)  # without a token there is no first outcome
     units = [Unit(number, (Part(file.uri, file.size),)) for number, file in enumerate(files)]
     work = work_of(lake, target, job, units, target.settings["ingest.format"])
     built: dict[str, list[WrittenObject]] = {file.uri: [] for file in files}
@@ -210,7 +215,7 @@ def _build_apart(
             refused.append((file, answer.why))
         else:
             built[file.uri].append(WrittenObject((answer.action, pa.ipc.read_schema(pa.py_buffer(schema)))))
-    return job, built, refused
+    return built, refused
 
 
 def _build_or_refuse(work: LoadWork, number: int) -> list[Pair]:

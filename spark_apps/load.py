@@ -22,7 +22,7 @@ from lake_core.keys.encoding import key_class
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.lake.delete_spec import DeleteSpec
-from lake_core.lake.loads import builder
+from lake_core.lake.loads import builder, lease_of
 from lake_core.lake.replace_checks import check_inside
 from lake_core.lake.results import LoadResult, PendingLoad, repeated_line
 from lake_core.loading.block import Reading
@@ -98,19 +98,20 @@ def load_files(
         counted(len(units), "task"),
     )
     work = work_of(lake, target, job, units, format, readings)
-    written = spreading.spread(spark, partial(build_unit, work), len(units))
-    if consume or interval:
-        check_unchanged(files)
-    replaced = _replaced(target, written, interval) if interval else None
-    if interval and not written and (replaced is None or not target.may_delete(replaced)):
-        return LoadResult(None)
-    result = target.commit(
-        job,
-        objects=[w.action for w in written],
-        replaced=replaced,
-        schemas=list({w.action.schema: w.schema for w in written}.values()),
-        sources=[f.source for f in files] if consume else None,
-    )
+    with lease_of(target, job, why="load on Spark"):
+        written = spreading.spread(spark, partial(build_unit, work), len(units))
+        if consume or interval:
+            check_unchanged(files)
+        replaced = _replaced(target, written, interval) if interval else None
+        if interval and not written and (replaced is None or not target.may_delete(replaced)):
+            return LoadResult(None)
+        result = target.commit(
+            job,
+            objects=[w.action for w in written],
+            replaced=replaced,
+            schemas=list({w.action.schema: w.schema for w in written}.values()),
+            sources=[f.source for f in files] if consume else None,
+        )
     if result.repeated:
         log.warning(repeated_line(result, pool_name=pool_name, token=token))
     return result

@@ -1,4 +1,4 @@
-"""The list of pools on its store: creating, configuring, renaming and dropping pools."""
+"""The list of pools on its store: creating, configuring, renaming, dropping and restoring pools."""
 
 from __future__ import annotations
 
@@ -10,9 +10,19 @@ from lake_core.catalog.checkpoint import PoolsFormat
 from lake_core.catalog.settings import check_settings
 from lake_core.catalog.state import PoolsState, fold_pools
 from lake_core.context import Context
-from lake_core.errors import AlreadyExists, NotFound
+from lake_core.errors import AlreadyExists, Conflict, InvalidInput, NotFound, PlanAgain
 from lake_core.journal import JOURNAL_LIMITS, Journal, JournalLimits, LoadedState
-from lake_core.records import ConfigurePool, CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool
+from lake_core.records import (
+    ConfigurePool,
+    CreatePool,
+    DeletePool,
+    DropPool,
+    ForgetPool,
+    PoolAction,
+    PoolsEntry,
+    RenamePool,
+    RestorePool,
+)
 from lake_core.records.codec import Codec
 from lake_core.records.pools import PoolConfig
 
@@ -73,18 +83,77 @@ class Catalog:
 
         return self._append(propose)
 
-    def drop(self, pool_id: str) -> int:
-        """Remove the pool with this id from the list; returns the version.  Raises NotFound.
+    def drop(self, pool: PoolConfig) -> int:
+        """Move the pool to the dropped ones; returns the version of the list.
 
-        `Lake.drop_pool` closes the pool's own journal first (decision 30).
+        `Lake.drop_pool` closes the pool's own journal first (decision 30).  Raises NotFound, PlanAgain if the pool
+        was restored since `pool` was read: then its journal may be open (decision 78).
         """
 
         def propose(state: PoolsState) -> PoolAction:
-            if pool_id not in state.pools:
-                raise NotFound(f"pool {pool_id} does not exist: another command dropped it at the same time")
-            return DropPool(pool_id)
+            listed = state.pools.get(pool.id)
+            if listed is None:
+                raise NotFound(f"pool {pool.id} does not exist: another command dropped it at the same time")
+            if listed.restored != pool.restored:
+                raise PlanAgain(f"pool {pool.name!r} was restored at the same time; drop it again")
+            return DropPool(pool.id)
 
         return self._append(propose)
+
+    def restore(self, pool_id: str, *, name: str) -> int:
+        """List a dropped pool under this name; returns the version of the list.
+
+        `Lake.restore_pool` opens the pool's own journal afterwards.  Raises NotFound, AlreadyExists, InvalidInput.
+        """
+        naming.check_pool_name(name)
+        self._check_version_2("lake restore")
+
+        def propose(state: PoolsState) -> PoolAction:
+            if state.names.get(name, pool_id) != pool_id:
+                raise AlreadyExists(
+                    f"pool {name!r} exists; restore the dropped one under another name: --as NAME"
+                )
+            if pool_id not in state.pools:
+                self._dropped(state, pool_id)
+            return RestorePool(pool_id, name)
+
+        return self._append(propose)
+
+    def begin_delete(self, pool_id: str, *, version: int) -> int:
+        """Say that the objects of the pool, which version `version` of the list dropped, are being deleted.
+
+        Returns the version of the list.  Raises Conflict if the pool was restored, or is being deleted already.
+        """
+        self._check_version_2("lake vacuum --dropped")
+
+        def propose(state: PoolsState) -> PoolAction:
+            dropped = state.dropped.get(pool_id)
+            if dropped is None or dropped.is_deleted or dropped.version != version:
+                raise Conflict(f"pool {pool_id} was restored, or another process deletes it")
+            return DeletePool(pool_id)
+
+        return self._append(propose)
+
+    def forget(self, pool_id: str) -> int:
+        """Take a dropped pool whose objects are deleted off the list; returns the version.  Raises Conflict."""
+
+        def propose(state: PoolsState) -> PoolAction:
+            dropped = state.dropped.get(pool_id)
+            if dropped is None or not dropped.is_deleted:
+                raise Conflict(f"pool {pool_id} is off the list already")
+            return ForgetPool(pool_id)
+
+        return self._append(propose)
+
+    @staticmethod
+    def _dropped(state: PoolsState, pool_id: str) -> None:
+        dropped = state.dropped.get(pool_id)
+        if dropped is None or dropped.is_deleted:
+            raise NotFound(f"pool {pool_id}: its grace time is over; its objects are deleted, or about to be")
+
+    def _check_version_2(self, command: str) -> None:
+        if self._context.format_version < 2:
+            raise InvalidInput(f"{command}: this lake has format version 1; run lake upgrade first")
 
     def _append(self, propose: Callable[[PoolsState], PoolAction]) -> int:
         id = self._context.ids.new()

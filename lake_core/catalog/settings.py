@@ -267,6 +267,7 @@ KNOWN: dict[str, Setting] = {
         duration, "7d", "keep removed objects, and objects that were never committed, at least this long"
     ),
     "lease.ttl": Setting(duration, "10m", "a lease dies this long after its holder renewed it last"),
+    "lease.after": Setting(duration, "1m", "a writer takes a lease once its work has lasted this long"),
     "token.keep": Setting(duration, "30d", "remember a token at least this long"),
     "compact.strategy": Setting(_strategy, "size_ratio", "how compaction chooses what to merge"),
     "compact.target_size": Setting(

@@ -1,28 +1,43 @@
 """The list of pools at a version: a pure fold of its journal.
 
 The id identifies a pool; the name is a label that another pool may get later.  Names are unique among the pools
-that are not dropped.
+that are listed.
+
+    listed --drop_pool--> dropped --delete_pool--> being deleted --forget_pool--> gone
+       ^---restore_pool------|
+
+A dropped pool keeps its objects until the vacuum of dropped pools (`vacuum.dropped`) deletes them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 from rpds import HashTrieMap
 
-from lake_core.errors import Corrupt, NotFound
-from lake_core.phrases import did_you_mean
-from lake_core.records import CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool
-from lake_core.records.pools import PoolConfig
+from lake_core.errors import Corrupt, InvalidInput, NotFound
+from lake_core.phrases import counted, did_you_mean
+from lake_core.records import (
+    CreatePool,
+    DeletePool,
+    DropPool,
+    ForgetPool,
+    PoolAction,
+    PoolsEntry,
+    RenamePool,
+    RestorePool,
+)
+from lake_core.records.pools import DroppedPool, PoolConfig
 
 
 @dataclass(frozen=True)
 class PoolsState:
-    """The pools of a lake at a version: the pools by id, the ids by name."""
+    """The pools of a lake at a version: the pools by id, the ids by name, the dropped pools by id."""
 
     pools: HashTrieMap[str, PoolConfig] = field(default_factory=HashTrieMap)
     names: HashTrieMap[str, str] = field(default_factory=HashTrieMap)
+    dropped: HashTrieMap[str, DroppedPool] = field(default_factory=HashTrieMap)
 
     def named(self, name: str) -> PoolConfig:
         """The pool of this name; raises NotFound."""
@@ -34,38 +49,98 @@ class PoolsState:
             raise NotFound(f"pool {name!r} does not exist; {hint}")
         return self.pools[id]
 
+    def to_restore(self, text: str) -> PoolConfig:
+        """The dropped pool that a user names: NAME, or NAME#ID if several had the name.
+
+        Without a dropped one, a listed pool of the name: its drop may have been interrupted.
+        Raises NotFound, InvalidInput if several fit.
+        """
+        dropped = [d for d in self.dropped.values() if text in (d.pool.name, dropped_name(d.pool))]
+        left = sorted((d for d in dropped if not d.is_deleted), key=lambda d: -d.version)
+        if len(left) > 1:
+            raise InvalidInput(
+                f"{counted(len(left), 'pool')} with the name {text!r} were dropped; name one, newest first: "
+                f"{', '.join(dropped_name(d.pool) for d in left)}"
+            )
+        if left:
+            return left[0].pool
+        for pool in self.pools.values():
+            if text in (pool.name, dropped_name(pool)):
+                return pool
+        if dropped:
+            raise NotFound(
+                f"pool {text!r} was dropped, and its grace time is over: its objects are being deleted"
+            )
+        names = sorted({d.pool.name for d in self.dropped.values() if not d.is_deleted})
+        raise NotFound(
+            f"no pool with the name {text!r} was dropped, or nothing is left of it; "
+            f"{did_you_mean(text, names, none='no dropped pool can be restored')}"
+        )
+
+
+def dropped_name(pool: PoolConfig) -> str:
+    """What names a dropped pool surely: NAME#ID."""
+    return f"{pool.name}#{pool.id}"
+
 
 def fold_pools(state: PoolsState, version: int, entry: PoolsEntry) -> PoolsState:
     """The list after the entry of a version.  Raises Corrupt if an action does not fit."""
     for action in entry.actions:
         try:
-            state = _fold_action(state, action)
+            state = _fold_action(state, action, version, entry)
         except LookupError as error:
             raise Corrupt(f"journal of pools, entry {version}: {error}") from error
     return state
 
 
-def _fold_action(state: PoolsState, action: PoolAction) -> PoolsState:
+def _fold_action(state: PoolsState, action: PoolAction, version: int, entry: PoolsEntry) -> PoolsState:
     if isinstance(action, CreatePool):
-        if action.pool.name in state.names or action.pool.id in state.pools:
-            raise LookupError(f"pool {action.pool.name!r} exists")
-        return PoolsState(
-            state.pools.insert(action.pool.id, action.pool),
-            state.names.insert(action.pool.name, action.pool.id),
-        )
+        if action.pool.id in state.pools or action.pool.id in state.dropped:
+            raise LookupError(f"pool {action.pool.id} exists")
+        return _listed(state, action.pool)
+    if isinstance(action, RestorePool | DeletePool | ForgetPool):
+        return _fold_dropped(state, action, version)
     pool = state.pools.get(action.pool_id)
     if pool is None:
         raise LookupError(f"pool {action.pool_id} does not exist")
     if isinstance(action, DropPool):
-        return PoolsState(state.pools.remove(pool.id), state.names.remove(pool.name))
-    if isinstance(action, RenamePool):
-        if action.name in state.names:
-            raise LookupError(f"pool {action.name!r} exists")
-        renamed = msgspec.structs.replace(pool, name=action.name)
+        dropped = DroppedPool(pool, version, entry.time, entry.author)
         return PoolsState(
-            state.pools.insert(pool.id, renamed), state.names.remove(pool.name).insert(action.name, pool.id)
+            state.pools.remove(pool.id), state.names.remove(pool.name), state.dropped.insert(pool.id, dropped)
         )
+    if isinstance(action, RenamePool):
+        return _listed(_unlisted(state, pool), msgspec.structs.replace(pool, name=action.name))
     settings = {k: v for k, v in {**pool.settings, **action.settings}.items() if v != ""}
-    return PoolsState(
-        state.pools.insert(pool.id, msgspec.structs.replace(pool, settings=settings)), state.names
+    return _listed(_unlisted(state, pool), msgspec.structs.replace(pool, settings=settings))
+
+
+def _fold_dropped(
+    state: PoolsState, action: RestorePool | DeletePool | ForgetPool, version: int
+) -> PoolsState:
+    listed = state.pools.get(action.pool_id)
+    if isinstance(action, RestorePool) and listed is not None:
+        return _listed(
+            _unlisted(state, listed), msgspec.structs.replace(listed, name=action.name, restored=version)
+        )
+    dropped = state.dropped.get(action.pool_id)
+    if dropped is None or dropped.is_deleted != isinstance(action, ForgetPool):
+        raise LookupError(f"pool {action.pool_id} was not dropped, or is being deleted")
+    if isinstance(action, DeletePool):
+        deleted = msgspec.structs.replace(dropped, is_deleted=True)
+        return replace(state, dropped=state.dropped.insert(action.pool_id, deleted))
+    left = replace(state, dropped=state.dropped.remove(action.pool_id))
+    if isinstance(action, ForgetPool):
+        return left
+    return _listed(left, msgspec.structs.replace(dropped.pool, name=action.name, restored=version))
+
+
+def _listed(state: PoolsState, pool: PoolConfig) -> PoolsState:
+    if pool.name in state.names:
+        raise LookupError(f"pool {pool.name!r} exists")
+    return replace(
+        state, pools=state.pools.insert(pool.id, pool), names=state.names.insert(pool.name, pool.id)
     )
+
+
+def _unlisted(state: PoolsState, pool: PoolConfig) -> PoolsState:
+    return replace(state, pools=state.pools.remove(pool.id), names=state.names.remove(pool.name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from contextlib import AbstractContextManager, nullcontext
 
 import msgspec
 import pyarrow as pa
@@ -129,11 +130,19 @@ def span_of(view: View, args: Namespace) -> KeyRange:
 
 def scan(args: Namespace) -> None:
     """Records of a key range, in key order."""
-    view = open_lake(args).pool(args.pool).at(args.at, on_missing=args.on_missing)
-    plan = view.plan(key_range=span_of(view, args), columns=args.columns, where=args.where)
-    write_records(
-        view.run(plan, limit=args.limit), result_schema(plan), format=_format(args), path=args.output
-    )
+    with _opened(args) as view:
+        plan = view.plan(key_range=span_of(view, args), columns=args.columns, where=args.where)
+        write_records(
+            view.run(plan, limit=args.limit), result_schema(plan), format=_format(args), path=args.output
+        )
+
+
+def _opened(args: Namespace) -> AbstractContextManager[View]:
+    """The revision that is read; with --lease held against every vacuum."""
+    pool = open_lake(args).pool(args.pool)
+    if args.lease:
+        return pool.leased(args.at, why="lake scan", on_missing=args.on_missing)
+    return nullcontext(pool.at(args.at, on_missing=args.on_missing))
 
 
 def get(args: Namespace) -> None:
@@ -151,7 +160,7 @@ def sql(args: Namespace) -> None:
         query,  # DuckDB and Arrow's data sets double the start of every other command
     )
 
-    reader = query(open_lake(args), args.sql, on_missing=args.on_missing)
+    reader = query(open_lake(args), args.sql, on_missing=args.on_missing, lease=args.lease)
     tables = (pa.Table.from_batches([batch]) for batch in reader)
     write_records(tables, reader.schema, format=_format(args), path=args.output)
 

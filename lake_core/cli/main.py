@@ -140,7 +140,8 @@ def build_parser() -> Parser:
         return sub
 
     command("init", "pools.init", "make a lake at --lake")
-    command("ls", "pools.ls", "list the pools")
+    sub = command("ls", "pools.ls", "list the pools")
+    sub.add_argument("--dropped", action="store_true", help="list dropped pools, which can be restored")
     command(
         "upgrade", "pools.upgrade", "raise the lake to the newest format version; older programs stop at it"
     )
@@ -185,12 +186,16 @@ def build_parser() -> Parser:
     sub = command(
         "drop",
         "pools.drop",
-        "remove a pool (its objects stay); with --from or --to: remove the records of that range",
+        "remove a pool (lake restore takes it back); with --from or --to: remove the records of that range",
     )
     sub.add_argument("pool", metavar="POOL")
     _add_range(sub)
     sub.add_argument("--branch", metavar="B", help="with --from or --to: of this branch (default: main)")
     sub.add_argument("--yes", action="store_true", help="do not ask (required without a terminal)")
+
+    sub = command("restore", "pools.restore", "take a dropped pool back, until the vacuum has deleted it")
+    sub.add_argument("pool", metavar="POOL", help="its name, or NAME#ID if several had the name")
+    sub.add_argument("--as", dest="new", default="", metavar="NAME", help="list it under this name")
 
     sub = command("rename", "pools.rename", "give a pool another name")
     sub.add_argument("pool", metavar="POOL")
@@ -220,6 +225,7 @@ def build_parser() -> Parser:
     _add_at(sub)
     _add_output(sub)
     _add_on_missing(sub)
+    _add_lease(sub)
 
     sub = command("get", "data.get", "print the records of one key")
     sub.add_argument("pool", metavar="POOL")
@@ -236,6 +242,7 @@ def build_parser() -> Parser:
     sub.add_argument("sql", metavar="SQL")
     _add_output(sub)
     _add_on_missing(sub)
+    _add_lease(sub)
 
     sub = command("delete", "deletion.delete", "delete records by range and condition: one small transaction")
     sub.add_argument("pool", metavar="POOL")
@@ -362,7 +369,10 @@ def build_parser() -> Parser:
         "vacuuming.vacuum_pool",
         "delete objects that are not needed any more, once their grace time is over",
     )
-    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("pool", nargs="?", metavar="POOL", help="required without --dropped")
+    sub.add_argument(
+        "--dropped", action="store_true", help="delete all dropped pools whose vacuum.grace is over"
+    )
     sub.add_argument(
         "--grace",
         type=_duration,
@@ -452,6 +462,12 @@ def _add_on_missing(parser: argparse.ArgumentParser) -> None:
         choices=("fail", "warn"),
         default="fail",
         help="if a vacuum took objects of an old revision: fail (the default), or read what is left and list them",
+    )
+
+
+def _add_lease(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--lease", action="store_true", help="hold a lease, so that no vacuum deletes what is being read"
     )
 
 

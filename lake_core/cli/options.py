@@ -20,6 +20,7 @@ CHANGING = (
     "replace",
     "delete",
     "drop",
+    "restore",
     "compact",
     "tombstones",
     "repair",

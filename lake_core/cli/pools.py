@@ -1,4 +1,4 @@
-"""Commands about the lake and its pools: init, upgrade, create, ls, show, set, drop, rename."""
+"""Commands about the lake and its pools: init, upgrade, create, ls, show, set, drop, restore, rename."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 import textwrap
 from argparse import Namespace
 
+from lake_core.catalog import Settings
 from lake_core.catalog.settings import KNOWN
 from lake_core.cli.alignment import printable
 from lake_core.cli.deletion import drop_range
@@ -15,7 +16,8 @@ from lake_core.cli.sink import print_text
 from lake_core.combine.rule import parse_aggregates
 from lake_core.errors import InvalidInput
 from lake_core.lake import Lake
-from lake_core.phrases import counted, human_size
+from lake_core.phrases import counted, human_size, human_time
+from lake_core.vacuum.reach import reach
 from lake_core.values.keytext import show_key
 from lake_core.values.types import show_type
 
@@ -70,8 +72,11 @@ def parse_settings(words: list[str]) -> dict[str, str]:
 
 
 def ls(args: Namespace) -> None:
-    """List the pools."""
+    """List the pools, or the dropped ones."""
     lake = open_lake(args)
+    if args.dropped:
+        _print_dropped(args, lake)
+        return
     rows = []
     for pool in lake.pools():
         view = lake.pool(pool.name).at()
@@ -98,11 +103,31 @@ def ls(args: Namespace) -> None:
         print_table(shown, empty="no pools yet; make one with: lake create POOL --key FIELD", right=("size",))
 
 
+def _print_dropped(args: Namespace, lake: Lake) -> None:
+    rows = [
+        {
+            "pool": dropped.pool.name,
+            "id": dropped.pool.id,
+            "dropped": human_time(dropped.time / 1e6),
+            "by": dropped.author,
+            "until": None
+            if dropped.is_deleted  # it cannot be restored any more
+            else human_time(dropped.time / 1e6 + Settings(dropped.pool.settings)["vacuum.grace"]),
+        }
+        for dropped in lake.dropped_pools()
+    ]
+    if args.json:
+        for row in rows:
+            print_json(row)
+    else:
+        print_table(rows, empty="no dropped pools")
+
+
 def show(args: Namespace) -> None:
-    """Show one pool: layout, schema, settings."""
+    """Show one pool: layout, what can be had back, schema, settings."""
     pool = open_lake(args).pool(args.pool)
     view = pool.at(args.at)
-    references = view.references
+    references, left = view.references, reach(pool)
     shown = {
         "pool": pool.name,
         "id": pool.config.id,
@@ -116,6 +141,13 @@ def show(args: Namespace) -> None:
         "depth": view.depth,
         "low": show_key(min((r.low for r in references), default=None), view.key),
         "high": show_key(max((r.high for r in references), default=None), view.key),
+        "oldest": left.oldest,
+        "removed": {
+            "objects": left.objects,
+            "size": left.size,
+            "until": None if left.first is None else human_time(left.first),
+            "last": None if left.last is None else human_time(left.last),
+        },
         "fields": {f.name: show_type(f) for f in view.schema},
         "settings": {name: pool.settings.text(name) for name in KNOWN}
         | {f"type.{name}": show_type(f) for name, f in pool.settings.declared.items()},
@@ -135,6 +167,12 @@ def show(args: Namespace) -> None:
         if not view.sub_pool:
             beside = sum(r.records for r in view.state.branches[view.branch].snapshot.find(sub_pool=sub_pool))
             _line(f"{'beside it':12} {counted(beside, 'record')} in {pool.name}.{sub_pool}")
+    _line(f"{'whole':12} versions from {left.oldest:,} on")
+    if left.first is not None and left.last is not None:
+        removed = f"{counted(left.objects, 'object')}, {human_size(left.size)}"
+        _line(f"{'removed':12} {removed}; can come back until {human_time(left.first)}")
+        if left.last != left.first:
+            _line(f"{'':12} the last until {human_time(left.last)}")
     _print_part("fields", [(f.name, show_type(f), "") for f in view.schema])
     _print_part(
         "settings",
@@ -191,7 +229,13 @@ def drop(args: Namespace) -> None:
     records_text = "" if args.yes else f" ({counted(lake.pool(args.pool).at().records, 'record')})"
     confirm(args, f"remove the pool {args.pool}{records_text}")
     version = lake.drop_pool(args.pool)
-    _done(args, version, f"removed the pool {args.pool}; its objects stay on the store")
+    _done(args, version, f"removed the pool {args.pool}; lake restore {args.pool} takes it back")
+
+
+def restore(args: Namespace) -> None:
+    """Take a dropped pool back."""
+    pool = open_lake(args).restore_pool(args.pool, new_name=args.new)
+    _done(args, pool.config.restored, f"restored the pool {pool.name} ({pool.config.id})")
 
 
 def confirm(args: Namespace, question: str) -> None:

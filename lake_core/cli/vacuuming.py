@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from argparse import Namespace
 
 from lake_core.cli.options import open_lake
@@ -11,13 +10,19 @@ from lake_core.errors import InvalidInput
 from lake_core.lake import Lake
 from lake_core.leases.lease import VACUUM
 from lake_core.naming import id_time
-from lake_core.phrases import counted, human_size
+from lake_core.phrases import counted, human_size, human_time
+from lake_core.vacuum.dropped import delete_dropped, plan_dropped
 from lake_core.vacuum.execute import make_plan, read_plan, vacuum, vacuum_lease, write_plan
 from lake_core.vacuum.orphans import scan_orphans
 
 
 def vacuum_pool(args: Namespace) -> None:
-    """Scan for orphans, then delete; or write the plan."""
+    """Scan for orphans, then delete; or write the plan; or delete dropped pools."""
+    if args.dropped == (args.pool is not None) or (args.dropped and args.plan is not None):
+        raise InvalidInput("lake vacuum: name a pool, or say --dropped, which takes no --plan")
+    if args.dropped:
+        _vacuum_dropped(args)
+        return
     pool = open_lake(args).pool(args.pool)
     if args.dry_run:
         if args.plan is not None:
@@ -60,6 +65,29 @@ def vacuum_pool(args: Namespace) -> None:
     say(f"{args.pool}: deleted {counted(done.objects, 'object')}, {human_size(done.size)}{spared}")
 
 
+def _vacuum_dropped(args: Namespace) -> None:
+    lake = open_lake(args)
+    planned = plan_dropped(lake, grace=args.grace)
+    if args.dry_run:
+        rows = [{"pool": p.name, "id": p.dropped.pool.id, "kept_by": p.held} for p in planned]
+        for row in rows if args.json else ():
+            print_json(row)
+        if not args.json:
+            print_table(rows, empty="no dropped pools")
+        return
+    done = delete_dropped(lake, planned)
+    if args.json:
+        for one in done:
+            print_json(vars(one))
+        return
+    for one in done:
+        say(
+            f"{one.pool}#{one.id}: deleted the pool, {counted(one.objects, 'object')}, {human_size(one.size)}"
+        )
+    left = len(planned) - len(done)
+    say(f"deleted {counted(len(done), 'dropped pool')}; {left:,} left (lake ls --dropped)")
+
+
 def leases(args: Namespace) -> None:
     """Leases of a pool, or of all."""
     lake = Lake.open(args.lake)
@@ -75,8 +103,8 @@ def leases(args: Namespace) -> None:
                     "version": None if lease.note.kind == VACUUM else lease.note.version,
                     "holder": lease.note.holder,
                     "why": lease.note.why,
-                    "since": _shown(id_time(lease.id).timestamp()),
-                    "until": _shown(lease.until()),
+                    "since": human_time(id_time(lease.id).timestamp()),
+                    "until": human_time(lease.until()),
                     "state": "live" if lease.is_live(listed.now) else "dead",
                 }
             )
@@ -85,7 +113,3 @@ def leases(args: Namespace) -> None:
             print_json(row)
     else:
         print_table(rows, empty="no leases")
-
-
-def _shown(seconds: float) -> str:
-    return f"{dt.datetime.fromtimestamp(seconds, dt.UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -8,7 +8,7 @@ tell the sides apart, so a compaction may not mix them (decision 66).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rpds import HashTrieMap, List
@@ -92,20 +92,30 @@ def children(branches: Branches, name: str) -> list[str]:
     return sorted(child for child, state in branches.items() if state.fork and state.fork.parent == name)
 
 
-def is_needed(branches: Branches, name: str, tombstone: Tombstone) -> bool:
+Roots = Sequence[tuple[str, int]]
+"""The parent of each deleted branch that a tag keeps, and its boundary there (`Fork.parent_boundary`)."""
+
+
+def is_needed(branches: Branches, name: str, tombstone: Tombstone, *, roots: Roots) -> bool:
     """Whether a merge may need a tombstone of the branch that is retired: its own merge, or that of a child which
-    does not know of the replace."""
+    does not know of the replace.  A deleted child may be restored."""
     fork = branches[name].fork
     if fork is not None and fork.writes is not None and fork.is_unmerged(tombstone.seq):
         return True
-    forks = (branches[child].fork for child in children(branches, name)) if tombstone.replaces else ()
-    return any(child is not None and tombstone.since > child.parent_boundary for child in forks)
+    if not tombstone.replaces:
+        return False
+    forks = (branches[child].fork for child in children(branches, name))
+    boundaries = [fork.parent_boundary for fork in forks if fork is not None]
+    boundaries += [boundary for parent, boundary in roots if parent == name]
+    return any(tombstone.since > boundary for boundary in boundaries)
 
 
-def with_settled(branches: HashTrieMap[str, BranchState], name: str) -> HashTrieMap[str, BranchState]:
+def with_settled(
+    branches: HashTrieMap[str, BranchState], name: str, *, roots: Roots
+) -> HashTrieMap[str, BranchState]:
     """The branches; of the named one without settled tombstones that no merge needs any more."""
     branch = branches.get(name)
     if branch is None or not len(branch.settled):
         return branches
-    kept = {id: t for id, t in branch.settled.items() if is_needed(branches, name, t)}
+    kept = {id: t for id, t in branch.settled.items() if is_needed(branches, name, t, roots=roots)}
     return branches.insert(name, replace(branch, settled=HashTrieMap(kept)))

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from rpds import HashTrieMap, List
 
 from lake_core.errors import Corrupt
-from lake_core.history.branch_state import BranchState, Fork, children, with_settled
+from lake_core.history.branch_state import BranchState, Fork, Roots, children, with_settled
 from lake_core.history.lift import Lift, pack, unpack
 from lake_core.history.snapshot.reference import Reference
 from lake_core.history.tombstone import Tombstone
@@ -40,15 +40,15 @@ def created(branches: Branches, name: str, version: int, action: CreateBranch) -
     return branches.insert(name, BranchState(0, parent.snapshot, parent.tombstones, parent.replaced, fork))
 
 
-def deleted(branches: Branches, name: str) -> Branches:
+def deleted(branches: Branches, name: str, *, roots: Roots) -> Branches:
     """The branches without one that has no children."""
     fork = branches[name].fork
     if fork is None or children(branches, name):
         raise Corrupt(f"branch {name!r}: deleted, but it was not created from another one, or has children")
-    return with_settled(branches.remove(name), fork.parent)
+    return with_settled(branches.remove(name), fork.parent, roots=roots)
 
 
-def merged(branches: Branches, name: str, version: int, action: Merge) -> Branches:
+def merged(branches: Branches, name: str, version: int, action: Merge, *, roots: Roots) -> Branches:
     """The branches after a merge into `name`: what the merged branch knows of it.  Its writes are lifted."""
     child = branches.get(action.branch)
     fork = _fork_of(child, action.branch, name)
@@ -61,11 +61,18 @@ def merged(branches: Branches, name: str, version: int, action: Merge) -> Branch
     ):
         raise Corrupt(f"branch {action.branch!r}: merged, but these are not its writes since {fork.merged}")
     after = replace(fork, merged=action.upto, joined=version, writes=_newest_first(kept))
-    return with_settled(branches.insert(action.branch, replace(child, fork=after)), action.branch)
+    changed = branches.insert(action.branch, replace(child, fork=after))
+    return with_settled(changed, action.branch, roots=roots)
 
 
 def merged_until(
-    branches: Branches, name: str, version: int, transaction: Transaction, action: SetMerged
+    branches: Branches,
+    name: str,
+    version: int,
+    transaction: Transaction,
+    action: SetMerged,
+    *,
+    roots: Roots,
 ) -> Branches:
     """The branches after a merge into `name` was taken back, or came back: what the merged branch knows of it."""
     child = branches.get(action.branch)
@@ -82,7 +89,7 @@ def merged_until(
     for again in action.settled:
         settled = settled.insert(again.tombstone, put_tombstone(again, None, version, transaction))
     changed = branches.insert(action.branch, replace(child, fork=after, settled=settled))
-    return with_settled(changed, action.branch)
+    return with_settled(changed, action.branch, roots=roots)
 
 
 def _fork_of(child: BranchState | None, name: str, parent: str) -> Fork:

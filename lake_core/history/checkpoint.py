@@ -2,7 +2,8 @@
 
     section      branch   key              other columns
     branch       ""       the name         value: tip and totals (`BranchRow`)
-    closing      ""       ""               value: `Closing`; only of a pool that was dropped
+    closing      ""       ""               value: `Closing`; only of a pool that is dropped
+    reopening    ""       ""               value: the version that opened the pool again; only of a restored pool
     tombstone    yes      its name         value: `Tombstone`
     schema       ""       the id           value: the Arrow schema; seq: 1 if objects of the pool itself have it
     token        ""       the token        value: `Remembered`
@@ -61,7 +62,8 @@ V = TypeVar("V")
 T = TypeVar("T")
 
 BRANCH, SCHEMA, TOKEN, SOURCE, TOMBSTONE = "branch", "schema", "token", "source", "tombstone"
-CLOSING, FORK, SETTLED, LIFT, TAG = "closing", "fork", "settled", "lift", "tag"
+CLOSING, REOPENING = "closing", "reopening"
+FORK, SETTLED, LIFT, TAG = "fork", "settled", "lift", "tag"
 _REMOVAL = ("seq", "applied", "size")
 REMOVED, VACUUM, VACUUMING = "removed", "vacuum", "vacuuming"
 
@@ -109,6 +111,8 @@ class PoolStateFormat:
         yield _values(BRANCH, ((name, _branch_row(b)) for name, b in branches))
         if state.closed is not None:
             yield _values(CLOSING, [("", msgspec.msgpack.encode(state.closed))])
+        if state.reopened:
+            yield _values(REOPENING, [("", msgspec.msgpack.encode(state.reopened))])
         for name, branch in branches:
             sub_pools = sorted(
                 {sub_pool for (sub_pool, _), shape in branch.snapshot.shapes.items() if shape.references}
@@ -140,6 +144,9 @@ class PoolStateFormat:
             closings = [
                 msgspec.msgpack.decode(value, type=Closing) for _, value in _all_values(file, CLOSING)
             ]
+            reopenings = [
+                msgspec.msgpack.decode(value, type=int) for _, value in _all_values(file, REOPENING)
+            ]
             lifts = {int(base): Lift(value, int(base)) for base, value in _all_values(file, LIFT)}
             tags = {name: msgspec.msgpack.decode(value, type=Tag) for name, value in _all_values(file, TAG)}
         except msgspec.DecodeError as error:
@@ -152,6 +159,7 @@ class PoolStateFormat:
             tokens=LayeredMap(_Tokens(file)),
             sources=LayeredMap(_Sources(file)),
             closed=closings[0] if closings else None,
+            reopened=reopenings[0] if reopenings else 0,
             lifts=HashTrieMap(lifts),
             tags=HashTrieMap(tags),
             removed=_removed(file),

@@ -3,7 +3,8 @@
 A writer prepares a `Draft` on its read version; its objects are on the store already.  `rebase` looks at the newest
 state and returns the transaction to write, or the one that the draft's token committed before:
 
-- If the pool was dropped, every draft is refused: NotFound.
+- If the pool was dropped, every draft is refused: NotFound.  Two are not: the one that opens the pool again, and a
+  drop that knows of the last one.  What began before the pool was opened again is refused forever: Conflict.
 - If the token was used, the first outcome counts and nothing is written.
 - Loads and deletes are rebased unchanged.  If a replace began after a load but was committed before it
   (it overtook the load), the load also carries a self-only tombstone, which hides its own records in the replaced
@@ -22,7 +23,6 @@ tags in `tags`, of one that deletes objects or needs removed ones in `vacuuming`
 
 from __future__ import annotations
 
-import datetime as dt
 import decimal
 import functools
 from collections.abc import Iterable
@@ -46,10 +46,12 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import decode_value, key_class
 from lake_core.objects.limits import MAX_COLUMNS, Fields, Path, leaves
 from lake_core.objects.schema import schema_id, stored_schema, unite_fields
+from lake_core.phrases import human_time
 from lake_core.records import (
     Action,
     AddObject,
     AddTombstone,
+    Close,
     Column,
     Consume,
     CreateBranch,
@@ -59,6 +61,7 @@ from lake_core.records import (
     PutReference,
     RemoveReference,
     RemoveTombstone,
+    Reopen,
     SetMerged,
     SetSchema,
     Transaction,
@@ -89,8 +92,8 @@ def rebase(
     source file, an input or a range was taken meanwhile), InvalidInput (a key field that cannot be ordered with
     the pool's other objects).
     """
-    check_open(state)
     first = draft.actions[0] if draft.actions else None
+    _check_drops(state, draft, first)
     if not draft.branch:
         check_vacuum(state, draft)
         return _transaction(draft, tagging(state, draft), parent=0, time=time)
@@ -221,14 +224,33 @@ def _overtaken(branch: BranchState, draft: Draft) -> list[AddTombstone]:
     ]
 
 
+def _check_drops(state: PoolState, draft: Draft, first: Action | None) -> None:
+    """Raises NotFound if the pool is dropped, Conflict if it was dropped and restored since the draft began."""
+    if isinstance(first, Reopen):
+        if state.closed is None or state.closed.version != first.closed:
+            raise Conflict(
+                f"the pool was dropped again, or restored, since version {first.closed}; look at lake ls, then "
+                "restore it again if it is not there"
+            )
+        return
+    if not (
+        isinstance(first, Close) and state.closed is not None and draft.read_version >= state.closed.version
+    ):
+        check_open(state)
+    if draft.read_version < state.reopened:
+        error = PlanAgain if isinstance(first, Close) else Conflict
+        raise error(
+            f"the pool was dropped and restored (version {state.reopened}) since this began; start again"
+        )
+
+
 def check_open(state: PoolState) -> None:
     """Raises NotFound if the pool was dropped."""
     if state.closed is not None:
-        moment = dt.datetime.fromtimestamp(state.closed.time / 1e6, dt.UTC)
         raise NotFound(
-            f"the pool was dropped by {state.closed.author} at {moment:%Y-%m-%dT%H:%M:%SZ} (version "
-            f"{state.closed.version}). If a new pool has its name, open that one; if lake ls still lists this one, "
-            "the drop was interrupted: run lake drop again"
+            f"the pool was dropped by {state.closed.author} at {human_time(state.closed.time / 1e6)} (version "
+            f"{state.closed.version}). lake restore takes it back. If a new pool has its name, open that one; if "
+            "lake ls still lists this one, the drop was interrupted: run lake drop or lake restore again"
         )
 
 

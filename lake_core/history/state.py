@@ -11,7 +11,8 @@ repeat.
 - sources: the source files that were ingested, so that none is ingested twice; a branch knows its parent's too,
 - lifts of merges, and tags,
 - the objects that branches gave up and that are not deleted yet (`removal`),
-- whether the pool was dropped: no transaction follows, so that no writer writes where no reader looks.
+- whether the pool was dropped: no transaction follows, so that no writer writes where no reader looks, until one
+  opens it again (decision 78).
 
 What actions on branches and tags make of the state is in `branching`.
 
@@ -28,7 +29,7 @@ import pyarrow as pa
 from rpds import HashTrieMap, HashTrieSet
 
 from lake_core.errors import CheckpointDamaged, Corrupt
-from lake_core.history.branch_state import BranchState, is_needed, with_settled
+from lake_core.history.branch_state import BranchState, Fork, Roots, is_needed, with_settled
 from lake_core.history.branching import (
     created,
     deleted,
@@ -61,6 +62,7 @@ from lake_core.records import (
     Release,
     RemoveReference,
     RemoveTombstone,
+    Reopen,
     SetMerged,
     SetSchema,
     SetTag,
@@ -128,7 +130,8 @@ class Ingested:
 class Tag(msgspec.Struct, frozen=True, omit_defaults=True):
     """A name for the state of a branch at a version.  `time` and `expires` are in microseconds since 1970.
 
-    `set_at` is the version of the transaction that set it.  `deleted`: it keeps a deleted branch.
+    `set_at` is the version of the transaction that set it.  `deleted`: it keeps a deleted branch, which began on
+    `parent`, and knew the replaces there up to the version `boundary`.
     """
 
     version: int = msgspec.field(name="n")
@@ -139,6 +142,8 @@ class Tag(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str = ""
     expires: int | None = None
     deleted: bool = False
+    parent: str = ""
+    boundary: int = 0
 
     def is_live(self, now: int) -> bool:
         """Whether it holds its version at `now`, in microseconds since 1970."""
@@ -159,7 +164,7 @@ class PoolState:
 
     `time`, in microseconds since 1970, is the latest time of its transactions and its checkpoint; a writer whose
     clock is behind cannot turn it back.  `used` is that time when a token was used, if it is later than the
-    writer's.
+    writer's.  `reopened` is the version that opened the pool again after its last drop, 0 if none did.
     """
 
     branches: HashTrieMap[str, BranchState] = field(
@@ -170,6 +175,7 @@ class PoolState:
     tokens: LayeredMap[str, Remembered] = field(default_factory=LayeredMap)
     sources: LayeredMap[tuple[str, str], Ingested] = field(default_factory=LayeredMap)
     closed: Closing | None = None
+    reopened: int = 0
     lifts: HashTrieMap[int, Lift] = field(default_factory=HashTrieMap)
     tags: HashTrieMap[str, Tag] = field(default_factory=HashTrieMap)
     removed: Removed = field(default_factory=Removed)
@@ -231,18 +237,22 @@ def fold_entry(state: PoolState, version: int, entry: Entry) -> PoolState:
 
 def fold_transaction(state: PoolState, version: int, index: int, transaction: Transaction) -> PoolState:
     """The state after the transaction of a version and index.  Raises Corrupt if an action does not fit."""
-    if state.closed is not None:
+    if state.closed is not None and not isinstance(transaction.actions[0], Close | Reopen):
         raise Corrupt(f"entry {state.closed.version} closed the pool, and no transaction may follow")
     seq = sequence(version, index)
     time = max(state.time, transaction.time)
     if not transaction.branch:
-        given_up = _vacuumed(state.removed, seq, transaction)
-        return replace(state, tags=_tagged(state, version, transaction), removed=given_up, time=time)
+        given_up, tags = _vacuumed(state.removed, seq, transaction), _tagged(state, version, transaction)
+        branches = state.branches
+        for parent in {tag.parent for name, tag in state.tags.items() if tag.deleted and name not in tags}:
+            branches = with_settled(branches, parent, roots=_roots(tags))
+        return replace(state, branches=branches, tags=tags, removed=given_up, time=time)
     branches = _with_branch(state, version, transaction)
     branch = branches[transaction.branch]
     snapshot, schemas, sources = branch.snapshot, state.schemas, state.sources
     pool_schemas, tombstones, replaced = state.pool_schemas, branch.tombstones, branch.replaced
-    settled, tags, lifts, closed = branch.settled, state.tags, state.lifts, None
+    settled, tags, lifts = branch.settled, state.tags, state.lifts
+    closed, reopened = state.closed, state.reopened
     writes, given_up = range(0), state.removed
     merge = next((a for a in transaction.actions if isinstance(a, Merge)), None)
     lift = None if merge is None else Lift(merge.writes, seq)
@@ -284,7 +294,9 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
                 if removed is not None:
                     tombstones = tombstones.remove(action.tombstone)
                     replaced = max(replaced, removed.version) if removed.replaces else replaced
-                    if not action.forced and is_needed(branches, transaction.branch, removed):
+                    if not action.forced and is_needed(
+                        branches, transaction.branch, removed, roots=_roots(tags)
+                    ):
                         settled = settled.insert(action.tombstone, removed)
                 elif action.forced and action.tombstone in settled:
                     settled = settled.remove(action.tombstone)
@@ -309,14 +321,20 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
                         (transaction.branch, source.uri), replace(known_as, until=version)
                     )
             case Merge():
-                branches = merged(branches, transaction.branch, version, action)
+                branches = merged(branches, transaction.branch, version, action, roots=_roots(tags))
                 writes = range(seq + 1, seq + 1 + action.lifted)
             case SetMerged():
-                branches = merged_until(branches, transaction.branch, version, transaction, action)
+                branches = merged_until(
+                    branches, transaction.branch, version, transaction, action, roots=_roots(tags)
+                )
             case DeleteBranch():
-                tags = tags.insert(action.root, _root(action, version, transaction))
+                tags = tags.insert(action.root, _root(action, version, transaction, branch.fork))
             case Close():
                 closed = Closing(version, transaction.time, transaction.author)
+            case Reopen():
+                if closed is None or closed.version != action.closed:
+                    raise Corrupt(f"reopen: entry {action.closed} is not the one that closed the pool last")
+                closed, reopened = None, version
             case CreateBranch():  # `_with_branch` made it
                 pass
             case _:
@@ -332,9 +350,9 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
     after = BranchState(version, snapshot, tombstones, replaced, fork, settled)
     branches = branches.insert(transaction.branch, after)
     if any(isinstance(action, DeleteBranch) for action in transaction.actions):
-        branches = deleted(branches, transaction.branch)
+        branches = deleted(branches, transaction.branch, roots=_roots(tags))
     elif merge is not None:
-        branches = with_settled(branches, transaction.branch)
+        branches = with_settled(branches, transaction.branch, roots=_roots(tags))
     return PoolState(  # `replace` would take three times as long, for each transaction of a history
         branches=branches,
         schemas=schemas,
@@ -342,6 +360,7 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
         sources=sources,
         tokens=tokens,
         closed=closed,
+        reopened=reopened,
         time=time,
         used=used,
         lifts=lifts,
@@ -399,7 +418,12 @@ def _tagged(state: PoolState, version: int, transaction: Transaction) -> HashTri
     return tags
 
 
-def _root(action: DeleteBranch, version: int, transaction: Transaction) -> Tag:
+def _roots(tags: HashTrieMap[str, Tag]) -> Roots:
+    """What the tags of deleted branches know of their parents."""
+    return [(tag.parent, tag.boundary) for tag in tags.values() if tag.deleted]
+
+
+def _root(action: DeleteBranch, version: int, transaction: Transaction, fork: Fork | None) -> Tag:
     return Tag(
         action.version,
         transaction.branch,
@@ -408,6 +432,8 @@ def _root(action: DeleteBranch, version: int, transaction: Transaction) -> Tag:
         version,
         transaction.message,
         deleted=True,
+        parent="" if fork is None else fork.parent,
+        boundary=0 if fork is None else fork.parent_boundary,
     )
 
 

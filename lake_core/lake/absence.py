@@ -6,13 +6,13 @@ missing object that is not vacuumed is damage, and stays `ObjectMissing`.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Collection
 
 from lake_core.errors import LakeError, ObjectMissing, ObjectVacuumed
 from lake_core.history import History
 from lake_core.history.roots import tagged_objects
 from lake_core.history.vacuuming import held_objects
+from lake_core.phrases import human_time
 from lake_core.records import BeginVacuum
 
 
@@ -61,9 +61,6 @@ def _when(history: History, object_id: str) -> str:
         oldest = transaction.time
         for action in transaction.actions:
             if isinstance(action, BeginVacuum) and object_id in action.objects:
-                return f"at {_shown(transaction.time)} by transaction {transaction.id} (version {version})"
-    return "before " + ("the history that is left" if oldest is None else _shown(oldest))
-
-
-def _shown(time: int) -> str:
-    return f"{dt.datetime.fromtimestamp(time / 1e6, dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
+                when = human_time(transaction.time / 1e6)
+                return f"at {when} by transaction {transaction.id} (version {version})"
+    return "before " + ("the history that is left" if oldest is None else human_time(oldest / 1e6))

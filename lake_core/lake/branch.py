@@ -30,6 +30,8 @@ from lake_core.lake.delete_spec import DeleteSpec, may_delete
 from lake_core.lake.merges import MergeResult
 from lake_core.lake.results import DeleteResult, LoadResult, PendingLoad
 from lake_core.lake.reverts import RevertResult
+from lake_core.leases import HeldLease, LeaseNote
+from lake_core.leases.lease import WRITE
 from lake_core.loading.block import Block, Reading, silent
 from lake_core.loading.builder import ObjectBuilder
 from lake_core.loading.preview import Preview
@@ -273,6 +275,18 @@ class Branch:
         return loads.commit_load(
             self, pending, objects=objects, schemas=schemas, sources=sources, replaced=replaced
         )
+
+    def write_lease(self, id: str, *, read_version: int, first: str, why: str) -> HeldLease:
+        """The lease of work on this branch; `id` is that of its transaction.
+
+        No new object of the work has a smaller id than `first`.  The lease is taken once the work has lasted for
+        `lease.after`, and holds while the block runs.
+        """
+        context, settings = self.context, self.settings
+        note = LeaseNote(
+            WRITE, read_version, context.author, settings["lease.ttl"], why, first, dict(context.metadata)
+        )
+        return HeldLease(self.store, self.config.id, id, note, after=settings["lease.after"])
 
     def commit_draft(self, draft: Draft, *, does: str) -> Committed:
         """Commit a draft; log what it `does` and what others wrote.  Raises what `History.commit` raises."""

@@ -19,6 +19,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from lake_core import naming
 from lake_core.catalog import Catalog, Settings
 from lake_core.combine.rule import check_rule, rule_of
@@ -26,11 +28,12 @@ from lake_core.context import FORMAT_VERSION, Context
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, InvalidInput, NotFound, Unavailable
 from lake_core.history import History
 from lake_core.keys import PoolKey
+from lake_core.lake.branches import planned
 from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.records.metadata import check_metadata
-from lake_core.records.pools import PoolConfig
+from lake_core.records.pools import DroppedPool, PoolConfig
 from lake_core.store import Created, LockedStore, NoLock, Store, guarded, open_store
 from lake_core.store.probe import probe_create
 
@@ -181,7 +184,7 @@ class Lake:
         before = self.context.format_version
         if before < FORMAT_VERSION:
             head = json.loads(self.store.get(naming.LAKE_FILE) or b"{}") | {"version": FORMAT_VERSION}
-            self.store.put(naming.LAKE_FILE, _encoded(head))
+            self.store.put(naming.LAKE_FILE, _encoded(head), durable=True)
             self.context = replace(self.context, format_version=FORMAT_VERSION)
             self.catalog = Catalog(self.context)
             self._histories.clear()
@@ -210,17 +213,43 @@ class Lake:
         return self._pool(config, "")
 
     def drop_pool(self, name: str) -> int:
-        """Take a pool off the list; nothing is deleted.  Returns the version of the list.
+        """Move a pool to the dropped ones; nothing is deleted.  Returns the version of the list.
 
         First an entry closes the pool's own journal: a writer that still holds the pool loses the race to that
-        entry, and all its later commits are refused.  If a drop is interrupted, the pool stays listed; drop it
-        again.  Raises NotFound, Unavailable, OutcomeUnknown.
+        entry, and all its later commits are refused.  If a drop is interrupted, the pool stays listed; drop it, or
+        restore it, again.  Raises NotFound, Unavailable, OutcomeUnknown, Conflict (others restore it all the time).
         """
+        return planned(lambda: self._drop_pool(name))
+
+    def _drop_pool(self, name: str) -> int:
         pool = self._pool(self.catalog.load().state.named(name), "")
         # no writer can read a damaged journal to its end, so none can add to it
         with contextlib.suppress(Corrupt):
             pool.close()
-        return self.catalog.drop(pool.config.id)
+        return self.catalog.drop(pool.config)
+
+    def dropped_pools(self) -> list[DroppedPool]:
+        """The dropped pools that are on the store, newest drop first."""
+        return sorted(self.catalog.load().state.dropped.values(), key=lambda d: -d.version)
+
+    def restore_pool(self, name: str, *, new_name: str = "") -> Pool:
+        """Take back a dropped pool: NAME, or NAME#ID if several had the name; under `new_name` if it is given.
+
+        It has all that it had.  If a restore is interrupted, the pool is listed and refuses all work; restore it,
+        or drop it, again.  Raises NotFound (none, or its grace time is over), AlreadyExists (the name),
+        InvalidInput (several, or it was never dropped), Conflict (dropped again meanwhile), Unavailable,
+        OutcomeUnknown.
+        """
+        state = self.catalog.load().state
+        config = state.to_restore(name)
+        closed = self._pool(config, "").history.load().state.closed
+        if closed is None and config.id in state.pools:
+            raise InvalidInput(f"pool {config.name!r} is not dropped; there is nothing to restore")
+        self.catalog.restore(config.id, name=new_name or config.name)
+        pool = self._pool(msgspec.structs.replace(config, name=new_name or config.name), "")
+        if closed is not None:  # otherwise its journal was damaged when it was dropped
+            pool.reopen(closed)
+        return self.pool(pool.name)
 
     def pool(self, name: str) -> Pool:
         """A pool by name, or a sub-pool (`logs.$nokey`); raises NotFound."""

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
+from lake_core import naming
 from lake_core.catalog import Settings
 from lake_core.combine.rule import rule_of
 from lake_core.history import Draft
 from lake_core.history.rebase import rebase
 from lake_core.lake.files import open_files
 from lake_core.lake.results import LoadResult, PendingLoad, committed_load, repeated_load
+from lake_core.leases import HeldLease
 from lake_core.loading.block import QUARANTINE, Block
 from lake_core.loading.builder import ObjectBuilder
 from lake_core.loading.files import check_rejected, rejected_fault
@@ -50,6 +52,7 @@ def begin_load(
         token=token,
         message=message,
         max_rejected=Settings({**config.settings, **(options or {})})["bad_records.max"],
+        first=naming.first_above(loaded.state.removed.floor, now=context.now()),
     )
 
 
@@ -63,8 +66,19 @@ def builder(
     limits: ObjectLimits = OBJECT_LIMITS,
 ) -> ObjectBuilder:
     """Builds objects of a load, in any process; `first_ordinal` is that of the first object."""
+
+    def id_of_load() -> str:
+        return naming.not_below(new_id(), pending.first)
+
     return ObjectBuilder(
-        store, config.key, pending.origin, pending.memory, new_id, first_ordinal, rule_of(config), limits
+        store, config.key, pending.origin, pending.memory, id_of_load, first_ordinal, rule_of(config), limits
+    )
+
+
+def lease_of(branch: Branch, pending: PendingLoad, *, why: str) -> HeldLease:
+    """The lease of a load, to be held until it is committed."""
+    return branch.write_lease(
+        pending.origin.transaction_id, read_version=pending.read_version, first=pending.first, why=why
     )
 
 
@@ -83,10 +97,13 @@ def load_files(
     if isinstance(pending, LoadResult):
         return pending
     building = branch.builder(pending)
-    with open_files(branch.config, files, options=options, progress=progress) as source:
+    with (
+        lease_of(branch, pending, why="load"),
+        open_files(branch.config, files, options=options, progress=progress) as source,
+    ):
         for block in source.blocks(format, limit=pending.max_rejected):
             building.add(block)
-    return replace(commit_written(branch, pending, building.finish()), notes=source.notes)
+        return replace(commit_written(branch, pending, building.finish()), notes=source.notes)
 
 
 def load_blocks(branch: Branch, blocks: Iterable[Block], *, token: str, message: str) -> LoadResult:
@@ -95,9 +112,10 @@ def load_blocks(branch: Branch, blocks: Iterable[Block], *, token: str, message:
     if isinstance(pending, LoadResult):
         return pending
     building = branch.builder(pending)
-    for block in blocks:
-        building.add(block)
-    return commit_written(branch, pending, building.finish())
+    with lease_of(branch, pending, why="load"):
+        for block in blocks:
+            building.add(block)
+        return commit_written(branch, pending, building.finish())
 
 
 def preview(

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from lake_core.catalog import Settings
 from lake_core.context import Context
-from lake_core.errors import InvalidInput, NotFound, ObjectVacuumed
+from lake_core.errors import Conflict, InvalidInput, NotFound, ObjectVacuumed
 from lake_core.history import Draft, History
-from lake_core.history.state import MAIN, Tag
+from lake_core.history.state import MAIN, Closing, Tag
 from lake_core.lake import branches, tags
 from lake_core.lake.absence import vacuumed
 from lake_core.lake.branch import Branch
@@ -23,10 +23,10 @@ from lake_core.lake.feed import Feed
 from lake_core.lake.tags import TagResult
 from lake_core.lake.view import FAIL, WARN, View
 from lake_core.leases import HeldLease, LeaseNote, Leases, read_leases
-from lake_core.leases.lease import READ, VACUUM
-from lake_core.phrases import counted, did_you_mean
+from lake_core.leases.lease import MAX_TTL, READ, VACUUM
+from lake_core.phrases import counted, did_you_mean, human_duration
 from lake_core.reading.limits import LIMITS, Limits
-from lake_core.records import Close, Transaction
+from lake_core.records import Action, Close, Reopen, Transaction
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
 
@@ -35,7 +35,7 @@ from lake_core.store import Store
 class Pool:
     """A pool of the lake.  It remembers the newest state, so keep it to make later commits cheap.
 
-    It stays the same pool, whatever its name becomes.  Once the pool is dropped, `branch`, `at` and `feed` raise
+    It stays the same pool, whatever its name becomes.  While the pool is dropped, `branch`, `at` and `feed` raise
     NotFound; views that were opened before go on reading.
     """
 
@@ -93,22 +93,50 @@ class Pool:
         )
 
     @contextlib.contextmanager
-    def leased(self, revision: str = MAIN, *, why: str = "") -> Iterator[View]:
+    def leased(self, revision: str = MAIN, *, why: str = "", on_missing: str = FAIL) -> Iterator[View]:
         """A view whose objects no vacuum deletes while the block runs: a lease is held and renewed.
 
-        Raises ObjectVacuumed if a vacuum has begun to take objects of the revision, and what `at` raises.
+        Raises what `at` raises, and ObjectVacuumed if a vacuum has begun to take objects of the revision (not with
+        `on_missing=warn`).
         """
-        view = self.at(revision)
-        note = LeaseNote(READ, view.version, self.context.author, self.settings["lease.ttl"], why)
-        with HeldLease(self.store, self.config.id, self.context.ids.new(), note):
-            # a vacuum that begins from here on finds the lease; one that began before is in this state
-            gone = vacuumed(self.history, {r.object for r in view.references}, version=view.version)
-            if gone:
-                raise ObjectVacuumed(
-                    f"pool {self.name!r}: {counted(len(gone), 'object')} of version {view.version} are vacuumed, "
-                    "or are about to be; read a later version"
-                )
+        view = self.at(revision, on_missing=on_missing)
+        with self.read_lease(view.version, why=why):
+            self._check_whole(view)
             yield view
+
+    def leave_lease(self, view: View, *, duration: float, why: str = "") -> None:
+        """Leave a lease that holds the view's objects for so many seconds, and is not renewed.
+
+        For a reader that cannot say when it ends.  Raises InvalidInput (longer than a lease can live), and what
+        `leased` raises.
+        """
+        if not 0 < duration <= MAX_TTL:
+            raise InvalidInput(
+                f"a lease of {human_duration(duration)}: it may be up to {human_duration(MAX_TTL)}"
+            )
+        self.read_lease(view.version, why=why, ttl=duration).take()
+        self._check_whole(view)
+
+    def read_lease(self, version: int, *, why: str, ttl: float | None = None) -> HeldLease:
+        """The lease of a reader of a version, which lives for `ttl` seconds, default: the pool's `lease.ttl`."""
+        context = self.context
+        ttl = self.settings["lease.ttl"] if ttl is None else ttl
+        note = LeaseNote(READ, version, context.author, ttl, why, metadata=dict(context.metadata))
+        return HeldLease(self.store, self.config.id, context.ids.new(), note)
+
+    def _check_whole(self, view: View) -> None:
+        """Raises ObjectVacuumed if a vacuum that did not see the lease may take objects of the view."""
+        # a vacuum that begins from here on finds the lease; one that began before is in this state, and so is a
+        # drop, after which the vacuum of dropped pools may have begun
+        self.history.load_open()
+        if view.on_missing == WARN:
+            return
+        gone = vacuumed(self.history, {r.object for r in view.references}, version=view.version)
+        if gone:
+            raise ObjectVacuumed(
+                f"pool {self.name!r}: {counted(len(gone), 'object')} of version {view.version} are vacuumed, "
+                "or are about to be; read a later version"
+            )
 
     def leases(self) -> Leases:
         """The leases of the pool, dead ones too.  Raises Unavailable."""
@@ -161,15 +189,33 @@ class Pool:
     def close(self) -> None:
         """End the history of a pool that is being dropped; does nothing if it has ended.
 
-        Raises Corrupt, Unavailable, OutcomeUnknown.
+        A pool that was restored before is closed once more: a restore that is under way, and has read the last
+        closing, must not open it (decision 78).  Raises Corrupt, Unavailable, OutcomeUnknown.
+        """
+        loaded = self.history.load()
+        if loaded.state.closed is None or self.config.restored:
+            with contextlib.suppress(NotFound):  # another process closed it first
+                self._commit_on_main(Close(), loaded.version, message="drop")
+
+    def reopen(self, closed: Closing) -> None:
+        """Open the history of a pool that is listed again; `closed` was read before it was listed.
+
+        Does nothing if another process opened it.  Raises Conflict if the pool was dropped again meanwhile,
+        Corrupt, Unavailable, OutcomeUnknown.
         """
         loaded = self.history.load()
         if loaded.state.closed is None:
-            ids, author = self.context.ids, self.context.author
-            with contextlib.suppress(NotFound):  # another process closed it first
-                self.history.commit(
-                    Draft(ids.new(), MAIN, loaded.version, author, (Close(),), message="drop")
-                )
+            return
+        try:
+            self._commit_on_main(Reopen(closed.version), loaded.version, message="restore")
+        except Conflict:
+            if self.history.load().state.closed is not None:
+                raise
+
+    def _commit_on_main(self, action: Action, read_version: int, *, message: str) -> None:
+        context = self.context
+        draft = Draft(context.ids.new(), MAIN, read_version, context.author, (action,), message=message)
+        self.history.commit(draft)
 
     def log(self, *, branch: str | None = None) -> Iterator[tuple[int, Transaction]]:
         """Transactions newest first; raises NotFound for an unknown branch."""

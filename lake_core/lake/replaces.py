@@ -10,7 +10,7 @@ from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange
 from lake_core.lake.delete_spec import DeleteSpec, check_delete
 from lake_core.lake.files import open_files
-from lake_core.lake.loads import begin_load, commit_written
+from lake_core.lake.loads import begin_load, commit_written, lease_of
 from lake_core.lake.replace_checks import check_fulfils, check_inside
 from lake_core.lake.results import LoadResult, PendingLoad
 from lake_core.loading.block import Block
@@ -86,10 +86,11 @@ def replace_by_blocks(
         return begun
     pending, spec = begun
     builder = branch.builder(pending)
-    for block in blocks:
-        if spec.condition is not None and block.table.num_rows:
-            check_fulfils(block.table, spec.condition)
-        builder.add(block)
-    written = builder.finish()
-    check_inside([w.action for w in written], spec.key_range, branch.config.key)
-    return commit_written(branch, pending, written, replaced=spec)
+    with lease_of(branch, pending, why="replace"):
+        for block in blocks:
+            if spec.condition is not None and block.table.num_rows:
+                check_fulfils(block.table, spec.condition)
+            builder.add(block)
+        written = builder.finish()
+        check_inside([w.action for w in written], spec.key_range, branch.config.key)
+        return commit_written(branch, pending, written, replaced=spec)

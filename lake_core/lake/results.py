@@ -38,7 +38,10 @@ class LoadResult:
 
 @dataclass(frozen=True)
 class PendingLoad:
-    """A load that is not committed: all that workers need to build objects for it, and the driver to commit it."""
+    """A load that is not committed: all that workers need to build objects for it, and the driver to commit it.
+
+    None of its objects has a smaller id than `first`, whatever the clock of the worker says.
+    """
 
     origin: Origin
     branch: str
@@ -47,6 +50,7 @@ class PendingLoad:
     token: str
     message: str
     max_rejected: Limit | None = None
+    first: str = ""
 
 
 @dataclass(frozen=True)

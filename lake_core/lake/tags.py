@@ -1,22 +1,33 @@
-"""Tags of a pool: set, delete, list, and what each one keeps.  Called by `Pool`."""
+"""Tags of a pool: set, delete, list, and what each one keeps.  Called by `Pool`.
+
+The objects of a deleted branch are not on the list of the removed while the tag `NAME@N` keeps them.  Deleting that
+tag puts those onto the list that no branch refers to.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lake_core import naming
-from lake_core.errors import InvalidInput
-from lake_core.history import Draft
+from lake_core.errors import Corrupt, InvalidInput, NotFound
+from lake_core.history import Committed, Draft, PoolState
 from lake_core.history.branch_state import BranchState
 from lake_core.history.create import branch_of
 from lake_core.history.state import Tag
+from lake_core.history.vacuuming import held_objects
 from lake_core.lake.branches import keeping, planned
-from lake_core.records import DeleteTag, SetTag
+from lake_core.records import Action, DeleteTag, Discard, SetTag
 
 if TYPE_CHECKING:
     from lake_core.lake.pool import Pool
+
+log = logging.getLogger(__name__)
+
+CHUNK = 10_000
+"""Objects that one transaction puts onto the list of the removed: about 300 KB of ids."""
 
 
 @dataclass(frozen=True)
@@ -53,21 +64,48 @@ def _set(pool: Pool, name: str, *, at: str, reason: str, expires: float | None) 
     return TagResult(done.version, done.transaction_id, name, loaded.version, branch)
 
 
-def delete_tag(pool: Pool, name: str) -> TagResult:
-    """Delete a tag, also one that keeps a deleted branch."""
+def delete_tag(pool: Pool, name: str, *, chunk: int = CHUNK) -> TagResult:
+    """Delete a tag; of one that keeps a deleted branch, put what only it kept onto the list of the removed."""
+    return planned(lambda: _delete(pool, name, chunk))
+
+
+def _delete(pool: Pool, name: str, chunk: int) -> TagResult:
     loaded = pool.history.load_open()
-    draft = Draft(
-        pool.context.ids.new(),
-        "",
-        loaded.version,
-        pool.context.author,
-        (DeleteTag(name),),
-        message=f"delete tag {name}",
-    )
-    done = pool.history.commit(draft)  # raises NotFound if there is none
     tag = loaded.state.tags.get(name)
+    unkept = sorted(_unkept(pool, loaded.state, tag).items()) if tag is not None and tag.deleted else []
+    chunks = [unkept[start : start + chunk] for start in range(0, len(unkept), chunk)]
+    for early in chunks[:-1]:  # while the tag is there, they are kept; after a kill the next try skips them
+        _commit(pool, (_discard(early),), on=loaded.version, message=f"delete tag {name}")
+    last = (_discard(chunks[-1]),) if chunks else ()
+    done = _commit(pool, (DeleteTag(name), *last), on=loaded.version, message=f"delete tag {name}")
     tagged, branch = (tag.version, tag.branch) if tag is not None else (0, "")
     return TagResult(done.version, done.transaction_id, name, tagged, branch)
+
+
+def _commit(pool: Pool, actions: tuple[Action, ...], *, on: int, message: str) -> Committed:
+    context = pool.context
+    return pool.history.commit(Draft(context.ids.new(), "", on, context.author, actions, message=message))
+
+
+def _discard(chunk: list[tuple[str, int]]) -> Discard:
+    return Discard(tuple(id for id, _ in chunk), tuple(size for _, size in chunk))
+
+
+def _unkept(pool: Pool, state: PoolState, tag: Tag) -> dict[str, int]:
+    """The objects, with their sizes, that neither a branch nor the list of the removed has, once the tag is gone.
+
+    Other tags may keep some of them; the planner of a vacuum subtracts these.
+    """
+    try:
+        objects = _objects(branch_of(pool.history.load_version(tag.version).state, tag.branch))
+    except (NotFound, Corrupt) as error:  # a damaged tag must be deletable; what it kept is unknown
+        log.warning(
+            "%s: objects of the deleted branch %s stay on the store: %s", pool.name, tag.branch, error
+        )
+        return {}
+    kept = held_objects(state, objects) | state.removed.vacuumed()
+    unknown = objects.keys() - kept
+    return {id: objects[id] for id in unknown if state.removed.get(id) is None}
 
 
 def tags(pool: Pool) -> dict[str, Tag]:

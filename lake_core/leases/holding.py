@@ -1,5 +1,8 @@
 """Holding a lease: it is created, written again while work goes on, and deleted at the end.
 
+A writer's lease is created late: once the work has lasted for a while (`after`).  Most loads end before that, and
+ask the store nothing.
+
 A thread writes it every third of its ttl, so two writes may fail before it dies.  The thread ends with the block,
 and with the process.  A process that stands still for longer than the ttl loses the lease: `is_lost` says so, by
 the process's own count of seconds, and what it reads afterwards may be gone.
@@ -13,8 +16,11 @@ import threading
 import time
 from types import TracebackType
 
+import msgspec
+
 from lake_core import naming
 from lake_core.errors import LakeError, Unavailable
+from lake_core.leases.alarm import ALARM
 from lake_core.leases.lease import MAX_TTL, LeaseNote
 from lake_core.store import Created, Store
 
@@ -25,21 +31,55 @@ TRIES = 3
 
 
 class HeldLease:
-    """A lease that is renewed within the block; with `renewing=False` only when `renew` is called."""
+    """A lease that is renewed within the block; with `renewing=False` only when `renew` is called.
+
+    `after`: seconds from the begin of the block until the lease is created.
+    """
 
     def __init__(
-        self, store: Store, pool_id: str, id: str, note: LeaseNote, *, renewing: bool = True
+        self,
+        store: Store,
+        pool_id: str,
+        id: str,
+        note: LeaseNote,
+        *,
+        renewing: bool = True,
+        after: float = 0.0,
     ) -> None:
         self.id, self.note = id, note
         self.name = naming.lease(pool_id, id)
-        self._store, self._ttl = store, min(note.ttl, MAX_TTL)
+        self._store, self._ttl, self._after = store, min(note.ttl, MAX_TTL), after
+        self._renewing = renewing
         self._ended = threading.Event()
-        self._thread = (
-            threading.Thread(target=self._keep, name=f"lease-{id}", daemon=True) if renewing else None
-        )
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._is_begun = False
         self._written = 0.0
+        self._was_lost = False
 
     def __enter__(self) -> HeldLease:
+        if self._after:
+            ALARM.set(self, self._after, self._begin)
+        else:
+            self.take()
+            self._begin()
+        return self
+
+    def _begin(self) -> None:
+        """Start the thread that writes the lease, unless the block has ended."""
+        with self._lock:
+            if self._ended.is_set():
+                return
+            self._is_begun = True
+            if self._renewing:
+                self._thread = threading.Thread(target=self._keep, name=f"lease-{self.id}", daemon=True)
+                self._thread.start()
+
+    def take(self) -> None:
+        """Create the lease.  Without the block it is neither renewed nor deleted: it dies after its ttl.
+
+        Raises Unavailable.
+        """
         begun = time.monotonic()
         for _ in range(TRIES):
             if self._store.create(self.name, self.note.encode()) is not Created.UNKNOWN:
@@ -47,35 +87,44 @@ class HeldLease:
         else:
             raise Unavailable(f"{self.name}: the store does not say whether it has this lease; try again")
         self._written = begun
-        if self._thread is not None:
-            self._thread.start()
-        return self
 
     def renew(self) -> None:
         """Write the lease again.  Raises Unavailable."""
+        self._was_lost = self.is_lost
         begun = time.monotonic()
         self._store.put(self.name, self.note.encode())
         self._written = begun
 
+    def move(self, version: int) -> None:
+        """Hold a later version from the next renewal on: the work needs the earlier ones no more."""
+        self.note = msgspec.structs.replace(self.note, version=version)
+
     @property
     def is_lost(self) -> bool:
-        """Whether the lease may have died since it was written last."""
-        return time.monotonic() - self._written > self._ttl
+        """Whether the lease may have died, even if it was written again afterwards."""
+        return self._was_lost or (self._written > 0 and time.monotonic() - self._written > self._ttl)
 
     def _keep(self) -> None:
-        pause = self._ttl / 3
+        pause = self._ttl / 3 if self._written else 0.0
         while not self._ended.wait(pause):  # ends with the block
             try:
-                self.renew()
+                if self._written:
+                    self.renew()
+                else:
+                    self.take()
                 pause = self._ttl / 3
             except LakeError as error:
-                log.warning("lease %s was not renewed: %s", self.id, error)
+                log.warning("lease %s was not written: %s", self.id, error)
                 pause = self._ttl / 12
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._ended.set()
+        ALARM.cancel(self)
+        with self._lock:
+            self._ended.set()
+        if not self._is_begun:
+            return
         if self._thread is not None:
             self._thread.join()  # otherwise a renewal could bring the lease back
         with contextlib.suppress(LakeError):  # it dies by itself

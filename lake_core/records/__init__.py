@@ -18,7 +18,17 @@ from lake_core.records.branching import (
     SetTag,
 )
 from lake_core.records.column import Column
-from lake_core.records.pools import ConfigurePool, CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool
+from lake_core.records.pools import (
+    ConfigurePool,
+    CreatePool,
+    DeletePool,
+    DropPool,
+    ForgetPool,
+    PoolAction,
+    PoolsEntry,
+    RenamePool,
+    RestorePool,
+)
 from lake_core.records.transactions import (
     Action,
     AddObject,
@@ -30,6 +40,7 @@ from lake_core.records.transactions import (
     Release,
     RemoveReference,
     RemoveTombstone,
+    Reopen,
     SetSchema,
     Source,
     Transaction,
@@ -49,11 +60,13 @@ __all__ = [
     "CreateBranch",
     "CreatePool",
     "DeleteBranch",
+    "DeletePool",
     "DeleteTag",
     "Discard",
     "DropPool",
     "EndVacuum",
     "Entry",
+    "ForgetPool",
     "MarkApplied",
     "Merge",
     "PoolAction",
@@ -64,6 +77,8 @@ __all__ = [
     "RemoveReference",
     "RemoveTombstone",
     "RenamePool",
+    "Reopen",
+    "RestorePool",
     "ScanOrphans",
     "SetMerged",
     "SetSchema",

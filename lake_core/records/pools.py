@@ -10,7 +10,10 @@ from lake_core.naming import check_pool_name
 
 
 class PoolConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The configuration of a pool.  Key, kind and aggregates never change; name and `settings` may."""
+    """The configuration of a pool.  Key, kind and aggregates never change; name and `settings` may.
+
+    `restored` is the version of the list that restored it last; 0: it was never dropped.
+    """
 
     id: str
     name: str
@@ -18,6 +21,7 @@ class PoolConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     kind: str = "append"
     settings: dict[str, str] = {}
     aggregates: dict[str, str] = {}
+    restored: int = 0
 
     def __post_init__(self) -> None:
         check_pool_name(self.name)
@@ -48,12 +52,42 @@ class RenamePool(msgspec.Struct, frozen=True, tag="rename_pool"):
 
 
 class DropPool(msgspec.Struct, frozen=True, tag="drop_pool"):
-    """Removes the pool from the list; its objects stay until the vacuum."""
+    """Moves the pool to the dropped ones; its objects stay until the vacuum."""
 
     pool_id: str = msgspec.field(name="pool")
 
 
-PoolAction = CreatePool | ConfigurePool | RenamePool | DropPool
+class RestorePool(msgspec.Struct, frozen=True, tag="restore_pool"):
+    """Takes a dropped pool back under a name; of a listed one, whose drop was interrupted, it changes the name."""
+
+    pool_id: str = msgspec.field(name="pool")
+    name: str
+
+
+class DeletePool(msgspec.Struct, frozen=True, tag="delete_pool"):
+    """Says that the objects of a dropped pool are being deleted: it cannot be restored any more."""
+
+    pool_id: str = msgspec.field(name="pool")
+
+
+class ForgetPool(msgspec.Struct, frozen=True, tag="forget_pool"):
+    """Says that all objects of a dropped pool are deleted: nothing is left of it."""
+
+    pool_id: str = msgspec.field(name="pool")
+
+
+PoolAction = CreatePool | ConfigurePool | RenamePool | DropPool | RestorePool | DeletePool | ForgetPool
+
+
+class DroppedPool(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A pool that was dropped and is on the store: by whom, when (microseconds since 1970), in which version of the
+    list.  `is_deleted`: its objects are being deleted."""
+
+    pool: PoolConfig
+    version: int = msgspec.field(name="n")
+    time: int
+    author: str
+    is_deleted: bool = msgspec.field(name="deleted", default=False)
 
 
 class PoolsEntry(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -152,7 +152,13 @@ class Release(msgspec.Struct, frozen=True, tag="release"):
 
 
 class Close(msgspec.Struct, frozen=True, tag="close"):
-    """Closes the pool, which is dropped: no transaction may follow."""
+    """Closes the pool, which is dropped: none but `close` and `reopen` may follow."""
+
+
+class Reopen(msgspec.Struct, frozen=True, tag="reopen"):
+    """Opens the pool again, which the transaction of version `closed` closed last: it is restored."""
+
+    closed: int
 
 
 Action = (
@@ -164,6 +170,7 @@ Action = (
     | SetSchema
     | Consume
     | Close
+    | Reopen
     | Release
     | PutReference
     | PutTombstone
@@ -184,6 +191,7 @@ OF_NO_BRANCH = (SetTag, DeleteTag, ScanOrphans, Discard, BeginVacuum, ConfirmVac
 """Actions of transactions that belong to no branch."""
 
 VERSION_2 = (
+    Reopen,
     Release,
     PutReference,
     PutTombstone,

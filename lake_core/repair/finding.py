@@ -48,7 +48,9 @@ KINDS: dict[str, Kind] = {
     "entry_leftover": Kind(LEFTOVER, "the next lake purge {pool} deletes it"),
     "request_leaked": Kind(LEFTOVER, "a later commit deletes it if it is readable; otherwise delete it"),
     "hint_unreadable": Kind(LEFTOVER, "nothing: readers ask more often until a writer replaces it"),
-    "pool_dropped": Kind(LEFTOVER, "leave it to the vacuum"),
+    "pool_dropped": Kind(
+        LEFTOVER, "lake restore takes it back; lake vacuum --dropped deletes it once its grace time is over"
+    ),
     "unchecked": Kind(LEFTOVER, "mend the other findings, then run lake fsck again"),
 }
 """Every kind of finding, by name."""

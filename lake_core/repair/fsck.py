@@ -104,7 +104,7 @@ class Fsck:
             if not name.endswith("/") or not naming.is_id(id):
                 yield finding("object_unknown", pool="", where=name, what="not an object of the lake")
             elif id not in state.pools:
-                yield self._unlisted(id)
+                yield self._unlisted(id, state)
             else:
                 for inner in top_names(self.context.store, id):
                     if inner.removesuffix("/") not in POOL_FOLDERS:
@@ -112,7 +112,13 @@ class Fsck:
                         pool = state.pools[id].name
                         yield finding("object_unknown", pool=pool, where=f"{id}/{inner}", what=what)
 
-    def _unlisted(self, id: str) -> Finding:
+    def _unlisted(self, id: str, state: PoolsState) -> Finding:
+        dropped = state.dropped.get(id)
+        if dropped is not None:
+            what = f"the pool {dropped.pool.name!r}, which {dropped.author} dropped"
+            if dropped.is_deleted:
+                what += "; its objects are being deleted"
+            return finding("pool_dropped", pool=id, where=f"{id}/", what=what, id=id)
         history = History(self.context.store, pool_id=id, key=ARRIVAL, clock=self.context.clock)
         try:
             closed = history.load().state.closed

@@ -108,7 +108,7 @@ class CloudStore:
             time.sleep(0.01 * 2**attempt * random.random())  # another create of the name is under way
         return Created.UNKNOWN
 
-    def put(self, name: str, data: bytes) -> None:
+    def put(self, name: str, data: bytes, *, durable: bool = False) -> None:  # a cloud's always is
         try:
             with self._failing(name):
                 self._fs.pipe_file(self._path(name), data)

@@ -55,9 +55,12 @@ class GuardedStore:
             )
             return Created.UNKNOWN
 
-    def put(self, name: str, data: bytes) -> None:
+    def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
         with self._failing(name):
-            self.behind.put(name, data)
+            if durable:
+                self.behind.put(name, data, durable=True)
+            else:
+                self.behind.put(name, data)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         with self._failing(prefix):

@@ -7,7 +7,7 @@ sync fails, this process never reports the object as durable: after an I/O error
 nothing.
 
 Hints are written under a temporary name and renamed, so that a full disk leaves the old hint or none, never an
-empty one.
+empty one.  A durable one is synced before it is renamed, and its folder afterwards.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class LocalStore:
             return Created.UNKNOWN
         return Created.YES
 
-    def put(self, name: str, data: bytes) -> None:
+    def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
         path = self.path(name)
         folder = os.path.dirname(path)
         temporary = f"{folder}/{_TEMPORARY}{secrets.token_hex(12)}"
@@ -99,7 +99,12 @@ class LocalStore:
                 self._make_folder(folder)
                 with open(temporary, "wb") as file:
                     file.write(data)
+                    if durable:
+                        file.flush()
+                        os.fsync(file.fileno())
                 os.replace(temporary, path)
+                if durable:
+                    _sync_folder(folder)
             except FileNotFoundError as error:  # the folder was removed
                 raise unavailable(self._root, name, error) from error
             finally:

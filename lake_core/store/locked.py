@@ -127,8 +127,8 @@ class LockedStore:
             return Created.UNKNOWN
         return Created.YES
 
-    def put(self, name: str, data: bytes) -> None:
-        self._store.put(name, data)
+    def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
+        self._store.put(name, data, durable=durable)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         return self._store.list(prefix, after=after)

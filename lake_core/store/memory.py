@@ -49,7 +49,7 @@ class MemoryStore:
             self._set(name, data)
             return Created.YES
 
-    def put(self, name: str, data: bytes) -> None:
+    def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
         with self._lock:
             self._set(name, data)
 

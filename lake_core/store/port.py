@@ -60,8 +60,8 @@ class Store(Protocol):
         Raises Unavailable if nothing was written, NoCreate if the store does not support such a request.
         """
 
-    def put(self, name: str, data: bytes) -> None:
-        """Write or overwrite a hint."""
+    def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
+        """Write or overwrite a hint; with `durable` it outlives a crash of the machine once this returns."""
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         """The objects below the folder `prefix` with names greater than `after`, by name."""

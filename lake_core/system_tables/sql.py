@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -39,13 +40,13 @@ from lake_core.values.types import is_json
 _GIVES_ROWS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
 
-def query(lake: Lake, sql: str, *, on_missing: str = FAIL) -> pa.RecordBatchReader:
+def query(lake: Lake, sql: str, *, on_missing: str = FAIL, lease: bool = False) -> pa.RecordBatchReader:
     """The result of one SELECT, as a stream; JSON columns carry the lake's mark.
 
-    `on_missing`: as in `Pool.at`.  Raises InvalidInput (SQL that cannot be run), NotFound (pool, revision) and what
-    scans raise.
+    `on_missing`: as in `Pool.at`.  `lease`: hold a lease on each pool until the answer is read to its end.  Raises
+    InvalidInput (SQL that cannot be run), NotFound (pool, revision) and what scans raise.
     """
-    question = _Question(on_missing)
+    question = _Question(on_missing, lease=lease)
     try:
         reader, schema = question.ask(lake, sql)
     except BaseException:
@@ -59,8 +60,9 @@ class _Question:
 
     _open: ClassVar[set[_Question]] = set()
 
-    def __init__(self, on_missing: str) -> None:
-        self._on_missing = on_missing
+    def __init__(self, on_missing: str, *, lease: bool) -> None:
+        self._on_missing, self._lease = on_missing, lease
+        self._leases = ExitStack()
         self._connection: duckdb.DuckDBPyConnection | None = duckdb.connect(
             config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
         )
@@ -81,7 +83,7 @@ class _Question:
             names, defined = _table_names(connection, sql)
             for name in sorted(names):
                 try:
-                    connection.register(name, _table(lake, name, self._raised, on_missing=self._on_missing))
+                    connection.register(name, self._table(lake, name))
                 except NotFound:
                     if name not in defined:
                         raise
@@ -108,6 +110,16 @@ class _Question:
         finally:
             self.close()
 
+    def _table(self, lake: Lake, name: str) -> Any:
+        if is_system_table(name):
+            return system_table(lake, name)
+        pool_name, _, revision = name.partition("@")
+        pool, at = lake.pool(pool_name), revision or "main"
+        if self._lease:
+            leased = pool.leased(at, why="lake query", on_missing=self._on_missing)
+            return PoolDataset(self._leases.enter_context(leased), self._raised)
+        return PoolDataset(pool.at(at, on_missing=self._on_missing), self._raised)
+
     def _as_ours(self, error: Exception) -> LakeError:
         return self._raised[0] if self._raised else InvalidInput(f"query: {_message(error)}")
 
@@ -121,6 +133,7 @@ class _Question:
         if self._reader is not None:
             self._reader.close()
         connection.close()
+        self._leases.close()
 
     @classmethod
     def close_all(cls) -> None:
@@ -171,13 +184,6 @@ def _message(error: Exception) -> str:
     message, line, position = str(error).partition("\nLINE ")
     shown = "\n" + (line + position).strip("\n") if line else ""
     return " ".join(message.split()) + shown
-
-
-def _table(lake: Lake, name: str, raised: list[LakeError], *, on_missing: str) -> Any:
-    if is_system_table(name):
-        return system_table(lake, name)
-    pool, _, revision = name.partition("@")
-    return PoolDataset(lake.pool(pool).at(revision or "main", on_missing=on_missing), raised)
 
 
 class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]

@@ -27,7 +27,7 @@ from lake_core.history.removal import Vacuum
 from lake_core.history.roots import tagged_objects
 from lake_core.history.vacuuming import held_objects
 from lake_core.lake.pool import Pool
-from lake_core.leases import HeldLease, LeaseNote, Leases, read_leases
+from lake_core.leases import HeldLease, LeaseNote, Leases, read_leases, remove_dead
 from lake_core.leases.lease import VACUUM
 from lake_core.phrases import counted, human_size
 from lake_core.records import Action, BeginVacuum, ConfirmVacuum, EndVacuum
@@ -128,7 +128,7 @@ def vacuum(
     chunk: int = CHUNK,
     progress: Progress = silent,
 ) -> Vacuumed:
-    """Delete what is not needed; with `plan` at most what it names.
+    """Delete what is not needed; with `plan` at most what it names.  Deletes dead leases too.
 
     Raises Conflict (the pool changes all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
@@ -146,6 +146,7 @@ def vacuum(
             except PlanAgain:
                 if tries == TRIES:
                     raise
+        remove_dead(pool.store, pool.config.id, leases_now(pool, lease))
     log.info("%s: vacuumed %s, %s", pool.name, counted(done.objects, "object"), human_size(done.size))
     return done
 

@@ -4,9 +4,11 @@
                   "flights.$nokey" (a sub-pool), "flights:log", "lake:pools" (the lake's own tables);
                   at, columns (A,B: only these are read), from, to (a key range, JSON), where (a condition), tasks
                   (the number of tasks; by default one for each 64 MiB, at most 256), onMissing (fail; warn:
-                  read an old revision without the objects that a vacuum took)
+                  read an old revision without the objects that a vacuum took), lease (true: no vacuum deletes
+                  what is read, for leaseFor, default 6h, at most 1d, from when Spark plans the read)
     readStream    load("flights"); branch, columns, startingTransaction (earliest, latest or a number),
-                  maxTransactionsPerBatch
+                  maxTransactionsPerBatch, lease (true: no vacuum deletes what was not delivered, while the query
+                  runs)
     write         save("flights"); branch, message, token (what is written under a token is written once),
                   meta.NAME (a text to keep with the transaction)
     writeStream   start("flights"); branch, message, meta.NAME
@@ -20,6 +22,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from lake_core.catalog.settings import duration
 from lake_core.errors import InvalidInput
 from lake_core.history.state import MAIN
 from lake_core.lake import Lake
@@ -31,9 +34,11 @@ from lake_core.system_tables.names import is_system_table
 Options = Mapping[str, str]
 """As Spark gives them: names in lower case; `path` is what load, save or start were given."""
 
-READ = ("at", "columns", "from", "to", "where", "tasks", "onMissing")
+READ = ("at", "columns", "from", "to", "where", "tasks", "onMissing", "lease", "leaseFor")
 SYSTEM_TABLE = ("at", "columns")
-READ_STREAM = ("branch", "columns", "startingTransaction", "maxTransactionsPerBatch")
+READ_STREAM = ("branch", "columns", "startingTransaction", "maxTransactionsPerBatch", "lease")
+LEASE_FOR = "6h"
+"""How long the lease of a read lives, unless the option leaseFor says otherwise."""
 META = "meta."
 """Options that begin so are metadata of the transaction; Spark gives their names in lower case."""
 
@@ -92,12 +97,29 @@ def names_system_table(options: Options) -> bool:
 
 def open_view(options: Options) -> View:
     """The pool and revision that a read is of; raises what `Lake.open` and `Pool.at` raise."""
-    pool, _, revision = table_name(options).partition("@")
-    return (
-        open_lake(options)
-        .pool(pool)
-        .at(revision or options.get("at") or MAIN, on_missing=options.get("onmissing", FAIL).lower())
-    )
+    return _pool_and_view(options)[1]
+
+
+def leased_view(options: Options) -> View:
+    """As `open_view`; with the option `lease` its objects are held for `leaseFor`."""
+    pool, view = _pool_and_view(options)
+    if flag(options, "lease"):
+        text = options.get("leasefor", LEASE_FOR)
+        try:
+            seconds = duration(text)
+        except ValueError as error:
+            raise InvalidInput(f"leaseFor={text}: {error}") from error
+        pool.leave_lease(view, duration=seconds, why="Spark read")
+    elif "leasefor" in options:
+        raise InvalidInput("leaseFor: add lease=true, or leave leaseFor out")
+    return view
+
+
+def _pool_and_view(options: Options) -> tuple[Pool, View]:
+    name, _, revision = table_name(options).partition("@")
+    pool = open_lake(options).pool(name)
+    at = revision or options.get("at") or MAIN
+    return pool, pool.at(at, on_missing=options.get("onmissing", FAIL).lower())
 
 
 def open_pool(options: Options, *, what: str) -> Pool:

@@ -46,7 +46,7 @@ class LakeReader(DataSourceReader):
     def __init__(self, options: opts.Options, schema: StructType) -> None:
         opts.check_names(options, opts.READ, what="a read")
         self._schema = schema
-        view = opts.open_view(options)
+        view = opts.leased_view(options)
         check_columns(schema, view.schema, options, pool_name=view.config.name)
         self._where = check(options["where"], view.schema) if "where" in options else None
         low, high = options.get("from"), options.get("to")

@@ -45,6 +45,7 @@ from lake_core.lake.absence import explained_to_reader_of_feed
 from lake_core.lake.feed import Brought, Feed, read_object
 from lake_core.lake.pool import Pool
 from lake_core.lake.view import View
+from lake_core.leases import HeldLease
 from lake_core.objects.schema import cast_table, unite_schemas
 from lake_core.store import Store, open_store
 from spark_apps.datasource import options as opts
@@ -110,6 +111,8 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         check_apart(schema, options, what=f"pool {opts.table_name(options)!r}")
         self._last: int | None = None
         self._seen: Offset | None = None
+        self._is_leased = opts.flag(options, "lease")
+        self._lease: HeldLease | None = None
 
     # --- offsets
 
@@ -156,12 +159,26 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 "lake is an "
                 "older copy. Name the right lake, or start a new stream with a checkpointLocation of its own"
             )
+        self._hold(at)
         self._seen = self._offset(newest, since=start["since"])
         end = newest if self._last is None else min(newest, self._last)
         if isinstance(limit, ReadMaxFiles):
             # at the beginning, the state in place of what was purged counts as one
             end = min(end, (at or max(0, self._feed.start() - 1)) + limit.max_files)
         return start if end <= at else self._offset(end, since=start["since"])
+
+    def _hold(self, version: int) -> None:
+        """Hold what was committed after a version, if the option says so."""
+        if not self._is_leased:
+            return
+        if self._lease is None:
+            self._lease = self._pool.read_lease(version, why="Spark stream").__enter__()
+        self._lease.move(version)
+
+    def stop(self) -> None:
+        """The query ends."""
+        if self._lease is not None:
+            self._lease.__exit__(None, None, None)
 
     def reportLatestOffset(self) -> Offset | None:
         """The newest entry that was seen, for the query's status."""

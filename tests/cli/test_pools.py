@@ -255,7 +255,7 @@ def test_a_dropped_pool_is_gone_and_its_name_free(lake: Command) -> None:
     lake.pool("p")
     lake.load_records("p", [{"k": 1}])
     said = lake("drop", "p", "--yes")
-    assert (said.out, said.err) == ("", "removed the pool p; its objects stay on the store\n")
+    assert (said.out, said.err) == ("", "removed the pool p; lake restore p takes it back\n")
     assert "'p' does not exist" in lake.fails(NOT_FOUND, "scan", "p")
     lake.pool("p")
     assert lake.scan("p") == []
@@ -348,3 +348,34 @@ def test_an_argument_that_is_not_utf_8_is_one_line(lake: Command, words: tuple[s
     assert "\\xff" in message
     assert "is not UTF-8" in message
     assert (lake.history("p"), lake("ls").out) == before
+
+
+def test_a_dropped_pool_is_listed_and_taken_back(lake: Command) -> None:
+    lake.pool("p")
+    lake.load_records("p", [{"k": 1}])
+    assert lake("ls", "--dropped").err == "no dropped pools\n"
+    lake("drop", "p", "--yes")
+    (dropped,) = lake("ls", "--dropped", "--json").records
+    assert (dropped["pool"], dropped["until"] > dropped["dropped"]) == ("p", True)
+    assert dropped["id"] in lake("ls", "--dropped").out
+    lake.pool("p")
+    assert "--as NAME" in lake.fails(ALREADY_EXISTS, "restore", "p")
+    said = lake("restore", f"p#{dropped['id']}", "--as", "q", "--meta", "ticket=7")
+    assert said.err == f"restored the pool q ({dropped['id']})\n"
+    assert lake.scan("q") == [{"k": 1}]
+    assert lake("ls", "--dropped", "--json").records == []
+    lake.fails(INVALID_INPUT, "restore", "q")
+    lake.fails(NOT_FOUND, "restore", "nobody")
+
+
+def test_dropped_pools_are_vacuumed(lake: Command) -> None:
+    lake.pool("p")
+    lake("drop", "p", "--yes")
+    (planned,) = lake("vacuum", "--dropped", "--dry-run", "--json").records
+    assert planned["kept_by"] == "grace"
+    assert lake("vacuum", "--dropped").err == "deleted 0 dropped pools; 1 left (lake ls --dropped)\n"
+    (done,) = lake("vacuum", "--dropped", "--grace", "0s", "--json").records
+    assert (done["pool"], done["id"], done["objects"] > 0) == ("p", planned["id"], True)
+    assert lake("ls", "--dropped", "--json").records == []
+    for words in ((), ("p", "--dropped"), ("--dropped", "--plan", "x")):
+        assert "name a pool, or say --dropped" in lake.fails(INVALID_INPUT, "vacuum", *words)

@@ -51,3 +51,43 @@ def test_what_is_young_is_kept_and_said(compacted: Command) -> None:
 def test_a_plan_that_does_not_exist_is_said_so(compacted: Command) -> None:
     assert "has no plan 'x'" in compacted.fails(NOT_FOUND, "vacuum", "p", "--plan", "x")
     compacted.fails(INVALID_INPUT, "vacuum", "p", "--plan", "x", "--dry-run")
+
+
+@pytest.mark.parametrize(
+    "words", [("scan", "p"), ("query", "SELECT k FROM p ORDER BY k"), ("query", "SELECT k FROM 'p@main'")]
+)
+def test_a_read_with_a_lease_gives_the_same_and_leaves_none(
+    compacted: Command, words: tuple[str, ...]
+) -> None:
+    lake = compacted
+    expected = [{"k": 1}, {"k": 2}]
+    if "@" in words[-1]:
+        words = (words[0], words[1].replace("'", '"') + " ORDER BY k")
+    assert lake(*words, "--lease", "--json").records == expected
+    assert lake("leases", "--json").records == []
+
+
+def test_a_read_with_a_lease_of_what_was_vacuumed_is_refused(compacted: Command) -> None:
+    lake = compacted
+    lake("vacuum", "p")
+    assert "are vacuumed" in lake.fails(VACUUMED, "scan", "p", "--at", "2", "--lease")
+    lake.fails(VACUUMED, "query", 'SELECT * FROM "p@2"', "--lease")
+    assert lake("scan", "p", "--at", "2", "--lease", "--on-missing", "warn").out == ""
+    assert lake("leases", "--json").records == []
+
+
+def test_show_says_what_can_be_had_back_and_until_when(compacted: Command) -> None:
+    lake = compacted
+    (shown,) = lake("show", "p", "--json").records
+    assert (shown["oldest"], shown["removed"]["objects"]) == (1, 2)
+    assert shown["removed"]["size"] > 0
+    assert shown["removed"]["until"] == shown["removed"]["last"]
+    out = lake("show", "p").out
+    assert "whole        versions from 1 on\n" in out
+    assert f"can come back until {shown['removed']['until']}\n" in out
+    lake("vacuum", "p")
+    (shown,) = lake("show", "p", "--json").records
+    assert (shown["oldest"], shown["removed"]) == (
+        3,
+        {"objects": 0, "size": 0, "until": None, "last": None},
+    )

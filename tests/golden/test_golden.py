@@ -50,11 +50,13 @@ from lake_core.records import (
     CreateBranch,
     CreatePool,
     DeleteBranch,
+    DeletePool,
     DeleteTag,
     Discard,
     DropPool,
     EndVacuum,
     Entry,
+    ForgetPool,
     MarkApplied,
     Merge,
     PoolsEntry,
@@ -64,6 +66,8 @@ from lake_core.records import (
     RemoveReference,
     RemoveTombstone,
     RenamePool,
+    Reopen,
+    RestorePool,
     ScanOrphans,
     SetMerged,
     SetSchema,
@@ -222,6 +226,26 @@ POOLS_ENTRY = PoolsEntry(
     ),
 )
 
+RESTORING_ENTRY = PoolsEntry(
+    an_id(4),
+    1_700_000_000_123_457,
+    "vera",
+    (
+        RestorePool(an_id(3), "again"),
+        DropPool(an_id(3)),
+        DropPool(an_id(2)),
+        DeletePool(an_id(2)),
+        CreatePool(PoolConfig(an_id(5), "gone", PoolKey.parse("k"))),
+        DropPool(an_id(5)),
+        DeletePool(an_id(5)),
+        ForgetPool(an_id(5)),
+    ),
+)
+
+REOPENING_ENTRY = Entry(
+    an_id(17), (transaction(Reopen(4), id=an_id(17), parent=4, read_version=4, message="restore"),)
+)
+
 
 def test_a_journal_entry_has_the_stored_bytes_both_ways() -> None:
     codec = Codec(Entry, version=1)
@@ -240,6 +264,16 @@ def test_a_journal_entry_that_deletes() -> None:
     codec = Codec(Entry, version=1)
     assert codec.decode(golden("deleting_entry.hex"), name="entry") == DELETING_ENTRY
     assert codec.encode(DELETING_ENTRY).hex() == golden("deleting_entry.hex").hex()
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"), [("reopening_entry.hex", REOPENING_ENTRY), ("restoring_entry.hex", RESTORING_ENTRY)]
+)
+def test_the_entries_of_a_restored_pool(name: str, entry: Entry | PoolsEntry) -> None:
+    codec: Codec[Any] = Codec(type(entry))
+    stored = bytes.fromhex((NEWEST / name).read_text())
+    assert codec.decode(stored, name="entry") == entry
+    assert codec.encode(entry).hex() == stored.hex()
 
 
 def test_a_journal_entry_of_branches_and_tags() -> None:
@@ -555,9 +589,20 @@ def closed_history(store: MemoryStore) -> History:
     return pool_history(store)
 
 
+def reopened_history(store: MemoryStore) -> History:
+    store.create(naming.entry("p/journal", 5), Codec(Entry).encode(REOPENING_ENTRY))
+    return closed_history(store)
+
+
 def pools(store: MemoryStore) -> Catalog:
     catalog = Catalog(Context(store, "", fixed_ids(), "vera"))
     store.create(naming.entry("pools", 1), Codec(PoolsEntry, version=1).encode(POOLS_ENTRY))
+    return catalog
+
+
+def dropped_pools(store: MemoryStore) -> Catalog:
+    catalog = pools(store)
+    store.create(naming.entry("pools", 2), Codec(PoolsEntry).encode(RESTORING_ENTRY))
     return catalog
 
 
@@ -594,8 +639,12 @@ CHECKPOINTS: dict[str, Callable[[MemoryStore], History | Catalog]] = {
     "checkpoint": pool_history,
     "closed_checkpoint": closed_history,
     "branched_checkpoint": branched_history,
+    "reopened_checkpoint": reopened_history,
     "pools_checkpoint": pools,
+    "dropped_pools_checkpoint": dropped_pools,
 }
+ONLY_VERSION_2 = ("branched_checkpoint", "reopened_checkpoint", "dropped_pools_checkpoint")
+"""Checkpoints that no lake of version 1 has."""
 
 
 def content(data: bytes) -> Any:
@@ -624,8 +673,7 @@ def test_a_checkpoint_holds_the_stored_rows(name: str) -> None:
     store = MemoryStore()
     journal = CHECKPOINTS[name](store).journal
     mark = write_state(journal, journal.load(), id=an_id(77), now=0.0)
-    folder = FOLDER if name == "pools_checkpoint" else NEWEST
-    assert content(store.get(mark.name) or b"") == json.loads((folder / f"{name}.json").read_text())
+    assert content(store.get(mark.name) or b"") == json.loads((NEWEST / f"{name}.json").read_text())
 
 
 @pytest.mark.parametrize("name", CHECKPOINTS)
@@ -633,7 +681,7 @@ def test_a_stored_checkpoint_is_read_as_what_it_was(name: str) -> None:
     stored, whole = MemoryStore(), MemoryStore()
     journal, folded = CHECKPOINTS[name](stored).journal, CHECKPOINTS[name](whole).journal.load()
     kept = naming.checkpoint(journal.name, folded.version, an_id(77))
-    folder = NEWEST if name == "branched_checkpoint" else FOLDER
+    folder = NEWEST if name in ONLY_VERSION_2 else FOLDER
     stored.put(kept, bytes.fromhex((folder / f"{name}.hex").read_text()))
     (mark,) = journal.marks().checkpoints
     restored = journal.restore(mark)
@@ -641,6 +689,8 @@ def test_a_stored_checkpoint_is_read_as_what_it_was(name: str) -> None:
     if isinstance(restored.state, PoolsState):
         assert dict(restored.state.pools) == dict(folded.state.pools)
         assert dict(restored.state.names) == dict(folded.state.names)
+        if name in ONLY_VERSION_2:
+            assert dict(restored.state.dropped) == dict(folded.state.dropped)
         return
     ours, theirs = restored.state, folded.state
     for sub in ("", "$nokey"):
@@ -651,7 +701,7 @@ def test_a_stored_checkpoint_is_read_as_what_it_was(name: str) -> None:
     assert dict(ours.sources.items()) == dict(theirs.sources.items())
     assert dict(ours.schemas) == dict(theirs.schemas)
     assert set(ours.pool_schemas) == set(theirs.pool_schemas)
-    assert ours.closed == theirs.closed
+    assert (ours.closed, ours.reopened) == (theirs.closed, theirs.reopened)
     assert {name: held.fork for name, held in ours.branches.items()} == {
         name: held.fork for name, held in theirs.branches.items()
     }

@@ -191,7 +191,7 @@ def _change(world: World, catalog: Catalog, name: str, other: str) -> int:
         case 1:
             return catalog.configure(name, {"description": str(world.number())})
         case 2:
-            return catalog.drop(catalog.load().state.named(name).id)
+            return catalog.drop(catalog.load().state.named(name))
         case _:
             return catalog.create(world.pool(name))
 

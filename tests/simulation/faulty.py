@@ -139,7 +139,7 @@ class FaultyStore:
             return Created.UNKNOWN
         return Created.YES if created else Created.EXISTS
 
-    def put(self, name: str, data: bytes) -> None:
+    def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
         self._request()
         self.objects[name] = data[: self.chance.randrange(len(data) + 1)]
         self.modified[name] = self.clock()

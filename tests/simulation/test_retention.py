@@ -1,7 +1,8 @@
 """Vacuum and scan for orphans against everybody else: before any request of theirs others may act, by seed.
 
-The others are loader, compactor, a branch maker and a tagger on old revisions, readers with and without a lease,
-stalled writers that come back, a second vacuum, a second scan, and a kill.  After each of them every object must be
+The others are loader, compactor, a branch maker and a tagger on old revisions, who deletes and restores branches
+and lets deleted ones go, readers with and without a lease, stalled writers that come back, one of them with a clock
+that is behind, a second vacuum, a second scan, and a kill.  After each of them every object must be
 there that a branch, a live tag, a live lease, or a reader within the grace time needs, and every object that the
 list of the removed promises.  In the end, when all grace has passed, not one object is left too much.
 
@@ -20,9 +21,10 @@ import pytest
 
 from lake_core.agents.compact.run import compact_pool, plan_pool
 from lake_core.errors import LakeError
-from lake_core.lake import Lake
+from lake_core.lake import Lake, tags
 from lake_core.lake.pool import Pool
 from lake_core.lake.results import PendingLoad
+from lake_core.lake.tags import delete_tag
 from lake_core.leases.lease import Leases
 from lake_core.loading.block import Block
 from lake_core.naming import IdSource, data_id
@@ -71,6 +73,8 @@ class World:
         self.lake = Lake.create_on(self.store, ids=self.ids, author="test")
         settings = {"history.keep": "0s", "vacuum.grace": f"{GRACE:.0f}s", "lease.ttl": f"{TTL:.0f}s"}
         self.pool = self.lake.create_pool("p", key="k", settings=settings)
+        behind = IdSource(clock=lambda: self.clock.now - 10 * GRACE, entropy=entropy)
+        self.slow = Lake.open_on(self.store, ids=behind, author="slow").pool("p")
         self.leased: list[tuple[ExitStack, set[str], str]] = []
         self.readers: list[tuple[float, set[str]]] = []
         self.stalled: list[tuple[PendingLoad, list[AddObject], list[pa.Schema]]] = []
@@ -102,6 +106,17 @@ class World:
             root, name = self.chance.choice(tags)
             self.pool.create_branch(name, at=root)
 
+    def delete_root(self) -> None:
+        roots = [name for name, tag in self.pool.tags.items() if tag.deleted]
+        if roots:
+            delete_tag(self._elsewhere(), self.chance.choice(roots), chunk=self.chance.choice((1, 2, 10)))
+
+    def write_to_branch(self) -> None:
+        branches = [b for b in self.pool.history.load().state.branches if b != "main"]
+        if branches:
+            name = self.chance.choice(sorted(branches))
+            self.pool.branch(name).append(pa.table({"k": [self.chance.randrange(100)]}))
+
     def tag(self) -> None:
         self.names += 1
         self.pool.tag(f"t{self.names}", at=self._revision(), expires=self.clock.now + 3 * GRACE)
@@ -122,7 +137,8 @@ class World:
         self.readers.append((self.clock.now, {r.object for r in self.pool.at().references}))
 
     def stall(self) -> None:
-        branch = self.pool.branch()
+        pool = self.chance.choice((self.pool, self.slow))
+        branch = pool.branch()
         begun = branch.begin_load()
         assert isinstance(begun, PendingLoad)
         builder = branch.builder(begun)
@@ -151,6 +167,7 @@ class World:
 
     OTHERS = (
         *(load, load, load, compact, compact, branch, drop_branch, restore_branch, tag, tag, read),
+        *(write_to_branch, delete_root),
         *(lease, lease, lease, release, stall, come_back, wait, wait, wait, vacuum, vacuum, scan, kill),
     )
 
@@ -242,6 +259,7 @@ def test_nothing_that_somebody_needs_is_deleted_and_nothing_is_left_over(seed: i
 RULES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "leases are looked at": lambda m: m.setattr(Leases, "live", property(lambda self: [])),
     "branches keep": lambda m: m.setattr(execute, "held_objects", lambda *_: frozenset()),
+    "who lets a deleted branch go lists what it kept": lambda m: m.setattr(tags, "_unkept", lambda *_: {}),
     "tags keep": lambda m: m.setattr(execute, "tagged_objects", lambda *_, **__: frozenset()),
 }
 """Rules that change often enough for few seeds; tests/unit/vacuum holds the others by races at one request."""

@@ -78,8 +78,8 @@ class StoreInFront:
     def create(self, name: str, data: bytes) -> Created:
         return self.ask("create", name, lambda: self.behind.create(name, data))
 
-    def put(self, name: str, data: bytes) -> None:
-        self.ask("put", name, lambda: self.behind.put(name, data))
+    def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
+        self.ask("put", name, lambda: self.behind.put(name, data, durable=durable))
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         return self.ask("list", prefix, lambda: self.behind.list(prefix, after=after))

@@ -261,3 +261,13 @@ def test_a_program_that_leaves_an_answer_open_ends_in_silence(large: str, end: s
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_an_answer_holds_its_leases_until_it_is_read(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    pool = lake.create_pool("p", key="k")
+    pool.branch().append(pa.table({"k": [1]}))
+    reader = query(lake, "SELECT a.k FROM p a, p b", lease=True)
+    assert [(lease.note.kind, lease.note.version) for lease in pool.leases().all] == [("read", 1)]
+    assert reader.read_all().num_rows == 1
+    assert pool.leases().all == ()

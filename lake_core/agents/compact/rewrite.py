@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pyarrow as pa
 
+from lake_core import naming
 from lake_core.agents.compact.between import Ages
 from lake_core.agents.compact.jobs import CompactionResult
 from lake_core.agents.compact.layout import span_of
@@ -31,6 +32,7 @@ from lake_core.history.tombstone import Tombstone, covering
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake.branch import Branch
+from lake_core.leases import HeldLease
 from lake_core.objects.metadata import Origin
 from lake_core.objects.read import DataObject
 from lake_core.objects.schema import unite_schemas
@@ -56,7 +58,8 @@ SMALLEST_PIECE = 16 << 20
 class PendingCompaction:
     """A job under way: what to merge, and into which pieces of the key range.
 
-    `keeps_markers`: somewhere below lies an older run that delete markers must still hide.
+    `keeps_markers`: somewhere below lies an older run that delete markers must still hide.  None of its objects has
+    a smaller id than `first`, whatever the clock of the worker says.
     """
 
     config: PoolConfig
@@ -72,6 +75,7 @@ class PendingCompaction:
     schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
     limits: Limits = LIMITS
     lifts: Lifts = field(default_factory=dict)
+    first: str = ""
 
     @property
     def sub_pool(self) -> str:
@@ -146,6 +150,7 @@ def begin_compaction(
         schemas={r.schema: state.schema(r.schema) for r in ordered},
         limits=revision.limits,
         lifts=revision.lifts_of(ordered),
+        first=naming.first_above(state.removed.floor, now=branch.context.now()),
     )
 
 
@@ -202,7 +207,7 @@ def rewrite(
     writer = ObjectWriter(
         store,
         key=work.key,
-        object_id=new_id(),
+        object_id=naming.not_below(new_id(), work.first),
         origin=work.origin,
         ordinal=piece,
         sub_pool=work.sub_pool,
@@ -275,6 +280,13 @@ def commit_compaction(
     )
 
 
+def lease_of(branch: Branch, work: PendingCompaction) -> HeldLease:
+    """The lease of a job, to be held until it is committed."""
+    return branch.write_lease(
+        work.origin.transaction_id, read_version=work.read_version, first=work.first, why="compaction"
+    )
+
+
 def compact(
     branch: Branch, inputs: Sequence[Reference], *, outputs: int = 1, message: str = ""
 ) -> CompactionResult:
@@ -283,10 +295,10 @@ def compact(
     Raises what `begin_compaction` raises, and OutcomeUnknown.
     """
     work = begin_compaction(branch, inputs, outputs=outputs, message=message)
-    written = [
-        rewrite(work, piece, branch.store, new_id=branch.context.ids.new) for piece in range(len(work.pieces))
-    ]
-    return commit_compaction(branch, work, [w for w in written if w is not None])
+    new_id = branch.context.ids.new
+    with lease_of(branch, work):
+        written = [rewrite(work, piece, branch.store, new_id=new_id) for piece in range(len(work.pieces))]
+        return commit_compaction(branch, work, [w for w in written if w is not None])
 
 
 def pieces_for(outputs: int, *, size: int, parallelism: int) -> int:

@@ -22,6 +22,7 @@ from lake_core.agents.compact.rewrite import (
     PendingCompaction,
     begin_compaction,
     commit_compaction,
+    lease_of,
     pieces_for,
     rewrite,
 )
@@ -85,7 +86,8 @@ def run_jobs(
         pieces = pieces_for(job.outputs, size=job.size, parallelism=parallelism)
         try:
             work = begin_compaction(branch, job.inputs, outputs=pieces, message=f"compaction: {job.why}")
-            result = commit_compaction(branch, work, rewriter(work))
+            with lease_of(branch, work):
+                result = commit_compaction(branch, work, rewriter(work))
         except Conflict:
             result = CompactionResult(None, len(job.inputs), 0, 0, job.size, 0)
         except LakeError as error:

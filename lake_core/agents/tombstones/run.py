@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from lake_core import naming
 from lake_core.agents.compact.jobs import CompactionJob, CompactionResult
 from lake_core.agents.compact.run import rewrite_here, run_jobs
 from lake_core.agents.finding import handed_out, look_at_each
@@ -80,7 +81,12 @@ def apply(
     work = plan_apply(revision, policy_of(branch.settings, now=now, at_once=at_once))
     log.info("%s", plan_line(branch.config.name, work))
     suspects = list(searches(revision, work.suspects))
-    are_dirty = (search or search_here(branch))(suspects)
+    context, floor = branch.context, revision.state.removed.floor
+    first = naming.first_above(floor, now=context.now())
+    with branch.write_lease(
+        context.ids.new(), read_version=revision.version, first=first, why="search deletes"
+    ):
+        are_dirty = (search or search_here(branch))(suspects)
     dirty = [s.reference for s, holds in zip(suspects, are_dirty, strict=True) if holds]
     clean = [s.reference for s, holds in zip(suspects, are_dirty, strict=True) if not holds]
     if suspects:

@@ -93,12 +93,12 @@ def test_a_rename_to_a_taken_or_impossible_name_is_refused(store: ScriptedStore)
 def test_a_dropped_name_is_free_again(store: ScriptedStore) -> None:
     ours = catalog(store)
     ours.create(pool(1, "a"))
-    ours.drop(an_id(1))
+    ours.drop(pool(1, "a"))
     assert names(store) == {}
     ours.create(pool(2, "a"))
     assert names(store) == {"a": an_id(2)}
     with pytest.raises(NotFound, match="another command dropped it"):
-        ours.drop(an_id(1))
+        ours.drop(pool(1, "a"))
     assert names(store) == {"a": an_id(2)}
 
 
@@ -106,7 +106,7 @@ def test_a_pool_is_dropped_whatever_its_name_became_meanwhile(store: ScriptedSto
     ours = catalog(store)
     ours.create(pool(1, "a"))
     store.on("create", "2.txn", before=lambda: catalog(store.behind, 1_700_000_001.0).rename("a", "b"))
-    ours.drop(an_id(1))
+    ours.drop(pool(1, "a"))
     assert names(store) == {}
 
 

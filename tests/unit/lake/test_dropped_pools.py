@@ -200,7 +200,7 @@ def test_a_drop_that_ended_between_its_two_writes_is_finished_by_another(
     with pytest.raises(Unavailable):
         lake.drop_pool("p")
     assert [p.name for p in elsewhere(store).pools()] == ["p"]
-    with pytest.raises(NotFound, match="run lake drop again"):
+    with pytest.raises(NotFound, match="run lake drop or lake restore again"):
         elsewhere(store).pool("p").branch()
     elsewhere(store).drop_pool("p")
     assert elsewhere(store).pools() == []

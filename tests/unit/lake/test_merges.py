@@ -221,6 +221,42 @@ def test_replaces_of_overlapping_ranges_on_both_sides_conflict(retired: bool) ->
     assert keys(pool) == [1, 2]
 
 
+@pytest.mark.parametrize("while_deleted", [False, True], ids=["before", "while deleted"])
+def test_a_branch_that_was_deleted_and_restored_knows_of_replaces_whose_tombstones_are_retired(
+    while_deleted: bool,
+) -> None:
+    pool = new_pool()
+    load(pool, 1, 2)
+    pool.create_branch("dev")
+    for branch in ("dev", "main"):
+        pool.branch(branch).replace_with(pa.table({"k": [1]}), key_range=pool.at().key_range(high=2))
+    far = pool.context.now() + 1e9
+    if while_deleted:
+        root = pool.delete_branch("dev").root
+    assert apply(pool.branch(), now=far, at_once=True).retired == 1
+    if not while_deleted:
+        root = pool.delete_branch("dev").root
+    assert len(pool.history.load().state.branches["main"].settled) == 1
+    pool = checkpointed(pool)
+    pool.create_branch("dev", at=root)
+    with pytest.raises(Conflict, match=r"version 3 of branch 'dev' and version 4 of 'main'"):
+        pool.branch().merge("dev")
+    assert keys(pool) == [1, 2]
+
+
+def test_the_tag_of_a_deleted_branch_keeps_retired_tombstones_as_long_as_it_is_there() -> None:
+    pool = new_pool()
+    load(pool, 1, 2)
+    pool.create_branch("dev")
+    root = pool.delete_branch("dev").root
+    pool.branch().replace_with(pa.table({"k": [1]}), key_range=pool.at().key_range(high=2))
+    apply(pool.branch(), now=pool.context.now() + 1e9, at_once=True)
+    pool = checkpointed(pool)
+    assert len(pool.history.load().state.branches["main"].settled) == 1
+    pool.delete_tag(root)
+    assert len(pool.history.load().state.branches["main"].settled) == 0
+
+
 def test_a_branch_that_replaces_the_same_range_after_a_merge_does_not_conflict_with_itself() -> None:
     pool = new_pool()
     load(pool, 1, 2)

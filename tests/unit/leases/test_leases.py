@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from lake_core import naming
-from lake_core.leases import HeldLease, LeaseNote, read_leases
+from lake_core.leases import HeldLease, LeaseNote, read_leases, remove_dead
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
 from tests.support.clocks import DAY, Clock
@@ -54,7 +54,7 @@ def test_a_lease_is_renewed_while_work_goes_on() -> None:
     class Counting(MemoryStore):
         renewed = threading.Event()
 
-        def put(self, name: str, data: bytes) -> None:
+        def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
             super().put(name, data)
             self.renewed.set()
 
@@ -86,3 +86,28 @@ def test_a_lease_whose_answer_is_lost_is_created_again() -> None:
 def test_a_lease_that_the_lister_did_not_write_is_no_clock() -> None:
     with pytest.raises(LookupError):
         read_leases(MemoryStore(), "pool", own=IDS.new())
+
+
+def test_dead_leases_are_deleted_and_live_ones_stay() -> None:
+    clock = Clock()
+    store = MemoryStore(clock=clock)
+    with held(store, ttl=10.0) as dead, held(store) as live:
+        store.put(naming.lease("pool", IDS.new()), b"{")
+        clock.now += 20
+        with held(store) as own:
+            leases = read_leases(store, "pool", own=own.id)
+            assert [lease.id for lease in remove_dead(store, "pool", leases)] == [dead.id]
+            assert len(list(store.list("pool/leases"))) == 3
+            clock.now += DAY
+            live.renew()
+            own.renew()
+            leases = read_leases(store, "pool", own=own.id)
+            assert [lease.note.kind for lease in remove_dead(store, "pool", leases)] == ["unreadable"]
+
+
+def test_a_lease_that_died_stays_lost_though_its_holder_writes_it_again() -> None:
+    store = MemoryStore()
+    with held(store, ttl=0.01) as lease:
+        threading.Event().wait(0.05)
+        lease.renew()
+        assert lease.is_lost

@@ -7,6 +7,7 @@ import itertools
 import os
 import resource
 import signal
+import stat
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -427,3 +428,22 @@ def test_an_object_that_cannot_be_deleted_keeps_no_other_from_being_deleted(tmp_
     with pytest.raises(Unavailable, match=names[20]):
         store.delete_all(names)
     assert list(store.list("data")) == []
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_a_durable_put_is_synced_with_its_folder_before_it_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durable: bool
+) -> None:
+    store = LocalStore(tmp_path)
+    store.put("x", b"1")
+    synced: list[bool] = []
+    real = os.fsync
+
+    def sync(handle: int) -> None:
+        synced.append(stat.S_ISDIR(os.fstat(handle).st_mode))
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    store.put("x", b"2", durable=durable)
+    assert synced == ([False, True] if durable else [])
+    assert store.get("x") == b"2"

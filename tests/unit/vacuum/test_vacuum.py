@@ -24,6 +24,7 @@ from lake_core.vacuum.execute import (
     vacuum_lease,
     write_plan,
 )
+from tests.support.records import an_id
 from tests.support.stores import ScriptedStore, unavailable
 from tests.unit.vacuum.conftest import GRACE, World
 
@@ -333,3 +334,13 @@ def test_an_object_that_no_vacuum_took_stays_missing_for_the_reader_of_a_feed(wo
     ((_, action),) = world.pool.feed().between(0, 1)
     missing = ObjectMissing(f"{action.object}: gone")
     assert explained_to_reader_of_feed(missing, world.pool.history, action.object) is missing
+
+
+def test_a_vacuum_deletes_dead_leases(world: World) -> None:
+    world.load(1)
+    with HeldLease(
+        world.store, world.pool.config.id, an_id(5), LeaseNote("read", 1, "gone", 60.0), renewing=False
+    ):
+        world.wait(100)
+        vacuum(world.pool)
+        assert world.pool.leases().all == ()

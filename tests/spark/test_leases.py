@@ -1,0 +1,111 @@
+"""Spark holds what it reads against the vacuum: the options lease, leaseFor and onMissing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from lake_core.agents.compact.rewrite import compact
+from lake_core.errors import InvalidInput
+from lake_core.lake.pool import Pool
+from lake_core.vacuum.execute import vacuum
+from spark_apps.datasource import LakeDataSource
+from tests.spark.conftest import Landing
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def compacted(landing: Landing) -> Pool:
+    """Two loads, and their compaction: version 2 has objects that are not needed any more."""
+    landing.pool()
+    pool = landing.lake.pool("p")
+    for key in (1, 2):
+        pool.branch().append(pa.table({"k": [key]}))
+    return pool
+
+
+def compact_all(pool: Pool) -> None:
+    compact(pool.branch(), pool.at().references)
+
+
+def load(spark: Any, landing: Landing, **options: str) -> Any:
+    return spark.read.format("lake").option("lake", landing.uri).options(**options).load("p")
+
+
+def keys(frame: Any) -> list[int]:
+    found: list[int] = frame.toArrow()["k"].to_pylist()
+    return found
+
+
+def test_a_read_with_a_lease_reads_on_though_its_objects_were_vacuumed_otherwise(
+    spark: Any, landing: Landing, compacted: Pool
+) -> None:
+    frame = load(spark, landing, lease="true", leaseFor="1h")
+    assert keys(frame) == [1, 2]
+    held = compacted.leases().live
+    assert {(lease.note.kind, lease.note.version, lease.note.ttl) for lease in held} == {("read", 2, 3600.0)}
+    compact_all(compacted)
+    assert vacuum(compacted, grace=0.0).objects == 0
+    assert keys(load(spark, landing, at="2")) == [1, 2]
+
+
+def test_without_a_lease_an_old_revision_fails_or_says_what_was_left_out(
+    spark: Any, landing: Landing, compacted: Pool
+) -> None:
+    compact_all(compacted)
+    assert vacuum(compacted, grace=0.0).objects == 2
+    assert keys(load(spark, landing, at="2", onMissing="warn")) == []
+    assert keys(load(spark, landing)) == [1, 2]
+    with pytest.raises(Exception, match="was vacuumed"):
+        load(spark, landing, at="2").collect()
+
+
+def test_options_of_a_lease_that_make_no_sense_are_refused(landing: Landing, compacted: Pool) -> None:
+    for options, fault in (
+        ({"lease": "yes"}, "use true or false"),
+        ({"leasefor": "1h"}, "add lease=true"),
+        ({"lease": "true", "leasefor": "soon"}, "leaseFor=soon"),
+        ({"lease": "true", "leasefor": "2d"}, "up to 1 d"),
+    ):
+        source = LakeDataSource({"lake": landing.uri, "path": "p", **options})
+        with pytest.raises(InvalidInput, match=fault):
+            source.reader(source.schema())
+
+
+def test_a_stream_holds_what_it_has_not_delivered_until_it_stops(landing: Landing, compacted: Pool) -> None:
+    source = LakeDataSource({"lake": landing.uri, "path": "p", "lease": "true"})
+    stream: Any = source.streamReader(source.schema())
+    end = stream.latestOffset(stream.initialOffset(), ReadAllAvailable())
+    assert [lease.note.version for lease in compacted.leases().live] == [0]
+    compact_all(compacted)
+    assert vacuum(compacted, grace=0.0).objects == 0
+    stream.latestOffset(end, ReadAllAvailable())
+    stream._lease.renew()
+    assert [lease.note.version for lease in compacted.leases().live] == [end["version"]]
+    stream.stop()
+    assert compacted.leases().all == ()
+
+
+def test_a_query_of_a_stream_holds_a_lease_while_it_runs(
+    spark: Any, landing: Landing, compacted: Pool, tmp_path: Path
+) -> None:
+    seen: list[int] = []
+
+    def batch(frame: Any, number: int) -> None:
+        seen.extend(lease.note.version for lease in compacted.leases().live)
+
+    stream = spark.readStream.format("lake").option("lake", landing.uri).option("lease", "true").load("p")
+    query = (
+        stream.writeStream.foreachBatch(batch)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(120)
+    assert seen == [0]
+    assert compacted.leases().live == []
