@@ -1,17 +1,21 @@
 """Reverting a transaction: the actions that take back what it did, on the newest state; pure.
 
     add_object, put_reference     the reference goes.  If a compaction took it: in an append pool a tombstone for
-                                  exactly its sequences, in other pools the compaction must be reverted first
+                                  exactly its sequences; in other pools, and if the transaction took maintenance
+                                  back, the compaction must be reverted first
     remove_reference              the reference comes back as it was
     add_tombstone, put_tombstone  the tombstone goes, unless it was applied: then that must be reverted first
     remove_tombstone              the tombstone comes back as it was
+    put_tombstone of a retired    the tombstone is retired again
     merge                         its references and tombstones go, and the branch counts as not merged again
 
 What was marked, announced or loaded stays so: a source file or a token that was used once stays used.  Only the
 source files of a merge are given back, so that it can be merged again.  A revert is a transaction like any other,
 and is reverted by the same rules.
 
-`Change` is one transaction with the states around it; the changes of a branch since then tell what depends on it.
+The revert of an undo must change nothing that is read, like the maintenance that it brings back.  So the deletes
+that were applied must still be there.  In pools that combine records, nothing comes back to a place in age that a
+compaction has combined past since (`history.combined`).
 """
 
 from __future__ import annotations
@@ -22,14 +26,19 @@ from functools import partial
 
 import msgspec
 
+from lake_core.combine import Rule
 from lake_core.errors import Conflict, InvalidInput
 from lake_core.history.branch_state import BranchState, Fork
 from lake_core.history.branching import put_reference, put_tombstone
+from lake_core.history.change import Change, Identity
+from lake_core.history.combined import combined_past
 from lake_core.history.create import putting, putting_tombstone
-from lake_core.history.lift import Lift
+from lake_core.history.lift import Lift, pack
 from lake_core.history.snapshot.reference import Reference
+from lake_core.history.snapshot.snapshot import Snapshot
 from lake_core.history.state import PoolState
 from lake_core.history.tombstone import Tombstone
+from lake_core.keys import KeyRange
 from lake_core.records import (
     Action,
     AddObject,
@@ -37,7 +46,6 @@ from lake_core.records import (
     Consume,
     CreateBranch,
     DeleteBranch,
-    MarkApplied,
     Merge,
     PutReference,
     PutTombstone,
@@ -45,53 +53,8 @@ from lake_core.records import (
     RemoveReference,
     RemoveTombstone,
     SetMerged,
-    SetSchema,
-    Transaction,
 )
-from lake_core.records.transactions import sequence
-
-Identity = tuple[str, bytes]
-
-
-@dataclass(frozen=True)
-class Change:
-    """A transaction of a branch: its version, its sequence, and the branch before it."""
-
-    version: int
-    seq: int
-    transaction: Transaction
-    state: PoolState
-
-    @property
-    def before(self) -> BranchState:
-        """The branch before the transaction; empty if this created it."""
-        return self.state.branches.get(self.transaction.branch) or BranchState()
-
-    @property
-    def removed(self) -> list[Reference]:
-        """The references that the transaction removed, as they were."""
-        named = [a for a in self.transaction.actions if isinstance(a, RemoveReference)]
-        references = (self.before.snapshot.reference(a.object, a.low) for a in named)
-        return [reference for reference in references if reference is not None]
-
-    @property
-    def outputs(self) -> list[AddObject | PutReference]:
-        """What a compaction, or the revert of one, put in place of what it removed."""
-        return [
-            a
-            for a in self.transaction.actions
-            if (isinstance(a, AddObject) and a.seqs is not None) or isinstance(a, PutReference)
-        ]
-
-    @property
-    def is_maintenance(self) -> bool:
-        """Whether it changes nothing that is read: a compaction, applied deletes, a retired tombstone."""
-        return all(
-            isinstance(a, RemoveReference | MarkApplied | SetSchema)
-            or (isinstance(a, AddObject) and a.seqs is not None)
-            or (isinstance(a, RemoveTombstone) and not a.forced)
-            for a in self.transaction.actions
-        )
+from lake_core.records.transactions import sequence, version_of
 
 
 @dataclass(frozen=True)
@@ -105,19 +68,17 @@ class Inverse:
         return sum(isinstance(action, kind) for action in self.actions)
 
 
-def inverse(
-    change: Change, later: Sequence[Change], newest: PoolState, *, id: str, keeps_all: bool
-) -> Inverse:
+def inverse(change: Change, later: Sequence[Change], newest: PoolState, *, id: str, rule: Rule) -> Inverse:
     """The actions that take the change back on the newest state.
 
-    `later` are the changes of the branch since, oldest first; `id` names new tombstones.  `keeps_all`: the pool
-    keeps all records of a key.  Raises InvalidInput (a change that has no inverse, or one that was merged),
+    `later` are the changes of the branch since, oldest first; `id` names new tombstones; `rule` is the pool's.
+    Raises InvalidInput (a change that has no inverse, or one that was merged),
     Conflict if a later change must be reverted first.
     """
     branch = change.transaction.branch
     branch_now = newest.branches[branch]
     _check_invertible(change, branch_now.fork)
-    reverting = _Reverting(change, later, newest, branch_now, id, keeps_all=keeps_all)
+    reverting = _Reverting(change, later, newest, branch_now, id, rule)
     actions = tuple(reverting.actions())
     if not actions:
         raise InvalidInput(f"version {change.version} changed nothing that can still be taken back")
@@ -148,6 +109,12 @@ def _check_invertible(change: Change, fork: Fork | None) -> None:
         )
 
 
+def _is_forced(change: Change, name: str) -> bool:
+    """Whether the change removed the tombstone because its delete was reverted; not as retired."""
+    actions = change.transaction.actions
+    return any(isinstance(a, RemoveTombstone) and a.tombstone == name and a.forced for a in actions)
+
+
 def _touches(action: Action, *, name: str) -> bool:
     return isinstance(action, PutTombstone | RemoveTombstone) and action.tombstone == name
 
@@ -159,12 +126,13 @@ class _Reverting:
     newest: PoolState
     branch: BranchState
     id: str
-    keeps_all: bool
+    rule: Rule
 
     def actions(self) -> Iterator[Action]:
         """The inverse of each action; references go before others come back."""
         merge = next((a for a in self.change.transaction.actions if isinstance(a, Merge)), None)
         lift = None if merge is None else Lift(merge.writes, self.change.seq)
+        merges = any(isinstance(a, Merge | SetMerged | PutReference) for a in self.change.transaction.actions)
         for action in self.change.transaction.actions:
             if isinstance(action, Merge):
                 yield from self._unmerge(action)
@@ -172,7 +140,7 @@ class _Reverting:
                 yield from self._merge_again(action)
             elif isinstance(action, Release):
                 yield Consume(action.sources)
-            elif isinstance(action, Consume) and merge is not None:
+            elif isinstance(action, Consume) and merges:
                 yield from self._release(action)
         hidden = 0
         for action in self.change.transaction.actions:
@@ -191,6 +159,10 @@ class _Reverting:
                 tombstone = self.change.before.tombstones.get(action.tombstone)
                 if tombstone is not None:
                     self._check_untouched(partial(_touches, name=action.tombstone))
+                    if action.forced and not tombstone.sub_pool:
+                        # what it hides is older than itself
+                        first, last = tombstone.exactly or (tombstone.seq, tombstone.seq - 1)
+                        self._check_combined(tombstone.key_range, first, last)
                     if action.tombstone in self.branch.settled:
                         yield RemoveTombstone(action.tombstone, forced=True)
                     # a replace that was only retired conflicts as before
@@ -198,17 +170,21 @@ class _Reverting:
                     yield putting_tombstone(tombstone, replaced_in=since)
 
     def _without(self, action: AddObject | PutReference, lift: Lift | None) -> Iterator[Action]:
-        if self.branch.snapshot.holds(action.object, action.low):
-            yield RemoveReference(action.object, action.low)
-            return
-        taker = self._taker((action.object, action.low))
+        is_maintenance = bool(self.change.removed)  # it swapped references
         if isinstance(action, PutReference):
             reference = put_reference(action, lift, self.change.version)
             whole = lift is not None or reference.oldest is None
             span = reference.first_seq, reference.seq
+            if lift is None:
+                is_maintenance |= self._check_still_deleted(reference)
         else:
             whole, span = action.seqs is None, (self.change.seq, self.change.seq)
-        if not (whole and self.keeps_all and taker.outputs):
+        if self.branch.snapshot.holds(action.object, action.low):
+            yield RemoveReference(action.object, action.low)
+            return
+        taker = self._taker((action.object, action.low))
+        # instead of maintenance, a tombstone would hide the records that it kept
+        if not (whole and self.rule.keeps_all and taker.outputs) or is_maintenance:
             raise Conflict(
                 f"object {action.object} of version {self.change.version} was taken by version {taker.version}; "
                 f"revert version {taker.version} first"
@@ -223,6 +199,42 @@ class _Reverting:
             sub_pool=action.sub_pool,
             only=span,
         )
+
+    def _check_still_deleted(self, reference: Reference) -> bool:
+        """Whether the reference may have come back because applied deletes were undone.
+
+        Raises Conflict if such a delete was reverted since: what it hid would be gone with the reference.
+        """
+        puts = (a for a in self.change.transaction.actions if isinstance(a, PutTombstone) and not a.settled)
+        tombstones = [
+            *self.change.before.tombstones.values(),
+            *(put_tombstone(a, None, self.change.version, self.change.transaction) for a in puts),
+        ]
+        applied = max((r.applied for r in self.change.removed), default=self.change.version)
+        hiding = [
+            t
+            for t in tombstones
+            if version_of(t.seq) <= applied and t.may_cover(reference, self.newest.schema)
+        ]
+        for tombstone in hiding:
+            taker = self._remover(tombstone.id)
+            if taker is not None and _is_forced(taker, tombstone.id):
+                raise Conflict(
+                    f"version {taker.version} took back a delete that hides records of what version "
+                    f"{self.change.version} brought back; revert version {taker.version} first"
+                )
+        return bool(hiding)
+
+    def _remover(self, name: str) -> Change | None:
+        """The newest change that removed a tombstone; None if the branch has it, or none did."""
+        if name in self.branch.tombstones:
+            return None
+        for change in reversed(self.later):
+            if any(
+                isinstance(a, RemoveTombstone) and a.tombstone == name for a in change.transaction.actions
+            ):
+                return change
+        return None
 
     def _taker(self, identity: Identity) -> Change:
         for change in reversed(self.later):
@@ -252,19 +264,40 @@ class _Reverting:
         )
         for change in reversed(self.later):
             for action in change.transaction.actions:
-                if not isinstance(action, RemoveTombstone) or action.forced:
+                if not isinstance(action, RemoveTombstone) or self._remover(action.tombstone) is not change:
                     continue
-                retired = change.before.tombstones.get(action.tombstone)
-                back = action.tombstone in self.branch.tombstones
-                if retired is not None and not back and retired.may_cover(reference, self.newest.schema):
+                retired = None if action.forced else change.before.tombstones.get(action.tombstone)
+                if retired is not None and retired.may_cover(reference, self.newest.schema):
                     raise Conflict(
                         f"version {change.version} retired a delete that hides records of what version "
                         f"{self.change.version} removed; revert version {change.version} first"
                     )
+        if not reference.sub_pool:
+            self._check_combined(reference.key_range, reference.first_seq, reference.seq)
         return putting(reference)
+
+    def _check_combined(self, key_range: KeyRange, first: int, last: int) -> None:
+        """Raises Conflict if records of these sequences cannot come back any more to their place."""
+        past = combined_past(
+            self.change, self.later, self.newest, self.rule, key_range=key_range, first=first, last=last
+        )
+        if past is not None:
+            what = (
+                "combined records that are older and newer than"
+                if self.rule.kind == "aggregate"
+                else "may have dropped delete markers that hide"
+            )
+            raise Conflict(
+                f"version {past.version} {what} what version {self.change.version} removed; revert version "
+                f"{past.version} first"
+            )
 
     def _without_tombstone(self, action: AddTombstone | PutTombstone, lift: Lift | None) -> Iterator[Action]:
         name = action.tombstone
+        if isinstance(action, PutTombstone) and action.replaced_in:  # it took a retirement back
+            if name in self.branch.tombstones:
+                yield RemoveTombstone(name)
+            return
         is_exact = action.only is not None if isinstance(action, PutTombstone) else action.self_only
         if is_exact and (lift is not None or isinstance(action, AddTombstone)):
             applied = None  # it hides records of the same transaction, which go as a whole
@@ -303,7 +336,8 @@ class _Reverting:
             gone = [r for r in change.removed if (r.object, r.low) not in seen]
             seen |= {(r.object, r.low) for r in gone}  # only the last removal counts
             outputs = change.outputs
-            if outputs and not any(output.applied >= tombstone.version for output in outputs):
+            # not `version`: the tombstone may have been applied before it went and came back
+            if outputs and not any(output.applied >= version_of(tombstone.seq) for output in outputs):
                 continue  # it was planned before the tombstone, which reaches the outputs too
             for reference in gone:
                 is_back = self.branch.snapshot.holds(reference.object, reference.low)
@@ -316,37 +350,76 @@ class _Reverting:
         child = self.newest.branches.get(merge.branch)
         if child is None or child.fork is None or child.fork.created > self.change.version:
             return
-        fork, version = child.fork, self.change.version
-        if fork.joined != version:
-            raise Conflict(
-                f"version {fork.joined} merged {merge.branch!r} again; revert version {fork.joined} first"
-            )
-        brought = {(a.object, a.low) for a in self.change.transaction.actions if isinstance(a, PutReference)}
-        before = Fork(fork.parent, fork.at, fork.created, merge.since, merge.joined)
-        for reference in child.snapshot.newer_than(sequence(before.boundary + 1) - 1):
-            is_brought = (reference.object, reference.low) in brought
-            if not is_brought and not fork.is_unmerged(reference.first_seq):
-                raise Conflict(
-                    f"object {reference.object} of branch {merge.branch!r} was compacted after version {version} "
-                    "merged it; revert that compaction first (lake undo)"
-                )
-        retired = tuple(
-            PutTombstone(
-                tombstone=a.tombstone,
-                seq=a.seq,
-                low=a.low,
-                high=a.high,
-                condition=a.condition,
-                reason=a.reason,
-                replaces=a.replaces,
-                only=a.only,
-                sub_pool=a.sub_pool,
-                settled=True,
-            )
-            for a in self.change.transaction.actions
-            if isinstance(a, PutTombstone) and a.tombstone not in child.tombstones
+        self._check_merge(merge.branch, child.fork, self.change.version)
+        yield self._merged_as_before(merge.branch, child, child.fork)
+
+    def _merge_again(self, action: SetMerged) -> Iterator[SetMerged]:
+        """What the merged branch knew before this moved its boundary; nothing if it was deleted since."""
+        child, before = self.newest.branches.get(action.branch), self.change.state.branches.get(action.branch)
+        if child is None or child.fork is None or before is None or before.fork is None:
+            return
+        if child.fork.created != before.fork.created:
+            return
+        self._check_merge(action.branch, child.fork, action.joined)
+        yield self._merged_as_before(action.branch, child, child.fork)
+
+    def _check_merge(self, name: str, fork: Fork, joined: int) -> None:
+        """Raises Conflict, InvalidInput if the newest merge of the branch is another one than `joined`."""
+        if fork.joined == joined:
+            return
+        if fork.joined <= self.change.version:
+            self._check_untouched(lambda a: isinstance(a, SetMerged) and a.branch == name)
+        raise Conflict(
+            f"version {fork.joined} merged {name!r} since version {self.change.version}; revert version "
+            f"{fork.joined} first"
         )
-        yield SetMerged(merge.branch, version, merge.since, merge.joined, merge.writes, retired)
+
+    def _merged_as_before(self, name: str, child: BranchState, fork: Fork) -> SetMerged:
+        """Moves the boundary of the branch to where it was before the change."""
+        then = self.change.state.branches[name]
+        before = then.fork
+        assert before is not None  # the callers looked
+        if before.boundary < fork.boundary:
+            self._check_uncompacted(name, child, fork, then.snapshot, before)
+        else:
+            self._check_unmixed(name, child, before)
+        tombstones = (*then.tombstones.values(), *then.settled.values())
+        retired = [
+            putting_tombstone(t, settled=True, replaced_in=t.since)
+            for t in sorted(tombstones, key=lambda t: (t.seq, t.id))
+            if before.is_unmerged(t.seq) and not fork.is_unmerged(t.seq)
+            if t.id not in child.tombstones and t.id not in child.settled
+        ]
+        writes = [seq for seq in before.writes or () if version_of(seq) <= fork.merged]
+        return SetMerged(
+            name, fork.joined, before.merged, before.joined, pack(reversed(writes)), tuple(retired)
+        )
+
+    def _check_uncompacted(
+        self, name: str, child: BranchState, fork: Fork, then: Snapshot, before: Fork
+    ) -> None:
+        """Raises Conflict if the branch compacted what is merged now, and will be unmerged again."""
+        for reference in child.snapshot.newer_than(sequence(before.boundary + 1) - 1):
+            was_held = then.holds(reference.object, reference.low)
+            if not was_held and not fork.is_unmerged(reference.first_seq):
+                raise Conflict(
+                    f"object {reference.object} of branch {name!r} was compacted after version "
+                    f"{self.change.version} merged it; revert that compaction first (lake undo)"
+                )
+
+    def _check_unmixed(self, name: str, child: BranchState, before: Fork) -> None:
+        """Raises Conflict if the branch mixed what will be merged again with later writes."""
+        tombstones = (*child.tombstones.values(), *child.settled.values())
+        exact = (t.exactly for t in tombstones if before.is_unmerged(t.seq) and t.exactly is not None)
+        mixed = [
+            *(r.first_seq for r in child.snapshot.all() if before.is_unmerged(r.seq)),
+            *(first for first, _ in exact),
+        ]
+        if not all(before.is_unmerged(first) for first in mixed):
+            raise Conflict(
+                f"branch {name!r} was compacted, or loads of it were reverted, since version "
+                f"{self.change.version} took the merge back; revert that first"
+            )
 
     def _release(self, consume: Consume) -> Iterator[Release]:
         """Source files that a merge brought can be ingested again, or merged again."""
@@ -355,28 +428,3 @@ class _Reverting:
         given = tuple(s for s, own in pairs if own is not None and own.source == s and own.until is None)
         if given:
             yield Release(given)
-
-    def _merge_again(self, action: SetMerged) -> Iterator[SetMerged]:
-        """What the merged branch knew before its merge was taken back; nothing if it was deleted since."""
-        child, before = self.newest.branches.get(action.branch), self.change.state.branches.get(action.branch)
-        if child is None or child.fork is None or before is None or before.fork is None:
-            return
-        if child.fork.created != before.fork.created:
-            return
-        fork, then = child.fork, before.fork
-        if fork.joined != action.joined:
-            raise Conflict(
-                f"version {fork.joined} merged {action.branch!r} since; revert version {fork.joined} first"
-            )
-        tombstones = (*child.tombstones.values(), *child.settled.values())
-        exact = (t.exactly for t in tombstones if then.is_unmerged(t.seq) and t.exactly is not None)
-        mixed = [
-            *(r.first_seq for r in child.snapshot.all() if then.is_unmerged(r.seq)),
-            *(first for first, _ in exact),
-        ]
-        if not all(then.is_unmerged(first) for first in mixed):
-            raise Conflict(
-                f"branch {action.branch!r} was compacted, or loads of it were reverted, since version "
-                f"{self.change.version} took the merge back; revert that first"
-            )
-        yield SetMerged(action.branch, action.joined, then.merged, then.joined)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.history import Draft, History, PoolState
-from lake_core.history.revert import Change, Inverse, inverse
+from lake_core.history.change import Change
+from lake_core.history.revert import Inverse, inverse
 from lake_core.history.state import fold_transaction
 from lake_core.lake.branches import planned
 from lake_core.naming import is_id
@@ -65,7 +66,7 @@ def _revert(branch: Branch, revision: str, *, message: str, maintenance: bool) -
         )
     draft_id = branch.context.ids.new()
     done = [
-        inverse(change, later, newest.state, id=f"{draft_id}-{number}", keeps_all=branch.rule.keeps_all)
+        inverse(change, later, newest.state, id=f"{draft_id}-{number}", rule=branch.rule)
         for number, change in enumerate(reversed(chosen), 1)
     ]
     together = Inverse(tuple(action for one in done for action in one.actions))

@@ -2,13 +2,16 @@
 
 The oracle holds for each branch the list of its loads, deletes and replaces.  A merge appends the unmerged ones of
 the child to those of the parent; compaction, the application of deletes, checkpoints and new processes change
-nothing.
+nothing, nor does a revert of one of these.
 After every step each branch reads as a replay of its list says.
+
+Anything may be reverted, reverts and undos too.  If the lake names the version to revert first, the machine does so
+until the revert is possible: no remedy may lead back to itself, or to a version that cannot be reverted.
 """
 
 from __future__ import annotations
 
-import contextlib
+import re
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -29,14 +32,20 @@ from lake_core.store.memory import MemoryStore
 KEYS = st.integers(0, 4)
 RANGES = st.tuples(st.integers(0, 4), st.integers(1, 3)).map(lambda at: (at[0], at[0] + at[1]))
 
+FUNCTIONS = {"v": "sum", "first": "first", "last": "last"}
+
 
 @dataclass(frozen=True)
 class Op:
-    """A load, a delete or a replace: the keys that it hides, of them only values below `below`; what it adds."""
+    """A load, a delete or a replace: the keys that it hides, of them only values below `below`; what it adds.
+
+    `marks`: what it adds are delete markers.
+    """
 
     adds: tuple[tuple[int, int], ...] = ()
     hides: tuple[int, int] | None = None
     below: int | None = None
+    marks: bool = False
 
     @property
     def replaces(self) -> bool:
@@ -88,43 +97,57 @@ class Line:
 
 @dataclass(frozen=True)
 class Done:
-    """What a version did to a branch: operations that came or went; of a merge its child, and how that was."""
+    """What a version did to a branch: operations that came or went.
+
+    Of one that merged a branch (`forward`) or took that back: its `child`, the operations of it up to its version
+    `upto` that are merged now, or unmerged again, and the parent's version of the boundary before.
+    """
 
     branch: str
     came: tuple[Landed, ...] = ()
     went: tuple[Landed, ...] = ()
     child: str = ""
-    unmerged: tuple[Landed, ...] = ()
+    moved: tuple[Landed, ...] = ()
+    forward: bool = False
+    upto: int = 0
     boundary: int = 0
+    is_upkeep: bool = False
 
 
-def replayed(ops: list[Landed], kind: str) -> list[tuple[int, int]]:
-    """The records that the operations leave."""
-    found: list[tuple[tuple[int, int], bool]] = []
+def replayed(ops: list[Landed], kind: str) -> list[tuple[int, ...]]:
+    """The records that the operations leave; of an aggregate pool the sum, the first and the last value."""
+    replay: list[tuple[tuple[int, int], bool]] = []
     for landed in ops:
-        found = [(record, visible and not landed.op.hidden(record)) for record, visible in found]
-        found += [(record, True) for record in landed.op.adds]
+        replay = [(record, visible and not landed.op.hidden(record)) for record, visible in replay]
+        replay += [(record, True) for record in landed.op.adds]
     if kind == "upsert":
-        found = list({record[0]: (record, visible) for record, visible in found}.values())
-    return [record for record, visible in found if visible]
+        replay = list({record[0]: (record, visible) for record, visible in replay}.values())
+        marked = {record for landed in ops if landed.op.marks for record in landed.op.adds}
+        replay = [(record, visible and record not in marked) for record, visible in replay]
+    left = [record for record, visible in replay if visible]
+    if kind != "aggregate":
+        return [*left]
+    values = {key: [v for k, v in left if k == key] for key, _ in left}
+    return [(key, sum(of_key), of_key[0], of_key[-1]) for key, of_key in values.items()]
 
 
 class Branches(RuleBasedStateMachine):
     """Random work on the branches of one pool."""
 
-    @initialize(kind=st.sampled_from(["append", "upsert"]))
+    @initialize(kind=st.sampled_from(["append", "upsert", "aggregate"]))
     def begin(self, kind: str) -> None:
         self.kind, self.value = kind, 0
         self.lake = Lake.create_on(MemoryStore())
-        self.pool: Pool = self.lake.create_pool("p", key="k", kind=kind)
+        self.pool: Pool = self.lake.create_pool(
+            "p", key="k", kind=kind, aggregates=FUNCTIONS if kind == "aggregate" else {}
+        )
         self.lines = {"main": Line()}
         self.past: dict[int, dict[str, list[Landed]]] = {0: {"main": []}}
         self.made = 0
         self.done: dict[int, Done] = {}
-        self.upkeep: dict[int, str] = {}
 
     def records(self, keys: list[int]) -> tuple[tuple[int, int], ...]:
-        if self.kind == "upsert":
+        if self.kind != "append":
             keys = sorted(set(keys))
         made = []
         for key in keys:
@@ -142,12 +165,12 @@ class Branches(RuleBasedStateMachine):
     def key_range(self, span: tuple[int, int]) -> KeyRange:
         return self.pool.at().key_range(low=span[0], high=span[1])
 
-    @rule(at=st.integers(0, 9), keys=st.lists(KEYS, min_size=1, max_size=4))
-    def load(self, at: int, keys: list[int]) -> None:
-        name, records = self.pick(at), self.records(keys)
-        version = self.pool.branch(name).append(table(records)).version
+    @rule(at=st.integers(0, 9), keys=st.lists(KEYS, min_size=1, max_size=4), marks=st.booleans())
+    def load(self, at: int, keys: list[int], marks: bool) -> None:
+        name, records, marks = self.pick(at), self.records(keys), marks and self.kind == "upsert"
+        version = self.pool.branch(name).append(table(records, marks=marks)).version
         assert version is not None
-        self.done[version] = Done(name, (self.lines[name].land(Op(records), version),))
+        self.done[version] = Done(name, (self.lines[name].land(Op(records, marks=marks), version),))
         self.note(version)
 
     @rule(at=st.integers(0, 9), span=RANGES, below=st.none() | st.integers(1, 30))
@@ -155,6 +178,7 @@ class Branches(RuleBasedStateMachine):
         name = self.pick(at)
         if not self.pool.at(name).schema.names:
             return
+        below = None if self.kind == "aggregate" else below  # there conditions name the key only
         where = None if below is None else f"v < {below}"
         done = self.pool.branch(name).delete(key_range=self.key_range(span), where=where)
         # a delete that finds nothing on its branch is no transaction, and no merge replays it
@@ -205,7 +229,6 @@ class Branches(RuleBasedStateMachine):
             else:
                 del self.lines[name]
                 self.done = {v: d for v, d in self.done.items() if d.branch != name}
-                self.upkeep = {v: b for v, b in self.upkeep.items() if b != name}
 
     @rule(at=st.integers(0, 9))
     def merge(self, at: int) -> None:
@@ -221,56 +244,80 @@ class Branches(RuleBasedStateMachine):
         surely = any(place[0] > line.boundary for place in conflicts)
         try:
             done = self.pool.branch(line.parent).merge(name)
-        except Conflict:
-            assert conflicts
+        except Conflict as error:
+            expected = bool(conflicts) or "takes back a load that is merged already" in str(error)
+            assert expected
             return
         assert not surely
         if done.version is None:
             assert not line.unmerged
         else:
             came = tuple(parent.land(landed.op, done.version) for landed in line.unmerged)
-            self.done[done.version] = Done(line.parent, came, (), name, tuple(line.unmerged), line.boundary)
+            moved = tuple(line.unmerged)
+            self.done[done.version] = Done(
+                line.parent, came, (), name, moved, forward=True, upto=done.upto, boundary=line.boundary
+            )
             line.unmerged, line.boundary = [], done.version
             self.note(done.version)
 
     @precondition(lambda self: self.done)
     @rule(at=st.integers(0, 99))
     def revert(self, at: int) -> None:
-        version = sorted(self.done, reverse=True)[at % min(6, len(self.done))]
+        first = sorted(self.done, reverse=True)[at % min(8, len(self.done))]
+        versions, steps = [first], 0
+        while versions:
+            steps += 1
+            assert steps < 60, versions
+            try:
+                self.take_back(versions[-1])
+            except Conflict as error:
+                named = re.search(r"revert (?:the )?version (\d+)", str(error))
+                if named is None:
+                    event(re.sub(r"\S*\d\S*", "N", str(error)))
+                    return
+                is_cycle, case = int(named[1]) in versions, (versions, str(error))
+                assert not is_cycle, case
+                versions.append(int(named[1]))
+            except InvalidInput as error:
+                is_last, case = len(versions) == 1 or "is merged into" in str(error), (versions, str(error))
+                assert is_last, case
+                return
+            except NotFound:  # its entries are purged
+                return
+            else:
+                versions.pop()
+
+    def take_back(self, version: int) -> None:
+        """Revert a version, in the lake and in the model."""
         what = self.done[version]
         line, child = self.lines[what.branch], self.lines.get(what.child)
-        try:
-            now = self.pool.branch(what.branch).revert(str(version)).version
-        except (Conflict, InvalidInput, NotFound):
-            event("revert refused")
-            return
-        event("reverted")
+        now = self.pool.branch(what.branch).revert(str(version)).version
+        event("reverted upkeep" if what.is_upkeep else "reverted")
         places = {landed.place for landed in what.came}
-        assert places <= {landed.place for landed in line.ops}
         came = tuple(replace(landed, version=now) for landed in what.went)
         went = tuple(landed for landed in line.ops if landed.place in places)
         line.without(places)
         line.back(list(came), now)
-        before = (tuple(child.unmerged), child.boundary) if child is not None else ((), 0)
-        if child is not None and what.came:  # of a merge: it is unmerged again
-            child.unmerged = [*what.unmerged, *child.unmerged]
-            child.boundary = what.boundary
-        elif child is not None:  # of the revert of a merge: it counts as merged again
-            merged = {landed.place for landed in what.unmerged}
-            child.unmerged = [landed for landed in child.unmerged if landed.place not in merged]
-            child.boundary = what.boundary
-        unmerged = before[0] if child is not None and what.went else what.unmerged
-        boundary = before[1]
-        self.done[now] = Done(what.branch, came, went, what.child, unmerged, boundary)
+        moved, boundary = what.moved, what.boundary
+        if child is not None:
+            boundary, child.boundary = child.boundary, what.boundary
+            if what.forward:  # it is unmerged again
+                child.unmerged = sorted([*moved, *child.unmerged], key=lambda one: one.place)
+            else:
+                moved = tuple(one for one in child.unmerged if one.place[0] <= what.upto)
+                child.unmerged = [one for one in child.unmerged if one.place[0] > what.upto]
+        self.done[now] = Done(
+            what.branch,
+            came,
+            went,
+            what.child if child is not None else "",
+            moved,
+            not what.forward,
+            what.upto,
+            boundary,
+            what.is_upkeep,
+        )
         self.note(now)
-
-    @precondition(lambda self: self.upkeep)
-    @rule(at=st.integers(0, 99))
-    def undo(self, at: int) -> None:
-        version = sorted(self.upkeep, reverse=True)[at % min(4, len(self.upkeep))]
-        with contextlib.suppress(Conflict, InvalidInput, NotFound):
-            self.pool.branch(self.upkeep[version]).undo(str(version))
-            event("undone")
 
     @rule(at=st.integers(0, 9), seed=st.integers(0, 1000), upkeep=st.booleans())
     def compact(self, at: int, seed: int, upkeep: bool) -> None:
@@ -282,11 +329,13 @@ class Branches(RuleBasedStateMachine):
             apply(self.pool.branch(name), now=self.pool.context.now() + 1e9, at_once=True)
         elif held:
             chosen = random.sample(held, random.randint(1, len(held)))
-            done = compact(self.pool.branch(name), chosen, outputs=random.randint(1, 2))
-            assert done.version is not None
+            try:
+                compact(self.pool.branch(name), chosen, outputs=random.randint(1, 2))
+            except Conflict:
+                assert self.kind == "aggregate"  # one that is not chosen lies between
         newest = self.pool.history.load().version
         if newest > view.version:
-            self.upkeep |= dict.fromkeys(range(view.version + 1, newest + 1), name)
+            self.done |= dict.fromkeys(range(view.version + 1, newest + 1), Done(name, is_upkeep=True))
 
     @rule(checkpoint=st.booleans(), purges=st.booleans())
     def reopen(self, checkpoint: bool, purges: bool) -> None:
@@ -304,13 +353,20 @@ class Branches(RuleBasedStateMachine):
     def every_branch_reads_as_replayed(self) -> None:
         for name, line in getattr(self, "lines", {}).items():
             expected = replayed(line.ops, self.kind)
-            found = [(row["k"], row["v"]) for row in self.pool.at(name).to_table().to_pylist()]
-            assert sorted(found) == sorted(expected), name
-            assert found == sorted(expected, key=lambda record: record[0]), f"{name}: the order of equal keys"
+            fields = ("k", "v", "first", "last") if self.kind == "aggregate" else ("k", "v")
+            records = [
+                tuple(row[name] for name in fields) for row in self.pool.at(name).to_table().to_pylist()
+            ]
+            assert sorted(records) == sorted(expected), name
+            assert records == sorted(expected, key=lambda record: record[0]), (
+                f"{name}: the order of equal keys"
+            )
 
 
-def table(records: tuple[tuple[int, int], ...]) -> pa.Table:
-    return pa.table({"k": [k for k, _ in records], "v": [v for _, v in records]})
+def table(records: tuple[tuple[int, int], ...], *, marks: bool = False) -> pa.Table:
+    values = [v for _, v in records]
+    columns = {"k": [k for k, _ in records], "v": values, "first": values, "last": values}
+    return pa.table(columns | ({"_deleted": [True] * len(records)} if marks else {}))
 
 
 def overlap(a: Op, b: Op) -> bool:
@@ -321,3 +377,20 @@ def overlap(a: Op, b: Op) -> bool:
 
 BranchesTest = Branches.TestCase
 BranchesTest.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
+
+
+class Reverts(Branches):
+    """Few records and few versions on `main` and at most one branch, so that reverts meet upkeep and each other."""
+
+    @initialize(kind=st.sampled_from(["append", "upsert", "aggregate"]), forks=st.booleans())
+    def begin_small(self, kind: str, forks: bool) -> None:
+        self.begin(kind)
+        self.load(0, [0, 1], marks=False)
+        if forks:
+            self.branch(0)
+
+    @precondition(lambda self: len(self.past) > 2)
+    @rule(at=st.integers(0, 7), to=st.integers(0, 7))
+    def revert_twice(self, at: int, to: int) -> None:
+        self.revert(at)
+        self.revert(to)

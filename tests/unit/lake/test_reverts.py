@@ -8,7 +8,9 @@ import pytest
 from lake_core.agents.compact.rewrite import compact
 from lake_core.agents.tombstones.run import apply
 from lake_core.errors import Conflict, InvalidInput, NotFound
+from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
+from lake_core.store.memory import MemoryStore
 from tests.unit.lake.test_branches import checkpointed, ingest, keys, load, new_pool, reopened
 from tests.unit.lake.test_merges import compact_all, put, values
 
@@ -168,7 +170,7 @@ def test_a_merge_is_reverted_and_the_branch_merged_again() -> None:
     assert pool.history.load().state.ingested("main", "f") is not None
     with pytest.raises(Conflict, match=rf"version {again.version} merged 'dev' since"):
         pool.branch().revert(str(done.version))
-    with pytest.raises(Conflict, match=rf"version {again.version} merged 'dev' again"):
+    with pytest.raises(Conflict, match=rf"version {again.version} merged 'dev' since"):
         pool.branch().revert(str(merge))
 
 
@@ -366,3 +368,216 @@ def test_a_replace_that_was_retired_and_came_back_conflicts_as_before() -> None:
     pool.branch("dev").replace_with(pa.table({"k": [2]}), key_range=pool.at().key_range())
     pool.branch().merge("dev")
     assert keys(checkpointed(pool)) == [2]
+
+
+def combined(kind: str = "aggregate") -> Pool:
+    """A pool that combines equal keys; of an aggregate pool `s` is summed, `first` is the first value."""
+    functions = {"s": "sum", "first": "first"} if kind == "aggregate" else {}
+    return Lake.create_on(MemoryStore()).create_pool("p", key="k", kind=kind, aggregates=functions)
+
+
+def add(pool: Pool, key: int, value: int, *, marks: bool = False) -> None:
+    columns: dict[str, list[object]] = {"k": [key], "s": [value], "first": [value]}
+    pool.branch().append(pa.table(columns | ({"_deleted": [True]} if marks else {})))
+
+
+def sums(pool: Pool) -> list[tuple[int, int, int]]:
+    rows = pool.at().to_table(columns=["k", "s", "first"]).to_pylist()
+    return [(row["k"], int(row["s"]), row["first"]) for row in rows]
+
+
+def test_the_undo_of_a_compaction_is_not_reverted_once_its_inputs_were_compacted_again() -> None:
+    pool = new_pool()
+    load(pool, 1, 2)
+    load(pool, 1, 3)
+    squash(pool)
+    pool.branch().undo("3")
+    again = squash(pool)
+    with pytest.raises(Conflict, match=rf"revert version {again} first"):
+        pool.branch().revert("4")
+    pool.branch().undo(str(again))
+    pool.branch().revert("4")
+    assert keys(checkpointed(pool)) == [1, 1, 2, 3]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_undo_of_applied_deletes_is_not_reverted_once_their_records_were_compacted(whole: bool) -> None:
+    pool = new_pool()
+    load(pool, *([1] if whole else [1, 2]))
+    load(pool, 3)
+    pool.branch().delete(where="k = 1")
+    apply_all(pool)
+    pool.branch().undo("5")
+    undo = pool.branch().undo("4").version
+    again = squash(pool)
+    with pytest.raises(Conflict, match=rf"revert version {again} first"):
+        pool.branch().revert(str(undo))
+    pool.branch().undo(str(again))
+    pool.branch().revert(str(undo))
+    assert keys(checkpointed(pool)) == ([3] if whole else [2, 3])
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_deletes_are_not_applied_again_by_a_revert_once_they_were_reverted(whole: bool) -> None:
+    pool = new_pool()
+    load(pool, *([1] if whole else [1, 2]))
+    pool.branch().delete(where="k = 1")
+    apply_all(pool)
+    pool.branch().undo("4")
+    undo = pool.branch().undo("3").version
+    reverted = pool.branch().revert("2").version
+    with pytest.raises(
+        Conflict, match=rf"version {reverted} took back a delete .*revert version {reverted} first"
+    ):
+        pool.branch().revert(str(undo))
+    pool.branch().revert(str(reverted))
+    pool.branch().revert(str(undo))
+    assert keys(checkpointed(pool)) == ([] if whole else [2])
+
+
+def test_a_delete_that_went_and_came_back_is_not_reverted_while_an_older_compaction_has_applied_it() -> None:
+    pool = new_pool()
+    load(pool, 1, 2)
+    pool.branch().delete(where="k = 1")
+    squash(pool)
+    pool.branch().undo("3")
+    pool.branch().revert("2")
+    pool.branch().revert("5")
+    applied = pool.branch().revert("4").version
+    with pytest.raises(Conflict, match=rf"version {applied} removed what version 6 deleted"):
+        pool.branch().revert("6")
+    pool.branch().revert(str(applied))
+    pool.branch().revert("6")
+    assert keys(checkpointed(pool)) == [1, 2]
+
+
+def test_a_delete_is_not_retired_again_while_it_hides_records_that_came_back() -> None:
+    pool = new_pool()
+    load(pool, 1, 2)
+    pool.branch().delete(where="k = 1")
+    pool.branch().revert("1")
+    apply_all(pool)
+    undo = pool.branch().undo("4").version
+    pool.branch().revert("3")
+    with pytest.raises(Conflict, match="may still cover records"):
+        pool.branch().revert(str(undo))
+    assert keys(checkpointed(pool)) == [2]
+
+
+def test_a_delete_that_was_retired_came_back_and_was_reverted_does_not_stop_a_load_from_coming_back() -> None:
+    pool = new_pool()
+    load(pool, 1, 2)
+    load(pool, 1, 5)
+    pool.branch().revert("1")
+    pool.branch().delete(where="k = 1")
+    apply_all(pool)
+    pool.branch().undo("6")
+    pool.branch().undo("5")
+    pool.branch().revert("4")
+    pool.branch().revert("3")
+    assert keys(checkpointed(pool)) == [1, 1, 2, 5]
+
+
+@pytest.mark.parametrize("upkeep", [False, True])
+def test_a_merge_can_be_reverted_and_brought_back_any_number_of_times(upkeep: bool) -> None:
+    pool = new_pool()
+    load(pool, 1)
+    pool.create_branch("dev")
+    ingest(pool, "dev", "f")
+    load(pool, 2, branch="dev")
+    pool.branch("dev").delete(where="k = 1")
+    if upkeep:
+        apply_all(pool, "dev")
+    version = pool.branch().merge("dev").version
+    for turn in range(6):
+        version = pool.branch().revert(str(version)).version
+        assert keys(checkpointed(pool)) == ([2] if turn % 2 else [1])
+        is_ingested = pool.history.load().state.ingested("main", "f") is not None
+        assert is_ingested == bool(turn % 2)
+
+
+def test_what_a_merge_brought_is_merged_again_after_three_reverts() -> None:
+    pool = new_pool()
+    load(pool, 1)
+    pool.create_branch("dev")
+    ingest(pool, "dev", "f")
+    load(pool, 2, branch="dev")
+    pool.branch("dev").delete(where="k = 1")
+    apply_all(pool, "dev")
+    version = pool.branch().merge("dev").version
+    for _ in range(3):
+        version = pool.branch().revert(str(version)).version
+    load(pool, 3, branch="dev")
+    assert pool.branch().merge("dev").writes == 3
+    assert keys(checkpointed(pool)) == [2, 3]
+    assert pool.history.load().state.ingested("main", "f") is not None
+
+
+def test_a_merge_is_not_brought_back_to_a_branch_that_compacted_it_since() -> None:
+    pool = new_pool()
+    pool.create_branch("dev")
+    load(pool, 2, branch="dev")
+    load(pool, 3, branch="dev")
+    version = pool.branch().merge("dev").version
+    for _ in range(2):
+        version = pool.branch().revert(str(version)).version
+    compacted = squash(pool, "dev")
+    with pytest.raises(Conflict, match="was compacted after version"):
+        pool.branch().revert(str(version))
+    pool.branch("dev").undo(str(compacted))
+    pool.branch().revert(str(version))
+    assert keys(checkpointed(pool)) == []
+
+
+def test_a_merge_that_was_reverted_is_not_reverted_again() -> None:
+    pool = new_pool()
+    pool.create_branch("dev")
+    load(pool, 2, branch="dev")
+    merge = pool.branch().merge("dev").version
+    reverted = pool.branch().revert(str(merge)).version
+    with pytest.raises(InvalidInput, match=rf"was taken back by version {reverted} already"):
+        pool.branch().revert(str(merge))
+
+
+def test_a_delete_does_not_come_back_between_records_that_were_combined_since() -> None:
+    pool = combined()
+    add(pool, 1, 1)
+    pool.branch().delete(where="k = 1")
+    add(pool, 1, 10)
+    pool.branch().revert("2")
+    version = squash(pool)
+    assert sums(pool) == [(1, 11, 1)]
+    with pytest.raises(Conflict, match=rf"version {version} combined .*; revert version {version} first"):
+        pool.branch().revert("4")
+    pool.branch().undo(str(version))
+    pool.branch().revert("4")
+    assert sums(checkpointed(pool)) == [(1, 10, 10)]
+
+
+def test_a_load_does_not_come_back_into_the_middle_of_a_compaction() -> None:
+    pool = combined()
+    for value in (1, 10, 100):
+        add(pool, 1, value)
+    reverted = pool.branch().revert("2").version
+    version = squash(pool)
+    with pytest.raises(Conflict, match=rf"version {version} combined .*; revert version {version} first"):
+        pool.branch().revert(str(reverted))
+    pool.branch().undo(str(version))
+    pool.branch().revert(str(reverted))
+    assert sums(checkpointed(pool)) == [(1, 111, 1)]
+
+
+def test_a_load_does_not_come_back_under_a_delete_marker_that_was_dropped() -> None:
+    pool = combined("upsert")
+    add(pool, 1, 1)
+    add(pool, 1, 2)
+    add(pool, 1, 3, marks=True)
+    reverted = pool.branch().revert("2").version
+    version = squash(pool)
+    with pytest.raises(
+        Conflict, match=rf"version {version} may have dropped .*; revert version {version} first"
+    ):
+        pool.branch().revert(str(reverted))
+    pool.branch().undo(str(version))
+    pool.branch().revert(str(reverted))
+    assert sums(checkpointed(pool)) == []

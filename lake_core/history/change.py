@@ -1,0 +1,65 @@
+"""A change: one transaction of a branch with the state before it, as a revert looks at it; pure.
+
+The changes of a branch since a version tell what rests on it (`history.revert`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lake_core.history.branch_state import BranchState
+from lake_core.history.snapshot.reference import Reference
+from lake_core.history.state import PoolState
+from lake_core.records import (
+    AddObject,
+    MarkApplied,
+    PutReference,
+    RemoveReference,
+    RemoveTombstone,
+    SetSchema,
+    Transaction,
+)
+
+Identity = tuple[str, bytes]
+"""The object of a reference, and its low bound."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A transaction of a branch: its version, its sequence, and the branch before it."""
+
+    version: int
+    seq: int
+    transaction: Transaction
+    state: PoolState
+
+    @property
+    def before(self) -> BranchState:
+        """The branch before the transaction; empty if this created it."""
+        return self.state.branches.get(self.transaction.branch) or BranchState()
+
+    @property
+    def removed(self) -> list[Reference]:
+        """The references that the transaction removed, as they were."""
+        named = [a for a in self.transaction.actions if isinstance(a, RemoveReference)]
+        references = (self.before.snapshot.reference(a.object, a.low) for a in named)
+        return [reference for reference in references if reference is not None]
+
+    @property
+    def outputs(self) -> list[AddObject | PutReference]:
+        """What a compaction, or the revert of one, put in place of what it removed."""
+        return [
+            a
+            for a in self.transaction.actions
+            if (isinstance(a, AddObject) and a.seqs is not None) or isinstance(a, PutReference)
+        ]
+
+    @property
+    def is_maintenance(self) -> bool:
+        """Whether it changes nothing that is read: a compaction, applied deletes, a retired tombstone."""
+        return all(
+            isinstance(a, RemoveReference | MarkApplied | SetSchema)
+            or (isinstance(a, AddObject) and a.seqs is not None)
+            or (isinstance(a, RemoveTombstone) and not a.forced)
+            for a in self.transaction.actions
+        )

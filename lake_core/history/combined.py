@@ -1,0 +1,115 @@
+"""What compactions combined past: whether a place in age is still free for what comes back; pure.
+
+In an append pool each record keeps its own sequence, so everything comes back to its place.  Elsewhere a compaction
+makes one record of those of a key, and that has the sequence of the newest:
+
+- Aggregate: what lies between the combined records in age would count as older than all of them.
+- Upsert: the newest record is still the newest.  But a delete marker is dropped if nothing older is left under it;
+  it would not hide older records that come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lake_core.combine import Rule
+from lake_core.combine.hidden import DELETED
+from lake_core.history.change import Change, Identity
+from lake_core.history.snapshot.reference import Reference
+from lake_core.history.state import PoolState
+from lake_core.keys import KeyRange
+from lake_core.records import AddObject, PutReference
+
+
+def combined_past(
+    change: Change,
+    later: Sequence[Change],
+    newest: PoolState,
+    rule: Rule,
+    *,
+    key_range: KeyRange,
+    first: int,
+    last: int,
+) -> Change | None:
+    """The newest change that must be reverted before what the change removed, of these sequences, comes back."""
+    if rule.kind == "aggregate":
+        return _combined(change, later, newest, key_range, first, last)
+    return _dropped(change, later, newest, key_range, first) if rule.kind == "upsert" else None
+
+
+def _combined(
+    change: Change, later: Sequence[Change], newest: PoolState, key_range: KeyRange, first: int, last: int
+) -> Change | None:
+    """The change that brought a reference whose records were combined since, on both sides of the sequences.
+
+    A reference does not say which older records were combined into it; the inputs of the compactions do.
+    """
+    sources: dict[Identity, dict[Identity, Reference]] = {}
+    for one in later:
+        inputs: dict[Identity, Reference] = {}
+        for reference in one.removed:
+            name = reference.object, reference.low
+            inputs |= sources.get(name, {name: reference})
+        for output in one.outputs:
+            name = output.object, output.low
+            if name not in sources and not change.before.snapshot.holds(*name):
+                sources[name] = inputs
+    going = {(a.object, a.low) for a in change.transaction.actions if isinstance(a, AddObject | PutReference)}
+    for present in newest.branches[change.transaction.branch].snapshot.find(key_range):
+        name = present.object, present.low
+        near = [r for r in sources.get(name, {}).values() if r.key_range.overlaps(key_range)]
+        is_past = any(r.first_seq <= last for r in near) and any(r.seq >= first for r in near)
+        if name not in going and len(near) > 1 and is_past:
+            return _bringer(later, name)
+    return None
+
+
+def _bringer(later: Sequence[Change], name: Identity) -> Change | None:
+    brought = (one for one in reversed(later) if name in {(o.object, o.low) for o in one.outputs})
+    return next(brought, None)
+
+
+def _dropped(
+    change: Change, later: Sequence[Change], newest: PoolState, key_range: KeyRange, first: int
+) -> Change | None:
+    """The change that may have dropped delete markers which are newer than the sequence."""
+    compactions = {(o.object, o.low): one for one in later for o in one.outputs if isinstance(o, AddObject)}
+    seen: set[Identity] = set()
+    snapshot = newest.branches[change.transaction.branch].snapshot
+    for one in reversed(later):
+        gone = [r for r in one.removed if (r.object, r.low) not in seen]
+        seen |= {(r.object, r.low) for r in gone}  # only the last removal counts
+        may_hold = [
+            r
+            for r in gone
+            if not snapshot.holds(r.object, r.low)
+            and r.seq > first
+            and r.key_range.overlaps(key_range)
+            and DELETED in newest.schema(r.schema).names
+        ]
+        if may_hold and not _is_undo(one, compactions) and not _kept_markers(one):
+            return one
+    return None
+
+
+def _is_undo(change: Change, compactions: Mapping[Identity, Change]) -> bool:
+    """Whether it put back the inputs of a compaction, and with them what that had dropped."""
+    undone = next((compactions.get((r.object, r.low)) for r in change.removed), None)
+    if undone is None or undone is change:
+        return False
+    return {(o.object, o.low) for o in change.outputs} == {(r.object, r.low) for r in undone.removed}
+
+
+def _kept_markers(change: Change) -> bool:
+    """Whether a compaction surely kept its delete markers: something that it left may be older than they are."""
+    removed: list[Reference] = change.removed
+    if any(isinstance(output, PutReference) for output in change.outputs):
+        return False
+    if any(change.before.is_unmerged(r) for r in removed):
+        return True
+    names, newest = {(r.object, r.low) for r in removed}, max(r.seq for r in removed)
+    return any(
+        other.first_seq <= newest and (other.object, other.low) not in names
+        for one in removed
+        for other in change.before.snapshot.find(one.key_range, sub_pool=one.sub_pool)
+    )
