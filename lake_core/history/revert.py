@@ -2,7 +2,8 @@
 
     add_object, put_reference     the reference goes.  If a compaction took it: in an append pool a tombstone for
                                   exactly its sequences, in other pools the compaction must be reverted first
-    remove_reference              the reference comes back as it was
+    remove_reference              the reference comes back as it was, unless newer records that hid some of it
+                                  have gone or were merged since: then that must be reverted first
     add_tombstone, put_tombstone  the tombstone goes, unless it was applied: then that must be reverted first
     remove_tombstone              the tombstone comes back as it was
     merge                         its references and tombstones go, and the branch counts as not merged again
@@ -261,7 +262,24 @@ class _Reverting:
                         f"version {change.version} retired a delete that hides records of what version "
                         f"{self.change.version} removed; revert version {change.version} first"
                     )
+        self._check_still_hidden(reference)
         return putting(reference)
+
+    def _check_still_hidden(self, reference: Reference) -> None:
+        """Raises Conflict if what hid records of a reference that was only removed has gone or was merged since."""
+        removals = (RemoveReference, AddTombstone)
+        only_removed = all(isinstance(a, removals) for a in self.change.transaction.actions)
+        if self.keeps_all or reference.sub_pool or not only_removed:
+            return
+        for change in reversed(self.later):
+            for other in change.removed:
+                is_back = self.held.snapshot.holds(other.object, other.low)
+                overlaps = other.key_range.overlaps(reference.key_range) and not other.sub_pool
+                if not is_back and overlaps and other.seq >= reference.first_seq:
+                    raise Conflict(
+                        f"version {change.version} removed or merged newer records of the keys of object "
+                        f"{reference.object}, which would show older ones; revert version {change.version} first"
+                    )
 
     def _without_tombstone(self, action: AddTombstone | PutTombstone, lift: Lift | None) -> Iterator[Action]:
         name = action.tombstone
