@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
@@ -21,9 +20,6 @@ from rich.progress import (
 )
 
 from lake_core.phrases import counted
-
-if TYPE_CHECKING:
-    from lake_core.vacuum.execute import Vacuumed
 
 
 def _bar() -> Progress:
@@ -67,12 +63,12 @@ def shown_reading(sizes: Mapping[str, float], what: str) -> Iterator[Callable[[s
 
 
 @contextmanager
-def shown_deleting(what: str) -> Iterator[Callable[[Vacuumed, int], None]]:
-    """A bar of the bytes and objects that a vacuum deletes."""
+def shown_deleting(what: str, *, total: int | None) -> Iterator[Callable[[int, int], None]]:
+    """A bar of the bytes and objects that a vacuum deletes; `total` bytes, None if that is not known."""
     with _bar() as bar:
-        task = bar.add_task(what, total=None, note="")
+        task = bar.add_task(what, total=total, note="")
 
-        def advance(done: Vacuumed, size: int) -> None:
-            bar.update(task, completed=done.size, total=size, note=counted(done.objects, "object"))
+        def advance(objects: int, size: int) -> None:
+            bar.update(task, completed=size, note=counted(objects, "object"))
 
         yield advance

@@ -54,7 +54,8 @@ def vacuum_pool(args: Namespace) -> None:
     planned = None if args.plan is None else read_plan(pool, args.plan)
     scanned = None if planned is not None else scan_orphans(pool, grace=args.grace)
     begun = pool.context.now()
-    with shown_deleting(f"vacuuming {args.pool}") as progress:
+    total = None if planned is None else planned.size
+    with shown_deleting(f"vacuuming {args.pool}", total=total) as progress:
         done = vacuum(pool, plan=planned, grace=args.grace, progress=progress)
     seconds = pool.context.now() - begun
     if args.json:

@@ -43,6 +43,9 @@ CHUNK = 10_000
 TRIES = 10
 """Times to plan again because the pool has changed meanwhile."""
 
+Progress = Callable[[int, int], None]
+"""Called with the objects and bytes that were deleted so far."""
+
 Deleter = Callable[[Sequence[str]], None]
 """Deletes objects by their names, like `Store.delete_all`; perhaps spread over machines."""
 
@@ -61,11 +64,7 @@ class Vacuumed:
     resumed: int = 0
 
 
-Progress = Callable[[Vacuumed, int], None]
-"""Called with what was done so far, and the bytes that will be deleted in all."""
-
-
-def silent(done: Vacuumed, size: int) -> None:
+def silent(objects: int, size: int) -> None:
     """Progress that is not shown."""
 
 
@@ -143,7 +142,6 @@ def vacuum(
         for tries in range(1, TRIES + 1):
             now = make_plan(pool, lease, grace=grace)
             allowed = now.objects if plan is None else still_allowed(plan, now.objects)
-            means = replace(means, size=done.size + sum(planned.size for planned in allowed))
             try:
                 for start in range(0, len(allowed), chunk):
                     done = _chunk(
@@ -159,11 +157,10 @@ def vacuum(
 
 @dataclass(frozen=True)
 class _Means:
-    """How objects are deleted, how progress is shown, and the bytes that will be deleted in all."""
+    """How objects are deleted, and how progress is shown."""
 
     delete: Deleter
     progress: Progress
-    size: int = 0
 
 
 def resume(pool: Pool, lease: HeldLease, means: _Means) -> Vacuumed:
@@ -221,7 +218,7 @@ def _finish(pool: Pool, lease: HeldLease, seq: int, done: Vacuumed, means: _Mean
     means.delete([naming.data_object(pool.config.id, id) for id in begun.objects])
     size = sum(removal.size for removal in begun.removals)
     done = replace(done, objects=done.objects + len(begun.objects), size=done.size + size)
-    means.progress(done, max(means.size, done.size))
+    means.progress(done.objects, done.size)
     try:
         commit(pool, (EndVacuum(seq),), message=f"vacuumed {counted(len(begun.objects), 'object')}")
     except Conflict as error:

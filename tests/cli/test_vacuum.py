@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
+from lake_core.cli.progress import shown_deleting
 from tests.support.command import INVALID_INPUT, NOT_FOUND, Command
 
 VACUUMED = 10
@@ -51,3 +54,20 @@ def test_what_is_young_is_kept_and_said(compacted: Command) -> None:
 def test_a_plan_that_does_not_exist_is_said_so(compacted: Command) -> None:
     assert "has no plan 'x'" in compacted.fails(NOT_FOUND, "vacuum", "p", "--plan", "x")
     compacted.fails(INVALID_INPUT, "vacuum", "p", "--plan", "x", "--dry-run")
+
+
+def test_a_terminal_is_shown_the_bytes_and_objects_that_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with shown_deleting("vacuuming p", total=4_000_000) as progress:
+        progress(1_000, 2_000_000)
+        progress(2_000, 4_000_000)
+    said = terminal.getvalue()
+    assert "vacuuming p" in said
+    assert "4.0/4.0 MB" in said
+    assert "2,000 objects" in said
