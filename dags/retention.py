@@ -34,13 +34,13 @@ def lake_retention() -> None:
         return retention.run(work)
 
     @task(**REPORT)
-    def report(found: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
+    def report(all_work: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
         from lake_core.agents.retention import report as retention
 
-        return retention.report(found, list(results or []))
+        return retention.report(all_work, list(results or []))
 
-    found = find()
-    report(found, run.expand(work=found))
+    all_work = find()
+    report(all_work, run.expand(work=all_work))
 
 
 lake_retention()

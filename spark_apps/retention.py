@@ -97,29 +97,29 @@ def list_objects(
     rest = iter_objects(pool.store, pool.config.id, since, upto)
     if not pool.store.lists_from_name:
         return list(rest)
-    found = list(islice(rest, limits.alone))
-    if len(found) < limits.alone:
-        return found
+    first = list(islice(rest, limits.alone))
+    if len(first) < limits.alone:
+        return first
     spark = session()
-    after = naming.data_id(found[-1].name)
+    after = naming.data_id(first[-1].name)
     assert after is not None
     bounds = spans(after, upto, parallelism(spark) * SPANS)
     pairs = gather(spark, partial(_list, pool.store.uri, pool.config.id, bounds), len(bounds) - 1)
     listed = [info for part, _ in pairs for info in msgspec.msgpack.decode(part, type=list[ObjectInfo])]
-    return found + [info for info in listed if info.name > found[-1].name]
+    return first + [info for info in listed if info.name > first[-1].name]
 
 
 def spans(since: str, upto: str, count: int) -> list[str]:
     """Bounds that cut the ids from `since` to `upto` into about `count` spans of time; at least the two."""
     begin, end = naming.id_seconds(since), naming.id_seconds(upto)
-    inner = (naming.first_id(begin + (end - begin) * n / count) for n in range(1, count))
+    inner = (naming.first_id(begin + (end - begin) * number / count) for number in range(1, count))
     return [since, *sorted({bound for bound in inner if since < bound < upto}), upto]
 
 
 def _list(store: str, pool_id: str, bounds: Sequence[str], unit: int) -> list[Pair]:
     """In a worker."""
-    found = list(iter_objects(open_store(store), pool_id, bounds[unit], bounds[unit + 1]))
-    return [(msgspec.msgpack.encode(found), b"")]
+    infos = list(iter_objects(open_store(store), pool_id, bounds[unit], bounds[unit + 1]))
+    return [(msgspec.msgpack.encode(infos), b"")]
 
 
 @contextmanager

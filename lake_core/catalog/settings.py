@@ -386,7 +386,12 @@ def check_settings(
             raise InvalidInput(
                 f"setting {name}={text}: in an aggregate pool it must name a field of the key ({key})"
             )
-    _check_expire({n: t for n, t in {**(stored or {}), **changes}.items() if t}, changes, kind=kind, key=key)
+    _check_expire(
+        {name: text for name, text in {**(stored or {}), **changes}.items() if text},
+        changes,
+        kind=kind,
+        key=key,
+    )
     if any(name.startswith("csv.") for name in changes):
         csv_options(Settings({other: own for other, own in {**(stored or {}), **changes}.items() if own}))
 

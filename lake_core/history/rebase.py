@@ -190,9 +190,9 @@ def _check_oldest(branch: BranchState, draft: Draft, rule: Rule) -> None:
     references = branch.snapshot.find()
     leaving = [r for r in references if (r.object, r.low) in going]
     staying = [r for r in references if (r.object, r.low) not in going]
-    if found := must_stay(leaving, staying, kind=rule.kind):
+    if blocked := must_stay(leaving, staying, kind=rule.kind):
         raise PlanAgain(
-            f"object {found[0].object} hides older records that were committed or put back since this expiry was "
+            f"object {blocked[0].object} hides older records that were committed or put back since this expiry was "
             "planned; plan again"
         )
 

@@ -27,16 +27,16 @@ def must_stay(leaving: Sequence[Reference], staying: Iterable[Reference], *, kin
     """The references of `leaving` that must stay too, all being of one (sub-)pool of the kind."""
     if kind == "append" or not leaving:
         return []
-    found: list[Reference] = []
+    blocked: list[Reference] = []
     candidates = _Candidates(leaving)
     newest = max(r.seq for r in leaving)
     by_age = kind == "upsert"
     waiting = [r for r in staying if not by_age or r.first_seq <= newest]
     while waiting:  # each candidate is taken once
-        blocked = candidates.take(waiting.pop(), by_age=by_age)
-        found += blocked
-        waiting += blocked
-    return found
+        taken = candidates.take(waiting.pop(), by_age=by_age)
+        blocked += taken
+        waiting += taken
+    return blocked
 
 
 class _Candidates:

@@ -273,7 +273,7 @@ class _Reverting:
             return
         for change in reversed(self.later):
             for other in change.removed:
-                is_back = self.held.snapshot.holds(other.object, other.low)
+                is_back = self.branch.snapshot.holds(other.object, other.low)
                 overlaps = other.key_range.overlaps(reference.key_range) and not other.sub_pool
                 if not is_back and overlaps and other.seq >= reference.first_seq:
                     raise Conflict(

@@ -114,12 +114,12 @@ def plan_expiry(revision: Revision, policy: RetentionPolicy, *, loaded_before: i
     tombstone = _of_field(revision, policy)
     # whatever stays of these, the tombstone hides their old records
     hidden = {_identity(r): r for r in (revision.may_hide(tombstone) if tombstone is not None else ())}
-    wanted = _wanted(revision, policy, own, hidden.values(), tombstone, loaded_before=loaded_before)
-    unmerged = {name for name, e in wanted.items() if revision.held.is_unmerged(e.reference)}
-    leaving = [e.reference for name, e in wanted.items() if name not in unmerged]
-    staying = [r for r in own if _identity(r) not in wanted or _identity(r) in unmerged]
+    expiring = _expiring(revision, policy, own, hidden.values(), tombstone, loaded_before=loaded_before)
+    unmerged = {name for name, e in expiring.items() if revision.held.is_unmerged(e.reference)}
+    leaving = [e.reference for name, e in expiring.items() if name not in unmerged]
+    staying = [r for r in own if _identity(r) not in expiring or _identity(r) in unmerged]
     blocked = {_identity(r) for r in must_stay(leaving, staying, kind=revision.rule.kind)}
-    gone = {name: e for name, e in wanted.items() if name not in unmerged | blocked}
+    gone = {name: e for name, e in expiring.items() if name not in unmerged | blocked}
     removed = [*gone.values(), *_of_sub_pools(revision, policy, loaded_before=loaded_before)]
     stays = {
         UNMERGED: len(unmerged - hidden.keys()),
@@ -136,7 +136,7 @@ def plan_expiry(revision: Revision, policy: RetentionPolicy, *, loaded_before: i
     )
 
 
-def _wanted(
+def _expiring(
     revision: Revision,
     policy: RetentionPolicy,
     own: Sequence[Reference],
@@ -146,16 +146,16 @@ def _wanted(
     loaded_before: int,
 ) -> dict[Identity, Expired]:
     """What the policy lets go, whatever it hides."""
-    wanted: dict[Identity, Expired] = {}
+    expiring: dict[Identity, Expired] = {}
     if tombstone is not None:
-        wanted = _named((r for r in may_hold if tombstone.covers_all(r, revision.state.schema)), AGE)
+        expiring = _named((r for r in may_hold if tombstone.covers_all(r, revision.state.schema)), AGE)
     elif policy.age is not None and not policy.by:
-        wanted = _named((r for r in own if version_of(r.seq) <= loaded_before), AGE)
+        expiring = _named((r for r in own if version_of(r.seq) <= loaded_before), AGE)
     for limit, why, amount in ((policy.records, RECORDS, _records), (policy.size, BYTES, _size)):
         if limit is not None:
-            left = [r for r in own if _identity(r) not in wanted]
-            wanted |= _named(_beyond(left, limit, amount), why)
-    return wanted
+            left = [r for r in own if _identity(r) not in expiring]
+            expiring |= _named(_beyond(left, limit, amount), why)
+    return expiring
 
 
 def _of_field(revision: Revision, policy: RetentionPolicy) -> Tombstone | None:
@@ -182,14 +182,14 @@ def _beyond(
 ) -> list[Reference]:
     """The oldest loads without which the others still hold the limit."""
     left = sum(map(amount, references))
-    found: list[Reference] = []
+    oldest: list[Reference] = []
     for _, load in groupby(sorted(references, key=_age), key=_age):
         objects = list(load)
         left -= sum(map(amount, objects))
         if left < limit:
             break
-        found += objects
-    return found
+        oldest += objects
+    return oldest
 
 
 def _records(reference: Reference) -> int:

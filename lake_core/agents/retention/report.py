@@ -98,7 +98,7 @@ def _work_line(done: Mapping[str, Any]) -> str:
     return "; ".join(step for step in steps if step) or "nothing to do"
 
 
-def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """The agent's last task: a line a pool, and the totals.  Raises Incomplete if a pool failed."""
     for result in results:
         log.info("%s", pool_line(result))
@@ -116,7 +116,7 @@ def report(found: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[st
     totals = sums(results, "pools", of=names)
     conclude(
         f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}" if results else "nothing was changed",
-        failed=missing(check_found(found), results, by="pool"),
+        failed=missing(check_found(all_work), results, by="pool"),
         to_do="What was done stays; the next run goes on with the rest",
     )
     return totals

@@ -40,12 +40,12 @@ def plan(lake: Lake, pool_name: str, *, branch: str = MAIN) -> RetentionPlan:
     """
     pool, now = lake.pool(pool_name), lake.context.now()
     work = expiry.plan(pool, branch=branch)
-    deletable, size, held = _plan_vacuum(pool)
+    deletable, size, kept = _plan_vacuum(pool)
     return RetentionPlan(
         work,
         deletable=deletable,
         size=size,
-        held=held,
+        held=kept,
         unfinished=len(pool.history.load_open().state.removed.vacuums),
         has_new_names=is_due(pool, now=now),
         entries=_purgeable(lake, pool_name, now=now),
@@ -56,8 +56,8 @@ def _plan_vacuum(pool: Pool) -> tuple[int, int, Mapping[str, int]]:
     if pool.history.load_open().state.removed.is_empty():
         return 0, 0, {}
     with vacuum_lease(pool, "plan a vacuum") as lease:
-        found = make_plan(pool, lease)
-    return len(found.objects), found.size, found.held
+        vacuum_plan = make_plan(pool, lease)
+    return len(vacuum_plan.objects), vacuum_plan.size, vacuum_plan.held
 
 
 def _purgeable(lake: Lake, pool_name: str, *, now: float) -> int:
@@ -117,21 +117,21 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     asked = Request.read(params, also=("branch",))
     lake = Lake.open(asked.lake)
-    found: list[dict[str, Any]] = []
+    all_work: list[dict[str, Any]] = []
 
     def look(name: str) -> RetentionPlan:
         return plan(lake, name, branch=asked.branch)
 
     for name, work in look_at_each(named_pools(lake, asked.pools), look, named=bool(asked.pools)):
         if work is None:
-            found.append(asked.work(name, "cannot be read"))
+            all_work.append(asked.work(name, "cannot be read"))
             continue
         for line in retention_lines(name, work):
             log.info("%s", line)
         if not work.idle:
-            found.append(asked.work(name, "retention"))
+            all_work.append(asked.work(name, "retention"))
     return handed_out(
-        found,
+        all_work,
         dry_run=asked.dry_run,
         nothing="nothing expires, nothing to delete",
         not_done="nothing is changed",
