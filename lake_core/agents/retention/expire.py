@@ -50,21 +50,19 @@ class ExpireResult:
 
 
 def plan(pool: Pool, *, branch: str = MAIN) -> ExpirePlan:
-    """What expires now.  Raises NotFound, ObjectMissing, Corrupt, Unavailable."""
+    """What expires now, by the clock of the store.  Raises NotFound, ObjectMissing, Corrupt, Unavailable."""
     policy = policy_of(pool.settings)
     target = pool.branch(branch)
+    now, loaded_before = None, 0
+    if policy.age is not None:
+        with vacuum_lease(pool, "expire") as lease:
+            now = leases_now(pool, lease).now
+        loaded_before = oldest_safe(pool.history, before=now - policy.age)
+    revision = target.revision(now=now)
     if not policy.expires:
-        return ExpirePlan(target.revision().version)
-    loaded_before = 0 if policy.age is None else _loaded_before(pool, policy.age)
-    revision = target.revision()
+        return ExpirePlan(revision.version)
     work = plan_expiry(revision, policy, loaded_before=loaded_before)
     return work if _may_delete(target, revision, work) else replace(work, tombstone=None)
-
-
-def _loaded_before(pool: Pool, age: float) -> int:
-    """The greatest version that surely is older, by the clock of the store."""
-    with vacuum_lease(pool, "expire") as lease:
-        return oldest_safe(pool.history, before=leases_now(pool, lease).now - age)
 
 
 def _may_delete(branch: Branch, revision: Revision, work: ExpirePlan) -> bool:

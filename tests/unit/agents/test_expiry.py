@@ -85,6 +85,13 @@ def test_a_load_counts_by_the_clock_of_the_store_not_by_that_of_its_writer() -> 
     assert plan(wrong).idle
 
 
+def test_the_clock_of_the_machine_that_expires_does_not_count() -> None:
+    world = World(settings={"expire.age": "10d", "expire.by": "t"})
+    world.load(1, t=int(world.clock.now))
+    ahead = Lake.open_on(world.store, ids=IdSource(clock=lambda: world.clock.now + 300 * DAY)).pool("p")
+    assert plan(ahead).idle
+
+
 def test_what_a_compaction_wrote_is_as_young_as_its_youngest_input() -> None:
     world = World(settings={"expire.age": "2.5d"})
     versions = [world.load(key) for key in range(5)]
