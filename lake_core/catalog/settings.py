@@ -111,6 +111,11 @@ def _window(text: str) -> float:
     return seconds
 
 
+def _if_given(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """The same parser for a setting without a default: None if it is empty."""
+    return lambda text: parse(text) if text else None
+
+
 def _age_off(text: str) -> tuple[str, float] | None:
     field, colon, age = text.rpartition(":")
     if text and not (colon and field):
@@ -266,6 +271,20 @@ KNOWN: dict[str, Setting] = {
     "vacuum.grace": Setting(
         duration, "7d", "keep removed objects, and objects that were never committed, at least this long"
     ),
+    "expire.age": Setting(
+        _if_given(_window), "", "expire records that are older than this: by expire.by, or by their load"
+    ),
+    "expire.by": Setting(
+        str, "", "field with the time of a record; if empty, the load counts, and whole objects are removed"
+    ),
+    "expire.records": Setting(
+        _if_given(_count(1)),
+        "",
+        "keep the newest loads that hold this many records together; remove older ones",
+    ),
+    "expire.bytes": Setting(
+        _if_given(_size), "", "keep the newest loads that hold this many bytes together; remove older ones"
+    ),
     "lease.ttl": Setting(duration, "10m", "a lease dies this long after its holder renewed it last"),
     "lease.after": Setting(duration, "1m", "a writer takes a lease once its work has lasted this long"),
     "token.keep": Setting(duration, "30d", "remember a token at least this long"),
@@ -368,8 +387,35 @@ def check_settings(
             raise InvalidInput(
                 f"setting {name}={text}: in an aggregate pool it must name a field of the key ({key})"
             )
+    _check_expire(
+        {name: text for name, text in {**(stored or {}), **changes}.items() if text},
+        changes,
+        kind=kind,
+        key=key,
+    )
     if any(name.startswith("csv.") for name in changes):
         csv_options(Settings({other: own for other, own in {**(stored or {}), **changes}.items() if own}))
+
+
+def _check_expire(texts: Mapping[str, str], changes: Mapping[str, str], *, kind: str, key: PoolKey) -> None:
+    """Raises InvalidInput if records could never expire as the settings say.
+
+    The age of a load is known as long as its transaction, or a younger one that is old enough, is in the journal.
+    """
+    if not any(name.startswith("expire.") or name == "history.keep" for name in changes):
+        return
+    settings = Settings(texts)
+    by, age, keep = settings["expire.by"], settings["expire.age"], settings["history.keep"]
+    if by and kind == "aggregate" and by not in key.names:
+        raise InvalidInput(
+            f"setting expire.by={by}: in an aggregate pool it must name a field of the key ({key})"
+        )
+    if age is not None and not by and age > keep:
+        raise InvalidInput(
+            f"setting expire.age={settings.text('expire.age')}: without expire.by the age is that of the load, "
+            f"which is known for history.keep ({settings.text('history.keep')}); use at most that, set "
+            "history.keep to more, or name a field with expire.by"
+        )
 
 
 def _is_text(text: str) -> bool:

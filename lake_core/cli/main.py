@@ -364,6 +364,11 @@ def build_parser() -> Parser:
         "--dry-run", action="store_true", help="print how many entries would be deleted; change nothing"
     )
 
+    sub = command("expire", "upkeep.expire", "remove old records, as the pool's settings expire.* say")
+    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument("--branch", default="main", metavar="B", help="default: main")
+    sub.add_argument("--dry-run", action="store_true", help="print what would go and why; change nothing")
+
     sub = command(
         "vacuum",
         "vacuuming.vacuum_pool",

@@ -29,6 +29,7 @@ CHANGING = (
     "revert",
     "undo",
     "tag",
+    "expire",
     "vacuum",
 )
 """Commands that commit transactions to a pool: they have `--meta`."""

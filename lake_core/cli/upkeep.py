@@ -1,14 +1,19 @@
-"""Commands that keep a lake in order: checkpoint, purge, tombstones."""
+"""Commands that keep a lake in order: checkpoint, purge, tombstones, expire."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
 from lake_core.agents.checkpoint.run import look, plan_purge, purge_pool, write_checkpoint
+from lake_core.agents.retention import expire as expiry
+from lake_core.agents.retention import report as retention
+from lake_core.agents.retention.policy import policy_of
 from lake_core.agents.tombstones.report import plan_line, pool_line
 from lake_core.agents.tombstones.run import apply, plan
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, say
+from lake_core.conditions.show import show
+from lake_core.errors import InvalidInput
 from lake_core.phrases import counted
 
 
@@ -88,3 +93,38 @@ def tombstones(args: Namespace) -> None:
         say(
             pool_line(result, remember=f"tombstones.remember ({branch.settings.text('tombstones.remember')})")
         )
+
+
+def expire(args: Namespace) -> None:
+    """Remove records that the pool's settings `expire.*` let go."""
+    pool = open_lake(args).pool(args.pool)
+    if not policy_of(pool.settings).expires:
+        raise InvalidInput(
+            f"pool {args.pool!r} has no policy: set expire.age, expire.records or expire.bytes, such as "
+            f"lake set {args.pool} expire.age=30d"
+        )
+    if args.dry_run:
+        work = expiry.plan(pool, branch=args.branch)
+        condition = None if work.tombstone is None else work.tombstone.condition
+        if args.json:
+            print_json(
+                {
+                    "pool": args.pool,
+                    "branch": args.branch,
+                    "objects": len(work.removed),
+                    "records": work.records,
+                    "size": work.size,
+                    "why": work.why,
+                    "where": None if condition is None else show(condition),
+                    "stays": work.stays,
+                    "removed": [{"object": e.reference.object, "why": e.why} for e in work.removed],
+                }
+            )
+        else:
+            say(retention.plan_line(args.pool, work))
+        return
+    done = expiry.expire(pool, branch=args.branch)
+    if args.json:
+        print_json(vars(done))
+    else:
+        say(retention.expire_line(done))

@@ -6,11 +6,12 @@ from argparse import Namespace
 
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, print_table, say
+from lake_core.cli.progress import shown_deleting
 from lake_core.errors import InvalidInput
 from lake_core.lake import Lake
 from lake_core.leases.lease import VACUUM
 from lake_core.naming import id_time
-from lake_core.phrases import counted, human_size, human_time
+from lake_core.phrases import counted, human_duration, human_size, human_time
 from lake_core.vacuum.dropped import delete_dropped, plan_dropped
 from lake_core.vacuum.execute import make_plan, read_plan, vacuum, vacuum_lease, write_plan
 from lake_core.vacuum.orphans import scan_orphans
@@ -57,12 +58,18 @@ def vacuum_pool(args: Namespace) -> None:
         return
     planned = None if args.plan is None else read_plan(pool, args.plan)
     scanned = None if planned is not None else scan_orphans(pool, grace=args.grace)
-    done = vacuum(pool, plan=planned, grace=args.grace)
+    begun = pool.context.now()
+    total = None if planned is None else planned.size
+    with shown_deleting(f"vacuuming {args.pool}", total=total) as progress:
+        done = vacuum(pool, plan=planned, grace=args.grace, progress=progress)
+    seconds = pool.context.now() - begun
     if args.json:
-        print_json(vars(done) | {"orphans": 0 if scanned is None else scanned.orphans})
+        orphans = 0 if scanned is None else scanned.orphans
+        print_json(vars(done) | {"orphans": orphans, "seconds": round(seconds, 3)})
         return
     spared = f"; spared {counted(done.spared, 'object')} for a lease" if done.spared else ""
-    say(f"{args.pool}: deleted {counted(done.objects, 'object')}, {human_size(done.size)}{spared}")
+    rate = f", in {human_duration(seconds)} ({done.objects / seconds:,.0f} a second)" if seconds >= 1 else ""
+    say(f"{args.pool}: deleted {counted(done.objects, 'object')}, {human_size(done.size)}{rate}{spared}")
 
 
 def _vacuum_dropped(args: Namespace) -> None:

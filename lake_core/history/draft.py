@@ -17,7 +17,8 @@ class Draft:
 
     A draft that changes branches or tags, or puts back what a state held, is committed by its writer alone and
     never stored as a request: one state may refuse it, and a later one accept it (decision 65).  `is_exact`: it
-    fits only if its branch has not changed since the read version.
+    fits only if its branch has not changed since the read version.  `oldest_only`: what it removes must hide
+    nothing of what stays (`history.revealing`).
     """
 
     id: str
@@ -29,6 +30,7 @@ class Draft:
     message: str = ""
     token: str = ""
     is_exact: bool = False
+    oldest_only: bool = False
     metadata: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -39,7 +41,7 @@ class Draft:
     @property
     def is_own(self) -> bool:
         """Whether only its writer may commit it."""
-        return self.is_exact or self.needs_version_2
+        return self.is_exact or self.oldest_only or self.needs_version_2
 
     @property
     def needs_version_2(self) -> bool:

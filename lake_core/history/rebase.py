@@ -15,6 +15,7 @@ state and returns the transaction to write, or the one that the draft's token co
 - If a tombstone may still cover records, or is retired already, it is not retired: Conflict.
 - If a load brings new fields, and the pool would then have more than `limits.MAX_COLUMNS`: InvalidInput.
 - If a compaction would mix the sides of a branch: PlanAgain.
+- If an expiry would show older versions of records that it removes: PlanAgain.
 - Schemas that the state knows by now are not announced again.
 
 What becomes of a draft that creates or deletes a branch is decided in `create`, of one that merges in `merge`, of
@@ -37,6 +38,7 @@ from lake_core.history.branch_state import BranchState
 from lake_core.history.create import check_deleted, creating
 from lake_core.history.draft import Draft
 from lake_core.history.merge import merging
+from lake_core.history.revealing import must_stay
 from lake_core.history.snapshot.reference import Reference
 from lake_core.history.state import PoolState, Remembered
 from lake_core.history.tags import tagging
@@ -136,6 +138,8 @@ def rebase(
         if isinstance(action, RemoveTombstone):
             _check_retired(state, branch, action.tombstone, forced=action.forced)
     check_sides(branch, draft)
+    if draft.oldest_only:
+        _check_oldest(branch, draft, rule)
     overtaken = _overtaken(branch, draft)
     _check_fields(state, draft, key, rule)
     _check_width(state, draft)
@@ -180,6 +184,19 @@ def check_sides(branch: BranchState, draft: Draft) -> None:
         raise PlanAgain(
             f"branch {draft.branch!r} was merged meanwhile, and this compaction would mix what is merged with what "
             "is not; plan again"
+        )
+
+
+def _check_oldest(branch: BranchState, draft: Draft, rule: Rule) -> None:
+    """Raises PlanAgain if something that stays is older than what goes, and would be seen again."""
+    going = {(action.object, action.low) for action in _removed(draft)}
+    references = branch.snapshot.find()
+    leaving = [r for r in references if (r.object, r.low) in going]
+    staying = [r for r in references if (r.object, r.low) not in going]
+    if blocked := must_stay(leaving, staying, kind=rule.kind):
+        raise PlanAgain(
+            f"object {blocked[0].object} hides older records that were committed or put back since this expiry was "
+            "planned; plan again"
         )
 
 

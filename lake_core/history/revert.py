@@ -3,7 +3,8 @@
     add_object, put_reference     the reference goes.  If a compaction took it: in an append pool a tombstone for
                                   exactly its sequences; in other pools, and if the transaction took maintenance
                                   back, the compaction must be reverted first
-    remove_reference              the reference comes back as it was
+    remove_reference              the reference comes back as it was, unless newer records that hid some of it
+                                  have gone or were merged since: then that must be reverted first
     add_tombstone, put_tombstone  the tombstone goes, unless it was applied: then that must be reverted first
     remove_tombstone              the tombstone comes back as it was
     put_tombstone of a retired    the tombstone is retired again
@@ -274,6 +275,7 @@ class _Reverting:
                     )
         if not reference.sub_pool:
             self._check_combined(reference.key_range, reference.first_seq, reference.seq)
+        self._check_still_hidden(reference)
         return putting(reference)
 
     def _check_combined(self, key_range: KeyRange, first: int, last: int) -> None:
@@ -291,6 +293,22 @@ class _Reverting:
                 f"version {past.version} {what} what version {self.change.version} removed; revert version "
                 f"{past.version} first"
             )
+
+    def _check_still_hidden(self, reference: Reference) -> None:
+        """Raises Conflict if what hid records of a reference that was only removed has gone or was merged since."""
+        removals = (RemoveReference, AddTombstone)
+        only_removed = all(isinstance(a, removals) for a in self.change.transaction.actions)
+        if self.rule.keeps_all or reference.sub_pool or not only_removed:
+            return
+        for change in reversed(self.later):
+            for other in change.removed:
+                is_back = self.branch.snapshot.holds(other.object, other.low)
+                overlaps = other.key_range.overlaps(reference.key_range) and not other.sub_pool
+                if not is_back and overlaps and other.seq >= reference.first_seq:
+                    raise Conflict(
+                        f"version {change.version} removed or merged newer records of the keys of object "
+                        f"{reference.object}, which would show older ones; revert version {change.version} first"
+                    )
 
     def _without_tombstone(self, action: AddTombstone | PutTombstone, lift: Lift | None) -> Iterator[Action]:
         name = action.tombstone

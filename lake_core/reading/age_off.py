@@ -6,6 +6,8 @@ The rule becomes a tombstone that is newer than every transaction.  Reading and 
 so compaction drops the records that reading hides.  A time is a timestamp, a date, or a number of seconds since
 1970, record by record; a record whose field holds another value does not age.  In aggregate pools the field must be
 one of the key, since any other value is combined from all records of a key, and some may lie in other objects.
+
+The retention agent deletes by the same condition (`older_than`), in a transaction.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import pyarrow as pa
 from lake_core.history.tombstone import Tombstone, newer_than_all
 from lake_core.keys.encoding import Instant, encode_value
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.records.conditions import Compare, Or
+from lake_core.records.conditions import Compare, Condition, Or
 from lake_core.values.text import FIRST_SECOND, NAIVE, ZONED
 
 NAME = "age-off"
@@ -28,7 +30,14 @@ def age_off(policy: tuple[str, float] | None, schema: pa.Schema, *, now: float) 
     if policy is None or policy[0] not in schema.names:
         return ()
     name, seconds = policy
-    moment = max(now - seconds, FIRST_SECOND)  # the earliest time that a record can hold
+    condition = older_than(name, now - seconds)
+    reason = f"age_off={name}:{seconds:g}s"
+    return (newer_than_all(NAME, EVERYTHING, condition, time=int(now * 1e6), reason=reason),)
+
+
+def older_than(name: str, moment: float) -> Condition:
+    """The condition that the time in the field is before `moment`, in seconds since 1970."""
+    moment = max(moment, FIRST_SECOND)  # the earliest time that a record can hold
     whole = int(moment // 1)
     nanos = int((moment - whole) * 1e6) * 1000
     bounds = (
@@ -38,6 +47,4 @@ def age_off(policy: tuple[str, float] | None, schema: pa.Schema, *, now: float) 
         moment,
     )
     # one comparison a class, since a field may hold values of several; those of other classes are null
-    condition = Or(tuple(Compare((name,), "<", encode_value(bound)) for bound in bounds))
-    reason = f"age_off={name}:{seconds:g}s"
-    return (newer_than_all(NAME, EVERYTHING, condition, time=int(now * 1e6), reason=reason),)
+    return Or(tuple(Compare((name,), "<", encode_value(bound)) for bound in bounds))

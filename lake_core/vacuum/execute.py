@@ -13,7 +13,7 @@ A vacuum that was killed is found in the state: the next run goes on with step 2
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -45,6 +45,9 @@ TRIES = 10
 
 Progress = Callable[[int, int], None]
 """Called with the objects and bytes that were deleted so far."""
+
+Deleter = Callable[[Sequence[str]], None]
+"""Deletes objects by their names, like `Store.delete_all`; perhaps spread over machines."""
 
 
 @dataclass(frozen=True)
@@ -127,20 +130,24 @@ def vacuum(
     grace: float | None = None,
     chunk: int = CHUNK,
     progress: Progress = silent,
+    delete: Deleter | None = None,
 ) -> Vacuumed:
-    """Delete what is not needed; with `plan` at most what it names.  Deletes dead leases too.
+    """Delete what is not needed, by `delete` (default: the pool's store); with `plan` at most what it names.
+
+    Deletes dead leases too.
 
     Raises Conflict (the pool changes all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
+    means = _Means(delete or pool.store.delete_all, progress)
     with vacuum_lease(pool, "vacuum") as lease:
-        done = resume(pool, lease, progress=progress)
+        done = resume(pool, lease, means)
         for tries in range(1, TRIES + 1):
             now = make_plan(pool, lease, grace=grace)
             allowed = now.objects if plan is None else still_allowed(plan, now.objects)
             try:
                 for start in range(0, len(allowed), chunk):
                     done = _chunk(
-                        pool, lease, allowed[start : start + chunk], done, progress, planned_on=now.version
+                        pool, lease, allowed[start : start + chunk], done, means, planned_on=now.version
                     )
                 break
             except PlanAgain:
@@ -151,12 +158,20 @@ def vacuum(
     return done
 
 
-def resume(pool: Pool, lease: HeldLease, *, progress: Progress = silent) -> Vacuumed:
+@dataclass(frozen=True)
+class _Means:
+    """How objects are deleted, and how progress is shown."""
+
+    delete: Deleter
+    progress: Progress
+
+
+def resume(pool: Pool, lease: HeldLease, means: _Means) -> Vacuumed:
     """Finish the vacuums that were interrupted."""
     done = Vacuumed(pool.name)
     for seq, vacuum in sorted(pool.history.load_open().state.removed.vacuums.items()):
         before = done.objects
-        done = _finish(pool, lease, seq, done, progress)
+        done = _finish(pool, lease, seq, done, means)
         done = replace(done, resumed=done.resumed + done.objects - before)
         log.info("%s: went on with the vacuum of transaction %s", pool.name, vacuum.transaction_id)
     return done
@@ -167,13 +182,13 @@ def _chunk(
     lease: HeldLease,
     objects: tuple[PlannedObject, ...],
     done: Vacuumed,
-    progress: Progress,
+    means: _Means,
     *,
     planned_on: int,
 ) -> Vacuumed:
     begin = BeginVacuum(tuple(planned.object for planned in objects))
     version = commit(pool, (begin,), message=f"vacuum {counted(len(objects), 'object')}", on=planned_on)
-    return _finish(pool, lease, sequence_of(pool, version, begin), done, progress)
+    return _finish(pool, lease, sequence_of(pool, version, begin), done, means)
 
 
 def sequence_of(pool: Pool, version: int, action: Action) -> int:
@@ -187,7 +202,7 @@ def sequence_of(pool: Pool, version: int, action: Action) -> int:
     raise Conflict(f"version {version} was purged meanwhile; run it again")
 
 
-def _finish(pool: Pool, lease: HeldLease, seq: int, done: Vacuumed, progress: Progress) -> Vacuumed:
+def _finish(pool: Pool, lease: HeldLease, seq: int, done: Vacuumed, means: _Means) -> Vacuumed:
     """Confirm, delete, end.  Another process may do the same at any time."""
     begun = pool.history.load_open().state.removed.vacuums.get(seq)
     if begun is None:  # another process has ended it
@@ -203,10 +218,10 @@ def _finish(pool: Pool, lease: HeldLease, seq: int, done: Vacuumed, progress: Pr
             return done
         assert begun.confirmed  # by us, or by the process that was faster
         done = replace(done, spared=done.spared + len(spared))
-    pool.store.delete_all([naming.data_object(pool.config.id, id) for id in begun.objects])
+    means.delete([naming.data_object(pool.config.id, id) for id in begun.objects])
     size = sum(removal.size for removal in begun.removals)
     done = replace(done, objects=done.objects + len(begun.objects), size=done.size + size)
-    progress(done.objects, done.size)
+    means.progress(done.objects, done.size)
     try:
         commit(pool, (EndVacuum(seq),), message=f"vacuumed {counted(len(begun.objects), 'object')}")
     except Conflict as error:

@@ -18,6 +18,7 @@ A kill between 2 and 4 leaves the names to the next scan.  Objects that may be o
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lake_core import naming
@@ -29,7 +30,7 @@ from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease
 from lake_core.phrases import counted
 from lake_core.records import Discard, ScanOrphans
-from lake_core.store import ObjectInfo
+from lake_core.store import ObjectInfo, Store
 from lake_core.vacuum.execute import CHUNK, TRIES, commit, leases_now, vacuum_lease
 
 log = logging.getLogger(__name__)
@@ -46,21 +47,36 @@ class Scanned:
     upto: str
 
 
-def scan_orphans(pool: Pool, *, grace: float | None = None, dry_run: bool = False) -> Scanned:
+Lister = Callable[[Pool, str, str], list[ObjectInfo]]
+"""Lists the data objects of a pool with ids from the first (inclusive) to the second (exclusive), by name."""
+
+
+def scan_orphans(
+    pool: Pool, *, grace: float | None = None, dry_run: bool = False, lister: Lister | None = None
+) -> Scanned:
     """Put orphans older than the grace time (seconds) onto the list of the removed.
+
+    `lister` lists the names, perhaps spread over machines (default: here).
 
     Raises Conflict (other scans run all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
     with vacuum_lease(pool, "scan for orphans") as lease:
         for _ in range(TRIES - 1):
             try:
-                return _scan(pool, lease, grace=grace, dry_run=dry_run)
+                return _scan(pool, lease, grace=grace, dry_run=dry_run, lister=lister or _list_here)
             except PlanAgain:
                 continue
-        return _scan(pool, lease, grace=grace, dry_run=dry_run)
+        return _scan(pool, lease, grace=grace, dry_run=dry_run, lister=lister or _list_here)
 
 
-def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool) -> Scanned:
+def is_due(pool: Pool, *, now: float) -> bool:
+    """Whether there is a name old enough that no scan has looked at, at a time in seconds since 1970; lists one."""
+    before = naming.first_id(now - pool.settings["vacuum.grace"])
+    since = pool.history.load_open().state.removed.scanned
+    return next(iter_objects(pool.store, pool.config.id, since, before), None) is not None
+
+
+def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool, lister: Lister) -> Scanned:
     leases = leases_now(pool, lease)
     before = leases.now - (pool.settings["vacuum.grace"] if grace is None else grace)
     state = pool.history.load_open().state
@@ -70,7 +86,7 @@ def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool) -
         upto = min(upto, leases.oldest_object)
     upto = max(upto, state.removed.floor)
     if upto > state.removed.floor:
-        young = [i for i in _unknown(pool, state, _listed(pool, since, upto)) if i.modified > before]
+        young = [i for i in _unknown(pool, state, lister(pool, since, upto)) if i.modified > before]
         upto = max(min([upto, *(_id(info) for info in young)]), state.removed.floor)
     if upto <= since:
         return Scanned(pool.name, 0, 0, 0, since)
@@ -79,7 +95,7 @@ def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool) -
         commit(pool, (scan,), message="scan for orphans")
     loaded = pool.history.load_open()
     state = loaded.state
-    names = _listed(pool, since, upto)
+    names = lister(pool, since, upto)
     orphans = _unknown(pool, state, names)
     if not dry_run:
         _discard(pool, state, orphans, upto=upto, on=loaded.version)
@@ -99,17 +115,19 @@ def _discard(pool: Pool, state: PoolState, orphans: list[ObjectInfo], *, upto: s
     commit(pool, (Discard(scanned=upto),), message="scanned for orphans", on=on)
 
 
-def _listed(pool: Pool, since: str, upto: str) -> list[ObjectInfo]:
-    """The data objects with ids from `since` to `upto` (exclusive)."""
-    folder = naming.data(pool.config.id)
-    listed = []
-    for info in pool.store.list(folder, after=f"{folder}/{since}" if since else ""):
+def iter_objects(store: Store, pool_id: str, since: str, upto: str) -> Iterator[ObjectInfo]:
+    """The data objects with ids from `since` (inclusive) to `upto` (exclusive), by name.  Raises Unavailable."""
+    folder = naming.data(pool_id)
+    for info in store.list(folder, after=f"{folder}/{since}" if since else ""):
         id = naming.data_id(info.name)
         if id is not None and id >= upto:
             break  # names sort by time
         if id is not None:
-            listed.append(info)
-    return listed
+            yield info
+
+
+def _list_here(pool: Pool, since: str, upto: str) -> list[ObjectInfo]:
+    return list(iter_objects(pool.store, pool.config.id, since, upto))
 
 
 def _unknown(pool: Pool, state: PoolState, infos: list[ObjectInfo]) -> list[ObjectInfo]:

@@ -179,6 +179,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
         "LAKE_CHECKPOINT_SCHEDULE": "",
         "LAKE_COMPACT_SCHEDULE": "",
         "LAKE_TOMBSTONES_SCHEDULE": "",
+        "LAKE_RETENTION_SCHEDULE": "",
         "LAKE_INTERVALS_SCHEDULE": "0 0 */4 * *",
     }
     with (

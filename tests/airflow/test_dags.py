@@ -76,10 +76,11 @@ def test_the_dags_load_without_errors_and_without_spark(tmp_path: Path) -> None:
         assert found["tasks"]["report"] == ["find", "run"]
         assert found["catchup"] is False
     assert loaded["dags"]["lake_intervals"]["schedule"] == "0 0 * * *"
+    assert loaded["dags"]["lake_retention"]["schedule"] == "15 3 * * *"
 
 
 def test_only_files_with_a_dag_are_parsed(tmp_path: Path) -> None:
-    files = ["checkpoint.py", "compact.py", "ingest.py", "intervals.py", "tombstones.py"]
+    files = ["checkpoint.py", "compact.py", "ingest.py", "intervals.py", "retention.py", "tombstones.py"]
     assert load(tmp_path)["files"] == files
 
 

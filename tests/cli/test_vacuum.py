@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
+from lake_core.cli.progress import shown_deleting
 from tests.support.command import INVALID_INPUT, NOT_FOUND, Command
 
 VACUUMED = 10
@@ -91,3 +94,20 @@ def test_show_says_what_can_be_had_back_and_until_when(compacted: Command) -> No
         3,
         {"objects": 0, "size": 0, "until": None, "last": None},
     )
+
+
+def test_a_terminal_is_shown_the_bytes_and_objects_that_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with shown_deleting("vacuuming p", total=4_000_000) as progress:
+        progress(1_000, 2_000_000)
+        progress(2_000, 4_000_000)
+    said = terminal.getvalue()
+    assert "vacuuming p" in said
+    assert "4.0/4.0 MB" in said
+    assert "2,000 objects" in said

@@ -122,5 +122,6 @@ def test_an_airflow_finds_the_agents_by_the_one_line_of_the_package(built: Built
     assert lines, done.stderr
     errors, dags, package = json.loads(lines[-1].removeprefix("LOADED "))
     assert errors == {}
-    assert dags == ["lake_checkpoint", "lake_compact", "lake_ingest", "lake_intervals", "lake_tombstones"]
+    agents = ("checkpoint", "compact", "ingest", "intervals", "retention", "tombstones")
+    assert dags == [f"lake_{agent}" for agent in agents]
     assert Path(package).is_relative_to(tmp_path), "the package must be the wheel's, not the repository's"

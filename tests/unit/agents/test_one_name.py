@@ -24,7 +24,9 @@ OF_NO_AGENT = {
     "load",
     "nokey",
 }
-OF_NO_AGENT |= {"lease", "partitions", "token", "vacuum"}
+OF_NO_AGENT |= {"partitions", "token"}
+STEPS = {"expire": "retention", "vacuum": "retention", "lease": "retention"}
+"""Settings that bear the name of a step of an agent, which is a command too."""
 
 
 def functions(path: str) -> set[str]:
@@ -33,13 +35,14 @@ def functions(path: str) -> set[str]:
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
-def test_there_is_a_folder_for_each_of_the_five_agents() -> None:
-    assert AGENTS == ["checkpoint", "compact", "ingest", "intervals", "tombstones"]
+def test_there_is_a_folder_for_each_of_the_six_agents() -> None:
+    assert AGENTS == ["checkpoint", "compact", "ingest", "intervals", "retention", "tombstones"]
 
 
 def test_each_dag_file_and_each_prefix_of_settings_is_that_of_an_agent() -> None:
     assert sorted(path.stem for path in (ROOT / "dags").glob("[!_]*.py")) == AGENTS
-    assert {name.partition(".")[0] for name in KNOWN} - OF_NO_AGENT == set(AGENTS)
+    prefixes = {name.partition(".")[0] for name in KNOWN} - OF_NO_AGENT
+    assert {STEPS.get(prefix, prefix) for prefix in prefixes} == set(AGENTS)
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -344,3 +344,15 @@ def test_a_vacuum_deletes_dead_leases(world: World) -> None:
         world.wait(100)
         vacuum(world.pool)
         assert world.pool.leases().all == ()
+
+
+def test_progress_is_said_after_each_chunk(world: World) -> None:
+    for key in range(5):
+        world.load(key)
+    world.compact()
+    world.wait()
+    said: list[tuple[int, int]] = []
+    done = vacuum(world.pool, chunk=2, progress=lambda objects, size: said.append((objects, size)))
+    assert [objects for objects, _ in said] == [2, 4, 5]
+    assert said == sorted(said)
+    assert said[-1][1] == done.size

@@ -1,0 +1,138 @@
+"""The retention agent without Spark: which pools have work, and the work itself.
+
+    expire             `expire.*`: what is old leaves the branch; its objects go onto the list of the removed
+    scan for orphans   objects that were never committed go onto that list too
+    vacuum             objects of the list are deleted once `vacuum.grace` and `history.keep` are over
+    purge              entries older than `history.keep` are deleted, after a checkpoint
+
+The purge comes last: the vacuum tells the age of a removal by the entries of the journal, and once these are
+purged, by a checkpoint, which is younger.  Every step may be repeated: killed at any point and run again, the agent
+plans anew.  `retain` is given how objects are listed and deleted: here one request after another, in
+`spark_apps.retention` as Spark tasks.  Callers: the DAG, the Spark application; `lake expire`, `lake vacuum` and
+`lake purge` do single steps.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from lake_core.agents.checkpoint.run import checkpoint_and_purge, plan_purge, purge_until
+from lake_core.agents.finding import handed_out, look_at_each
+from lake_core.agents.request import Request, named_pools
+from lake_core.agents.retention import expire as expiry
+from lake_core.agents.retention.plan import RetentionPlan
+from lake_core.agents.retention.report import RetentionResult, pool_line, retention_lines
+from lake_core.history.state import MAIN
+from lake_core.lake import Lake
+from lake_core.lake.pool import Pool
+from lake_core.vacuum.execute import Deleter, make_plan, vacuum, vacuum_lease
+from lake_core.vacuum.orphans import Lister, is_due, scan_orphans
+
+log = logging.getLogger(__name__)
+
+
+def plan(lake: Lake, pool_name: str, *, branch: str = MAIN) -> RetentionPlan:
+    """What there is to do.  A pool in which nothing was ever removed costs a look at its journal and one listing.
+
+    Raises NotFound, ObjectMissing, Corrupt, Unavailable.
+    """
+    pool, now = lake.pool(pool_name), lake.context.now()
+    work = expiry.plan(pool, branch=branch)
+    deletable, size, kept = _plan_vacuum(pool)
+    return RetentionPlan(
+        work,
+        deletable=deletable,
+        size=size,
+        held=kept,
+        unfinished=len(pool.history.load_open().state.removed.vacuums),
+        has_new_names=is_due(pool, now=now),
+        entries=_purgeable(lake, pool_name, now=now),
+    )
+
+
+def _plan_vacuum(pool: Pool) -> tuple[int, int, Mapping[str, int]]:
+    if pool.history.load_open().state.removed.is_empty():
+        return 0, 0, {}
+    with vacuum_lease(pool, "plan a vacuum") as lease:
+        vacuum_plan = make_plan(pool, lease)
+    return len(vacuum_plan.objects), vacuum_plan.size, vacuum_plan.held
+
+
+def _purgeable(lake: Lake, pool_name: str, *, now: float) -> int:
+    """The entries that a checkpoint covers which is old enough itself; all, if one of the newest state would be."""
+    fence, entries = plan_purge(lake, pool_name, now=now)
+    newest = lake.pool(pool_name).history.load_open().version
+    if not entries and purge_until(lake, pool_name, now=now) == newest:
+        return newest - fence
+    return entries
+
+
+def retain(
+    lake: Lake,
+    pool_name: str,
+    *,
+    branch: str = MAIN,
+    delete: Deleter | None = None,
+    lister: Lister | None = None,
+) -> RetentionResult:
+    """Do what there is to do.
+
+    Raises NotFound, Conflict (the pool changes all the time), ObjectMissing, Corrupt, OutcomeUnknown, Unavailable;
+    what was done stays, and the next run goes on.
+    """
+    pool = lake.pool(pool_name)
+    expired = expiry.expire(pool, branch=branch)
+    # a scan commits; without new names it would keep an idle pool from ever being purged
+    due = is_due(pool, now=lake.context.now())
+    orphans = scan_orphans(pool, lister=lister).orphans if due else 0
+    vacuumed = vacuum(pool, delete=delete)
+    now = lake.context.now()
+    purged = 0
+    if _purgeable(lake, pool_name, now=now):
+        purged = checkpoint_and_purge(lake, pool_name, now=now).entries
+    result = RetentionResult(
+        pool_name,
+        branch,
+        expired=expired.objects,
+        records=expired.records,
+        expired_size=expired.size,
+        hidden=expired.deleted,
+        orphans=orphans,
+        vacuumed=vacuumed.objects,
+        freed=vacuumed.size,
+        spared=vacuumed.spared,
+        purged=purged,
+    )
+    log.info("%s", pool_line(vars(result)))
+    return result
+
+
+def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The agent's first task: pools with work as plain values, for one task `run` each.
+
+    `params`: lake, pools (none named: all), branch (of the expiry), dry_run.  A dry run logs the plans and
+    hands out nothing.
+    """
+    asked = Request.read(params, also=("branch",))
+    lake = Lake.open(asked.lake)
+    all_work: list[dict[str, Any]] = []
+
+    def look(name: str) -> RetentionPlan:
+        return plan(lake, name, branch=asked.branch)
+
+    for name, work in look_at_each(named_pools(lake, asked.pools), look, named=bool(asked.pools)):
+        if work is None:
+            all_work.append(asked.work(name, "cannot be read"))
+            continue
+        for line in retention_lines(name, work):
+            log.info("%s", line)
+        if not work.idle:
+            all_work.append(asked.work(name, "retention"))
+    return handed_out(
+        all_work,
+        dry_run=asked.dry_run,
+        nothing="nothing expires, nothing to delete",
+        not_done="nothing is changed",
+    )

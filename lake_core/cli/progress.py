@@ -1,0 +1,74 @@
+"""The progress that a command shows on a terminal: a bar with bytes of all bytes, rate, time left.
+
+Nothing is shown if standard error is no terminal.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+
+from lake_core.phrases import counted
+
+
+def _bar() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        TextColumn("{task.fields[note]}"),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )
+
+
+@contextmanager
+def shown_reading(sizes: Mapping[str, float], what: str) -> Iterator[Callable[[str, float], None]]:
+    """A bar of the bytes read of files, by name.
+
+    A file counts no more than its size, however often parts of it are read.
+    """
+    total = sum(sizes.values())
+    with _bar() as bar:
+        task = bar.add_task(what, total=total or None, note="")
+        left = dict(sizes)
+        current = ""
+
+        def advance(file: str, size: float) -> None:
+            nonlocal current
+            if file != current:
+                bar.advance(task, left.get(current, 0.0))  # of the file before, whatever was not read of it
+                left[current] = 0.0
+                current = file
+            part = min(size, left.get(file, size))
+            left[file] = left.get(file, part) - part
+            bar.update(task, advance=part, note=file.rpartition("/")[2])
+
+        yield advance
+        bar.update(task, completed=total or None, note="")
+
+
+@contextmanager
+def shown_deleting(what: str, *, total: int | None) -> Iterator[Callable[[int, int], None]]:
+    """A bar of the bytes and objects that a vacuum deletes; `total` bytes, None if that is not known."""
+    with _bar() as bar:
+        task = bar.add_task(what, total=total, note="")
+
+        def advance(objects: int, size: int) -> None:
+            bar.update(task, completed=size, note=counted(objects, "object"))
+
+        yield advance

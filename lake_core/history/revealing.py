@@ -1,0 +1,65 @@
+"""Which references may be removed without showing what their records hide; pure.
+
+- In an append pool every reference may go.
+- In an upsert pool a record hides the older ones of its key.  A reference must stay while another one stays that
+  shares keys with it and holds a record as old or older.
+- In an aggregate pool a record is made of all records of its key.  A reference must stay while another one stays
+  that shares keys with it; otherwise the value of a key would change, instead of going.
+
+A reference that must stay may force others to stay, so the answer is a closure.  Compaction does not change it: it
+moves records between references, and neither their keys nor their sequences.
+
+Callers: the planner of the retention agent, and `rebase`, which asks again on the newest state.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+
+import numpy as np
+
+from lake_core.history.snapshot.reference import Reference
+
+
+def must_stay(leaving: Sequence[Reference], staying: Iterable[Reference], *, kind: str) -> list[Reference]:
+    """The references of `leaving` that must stay too, all being of one (sub-)pool of the kind."""
+    if kind == "append" or not leaving:
+        return []
+    blocked: list[Reference] = []
+    candidates = _Candidates(leaving)
+    newest = max(r.seq for r in leaving)
+    by_age = kind == "upsert"
+    waiting = [r for r in staying if not by_age or r.first_seq <= newest]
+    while waiting:  # each candidate is taken once
+        taken = candidates.take(waiting.pop(), by_age=by_age)
+        blocked += taken
+        waiting += taken
+    return blocked
+
+
+class _Candidates:
+    """References by low bound.  The highs up to each are bounded by `reach`, so that few are looked at."""
+
+    def __init__(self, references: Sequence[Reference]) -> None:
+        self.references = sorted(references, key=lambda r: r.low)
+        self.lows = [r.low for r in self.references]
+        self.reach = list(accumulate((r.high for r in self.references), max))
+        self.highs = sorted({r.high for r in self.references})
+        rank = {high: number for number, high in enumerate(self.highs)}
+        self.rank = np.array([rank[r.high] for r in self.references], np.int64)
+        self.seq = np.array([r.seq for r in self.references], np.int64)
+        self.left = np.ones(len(self.references), np.bool_)
+
+    def take(self, stays: Reference, *, by_age: bool) -> list[Reference]:
+        """Those that share keys with a reference that stays and, `by_age`, are not older than all of it."""
+        begin, end = bisect_right(self.reach, stays.low), bisect_left(self.lows, stays.high)
+        if begin >= end:
+            return []
+        part = slice(begin, end)
+        chosen = self.left[part] & (self.rank[part] >= bisect_right(self.highs, stays.low))
+        if by_age:
+            chosen &= self.seq[part] >= stays.first_seq
+        self.left[part] &= ~chosen
+        return [self.references[begin + int(at)] for at in np.flatnonzero(chosen)]

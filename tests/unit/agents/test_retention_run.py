@@ -1,0 +1,199 @@
+"""The retention agent: all steps of a pool in their order, what it plans, hands out and reports."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lake_core.agents.retention.report import report
+from lake_core.agents.retention.run import find, plan, retain
+from lake_core.errors import Incomplete, InvalidInput, NotFound, Unavailable
+from lake_core.lake import Lake
+from lake_core.naming import IdSource
+from lake_core.store.memory import MemoryStore
+from tests.support.clocks import DAY
+from tests.support.stores import StoreInFront, unavailable
+from tests.unit.vacuum.conftest import GRACE, World
+
+DONE: dict[str, Any] = {
+    "pool": "p",
+    "branch": "main",
+    "expired": 2,
+    "records": 10,
+    "expired_size": 1_000,
+    "hidden": True,
+    "orphans": 1,
+    "vacuumed": 3,
+    "freed": 3_000,
+    "spared": 0,
+    "purged": 4,
+}
+
+
+def expiring() -> World:
+    """A pool whose loads expire after five days, are vacuumed after seven more, and leave the journal then."""
+    world = World()
+    world.lake.catalog.configure("p", {"expire.age": "5d", "history.keep": "7d"})
+    world.pool = world.lake.pool("p")
+    for key in range(3):
+        world.load(key)
+    world.orphan()
+    return world
+
+
+def test_what_expires_is_deleted_once_the_grace_time_is_over_and_leaves_the_journal() -> None:
+    world = expiring()
+    world.wait(6 * DAY)
+    world.load(9)
+    first = retain(world.lake, "p")
+    assert (first.expired, first.records, first.vacuumed, first.orphans) == (3, 3, 0, 0)
+    assert len(world.objects) == 5
+    world.wait(2 * DAY)
+    scanned = retain(world.lake, "p")
+    assert (scanned.expired, scanned.orphans, scanned.vacuumed) == (0, 1, 0)
+    world.wait(3 * DAY)
+    assert retain(world.lake, "p").expired == 1
+    world.wait(GRACE + DAY)
+    last = retain(world.lake, "p")
+    assert last.vacuumed == 5
+    assert last.freed > 0
+    assert world.objects == world.held() == set()
+    assert not dict(world.pool.history.load().state.removed.items())
+    newest = world.pool.history.load().version
+    world.wait(GRACE + DAY)
+    retain(world.lake, "p")
+    assert world.pool.history.journal.marks().fence == newest
+    assert plan(world.lake, "p").idle
+
+
+def test_a_pool_without_work_is_idle_and_stays_as_it_is() -> None:
+    world = World()
+    world.load(1)
+    work = plan(world.lake, "p")
+    assert work.idle
+    assert world.pool.history.load().version == 1
+
+
+def test_the_plan_of_a_pool_names_every_step() -> None:
+    world = expiring()
+    world.compact()
+    world.wait(GRACE + DAY)
+    work = plan(world.lake, "p")
+    assert (work.expiry.idle, work.deletable, work.has_new_names, work.unfinished) == (False, 3, True, 0)
+    assert work.entries == 4
+    assert work.size > 0
+    assert world.pool.history.load().version == 4
+
+
+def test_a_run_that_is_killed_in_the_vacuum_is_gone_on_with() -> None:
+    world = World()
+    world.load(1)
+    world.load(2)
+    world.compact()
+    world.wait(GRACE + DAY)
+
+    def fail(names: object) -> None:
+        raise unavailable("deleting")
+
+    with pytest.raises(Unavailable):
+        retain(world.lake, "p", delete=fail)
+    assert plan(world.lake, "p").unfinished == 1
+    assert len(world.objects) == 3
+    assert retain(world.lake, "p").vacuumed == 2
+    assert world.objects == world.held()
+
+
+class Killing(StoreInFront):
+    """A store that ends the process before its request of this number."""
+
+    def __init__(self, behind: MemoryStore, request: int) -> None:
+        self.behind = behind
+        self.left = request
+
+    def ask(self, request: str, name: str, call: Callable[[], Any]) -> Any:
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+        return call()
+
+
+def test_killed_before_any_request_the_next_runs_end_with_the_same() -> None:
+    for request in count():
+        world = expiring()
+        world.compact()
+        world.wait(GRACE + DAY)
+        store = Killing(world.store, request)
+        with suppress(KeyboardInterrupt):
+            retain(Lake.open_on(store, ids=IdSource(clock=world.clock)), "p")
+        for _ in range(3):
+            retain(world.lake, "p")
+            world.wait(GRACE + DAY)
+        assert world.objects == set(), f"killed before request {request}"
+        assert world.reopened().at().to_table().num_rows == 0
+        if store.left >= 0:  # there is no such request any more
+            break
+    assert request > 20
+
+
+def lake_with_work(folder: Path) -> Lake:
+    """Pools of two loads: one of them must go, the other pool has no policy."""
+    lake = Lake.create(str(folder / "lake"))
+    for name, settings in (("expiring", {"expire.records": "1"}), ("plain", {})):
+        lake.create_pool(name, key="k", settings=settings)
+        for key in (1, 2):
+            lake.pool(name).branch().append(pa.table({"k": [key]}))
+    return lake
+
+
+def test_find_hands_out_the_pools_with_work_and_logs_their_plans(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lake = lake_with_work(tmp_path)
+    caplog.set_level(logging.INFO)
+    params = {"lake": lake.store.uri}
+    assert find(params | {"dry_run": True}) == []
+    assert re.search(r"expiring: remove 1 whole object \(1 by expire\.records\): 1 record, ", caplog.text)
+    assert "dry run: nothing is changed" in caplog.text
+    (work,) = find(params)
+    assert (work["pool"], work["branch"], work["title"]) == ("expiring", "main", "expiring: retention")
+    assert lake.pool("expiring").at().records == 2
+    retain(lake, work["pool"], branch=work["branch"])
+    assert find(params) == []
+    with pytest.raises(NotFound):
+        find(params | {"pools": ["nobody"]})
+    with pytest.raises(InvalidInput, match="unknown parameter 'branches'"):
+        find(params | {"branches": ["main"]})
+
+
+def test_a_pool_that_cannot_be_read_is_handed_out_and_holds_back_no_other(tmp_path: Path) -> None:
+    lake = lake_with_work(tmp_path)
+    journal = lake.pool("plain").history.journal.name
+    lake.store.put(f"{journal}/{1:020d}.txn", b"garbage")
+    found = find({"lake": lake.store.uri})
+    assert sorted(work["title"] for work in found) == ["expiring: retention", "plain: cannot be read"]
+
+
+def test_a_report_says_what_was_done_also_if_a_pool_failed(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    found = [{"pool": "p"}, {"pool": "q"}]
+    idle = dict.fromkeys(DONE, 0) | {"pool": "q", "branch": "main"}
+    assert report(found, [DONE, idle])["freed"] == 3_000
+    assert caplog.messages == [
+        "p: expired 2 whole objects, 10 records; deleted old records of other objects; found 1 orphan; "
+        "deleted 3 objects, 3.0 kB; purged 4 entries",
+        "q: nothing to do",
+        "2 pools: expired 2 whole objects, 10 records; deleted old records of other objects; found 1 orphan; "
+        "deleted 3 objects, 3.0 kB; purged 4 entries",
+    ]
+    with pytest.raises(Incomplete, match=r"^1 failure: q: run\[1\] failed; its log says why"):
+        report(found, [DONE])
+    with pytest.raises(Incomplete, match="the task `find` failed"):
+        report(None, [])
