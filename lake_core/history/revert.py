@@ -4,7 +4,7 @@
                                   exactly its sequences; in other pools, and if the transaction took maintenance
                                   back, the compaction must be reverted first
     remove_reference              the reference comes back as it was, unless newer records that hid some of it
-                                  have gone or were merged since: then that must be reverted first
+                                  have gone since: then that must be reverted first
     add_tombstone, put_tombstone  the tombstone goes, unless it was applied: then that must be reverted first
     remove_tombstone              the tombstone comes back as it was
     put_tombstone of a retired    the tombstone is retired again
@@ -295,18 +295,21 @@ class _Reverting:
             )
 
     def _check_still_hidden(self, reference: Reference) -> None:
-        """Raises Conflict if what hid records of a reference that was only removed has gone or was merged since."""
+        """Raises Conflict if what hid records of a reference that was only removed was only removed since, too.
+
+        What a compaction merged is looked at by `_check_combined`.
+        """
         removals = (RemoveReference, AddTombstone)
         only_removed = all(isinstance(a, removals) for a in self.change.transaction.actions)
         if self.rule.keeps_all or reference.sub_pool or not only_removed:
             return
-        for change in reversed(self.later):
+        for change in (change for change in reversed(self.later) if not change.outputs):
             for other in change.removed:
                 is_back = self.branch.snapshot.holds(other.object, other.low)
                 overlaps = other.key_range.overlaps(reference.key_range) and not other.sub_pool
                 if not is_back and overlaps and other.seq >= reference.first_seq:
                     raise Conflict(
-                        f"version {change.version} removed or merged newer records of the keys of object "
+                        f"version {change.version} removed newer records of the keys of object "
                         f"{reference.object}, which would show older ones; revert version {change.version} first"
                     )
 

@@ -10,8 +10,11 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import InvalidInput
+from lake_core.lake import Lake
 from lake_core.lake.view import View
 from lake_core.loading.block import Block
+from lake_core.naming import IdSource
+from lake_core.store.memory import MemoryStore
 from tests.support.pools import a_pool
 
 DAY, MOMENT = dt.date(2013, 1, 2), dt.datetime(2013, 1, 2, 3, tzinfo=dt.UTC)
@@ -105,13 +108,17 @@ def test_a_scan_of_no_columns_still_counts_its_records() -> None:
 
 
 def test_a_version_of_an_overtaken_load_supersedes_none() -> None:
-    pool = a_pool(pa.table({"k": [1], "x": ["old"]}), kind="upsert")
+    seconds = [1_700_000_000.0]
+    lake = Lake.create_on(MemoryStore(), ids=IdSource(clock=lambda: seconds[0]))
+    pool = lake.create_pool("p", key="k", kind="upsert")
     branch = pool.branch()
+    branch.append(pa.table({"k": [1], "x": ["old"]}))
     slow = branch.begin_load()
     builder = branch.builder(slow)
     builder.add(Block(pa.table({"k": [1], "x": ["overtaken"]})))
     written = builder.finish()
     only = pool.at().key_range(low=1, high=2)
+    seconds[0] += 1  # the replace begins later
     branch.replace_with(pa.table({"k": [1], "x": ["replaced"]}), key_range=only)
     branch.commit(slow, objects=[one.action for one in written], schemas=[one.schema for one in written])
     view = pool.at()
