@@ -18,7 +18,7 @@ class Draft:
     A draft that changes branches or tags, or puts back what a state held, is committed by its writer alone and
     never stored as a request: one state may refuse it, and a later one accept it (decision 65).  `is_exact`: it
     fits only if its branch has not changed since the read version.  `oldest_only`: what it removes must hide
-    nothing of what stays (`history.revealing`).
+    nothing of what stays (`history.revealing`), because it expires or because its delete markers go.
     """
 
     id: str

@@ -15,7 +15,7 @@ state and returns the transaction to write, or the one that the draft's token co
 - If a tombstone may still cover records, or is retired already, it is not retired: Conflict.
 - If a load brings new fields, and the pool would then have more than `limits.MAX_COLUMNS`: InvalidInput.
 - If a compaction would mix the sides of a branch: PlanAgain.
-- If an expiry would show older versions of records that it removes: PlanAgain.
+- If an expiry, or a compaction that drops delete markers, would show older versions of records: PlanAgain.
 - Schemas that the state knows by now are not announced again.
 
 What becomes of a draft that creates or deletes a branch is decided in `create`, of one that merges in `merge`, of
@@ -189,13 +189,16 @@ def check_sides(branch: BranchState, draft: Draft) -> None:
 
 def _check_oldest(branch: BranchState, draft: Draft, rule: Rule) -> None:
     """Raises PlanAgain if something that stays is older than what goes, and would be seen again."""
-    going = {(action.object, action.low) for action in _removed(draft)}
-    references = branch.snapshot.find()
-    leaving = [r for r in references if (r.object, r.low) in going]
-    staying = [r for r in references if (r.object, r.low) not in going]
+    names = {(action.object, action.low) for action in _removed(draft)}
+    removed = (branch.snapshot.reference(*name) for name in names)
+    leaving = [r for r in removed if r is not None and not r.sub_pool]
+    if rule.keeps_all or not leaving:
+        return
+    span = KeyRange(min(r.low for r in leaving), max(r.high for r in leaving))
+    staying = [r for r in branch.snapshot.find(span) if (r.object, r.low) not in names]
     if blocked := must_stay(leaving, staying, kind=rule.kind):
         raise PlanAgain(
-            f"object {blocked[0].object} hides older records that were committed or put back since this expiry was "
+            f"object {blocked[0].object} hides older records that were committed or put back since this was "
             "planned; plan again"
         )
 

@@ -259,6 +259,8 @@ def draft(work: PendingCompaction, written: Sequence[WrittenObject], *, author: 
         actions=actions,
         schemas=tuple({w.action.schema: w.schema for w in written}.values()),
         message=work.message,
+        # what the markers hid may be put back by a revert while the job runs
+        oldest_only=work.rule.kind == "upsert" and not work.keeps_markers,
     )
 
 

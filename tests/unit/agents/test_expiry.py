@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.rewrite import compact
+from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction, compact
+from lake_core.agents.compact.run import rewrite_here
 from lake_core.agents.retention.expire import expire, plan
 from lake_core.agents.retention.plan import NO_FIELD, OLDER_BELOW, PART_OF_KEYS, UNMERGED
 from lake_core.errors import Conflict, InvalidInput, PlanAgain
@@ -287,6 +288,23 @@ def test_an_expiry_is_not_taken_back_once_a_compaction_has_dropped_the_markers_a
     world.compact(*versions)
     with pytest.raises(Conflict, match="may have dropped delete markers"):
         world.pool.branch().undo(str(first))
+    assert world.keys() == [2]
+
+
+def test_a_compaction_that_drops_markers_is_refused_once_an_undo_brought_back_what_they_hid() -> None:
+    world = World("upsert", {"expire.age": "2.5d"})
+    world.load(1, v="old")
+    world.clock.now += 2 * DAY
+    world.load(1, _deleted=True)
+    world.load(2, _deleted=False)
+    expired = expire(world.pool).version
+    branch = world.pool.branch()
+    work = begin_compaction(branch, world.pool.at().references, outputs=1, message="")
+    assert not work.keeps_markers
+    written = rewrite_here(branch)(work)
+    branch.undo(str(expired))
+    with pytest.raises(PlanAgain, match="hides older records"):
+        commit_compaction(branch, work, written)
     assert world.keys() == [2]
 
 
