@@ -411,4 +411,4 @@ class Reverts(Branches):
 
 
 RevertsTest = Reverts.TestCase
-RevertsTest.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+RevertsTest.settings = settings(max_examples=100, stateful_step_count=25, deadline=None)
