@@ -10,7 +10,7 @@ makes one record of those of a key, and that has the sequence of the newest:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from lake_core.combine import Rule
 from lake_core.combine.hidden import DELETED
@@ -73,7 +73,6 @@ def _dropped(
     change: Change, later: Sequence[Change], newest: PoolState, key_range: KeyRange, first: int
 ) -> Change | None:
     """The change that may have dropped delete markers which are newer than the sequence."""
-    compactions = {(o.object, o.low): one for one in later for o in one.outputs if isinstance(o, AddObject)}
     seen: set[Identity] = set()
     snapshot = newest.branches[change.transaction.branch].snapshot
     for one in reversed(later):
@@ -87,17 +86,18 @@ def _dropped(
             and r.key_range.overlaps(key_range)
             and DELETED in newest.schema(r.schema).names
         ]
-        if may_hold and not _is_undo(one, compactions) and not _kept_markers(one):
+        if may_hold and not _is_undo(one) and not _kept_markers(one):
             return one
     return None
 
 
-def _is_undo(change: Change, compactions: Mapping[Identity, Change]) -> bool:
-    """Whether it put back the inputs of a compaction, and with them what that had dropped."""
-    undone = next((compactions.get((r.object, r.low)) for r in change.removed), None)
-    if undone is None or undone is change:
-        return False
-    return {(o.object, o.low) for o in change.outputs} == {(r.object, r.low) for r in undone.removed}
+def _is_undo(change: Change) -> bool:
+    """Whether it put back the inputs of a compaction, and with them what that had dropped.
+
+    A compaction has applied deletes up to a later version than its inputs.
+    """
+    outputs = [o.applied for o in change.outputs if isinstance(o, PutReference)]
+    return bool(outputs) and max(outputs) < max((r.applied for r in change.removed), default=0)
 
 
 def _kept_markers(change: Change) -> bool:

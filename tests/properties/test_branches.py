@@ -380,17 +380,35 @@ BranchesTest.settings = settings(max_examples=30, stateful_step_count=30, deadli
 
 
 class Reverts(Branches):
-    """Few records and few versions on `main` and at most one branch, so that reverts meet upkeep and each other."""
+    """Few records on `main` and at most one branch, so that reverts meet upkeep and each other."""
+
+    reopen = delete_branch = branch_on_an_older_revision = branch = None  # type: ignore[assignment]
 
     @initialize(kind=st.sampled_from(["append", "upsert", "aggregate"]), forks=st.booleans())
-    def begin_small(self, kind: str, forks: bool) -> None:
-        self.begin(kind)
+    def begin(self, kind: str, forks: bool) -> None:
+        super().begin(kind)
         self.load(0, [0, 1], marks=False)
         if forks:
-            self.branch(0)
+            Branches.branch(self, 0)
 
-    @precondition(lambda self: len(self.past) > 2)
-    @rule(at=st.integers(0, 7), to=st.integers(0, 7))
-    def revert_twice(self, at: int, to: int) -> None:
+    @rule(at=st.integers(0, 7))
+    def revert_again(self, at: int) -> None:
         self.revert(at)
-        self.revert(to)
+
+    @rule()
+    def apply_deletes(self) -> None:
+        self.compact(0, 0, upkeep=True)
+
+    @rule(at=st.integers(0, 9))
+    def compact_everything(self, at: int) -> None:
+        name = self.pick(at)
+        view = self.pool.at(name)
+        for side in (False, True):
+            references = [r for r in view.references if view.held.is_unmerged(r) == side]
+            if references:
+                version = compact(self.pool.branch(name), references).version
+                self.done[version] = Done(name, is_upkeep=True)
+
+
+RevertsTest = Reverts.TestCase
+RevertsTest.settings = settings(max_examples=100, stateful_step_count=25, deadline=None)
