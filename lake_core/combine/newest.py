@@ -19,5 +19,10 @@ def without_markers(table: pa.Table) -> pa.Table:
     """The records without the delete markers."""
     if DELETED not in table.schema.names:
         return table
-    markers = pc.fill_null(table.column(DELETED).cast(pa.bool_()), False)
+    markers = are_markers(table)
     return table.filter(pc.invert(markers)) if pc.any(markers).as_py() else table
+
+
+def are_markers(table: pa.Table) -> pa.ChunkedArray:
+    """Whether each record is a delete marker; the table has the column `_deleted`."""
+    return pc.fill_null(table.column(DELETED).cast(pa.bool_()), False)
