@@ -13,7 +13,7 @@ from lake_core.cli.pools import confirm
 from lake_core.cli.sink import print_text, sink
 from lake_core.erasure import receipt as receipts
 from lake_core.erasure.receipt import PENDING, Receipt
-from lake_core.erasure.run import Found, Progress, erase, go_on, look, silent
+from lake_core.erasure.run import Found, erase, go_on, look
 from lake_core.erasure.verify import verify
 from lake_core.errors import Incomplete, InvalidInput, NotFound
 from lake_core.lake import Lake
@@ -38,7 +38,7 @@ def erase_records(args: Namespace) -> None:
         receipt = receipts.read(pool, args.resume)
         pool = replace(pool, sub_pool=receipt.sub_pool)
         confirm(args, f"go on with erasure {receipt.id} in {args.pool}")
-        done = go_on(pool, receipt, grace=args.grace, keeps_history=args.keep_history, progress=_said(args))
+        done = go_on(pool, receipt, grace=args.grace, keeps_history=args.keep_history)
     else:
         confirm(args, f"erase these records from every object of {args.pool}; this cannot be undone")
         done = erase(
@@ -47,33 +47,25 @@ def erase_records(args: Namespace) -> None:
             where=args.where,
             grace=args.grace,
             keeps_history=args.keep_history,
-            progress=_said(args),
         )
     _report(done, args)
 
 
-def _said(args: Namespace) -> Progress:
-    return silent if args.json else lambda what: say(f"{args.pool}: {what}")
-
-
 def _report(done: Receipt, args: Namespace) -> None:
-    text = done.encode().decode()
     if args.output is not None:
         with sink(args.output) as file:
             file.write(done.encode())
     if args.json or args.output is None:
-        print_text(text)
+        print_json(done, indented=not args.json)
+    if done.status == PENDING:
+        raise Incomplete(
+            f"{args.pool}: erasure {done.id} is pending: {done.statement}: lake erase {args.pool} --resume "
+            f"{done.id} --yes"
+        )
     for sub_pool, records in done.not_searched.items():
         say(
             f"{args.pool}: {counted(records, 'record')} in {done.pool}.{sub_pool} were not searched; erase there "
             f"with: lake erase '{done.pool}.{sub_pool}' --where ..."
-        )
-    for one in done.held:
-        say(f"{args.pool}: object {one.object} is held by {one.by}")
-    if done.status == PENDING:
-        raise Incomplete(
-            f"{args.pool}: erasure {done.id} is pending: {done.statement}: lake erase {args.pool} --resume "
-            f"{done.id}"
         )
     say(
         f"{args.pool}: erasure {done.id} is done: deleted {counted(len(done.erased), 'object')} "

@@ -19,7 +19,7 @@ newest one is gone already.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -63,13 +63,6 @@ ROUNDS = 16
 METADATA = "erasure"
 """The name of the metadata by which the transactions of an erasure are found."""
 
-Progress = Callable[[str], None]
-"""Called with what is done next."""
-
-
-def silent(what: str) -> None:
-    """Progress that is not shown."""
-
 
 def erase(
     pool: Pool,
@@ -78,7 +71,6 @@ def erase(
     where: str | None = None,
     grace: float | None = None,
     keeps_history: bool = False,
-    progress: Progress = silent,
 ) -> Receipt:
     """Erase the records of a key range that fulfil a condition from every object of the pool, on all branches.
 
@@ -112,7 +104,7 @@ def erase(
             _microseconds(pool),
         )
         receipts.write(pool, found)
-    return go_on(pool, found, grace=grace, keeps_history=keeps_history, progress=progress)
+    return go_on(pool, found, grace=grace, keeps_history=keeps_history)
 
 
 @dataclass(frozen=True)
@@ -147,13 +139,12 @@ def go_on(
     *,
     grace: float | None = None,
     keeps_history: bool = False,
-    progress: Progress = silent,
 ) -> Receipt:
     """Go on with an erasure; returns its receipt.  Does nothing if it is done.  Raises what `erase` raises."""
     receipts.check_pool(receipt, pool)
     if receipt.status == DONE:
         return receipt
-    run = _Run(pool, receipt, grace=grace, progress=progress)
+    run = _Run(pool, receipt, grace=grace)
     run.remove()
     return run.end(keeps_history=keeps_history)
 
@@ -161,8 +152,8 @@ def go_on(
 class _Run:
     """One run of an erasure; `receipt` is what is known so far."""
 
-    def __init__(self, pool: Pool, receipt: Receipt, *, grace: float | None, progress: Progress) -> None:
-        self.pool, self.receipt, self.progress = pool, receipt, progress
+    def __init__(self, pool: Pool, receipt: Receipt, *, grace: float | None) -> None:
+        self.pool, self.receipt = pool, receipt
         self.grace: float = pool.settings["vacuum.grace"] if grace is None else grace
         self.metadata = {METADATA: receipt.id}
         self.reason = f"erasure {receipt.id}"
@@ -193,9 +184,10 @@ class _Run:
         """Write what was done; if nothing is held, forget the tombstones, purge, and say that it is done."""
         self._gather()
         if self.held:
+            by = ", ".join(dict.fromkeys(one.by for one in self.held))
             said = (
                 f"{counted(len({one.object for one in self.held}), 'object')} with such records may not be deleted "
-                "yet; release what is named as held, and run the erasure again"
+                f"yet, because of {by}; release that, and run the erasure again"
             )
             return self._write(status=PENDING, held=self.held, statement=said)
         self._forget()
@@ -203,7 +195,7 @@ class _Run:
         self._write(held=())
         purged = self.receipt.purged
         if not keeps_history:
-            self.progress("purges the journal")
+            self._log("purges the journal")
             context, journal = self.pool.context, self.pool.history.journal
             _, at = write_newest(journal, new_id=context.ids.new, now=context.now())
             purged = purge(journal, until=at).fence
@@ -215,6 +207,9 @@ class _Run:
         return self._write(
             status=DONE, version=version, purged=purged, ended=_microseconds(self.pool), statement=said
         )
+
+    def _log(self, what: str) -> None:
+        log.info("%s: %s: %s", self.pool.name, self.reason, what)
 
     @property
     def target(self) -> Target:
@@ -228,7 +223,6 @@ class _Run:
 
     def _hide(self) -> None:
         """A tombstone on each branch that may hold such records which no tombstone of this erasure hides."""
-        self.progress("hides the records on every branch")
         loaded = self.pool.history.load_open()
         for name in sorted(loaded.state.branches):
             held = loaded.state.branches[name]
@@ -244,6 +238,7 @@ class _Run:
             id = self.pool.context.ids.new()
             actions = tuple(self._tombstone(id, sub_pool) for sub_pool in sorted(open_))
             self._commit(name, loaded.version, id, actions, "hide the records")
+        self._log("the records are hidden on every branch")
 
     def _tombstone(self, id: str, sub_pool: str) -> AddTombstone:
         span = self.target.range_in(sub_pool)
@@ -256,7 +251,7 @@ class _Run:
         state = self.pool.history.load_open().state
         found = self.search.in_branches(state)
         for name, references in found.items():
-            self.progress(f"rewrites {counted(len(references), 'object')} of branch {name}")
+            self._log(f"rewrites {counted(len(references), 'object')} of branch {name}")
             branch = self.pool.branch(name, to_delete=True)
             for reference in references:
                 self._note([reference.object])
@@ -267,7 +262,7 @@ class _Run:
 
     def _vacuum(self) -> None:
         """Delete the objects that hold such records, except those that are held: these are noted in `held`."""
-        self.progress("looks for removed objects that hold such records")
+        self._log("looks for removed objects that hold such records")
         state = self.pool.history.load_open().state
         if self.search.uncommitted(state):
             scan_orphans(self.pool, grace=self.grace)
@@ -276,8 +271,8 @@ class _Run:
         removed = self.search.removed(loaded.state)
         self._note([*removed, *self._tagged(loaded.state), *self.search.uncommitted(loaded.state)])
         self._write()  # checksums must be known before an object is deleted
-        if removed:
-            self.progress(f"deletes {counted(len(removed), 'object')}")
+        if removed or len(loaded.state.removed.vacuums):  # one that was killed is ended first
+            self._log(f"deletes {counted(len(removed), 'object')}")
             objects = tuple(_planned(loaded.state, id) for id in sorted(removed))
             plan = Plan(
                 self.receipt.id, self.pool.config.id, loaded.version, self.pool.context.now(), objects, {}
