@@ -2,8 +2,8 @@
 
 The first line is the physical floor: the object that holds the key is read and written once, and made durable.  The
 others say, for the same pool: how long until no reader of a branch sees the records, how long until no object holds
-them, and what was rewritten as a share of the pool; then how long it takes to check the receipt.  A peer deletes the
-same records from a table of the same files and deletes the old files.
+them, and what was rewritten as a share of the pool; then how long it takes to check the receipt.  A peer deletes
+the same records from a table of the same files and deletes the old files.
 """
 
 from __future__ import annotations
@@ -33,11 +33,10 @@ def floor(path: str) -> dict[str, Any]:
     view = Lake.open(path).pool("lineitem").at()
     (reference,) = (r for r in view.references_in(_key(view)))
     source, target = f"{path}/{view.object_name(reference)}", data.fresh("erasure-floor")
-    with timed() as answer:
-        with open(source, "rb") as old, open(target, "wb") as new:
-            shutil.copyfileobj(old, new, 1 << 20)
-            new.flush()
-            os.fsync(new.fileno())
+    with timed() as answer, open(source, "rb") as old, open(target, "wb") as new:
+        shutil.copyfileobj(old, new, 1 << 20)
+        new.flush()
+        os.fsync(new.fileno())
     return answer | {"records": reference.records, "note": f"{reference.size / 1e6:.1f} MB"}
 
 

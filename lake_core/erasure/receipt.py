@@ -48,7 +48,10 @@ class ReceiptTransaction(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Held(msgspec.Struct, frozen=True):
-    """An object that holds such records and may not be deleted yet, and what must be released first."""
+    """An object that holds such records and may not be deleted yet, and what must be released first.
+
+    `object` is "" for a writer that began earlier and may still write one.
+    """
 
     object: str
     by: str

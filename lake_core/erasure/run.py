@@ -18,6 +18,7 @@ newest one is gone already.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Collection, Iterator
 from collections.abc import Set as AbstractSet
@@ -30,15 +31,17 @@ from lake_core.erasure.receipt import DONE, PENDING, Held, Receipt, ReceiptObjec
 from lake_core.erasure.rewrite import rewrite
 from lake_core.erasure.search import Search
 from lake_core.erasure.target import Target, target_of
-from lake_core.errors import Conflict, InvalidInput, ObjectMissing
+from lake_core.errors import Conflict, InvalidInput, NotFound, ObjectMissing
 from lake_core.history import Draft, PoolState
 from lake_core.history.roots import tagged_objects
+from lake_core.history.tombstone import Tombstone
 from lake_core.history.vacuuming import held_objects
 from lake_core.journal.purge import purge, write_newest
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake.pool import Pool
-from lake_core.leases import Leases
+from lake_core.leases import Lease, Leases
+from lake_core.leases.lease import WRITE
 from lake_core.naming import SUB_POOLS
 from lake_core.phrases import counted, human_size
 from lake_core.records import (
@@ -59,6 +62,9 @@ log = logging.getLogger(__name__)
 
 ROUNDS = 16
 """Times that the steps are repeated because writers bring such records back, or take what is to be rewritten."""
+
+HIDES = "hide the records"
+"""The message of the transactions that hide the records."""
 
 METADATA = "erasure"
 """The name of the metadata by which the transactions of an erasure are found."""
@@ -84,6 +90,10 @@ def erase(
         raise InvalidInput(
             f"erase of pool {pool.name!r}: say which records, by a range of keys or a condition; to erase all, "
             "drop the pool"
+        )
+    if pool.context.format_version < 2:
+        raise InvalidInput(
+            f"this lake has format version {pool.context.format_version}, which has no vacuum: run lake upgrade"
         )
     _target(pool, loaded.state, key_range, where)
     found = receipts.find_open(pool, key_range, where)
@@ -185,16 +195,17 @@ class _Run:
         self._gather()
         if self.held:
             by = ", ".join(dict.fromkeys(one.by for one in self.held))
+            count = len({one.object for one in self.held if one.object})
             said = (
-                f"{counted(len({one.object for one in self.held}), 'object')} with such records may not be deleted "
-                f"yet, because of {by}; release that, and run the erasure again"
+                f"{counted(count, 'object')} with such records may not be deleted yet, because of {by}; release "
+                "that, and run the erasure again"
             )
             return self._write(status=PENDING, held=self.held, statement=said)
         self._forget()
         self._gather()
         self._write(held=())
         purged = self.receipt.purged
-        if not keeps_history:
+        if self.receipt.erased and not keeps_history:
             self._log("purges the journal")
             context, journal = self.pool.context, self.pool.history.journal
             _, at = write_newest(journal, new_id=context.ids.new, now=context.now())
@@ -226,7 +237,7 @@ class _Run:
         loaded = self.pool.history.load_open()
         for name in sorted(loaded.state.branches):
             held = loaded.state.branches[name]
-            own = [t for t in held.tombstones.values() if t.reason == self.reason]
+            own = [t for t in held.tombstones.values() if self._is_own(t)]
             open_ = {
                 r.sub_pool
                 for r in self.target.references(loaded.state, name)
@@ -237,7 +248,7 @@ class _Run:
                 continue
             id = self.pool.context.ids.new()
             actions = tuple(self._tombstone(id, sub_pool) for sub_pool in sorted(open_))
-            self._commit(name, loaded.version, id, actions, "hide the records")
+            self._commit(name, loaded.version, id, actions, HIDES)
         self._log("the records are hidden on every branch")
 
     def _tombstone(self, id: str, sub_pool: str) -> AddTombstone:
@@ -252,12 +263,14 @@ class _Run:
         found = self.search.in_branches(state)
         for name, references in found.items():
             self._log(f"rewrites {counted(len(references), 'object')} of branch {name}")
-            branch = self.pool.branch(name, to_delete=True)
-            for reference in references:
-                self._note([reference.object])
-                rewrite(
-                    branch, reference, self.target, message=f"{self.reason}: rewrite", metadata=self.metadata
-                )
+            self._note([reference.object for reference in references])
+            with contextlib.suppress(
+                NotFound
+            ):  # a branch that was deleted meanwhile is a tag by the next round
+                branch = self.pool.branch(name, to_delete=True)
+                for reference in references:
+                    message = f"{self.reason}: rewrite"
+                    rewrite(branch, reference, self.target, message=message, metadata=self.metadata)
         return bool(found)
 
     def _vacuum(self) -> None:
@@ -278,6 +291,7 @@ class _Run:
                 self.receipt.id, self.pool.config.id, loaded.version, self.pool.context.now(), objects, {}
             )
             vacuum(self.pool, plan=plan, grace=0.0)
+        self._gather()
         self.held = tuple(self._holders())
 
     def _discard(self) -> None:
@@ -324,23 +338,43 @@ class _Run:
             ):  # what a branch holds is rewritten in the next round
                 by = ["the vacuum: run it again"]
             yield from (Held(one.object, why) for why in by)
+        for lease in leases.live:
+            if lease.note.kind == WRITE and lease.note.version < self._clean_since():
+                yield Held("", f"{_named(lease)}, which may still write such records")
+
+    def _clean_since(self) -> int:
+        """The version from which on no branch shows such records: writers that begin later hold none."""
+        changes = [one.version for one in self.receipt.transactions if one.branch and one.removed]
+        hides = [one.version for one in self.receipt.transactions if one.what.endswith(HIDES)]
+        return max([*changes, *hides], default=0)
 
     def _exists(self, id: str) -> bool:
         return receipts.exists(self.pool.store, self.pool.config.id, id)
 
     def _forget(self) -> None:
-        """Take the tombstones of this erasure off every branch: they hold the condition, and hide nothing."""
-        loaded = self.pool.history.load_open()
-        for name in sorted(loaded.state.branches):
-            held = loaded.state.branches[name]
+        """Take the tombstones of this erasure off every branch: they hold the condition, and hide nothing.
+
+        Raises Conflict if other writers change them all the time.
+        """
+        for _ in range(ROUNDS):
+            loaded = self.pool.history.load_open()
             own = {
-                t.id for t in (*held.tombstones.values(), *held.settled.values()) if t.reason == self.reason
-            }
-            if own:
-                actions = tuple(RemoveTombstone(id, forced=True) for id in sorted(own))
-                self._commit(
-                    name, loaded.version, self.pool.context.ids.new(), actions, "forget the tombstones"
+                name: sorted(
+                    {t.id for t in (*held.tombstones.values(), *held.settled.values()) if self._is_own(t)}
                 )
+                for name, held in sorted(loaded.state.branches.items())
+            }
+            if not any(own.values()):
+                return
+            for name, ids in own.items():
+                if ids:
+                    actions = tuple(RemoveTombstone(id, forced=True) for id in ids)
+                    id = self.pool.context.ids.new()
+                    self._commit(name, loaded.version, id, actions, "forget the tombstones")
+        raise Conflict(f"{self.reason}: other writers retire its tombstones at the same time; run it again")
+
+    def _is_own(self, tombstone: Tombstone) -> bool:
+        return tombstone.reason == self.reason
 
     def _commit(
         self, branch: str, read_version: int, id: str, actions: tuple[Action, ...], what: str
@@ -355,7 +389,13 @@ class _Run:
             message=f"{self.reason}: {what}",
             metadata=self.metadata,
         )
-        self.pool.history.commit(draft)
+        try:
+            self.pool.history.commit(draft)
+        except (
+            Conflict,
+            NotFound,
+        ) as error:  # a tombstone is retired, a branch deleted: the next round looks again
+            log.info("%s: %s: %s", self.pool.name, self.reason, error)
 
     def _note(self, objects: Collection[str]) -> None:
         """Name objects that hold such records, with their checksums."""
@@ -428,11 +468,12 @@ def _leased(state: PoolState, leases: Leases, id: str) -> list[str]:
     removal = state.removed.get(id)
     if removal is None:
         return []
-    return [
-        f"lease {lease.id} of {lease.note.holder}" + (f" ({lease.note.why})" if lease.note.why else "")
-        for lease in leases.live
-        if lease.note.version < removal.version
-    ]
+    return [_named(lease) for lease in leases.live if lease.note.version < removal.version]
+
+
+def _named(lease: Lease) -> str:
+    why = f" ({lease.note.why})" if lease.note.why else ""
+    return f"lease {lease.id} of {lease.note.holder}{why}"
 
 
 def _is_of(transaction: Transaction, id: str, erased: AbstractSet[str]) -> bool:

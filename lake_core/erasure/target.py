@@ -22,11 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lake_core.combine import Rule
-from lake_core.combine.hidden import DELETED, ORDER
-from lake_core.combine.newest import are_markers
+from lake_core.combine.hidden import DELETED
+from lake_core.combine.newest import as_markers, bare_markers, truth
 from lake_core.combine.rule import rule_of
 from lake_core.conditions import check, holds, key_range_of, may_hold, top_level
 from lake_core.history import PoolState, Reference
@@ -118,14 +117,14 @@ class Target:
         end = table.num_rows if span.high is None else rows_below(table, span.high, key)
         if begin < end:
             part = table.slice(begin, end - begin)
-            found[begin:end] = True if self.condition is None else _truth(holds(self.condition, part))
+            found[begin:end] = True if self.condition is None else truth(holds(self.condition, part))
         return found
 
     def matches(self, table: pa.Table, sub_pool: str) -> Mask:
         """Which records of a sorted table, with all its columns, are meant."""
         found = self.fulfilled(table, sub_pool)
         if found.any() and self.leaves_markers(sub_pool):
-            found &= ~bare_markers(table, self.key(sub_pool))
+            found &= ~bare_markers(table, self.key(sub_pool).names)
         return found
 
     def without(self, table: pa.Table, sub_pool: str) -> pa.Table:
@@ -134,7 +133,7 @@ class Target:
         if not found.any():
             return table
         if self.leaves_markers(sub_pool):
-            return as_markers(table, found, self.key(sub_pool))
+            return as_markers(table, found, self.key(sub_pool).names)
         return table.filter(pa.array(~found))
 
 
@@ -162,32 +161,3 @@ def _schemas(state: PoolState, sub_pool: str) -> list[str]:
     branches = [branch for _, branch in sorted(state.branches.items())]
     used = [id for branch in branches for name in sub_pools for id in branch.snapshot.schemas(name)]
     return list(dict.fromkeys([*used, *(() if sub_pool else sorted(state.pool_schemas))]))
-
-
-def bare_markers(table: pa.Table, key: PoolKey) -> Mask:
-    """Which records are delete markers that hold nothing but their key."""
-    if DELETED not in table.schema.names:
-        return np.zeros(table.num_rows, np.bool_)
-    bare = _truth(are_markers(table))
-    for name, column in zip(table.schema.names, table.columns, strict=True):
-        if bare.any() and name not in (*key.names, DELETED, *ORDER.names):
-            bare &= _truth(pc.is_null(column))
-    return bare
-
-
-def as_markers(table: pa.Table, mask: Mask, key: PoolKey) -> pa.Table:
-    """The table with those records turned into delete markers that hold nothing but their key."""
-    kept = pa.array(np.arange(table.num_rows), mask=mask)
-    for place, field in enumerate(table.schema):
-        if field.name == DELETED:
-            markers = pc.or_(are_markers(table), pa.array(mask))
-            table = table.set_column(place, field, markers.cast(field.type))
-        elif field.name not in (*key.names, *ORDER.names):
-            table = table.set_column(place, field, table.column(place).take(kept))
-    return table
-
-
-def _truth(column: pa.Array | pa.ChunkedArray) -> Mask:
-    if isinstance(column, pa.ChunkedArray):
-        return np.asarray(column.to_numpy())
-    return np.asarray(column.to_numpy(zero_copy_only=False))

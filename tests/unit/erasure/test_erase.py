@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
 from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction, rewrite
+from lake_core.agents.tombstones import run as tombstones
 from lake_core.erasure.receipt import DONE, PENDING, read, read_all
 from lake_core.erasure.run import erase, go_on
 from lake_core.erasure.verify import verify
@@ -135,6 +138,25 @@ def test_a_live_lease_holds_its_objects_and_a_dead_one_nothing(world: World) -> 
     assert not world.holding(is_ann)
 
 
+def test_a_writer_that_began_before_may_still_write_such_records(world: World) -> None:
+    world.people("ann", "bob")
+
+    def writer() -> HeldLease:
+        note = LeaseNote("write", world.pool.history.load().version, "spark", 600.0, "compaction")
+        return HeldLease(
+            world.pool.store, world.pool.config.id, world.pool.context.ids.new(), note, renewing=False
+        )
+
+    with writer() as lease:
+        pending = erase(world.pool, where=ANN)
+        assert pending.status == PENDING
+        assert f"lease {lease.id} of spark (compaction), which may still write such records" in {
+            one.by for one in pending.held if not one.object
+        }
+    with writer():  # it began later, so it has not read any
+        assert go_on(world.pool, pending).status == DONE
+
+
 def test_an_orphan_is_held_while_it_may_be_that_of_a_load(world: World) -> None:
     world.people("ann", "bob")
     branch = world.pool.branch()
@@ -221,16 +243,14 @@ def test_an_older_version_does_not_come_back_when_the_newest_is_erased() -> None
     assert not list(verify(world.pool, done))
 
 
-def test_a_delete_marker_that_kept_the_fields_of_its_record_is_emptied() -> None:
+def test_a_delete_marker_that_was_loaded_with_fields_is_emptied() -> None:
     world = World("upsert")
-    world.load({"k": 1, "who": "bob"})
-    world.load({"k": 1, "who": "ann"})
-    world.pool.branch().delete(where=ANN)
-    world.people("tom", first=1)
-    world.compact()
-    done = erase(world.pool, where=ANN)
-    assert done.status == DONE
+    world.load({"k": 1, "who": "bob", "_deleted": False})
+    world.load({"k": 1, "who": "ann", "_deleted": True})
+    assert world.names() == []
+    assert erase(world.pool, where=ANN).status == DONE
     assert not world.holding(is_ann)
+    assert world.names() == []
 
 
 def test_delete_markers_that_hold_nothing_but_their_key_are_no_such_records() -> None:
@@ -348,3 +368,34 @@ def test_ids_of_a_lake_come_from_its_clock(world: World) -> None:
     done = erase(world.pool, where=ANN)
     assert done.begun == int(world.clock.now * 1_000_000)
     assert IdSource(clock=world.clock).new()[:4] == done.id[:4]
+
+
+def test_without_such_a_record_the_history_stays(world: World) -> None:
+    world.people("ada", "bob", "zoe")
+    done = erase(world.pool, where=ANN)  # statistics alone cannot tell
+    assert (done.status, done.purged, done.erased) == (DONE, 0, ())
+    assert [one.what.partition(": ")[2] for one in done.transactions] == [
+        "hide the records",
+        "forget the tombstones",
+    ]
+    assert world.names("1") == ["ada", "bob", "zoe"]
+
+
+def test_a_lake_of_format_version_1_is_upgraded_first(world: World) -> None:
+    world.people("ann")
+    old = replace(world.pool, context=replace(world.pool.context, format_version=1))
+    with pytest.raises(InvalidInput, match="lake upgrade"):
+        erase(old, where=ANN)
+
+
+def test_what_the_agent_of_tombstones_does_meanwhile_is_no_conflict(world: World) -> None:
+    world.people("ann", "bob")
+    world.people("cid", first=1)
+    world.pool.tag("keep")
+    pending = erase(world.pool, where=ANN)
+    tombstones.apply(world.pool.branch(), now=world.clock.now, at_once=True)
+    assert not world.pool.history.load().state.branches["main"].tombstones
+    world.pool.delete_tag("keep")
+    done = go_on(world.pool, pending)
+    assert done.status == DONE
+    assert not world.holding(is_ann)
