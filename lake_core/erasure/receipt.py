@@ -142,6 +142,17 @@ def read_all(pool: Pool) -> Iterator[Receipt]:
             yield decode(data, name=info.name)
 
 
+def united(stored: Receipt, newer: Receipt) -> Receipt:
+    """The newer one, with the objects and transactions that only the stored one names."""
+    objects = {
+        name: tuple({one.object: one for one in (*getattr(stored, name), *getattr(newer, name))}.values())
+        for name in ("erased", "written")
+    }
+    transactions = {one.id: one for one in (*stored.transactions, *newer.transactions)}
+    ordered = tuple(sorted(transactions.values(), key=lambda one: (one.version, one.id)))
+    return msgspec.structs.replace(newer, transactions=ordered, **objects)
+
+
 def find_open(pool: Pool, key_range: KeyRange, where: str | None) -> Receipt | None:
     """The pending erasure of the same records; None if there is none."""
     asked = (pool.sub_pool, key_range, where)

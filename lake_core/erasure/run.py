@@ -435,7 +435,8 @@ class _Run:
         )
 
     def _write(self, **changes: object) -> Receipt:
-        self.receipt = msgspec.structs.replace(self.receipt, **changes)
+        stored = receipts.read(self.pool, self.receipt.id)  # another process may go on with the same erasure
+        self.receipt = msgspec.structs.replace(receipts.united(stored, self.receipt), **changes)
         receipts.write(self.pool, self.receipt)
         log.info(
             "%s: %s: %s erased (%s), %s written, %s held",

@@ -45,12 +45,14 @@ class Search:
             self.known[object_id] = holds_such(self.pool.store, self.target, object_id)
         return self.known[object_id]
 
-    def there(self, object_id: str) -> bool:
-        """As `holds`; False if the object is not on the store any more."""
+    def may_hold(self, object_id: str) -> bool:
+        """As `holds`, of an object that no branch refers to: False if it is gone, True if it cannot be read."""
         try:
             return self.holds(object_id)
         except ObjectMissing:
             return False
+        except Corrupt:  # it may hold the bytes of such a record, and no branch needs it
+            return True
 
     def in_branch(self, state: PoolState, branch: str) -> list[Reference]:
         """The references of a branch whose objects hold such records."""
@@ -77,12 +79,12 @@ class Search:
                     "unknown; delete the tag, or restore the checkpoint"
                 ) from error
             for reference in self.target.references(tagged, tag.branch):
-                if self.there(reference.object):
+                if self.may_hold(reference.object):
                     yield name, reference
 
     def removed(self, state: PoolState) -> list[str]:
         """Those on the list of the removed."""
-        return [id for id, _ in state.removed.items() if self.there(id)]
+        return [id for id, _ in state.removed.items() if self.may_hold(id)]
 
     def uncommitted(self, state: PoolState) -> list[str]:
         """Those that no branch, tag or list knows, among the names that no scan for orphans has looked at.
@@ -91,15 +93,7 @@ class Search:
         """
         infos = listed_objects(self.pool, state.removed.scanned, LAST)
         ids = [naming.data_id(info.name) for info in unknown_objects(self.pool, state, infos)]
-        found = []
-        for id in ids:
-            assert id is not None  # `listed_objects` leaves other names out
-            try:
-                if self.there(id):
-                    found.append(id)
-            except Corrupt:  # not whole, so no reader reads it
-                continue
-        return found
+        return [id for id in ids if id is not None and self.may_hold(id)]
 
 
 def holds_such(store: Store, target: Target, object_id: str) -> bool:

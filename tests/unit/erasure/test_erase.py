@@ -12,7 +12,7 @@ from lake_core.agents.tombstones import run as tombstones
 from lake_core.erasure.receipt import DONE, PENDING, read, read_all
 from lake_core.erasure.run import erase, go_on
 from lake_core.erasure.verify import verify
-from lake_core.errors import Conflict, InvalidInput, NotFound, ObjectVacuumed
+from lake_core.errors import Conflict, Corrupt, InvalidInput, NotFound, ObjectVacuumed
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER
 from lake_core.lake.pool import Pool
@@ -399,3 +399,44 @@ def test_what_the_agent_of_tombstones_does_meanwhile_is_no_conflict(world: World
     done = go_on(world.pool, pending)
     assert done.status == DONE
     assert not world.holding(is_ann)
+
+
+def test_a_removed_object_that_cannot_be_read_is_deleted_too(world: World) -> None:
+    world.people("ann", "bob")
+    world.people("cid", first=0)
+    old = set(world.objects)
+    world.compact()
+    damaged = min(old)
+    world.store.put(f"{world.pool.config.id}/data/{damaged}.parquet", b"PAR1 ann")
+    done = erase(world.reopened(), where=ANN)
+    assert done.status == DONE
+    assert damaged not in world.objects
+
+
+def test_a_damaged_object_of_a_branch_stops_the_erasure_which_goes_on_once_it_is_repaired(
+    world: World,
+) -> None:
+    world.people("ann", "bob")
+    name = world.pool.at().object_name(world.pool.at().references[0])
+    sound = world.store.get(name) or b""
+    world.store.put(name, sound[:-9])
+    with pytest.raises(Corrupt):
+        erase(world.reopened(), where=ANN)
+    assert world.store.get(name) == sound[:-9]
+    world.store.put(name, sound)
+    assert erase(world.reopened(), where=ANN).status == DONE
+    assert len(list(read_all(world.pool))) == 1
+
+
+def test_two_processes_that_go_on_with_one_erasure_name_what_both_did(world: World) -> None:
+    world.people("ann", "bob")
+    world.pool.create_branch("dev")
+    world.people("ann", first=9, branch="dev")
+    world.pool.tag("keep")
+    pending = erase(world.pool, where=ANN)
+    world.pool.delete_tag("keep")
+    done = go_on(world.reopened(), pending)
+    again = go_on(world.pool, pending)  # what it was given is old
+    assert (done.status, again.status) == (DONE, DONE)
+    assert {one.object for one in again.erased} >= {one.object for one in done.erased}
+    assert read(world.pool, done.id).transactions == again.transactions
