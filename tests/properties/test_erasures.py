@@ -21,6 +21,8 @@ from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction
 from lake_core.agents.tombstones import run as tombstones
 from lake_core.erasure.receipt import DONE, PENDING, Receipt
 from lake_core.erasure.run import erase
+from lake_core.erasure.search import Search
+from lake_core.erasure.target import Target
 from lake_core.erasure.verify import verify
 from lake_core.errors import LakeError
 from lake_core.journal import write_state
@@ -173,16 +175,8 @@ def ask(one: Random, asked: Asked) -> Receipt:
     return erase(one.world.reopened(), key_range=KeyRange(prefix, prefix + AFTER))
 
 
-@pytest.mark.parametrize("kind", ["append", "upsert", "aggregate"])
-@given(
-    what=st.sampled_from(sorted(ASKED)),
-    steps=st.lists(st.sampled_from(STEPS), min_size=2, max_size=14),
-    seed=st.integers(0, 2**32),
-)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_no_object_on_the_store_holds_such_a_record_unless_the_receipt_names_it(
-    kind: str, what: str, steps: list[str], seed: int
-) -> None:
+def check(kind: str, what: str, steps: list[str], seed: int) -> None:
+    """One history, an erasure, and what is left on the store."""
     if kind == "aggregate":  # other fields are combined of many records
         what = "key" if what in ("key", "name") else "condition on the key"
     one, asked = Random(kind, random.Random(seed)), ASKED[what]
@@ -203,3 +197,47 @@ def test_no_object_on_the_store_holds_such_a_record_unless_the_receipt_names_it(
     assert not list(verify(one.world.reopened(), done))
     findings = Fsck(one.world.lake.context, [], data=True, older_than=0.0).run()
     assert not [found for found in findings if found.severity == DAMAGE]
+
+
+KINDS = ("append", "upsert", "aggregate")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(
+    what=st.sampled_from(sorted(ASKED)),
+    steps=st.lists(st.sampled_from(STEPS), min_size=2, max_size=14),
+    seed=st.integers(0, 2**32),
+)
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_object_on_the_store_holds_such_a_record_unless_the_receipt_names_it(
+    kind: str, what: str, steps: list[str], seed: int
+) -> None:
+    check(kind, what, steps, seed)
+
+
+RULES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "removed objects are searched": lambda m: m.setattr(Search, "removed", lambda self, state: []),
+    "orphans are searched": lambda m: m.setattr(Search, "uncommitted", lambda self, state: []),
+    "tags are searched": lambda m: m.setattr(Search, "in_tags", lambda self, state, now: iter(())),
+    "records without the key are searched": lambda m: m.setattr(
+        Target, "sub_pools", property(lambda self: (self.sub_pool,))
+    ),
+    "a marker keeps older versions away": lambda m: m.setattr(
+        Target, "leaves_markers", lambda self, sub_pool: False
+    ),
+}
+"""Rules of the search and the rewrite; tests/unit/erasure holds the order of the steps by kills."""
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_without_the_rule_some_history_fails(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    RULES[rule](monkeypatch)
+    chance = random.Random(5)
+    for _ in range(40):
+        steps = [chance.choice(STEPS) for _ in range(chance.randint(4, 20))]
+        kind, what, seed = chance.choice(KINDS), chance.choice(sorted(ASKED)), chance.randrange(2**32)
+        try:
+            check(kind, what, steps, seed)
+        except AssertionError:
+            return
+    pytest.fail(f"no history fails without: {rule}")
