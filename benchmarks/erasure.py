@@ -54,7 +54,8 @@ def erase_keys(path: str, until: str) -> dict[str, Any]:
     logger.setLevel(logging.INFO)
     logger.addHandler(steps)
     took, shares = [], []
-    for reference, key in _chosen(view):
+    chosen = _chosen(view)
+    for _, key in chosen:
         steps.begun.clear()
         begun = time.perf_counter()
         receipt = erase(pool, key_range=key)
@@ -67,7 +68,7 @@ def erase_keys(path: str, until: str) -> dict[str, Any]:
     note = f"{seconds * 1000:.1f} ms"
     if until == "done":
         note += f", {statistics.median(shares):.2%} of the pool written"
-    return {"seconds": seconds, "records": reference.records, "note": note}
+    return {"seconds": seconds, "records": chosen[0][0].records, "note": note}
 
 
 def check(path: str) -> dict[str, Any]:
