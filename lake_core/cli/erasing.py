@@ -64,7 +64,7 @@ def _report(done: Receipt, args: Namespace) -> None:
         )
     for sub_pool, records in done.not_searched.items():
         say(
-            f"{args.pool}: {counted(records, 'record')} in {done.pool}.{sub_pool} were not searched; erase there "
+            f"{args.pool}: {done.pool}.{sub_pool} with {counted(records, 'record')} was not searched; erase there "
             f"with: lake erase '{done.pool}.{sub_pool}' --where ..."
         )
     say(

@@ -19,6 +19,7 @@ from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease, LeaseNote
 from lake_core.naming import IdSource
 from lake_core.objects.read import DataObject
+from lake_core.repair.fsck import Fsck
 from lake_core.vacuum.execute import vacuum
 from tests.unit.erasure.conftest import World, is_ann
 
@@ -440,3 +441,9 @@ def test_two_processes_that_go_on_with_one_erasure_name_what_both_did(world: Wor
     assert (done.status, again.status) == (DONE, DONE)
     assert {one.object for one in again.erased} >= {one.object for one in done.erased}
     assert read(world.pool, done.id).transactions == again.transactions
+
+
+def test_fsck_finds_nothing_after_an_erasure(world: World) -> None:
+    world.people("ann", "bob")
+    assert erase(world.pool, where=ANN).status == DONE
+    assert not list(Fsck(world.lake.context, [], data=True, older_than=0.0).run())
