@@ -120,14 +120,13 @@ class _Steps(logging.Handler):
 
 
 def _chosen(view: Any) -> list[tuple[Any, Any]]:
-    """Objects of about the median size, and the range of one key in the middle of each."""
+    """Objects of about the mean size, and the range of one key in the middle of each."""
     from lake_core.keys import KeyRange
     from lake_core.objects.read import DataObject
 
-    ordered = sorted(view.references, key=lambda r: r.size)
-    middle = (len(ordered) - KEYS) // 2
+    mean = statistics.mean(r.size for r in view.references)
     found = []
-    for reference in ordered[middle : middle + KEYS]:
+    for reference in sorted(view.references, key=lambda r: abs(r.size - mean))[:KEYS]:
         with DataObject(view.store, pool_id=view.config.id, object_id=reference.object) as opened:
             sample = opened.metadata.sample
         key = sample[len(sample) // 2][1]

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -182,8 +182,7 @@ class _Run:
             if self._rewrite():
                 continue  # look again: a writer may have been faster
             self._vacuum()
-            state = self.pool.history.load_open().state
-            if not self.search.in_branches(state):
+            if self._is_clean():
                 return
         raise Conflict(
             f"{self.reason}: in {ROUNDS} rounds other writers brought such records back, or took the objects that "
@@ -192,7 +191,6 @@ class _Run:
 
     def end(self, *, keeps_history: bool) -> Receipt:
         """Write what was done; if nothing is held, forget the tombstones, purge, and say that it is done."""
-        self._gather()
         if self.held:
             by = ", ".join(dict.fromkeys(one.by for one in self.held))
             count = len({one.object for one in self.held if one.object})
@@ -264,9 +262,8 @@ class _Run:
         for name, references in found.items():
             self._log(f"rewrites {counted(len(references), 'object')} of branch {name}")
             self._note([reference.object for reference in references])
-            with contextlib.suppress(
-                NotFound
-            ):  # a branch that was deleted meanwhile is a tag by the next round
+            # a branch that was deleted meanwhile is a tag by the next round
+            with contextlib.suppress(NotFound):
                 branch = self.pool.branch(name, to_delete=True)
                 for reference in references:
                     message = f"{self.reason}: rewrite"
@@ -274,7 +271,7 @@ class _Run:
         return bool(found)
 
     def _vacuum(self) -> None:
-        """Delete the objects that hold such records, except those that are held: these are noted in `held`."""
+        """Delete the objects that hold such records, except those that something may need."""
         self._log("looks for removed objects that hold such records")
         state = self.pool.history.load_open().state
         if self.search.uncommitted(state):
@@ -291,8 +288,36 @@ class _Run:
                 self.receipt.id, self.pool.config.id, loaded.version, self.pool.context.now(), objects, {}
             )
             vacuum(self.pool, plan=plan, grace=0.0)
+
+    def _is_clean(self) -> bool:
+        """Whether no branch holds such a record, and each object that does is held; notes these in `held`.
+
+        Another writer may have moved such a record since the vacuum, so all places are looked at in one state.
+        """
+        state, leases = self.pool.history.load_open().state, self.pool.leases()
+        if self.search.in_branches(state):
+            return False
+        removed, uncommitted = self.search.removed(state), self.search.uncommitted(state)
+        tags: dict[str, list[str]] = {}
+        for name, reference in self.search.in_tags(state, now=leases.now):
+            by = f"deleted branch {name}" if state.tags[name].deleted else f"tag {name}"
+            tags.setdefault(reference.object, []).append(by)
+        self._note([*removed, *uncommitted, *tags])
         self._gather()
-        self.held = tuple(self._holders())
+        held: list[Held] = []
+        for one in self.receipt.erased:
+            if self._exists(one.object):
+                by_all = list(dict.fromkeys(tags.get(one.object, ()))) or _leased(state, leases, one.object)
+                if one.object in uncommitted:
+                    by_all = ["a load that has not committed"]
+                if not by_all:  # it came onto the list of the removed since the vacuum
+                    return False
+                held += [Held(one.object, by) for by in by_all]
+        for lease in leases.live:
+            if lease.note.kind == WRITE and lease.note.version < self._clean_since():
+                held.append(Held("", f"{_named(lease)}, which may still write such records"))
+        self.held = tuple(held)
+        return True
 
     def _discard(self) -> None:
         """Put onto the list of the removed what a tag held that is gone, and that no list knows any more."""
@@ -317,30 +342,6 @@ class _Run:
     def _tagged(self, state: PoolState) -> list[str]:
         now = self.pool.leases().now
         return [reference.object for _, reference in self.search.in_tags(state, now=now)]
-
-    def _holders(self) -> Iterator[Held]:
-        """The objects with such records that are on the store, and what must be released first."""
-        state, leases = self.pool.history.load_open().state, self.pool.leases()
-        tags: dict[str, list[str]] = {}
-        for name, reference in self.search.in_tags(state, now=leases.now):
-            tags.setdefault(reference.object, []).append(
-                f"deleted branch {name}" if state.tags[name].deleted else f"tag {name}"
-            )
-        uncommitted = set(self.search.uncommitted(state))
-        for one in self.receipt.erased:
-            if not self._exists(one.object):
-                continue
-            by = list(dict.fromkeys(tags.get(one.object, ()))) or _leased(state, leases, one.object)
-            if not by and one.object in uncommitted:
-                by = ["a load that has not committed"]
-            if not by and not held_objects(
-                state, [one.object]
-            ):  # what a branch holds is rewritten in the next round
-                by = ["the vacuum: run it again"]
-            yield from (Held(one.object, why) for why in by)
-        for lease in leases.live:
-            if lease.note.kind == WRITE and lease.note.version < self._clean_since():
-                yield Held("", f"{_named(lease)}, which may still write such records")
 
     def _clean_since(self) -> int:
         """The version from which on no branch shows such records: writers that begin later hold none."""
@@ -391,10 +392,8 @@ class _Run:
         )
         try:
             self.pool.history.commit(draft)
-        except (
-            Conflict,
-            NotFound,
-        ) as error:  # a tombstone is retired, a branch deleted: the next round looks again
+        except (Conflict, NotFound) as error:
+            # a tombstone was retired, or a branch deleted, meanwhile: the next round looks again
             log.info("%s: %s: %s", self.pool.name, self.reason, error)
 
     def _note(self, objects: Collection[str]) -> None:
