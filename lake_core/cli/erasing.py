@@ -13,7 +13,7 @@ from lake_core.cli.pools import confirm
 from lake_core.cli.sink import print_text, sink
 from lake_core.erasure import receipt as receipts
 from lake_core.erasure.receipt import PENDING, Receipt
-from lake_core.erasure.run import Found, erase, go_on, look
+from lake_core.erasure.run import Sighting, erase, go_on, look
 from lake_core.erasure.verify import verify
 from lake_core.errors import Incomplete, InvalidInput, NotFound
 from lake_core.lake import Lake
@@ -32,7 +32,7 @@ def erase_records(args: Namespace) -> None:
         )
     pool = open_lake(args).pool(args.pool)
     if args.dry_run:
-        _print_found(look(pool, key_range=span_of(pool.at(), args), where=args.where), args)
+        _print_sighting(look(pool, key_range=span_of(pool.at(), args), where=args.where), args)
         return
     if args.resume is not None:
         receipt = receipts.read(pool, args.resume)
@@ -74,15 +74,16 @@ def _report(done: Receipt, args: Namespace) -> None:
     )
 
 
-def _print_found(found: Found, args: Namespace) -> None:
+def _print_sighting(sighting: Sighting, args: Namespace) -> None:
     if args.json:
-        print_json({"pool": args.pool, **vars(found)})
+        print_json({"pool": args.pool, **vars(sighting)})
         return
-    tags = ", ".join(found.tags)
+    tags = ", ".join(sighting.tags)
     say(
-        f"{args.pool}: would rewrite {counted(len(found.referred), 'object')} ({human_size(found.size)}), and "
-        f"delete {counted(len(found.removed), 'removed object')} and {counted(len(found.uncommitted), 'orphan')} "
-        "that hold such records" + (f"; these tags hold some: {tags}" if tags else "")
+        f"{args.pool}: would rewrite {counted(len(sighting.referred), 'object')} ({human_size(sighting.size)}), "
+        f"and delete {counted(len(sighting.removed), 'removed object')} and "
+        f"{counted(len(sighting.uncommitted), 'orphan')} that hold such records"
+        + (f"; these tags hold some: {tags}" if tags else "")
     )
 
 
@@ -101,7 +102,7 @@ def erasures(args: Namespace) -> None:
                     "ended": _shown(one.ended) if one.ended else None,
                     "author": one.author,
                     "erased": len(one.erased),
-                    "held": len({held.object for held in one.held}),
+                    "held": len({holder.object for holder in one.held}),
                 }
             )
     if args.json:
@@ -118,16 +119,16 @@ def verify_erasure(args: Namespace) -> None:
             receipt = receipts.decode(file.read(), name=args.receipt)
     except OSError as error:
         raise InvalidInput(f"{args.receipt}: {error.strerror or error}") from error
-    found = list(verify(_pool_of(Lake.open(args.lake), receipt), receipt))
+    contradictions = list(verify(_pool_of(Lake.open(args.lake), receipt), receipt))
     if args.json:
-        print_json({"erasure": receipt.id, "holds": not found, "findings": found})
+        print_json({"erasure": receipt.id, "holds": not contradictions, "findings": contradictions})
     else:
-        for line in found:
+        for line in contradictions:
             print_text(line + "\n")
-    if found:
+    if contradictions:
         raise Incomplete(
-            f"{receipt.pool}: erasure {receipt.id} does not hold: {counted(len(found), 'finding')}; erase the "
-            "records again"
+            f"{receipt.pool}: erasure {receipt.id} does not hold: {counted(len(contradictions), 'finding')}; erase "
+            "the records again"
         )
     say(f"{receipt.pool}: erasure {receipt.id} holds: no object in reach holds such a record")
 

@@ -112,12 +112,12 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
 def decode(data: bytes, *, name: str) -> Receipt:
     """The receipt that the bytes hold.  Raises Corrupt."""
     try:
-        found = msgspec.json.decode(data, type=Receipt)
+        receipt = msgspec.json.decode(data, type=Receipt)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Corrupt(f"{name}: not the receipt of an erasure: {error}") from error
-    if found.format > VERSION:
-        raise Corrupt(f"{name}: written by a newer version (format {found.format}); upgrade this program")
-    return found
+    if receipt.format > VERSION:
+        raise Corrupt(f"{name}: written by a newer version (format {receipt.format}); upgrade this program")
+    return receipt
 
 
 def write(pool: Pool, receipt: Receipt) -> None:

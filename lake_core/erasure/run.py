@@ -96,10 +96,10 @@ def erase(
             f"this lake has format version {pool.context.format_version}, which has no vacuum: run lake upgrade"
         )
     _target(pool, loaded.state, key_range, where)
-    found = receipts.find_open(pool, key_range, where)
-    if found is None:
+    receipt = receipts.find_open(pool, key_range, where)
+    if receipt is None:
         context = pool.context
-        found = Receipt(
+        receipt = Receipt(
             receipts.VERSION,
             context.ids.new(),
             context.lake_id,
@@ -113,12 +113,12 @@ def erase(
             loaded.version,
             _microseconds(pool),
         )
-        receipts.write(pool, found)
-    return go_on(pool, found, grace=grace, keeps_history=keeps_history)
+        receipts.write(pool, receipt)
+    return go_on(pool, receipt, grace=grace, keeps_history=keeps_history)
 
 
 @dataclass(frozen=True)
-class Found:
+class Sighting:
     """What holds such records now: objects of branches (of `size` bytes), of the list of the removed, orphans, and
     the tags that hold some."""
 
@@ -129,12 +129,12 @@ class Found:
     tags: tuple[str, ...]
 
 
-def look(pool: Pool, *, key_range: KeyRange = EVERYTHING, where: str | None = None) -> Found:
+def look(pool: Pool, *, key_range: KeyRange = EVERYTHING, where: str | None = None) -> Sighting:
     """What an erasure would find; changes nothing.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
     state = pool.history.load_open().state
     search = Search(pool, _target(pool, state, key_range, where))
-    referred = {r.object: r.size for found in search.in_branches(state).values() for r in found}
-    return Found(
+    referred = {r.object: r.size for references in search.in_branches(state).values() for r in references}
+    return Sighting(
         tuple(sorted(referred)),
         sum(referred.values()),
         tuple(sorted(set(search.removed(state)) - referred.keys())),
@@ -194,11 +194,11 @@ class _Run:
         if self.held:
             by = ", ".join(dict.fromkeys(one.by for one in self.held))
             count = len({one.object for one in self.held if one.object})
-            said = (
+            statement = (
                 f"{counted(count, 'object')} with such records may not be deleted yet, because of {by}; release "
                 "that, and run the erasure again"
             )
-            return self._write(status=PENDING, held=self.held, statement=said)
+            return self._write(status=PENDING, held=self.held, statement=statement)
         self._forget()
         self._gather()
         self._write(held=())
@@ -209,12 +209,12 @@ class _Run:
             _, at = write_newest(journal, new_id=context.ids.new, now=context.now())
             purged = purge(journal, until=at).fence
         version = self.pool.history.load_open().version
-        said = (
+        statement = (
             f"At version {version} no object in reach of any branch, tag or lease of the pool holds such a record; "
             f"the {counted(len(self.receipt.erased), 'object')} that held some are deleted"
         )
         return self._write(
-            status=DONE, version=version, purged=purged, ended=_microseconds(self.pool), statement=said
+            status=DONE, version=version, purged=purged, ended=_microseconds(self.pool), statement=statement
         )
 
     def _log(self, what: str) -> None:
@@ -234,8 +234,8 @@ class _Run:
         """A tombstone on each branch that may hold such records which no tombstone of this erasure hides."""
         loaded = self.pool.history.load_open()
         for name in sorted(loaded.state.branches):
-            held = loaded.state.branches[name]
-            own = [t for t in held.tombstones.values() if self._is_own(t)]
+            branch_state = loaded.state.branches[name]
+            own = [t for t in branch_state.tombstones.values() if self._is_own(t)]
             open_ = {
                 r.sub_pool
                 for r in self.target.references(loaded.state, name)
@@ -258,8 +258,8 @@ class _Run:
     def _rewrite(self) -> bool:
         """Rewrite each reference whose object holds such a record; False if there is none."""
         state = self.pool.history.load_open().state
-        found = self.search.in_branches(state)
-        for name, references in found.items():
+        by_branch = self.search.in_branches(state)
+        for name, references in by_branch.items():
             self._log(f"rewrites {counted(len(references), 'object')} of branch {name}")
             self._note([reference.object for reference in references])
             # a branch that was deleted meanwhile is a tag by the next round
@@ -268,7 +268,7 @@ class _Run:
                 for reference in references:
                     message = f"{self.reason}: rewrite"
                     rewrite(branch, reference, self.target, message=message, metadata=self.metadata)
-        return bool(found)
+        return bool(by_branch)
 
     def _vacuum(self) -> None:
         """Delete the objects that hold such records, except those that something may need."""
@@ -304,7 +304,7 @@ class _Run:
             tags.setdefault(reference.object, []).append(by)
         self._note([*removed, *uncommitted, *tags])
         self._gather()
-        held: list[Held] = []
+        holders: list[Held] = []
         for one in self.receipt.erased:
             if self._exists(one.object):
                 by_all = list(dict.fromkeys(tags.get(one.object, ()))) or _leased(state, leases, one.object)
@@ -312,11 +312,11 @@ class _Run:
                     by_all = ["a load that has not committed"]
                 if not by_all:  # it came onto the list of the removed since the vacuum
                     return False
-                held += [Held(one.object, by) for by in by_all]
+                holders += [Held(one.object, by) for by in by_all]
         for lease in leases.live:
             if lease.note.kind == WRITE and lease.note.version < self._clean_since():
-                held.append(Held("", f"{_named(lease)}, which may still write such records"))
-        self.held = tuple(held)
+                holders.append(Held("", f"{_named(lease)}, which may still write such records"))
+        self.held = tuple(holders)
         return True
 
     def _discard(self) -> None:
@@ -361,9 +361,9 @@ class _Run:
             loaded = self.pool.history.load_open()
             own = {
                 name: sorted(
-                    {t.id for t in (*held.tombstones.values(), *held.settled.values()) if self._is_own(t)}
+                    {t.id for t in (*one.tombstones.values(), *one.settled.values()) if self._is_own(t)}
                 )
-                for name, held in sorted(loaded.state.branches.items())
+                for name, one in sorted(loaded.state.branches.items())
             }
             if not any(own.values()):
                 return
@@ -398,8 +398,8 @@ class _Run:
 
     def _note(self, objects: Collection[str]) -> None:
         """Name objects that hold such records, with their checksums."""
-        known = {one.object for one in self.receipt.erased}
-        new = [self._summed(id) for id in dict.fromkeys(objects) if id not in known]
+        ids = {one.object for one in self.receipt.erased}
+        new = [self._summed(id) for id in dict.fromkeys(objects) if id not in ids]
         self.receipt = msgspec.structs.replace(
             self.receipt, erased=(*self.receipt.erased, *(one for one in new if one is not None))
         )
@@ -413,17 +413,17 @@ class _Run:
     def _gather(self) -> None:
         """Name the transactions of this erasure, and the objects that it wrote."""
         erased = {one.object for one in self.receipt.erased}
-        known = {one.id: one for one in self.receipt.transactions}
+        transactions_by_id = {one.id: one for one in self.receipt.transactions}
         for version, transaction in self.pool.history.read_transactions():
             if version <= self.receipt.began:
                 break
             if _is_of(transaction, self.receipt.id, erased):
-                known.setdefault(transaction.id, _described(version, transaction))
-        transactions = tuple(sorted(known.values(), key=lambda one: (one.version, one.id)))
+                transactions_by_id.setdefault(transaction.id, _described(version, transaction))
+        transactions = tuple(sorted(transactions_by_id.values(), key=lambda one: (one.version, one.id)))
         written = {one.object: one for one in self.receipt.written}
         for id in (id for one in transactions for id in one.added):
-            if id not in written and (found := self._summed(id)) is not None:
-                written[id] = found
+            if id not in written and (written_object := self._summed(id)) is not None:
+                written[id] = written_object
         loaded = self.pool.history.load_open()
         self.receipt = msgspec.structs.replace(
             self.receipt,
@@ -499,9 +499,11 @@ def _described(version: int, transaction: Transaction) -> ReceiptTransaction:
 
 def _not_searched(state: PoolState, target: Target) -> dict[str, int]:
     """The records of the sub-pools that hold some and were not looked at, over all branches."""
-    found = {}
+    counts = {}
     for sub_pool in SUB_POOLS if not target.sub_pool else ():
-        records = sum(held.snapshot.totals(sub_pool).records for held in state.branches.values())
+        records = sum(
+            branch_state.snapshot.totals(sub_pool).records for branch_state in state.branches.values()
+        )
         if records and sub_pool not in target.sub_pools:
-            found[sub_pool] = records
-    return found
+            counts[sub_pool] = records
+    return counts

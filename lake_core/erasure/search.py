@@ -60,8 +60,8 @@ class Search:
 
     def in_branches(self, state: PoolState) -> dict[str, list[Reference]]:
         """Those of each branch that has some."""
-        found = {name: self.in_branch(state, name) for name in sorted(state.branches)}
-        return {name: references for name, references in found.items() if references}
+        by_branch = {name: self.in_branch(state, name) for name in sorted(state.branches)}
+        return {name: references for name, references in by_branch.items() if references}
 
     def in_tags(self, state: PoolState, *, now: float) -> Iterator[tuple[str, Reference]]:
         """Tags that are live at `now` (seconds since 1970), and references of theirs with such records.
@@ -105,14 +105,14 @@ def holds_such(store: Store, target: Target, object_id: str) -> bool:
         span, key = target.range_in(sub_pool), target.key(sub_pool)
         if not span.overlaps(KeyRange(data.metadata.low, data.metadata.high)):
             return False
-        wanted = [name for name in target.columns(sub_pool) if name in data.schema.names]
+        columns = [name for name in target.columns(sub_pool) if name in data.schema.names]
         only_markers = False
-        for batch in data.batches(span, key=key, columns=wanted or None):
+        for batch in data.batches(span, key=key, columns=columns or None):
             table = pa.Table.from_batches([batch])
-            found = target.fulfilled(table, sub_pool)
-            if not found.any():
+            matching = target.fulfilled(table, sub_pool)
+            if not matching.any():
                 continue
-            if not target.leaves_markers(sub_pool) or _has_record(table.filter(pa.array(found))):
+            if not target.leaves_markers(sub_pool) or _has_record(table.filter(pa.array(matching))):
                 return True
             only_markers = True
         if not only_markers:
@@ -121,6 +121,6 @@ def holds_such(store: Store, target: Target, object_id: str) -> bool:
         return any(target.matches(pa.Table.from_batches([batch]), sub_pool).any() for batch in batches)
 
 
-def _has_record(found: pa.Table) -> bool:
+def _has_record(records: pa.Table) -> bool:
     """Whether one of the records is no delete marker."""
-    return DELETED not in found.schema.names or not all(are_markers(found).to_pylist())
+    return DELETED not in records.schema.names or not all(are_markers(records).to_pylist())

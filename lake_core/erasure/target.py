@@ -82,9 +82,9 @@ class Target:
 
     def columns(self, sub_pool: str) -> list[str]:
         """The columns that tell such records."""
-        wanted = top_level(self.condition) if self.condition is not None else ()
+        fields = top_level(self.condition) if self.condition is not None else ()
         markers = [DELETED] if self.leaves_markers(sub_pool) else []
-        return list(dict.fromkeys([*self.key(sub_pool).names, *wanted, *markers]))
+        return list(dict.fromkeys([*self.key(sub_pool).names, *fields, *markers]))
 
     def may_be_in(self, reference: Reference, schema_of: SchemaOf) -> bool:
         """Whether the object may hold such a record, by range and statistics."""
@@ -98,43 +98,43 @@ class Target:
 
     def references(self, state: PoolState, branch: str) -> Iterator[Reference]:
         """The references of a branch that may hold such records."""
-        held = state.branches.get(branch)
-        if held is None:
+        branch_state = state.branches.get(branch)
+        if branch_state is None:
             return
         for sub_pool in self.sub_pools:
             span = self.range_in(sub_pool)
-            for reference in () if span.empty else held.snapshot.find(span, sub_pool=sub_pool):
+            for reference in () if span.empty else branch_state.snapshot.find(span, sub_pool=sub_pool):
                 if self.may_be_in(reference, state.schema):
                     yield reference
 
     def fulfilled(self, table: pa.Table, sub_pool: str) -> Mask:
         """Which records of a sorted table lie in the range and fulfil the condition, delete markers too."""
         key, span = self.key(sub_pool), self.range_in(sub_pool)
-        found = np.zeros(table.num_rows, np.bool_)
+        mask = np.zeros(table.num_rows, np.bool_)
         if not table.num_rows or span.empty:
-            return found
+            return mask
         begin = rows_below(table, span.low, key) if span.low else 0
         end = table.num_rows if span.high is None else rows_below(table, span.high, key)
         if begin < end:
             part = table.slice(begin, end - begin)
-            found[begin:end] = True if self.condition is None else truth(holds(self.condition, part))
-        return found
+            mask[begin:end] = True if self.condition is None else truth(holds(self.condition, part))
+        return mask
 
     def matches(self, table: pa.Table, sub_pool: str) -> Mask:
         """Which records of a sorted table, with all its columns, are meant."""
-        found = self.fulfilled(table, sub_pool)
-        if found.any() and self.leaves_markers(sub_pool):
-            found &= ~bare_markers(table, self.key(sub_pool).names)
-        return found
+        mask = self.fulfilled(table, sub_pool)
+        if mask.any() and self.leaves_markers(sub_pool):
+            mask &= ~bare_markers(table, self.key(sub_pool).names)
+        return mask
 
     def without(self, table: pa.Table, sub_pool: str) -> pa.Table:
         """What an object keeps of a sorted table, which has all columns, and `_deleted` where markers are left."""
-        found = self.matches(table, sub_pool)
-        if not found.any():
+        mask = self.matches(table, sub_pool)
+        if not mask.any():
             return table
         if self.leaves_markers(sub_pool):
-            return as_markers(table, found, self.key(sub_pool).names)
-        return table.filter(pa.array(~found))
+            return as_markers(table, mask, self.key(sub_pool).names)
+        return table.filter(pa.array(~mask))
 
 
 def target_of(

@@ -33,11 +33,11 @@ def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:
             yield f"object {one.object}, which holds such a record, is still on the store"
     for one in receipt.written:
         try:
-            found = receipts.summed(pool.store, pool.config.id, one.object)
+            summed = receipts.summed(pool.store, pool.config.id, one.object)
         except ObjectMissing:  # a compaction took it, and the vacuum
             continue
-        if found != one:
-            yield f"object {one.object} has the SHA-256 {found.sha256}, and was written with {one.sha256}"
+        if summed != one:
+            yield f"object {one.object} has the SHA-256 {summed.sha256}, and was written with {one.sha256}"
     loaded = pool.history.load_open()
     state = loaded.state
     target = target_of(
