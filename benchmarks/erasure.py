@@ -1,4 +1,4 @@
-"""Erasing one key of a compacted pool of 12 million lineitem records, in about 300 objects, from every object.
+"""Erasing one key of a compacted pool of 12 million lineitem records, in 320 objects, from every object.
 
 The first line is the physical floor: the object that holds the key is read and written once, and made durable.  The
 others say, for the same pool: how long until no reader of a branch sees the records, how long until no object holds
