@@ -25,7 +25,7 @@ from lake_core.keys import KeyRange
 from lake_core.lake.pool import Pool
 from lake_core.objects.read import DataObject
 from lake_core.store import Store
-from lake_core.vacuum.orphans import listed_objects, unknown_objects
+from lake_core.vacuum.orphans import iter_objects, unknown_objects
 
 LAST = "~"
 """Greater than any id."""
@@ -91,7 +91,7 @@ class Search:
 
         Lists these names.
         """
-        infos = listed_objects(self.pool, state.removed.scanned, LAST)
+        infos = list(iter_objects(self.pool.store, self.pool.config.id, state.removed.scanned, LAST))
         ids = [naming.data_id(info.name) for info in unknown_objects(self.pool, state, infos)]
         return [id for id in ids if id is not None and self.may_hold(id)]
 
