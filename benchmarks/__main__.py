@@ -20,6 +20,7 @@ NAMES = (
     "compaction",
     "reading",
     "deletes",
+    "erasure",
     "beside",
     "zng",
     "retention",

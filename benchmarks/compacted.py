@@ -15,15 +15,15 @@ from benchmarks import data
 KEY = "l_partkey,l_orderkey,l_linenumber"
 
 
-def make(path: str, kind: str = "append") -> dict[str, Any]:
-    """The pool, of four objects; run in a process of its own."""
+def make(path: str, kind: str = "append", outputs: str = "4") -> dict[str, Any]:
+    """The pool, of four objects or as many `outputs`; run in a process of its own."""
     from lake_core.agents.compact.rewrite import compact
     from lake_core.lake import Lake
 
     pool = Lake.create(path).create_pool("lineitem", key=KEY, kind=kind, settings={"load.memory": "2GiB"})
     for file in data.lineitem(2.0):
         pool.branch().load([file])
-    compact(pool.branch(), pool.at().references, outputs=4)
+    compact(pool.branch(), pool.at().references, outputs=int(outputs))
     return {"seconds": 1.0, "records": pool.at().records}
 
 

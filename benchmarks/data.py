@@ -44,6 +44,13 @@ def fresh(name: str) -> str:
     return str(path)
 
 
+def copied(source: str, name: str) -> str:
+    """A copy of what is at a path."""
+    target = fresh(name)
+    shutil.copytree(source, target)
+    return target
+
+
 def clear() -> None:
     """Removes what benchmarks have made (twelve million records are written several times); inputs stay."""
     shutil.rmtree(_MADE, ignore_errors=True)

@@ -6,7 +6,6 @@ lines read all columns; their note says how they compare with the scan before an
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,7 +25,7 @@ def delete(path: str, what: str) -> dict[str, Any]:
     """One delete by an open pool; seconds of the transaction alone."""
     from lake_core.lake import Lake
 
-    lake = Lake.open(_copy(path, "work"))
+    lake = Lake.open(data.copied(path, "deletes-work"))
     pool = lake.pool("lineitem")
     view = pool.at()
     before = view.records
@@ -44,7 +43,7 @@ def scan(path: str, what: str) -> dict[str, Any]:
     """A scan of everything, after nothing, one or a hundred deletes of about 1% in all, or an upsert."""
     from lake_core.lake import Lake
 
-    lake = Lake.open(_copy(path, "work"))
+    lake = Lake.open(data.copied(path, "deletes-work"))
     pool = lake.pool("lineitem")
     branch, view = pool.branch(), pool.at()
     match what:
@@ -71,7 +70,7 @@ def upsert(path: str) -> dict[str, Any]:
     """Every hundredth record again, with another value."""
     from lake_core.lake import Lake
 
-    pool = Lake.open(_copy(path, "work")).pool("lineitem")
+    pool = Lake.open(data.copied(path, "deletes-work")).pool("lineitem")
     table, before = _upserts(path), pool.at().records
     branch = pool.branch()
     with timed() as answer:
@@ -87,7 +86,7 @@ def apply(path: str, what: str) -> dict[str, Any]:
     from lake_core.agents.tombstones import run as tombstones
     from lake_core.lake import Lake
 
-    pool = Lake.open(_copy(path, "work")).pool("lineitem")
+    pool = Lake.open(data.copied(path, "deletes-work")).pool("lineitem")
     branch, view = pool.branch(), pool.at()
     if what == "range":
         branch.delete(key_range=view.key_range(low=RANGE[0], high=RANGE[1]))
@@ -160,12 +159,6 @@ def _upserts(path: str) -> Any:
     place = table.schema.get_field_index("l_quantity")
     changed = pc.add(table.column("l_quantity"), pa.scalar(1, table.schema.field(place).type))
     return table.set_column(place, table.schema.field(place), changed.cast(table.schema.field(place).type))
-
-
-def _copy(source: str, name: str) -> str:
-    target = data.fresh(f"deletes-{name}")
-    shutil.copytree(source, target)
-    return target
 
 
 def _milliseconds(answer: dict[str, Any]) -> str:

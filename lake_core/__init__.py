@@ -14,6 +14,7 @@ lower floor never imports a higher one (pyproject.toml holds them to it, a test 
 
     cli            the `lake` command, one module a noun
     agents         who keeps the house: one folder an agent
+    erasure        records that must be gone from every object, with a receipt
     system_tables  the lake's own tables, SQL over pools, `lake inspect`
     repair         what is damaged: find it, take it out, make a pool anew from its objects
     vacuum         objects that are not needed: find them, delete them

@@ -200,6 +200,16 @@ def plan(pool_id: str, id: str) -> str:
     return f"{pool_id}/plans/{id}.json"
 
 
+def erasures(pool_id: str) -> str:
+    """The folder of a pool's erasures."""
+    return f"{pool_id}/erasures"
+
+
+def erasure(pool_id: str, id: str) -> str:
+    """The receipt of an erasure."""
+    return f"{pool_id}/erasures/{id}.json"
+
+
 def data(pool_id: str) -> str:
     """The folder of a pool's data objects."""
     return f"{pool_id}/data"

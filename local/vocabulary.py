@@ -41,7 +41,6 @@ WORDS = {
     r"in the place of": "instead of",
     r"for ever": "forever; or say how long",
     r"hears? (?:of|from)": "is told of",
-    r"erasures?": "delete; DeleteSpec",
     r"overlays?": "delta; insert_delta",
     r"the tip": "the newest state",
     r"as (?:quick|early|soon|far) as can be": "as ... as possible",
@@ -67,7 +66,7 @@ _WORD = re.compile(
 )
 _BETTER = list(WORDS.values())
 _CODE = re.compile(r"```.*?^ *```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
-_NAME = re.compile(r"^(?:landing|landed|lands|company|abreast|erasure|overlay)$", re.IGNORECASE)
+_NAME = re.compile(r"^(?:landing|landed|lands|company|abreast|overlay)$", re.IGNORECASE)
 
 Finding = tuple[int, str, str]
 """A line, the word there, what is better."""

@@ -390,6 +390,40 @@ def build_parser() -> Parser:
         "--dry-run", action="store_true", help="write a plan and print its id and sums; delete nothing"
     )
 
+    sub = command(
+        "erase",
+        "erasing.erase_records",
+        "remove records from the bytes of every object, on all branches, and write a receipt",
+    )
+    sub.add_argument("pool", metavar="POOL", help="a pool, or a sub-pool: POOL.$rejected")
+    sub.add_argument("--key", metavar="K", help="records of this key: a JSON value or list, or plain text")
+    _add_range(sub)
+    _add_where(sub)
+    sub.add_argument("--resume", metavar="ID", help="go on with this erasure")
+    sub.add_argument(
+        "--grace",
+        type=_duration,
+        metavar="DURATION",
+        help="objects that were written and not committed may be those of a load for this long (default: "
+        "vacuum.grace)",
+    )
+    sub.add_argument(
+        "--keep-history",
+        action="store_true",
+        help="do not purge the journal, whose entries may hold keys and bounds of the records",
+    )
+    sub.add_argument("--dry-run", action="store_true", help="say what holds such records; change nothing")
+    sub.add_argument("--yes", action="store_true", help="do not ask (required without a terminal)")
+    sub.add_argument("-o", dest="output", metavar="FILE", help="write the receipt to this file")
+
+    sub = command("erasures", "erasing.erasures", "list the erasures of a pool, pending ones too")
+    sub.add_argument("pool", nargs="?", metavar="POOL", help="default: all pools")
+
+    sub = command(
+        "verify-erasure", "erasing.verify_erasure", "check the receipt of an erasure against the store"
+    )
+    sub.add_argument("receipt", metavar="FILE", help="the receipt, as lake erase -o wrote it")
+
     sub = command("leases", "vacuuming.leases", "list who is at work on a pool and what that keeps")
     sub.add_argument("pool", nargs="?", metavar="POOL", help="default: all pools")
 

@@ -31,6 +31,7 @@ CHANGING = (
     "tag",
     "expire",
     "vacuum",
+    "erase",
 )
 """Commands that commit transactions to a pool: they have `--meta`."""
 

@@ -1,13 +1,18 @@
-"""Upsert: the last record of each key, in a table sorted by key and age."""
+"""Upsert: the last record of each key, in a table sorted by key and age; delete markers.
+
+A compaction and an erasure leave nothing but the key in a delete marker.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.combine.groups import Mask
-from lake_core.combine.hidden import DELETED
+from lake_core.combine.hidden import DELETED, ORDER
 
 
 def newest(table: pa.Table, ends: Mask) -> pa.Table:
@@ -19,5 +24,48 @@ def without_markers(table: pa.Table) -> pa.Table:
     """The records without the delete markers."""
     if DELETED not in table.schema.names:
         return table
-    markers = pc.fill_null(table.column(DELETED).cast(pa.bool_()), False)
+    markers = are_markers(table)
     return table.filter(pc.invert(markers)) if pc.any(markers).as_py() else table
+
+
+def are_markers(table: pa.Table) -> pa.ChunkedArray:
+    """Whether each record is a delete marker; the table has the column `_deleted`."""
+    return pc.fill_null(table.column(DELETED).cast(pa.bool_()), False)
+
+
+def bare_markers(table: pa.Table, key: Sequence[str]) -> Mask:
+    """Which records are delete markers that hold nothing but their key; `key` are its fields."""
+    if DELETED not in table.schema.names:
+        return np.zeros(table.num_rows, np.bool_)
+    bare = truth(are_markers(table))
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        if bare.any() and name not in (*key, DELETED, *ORDER.names):
+            bare = bare & truth(pc.is_null(column))
+    return bare
+
+
+def as_markers(table: pa.Table, mask: Mask, key: Sequence[str]) -> pa.Table:
+    """The table with those records turned into delete markers that hold nothing but their key."""
+    kept = pa.array(np.arange(table.num_rows), mask=mask)
+    for place, field in enumerate(table.schema):
+        if field.name == DELETED:
+            markers = pc.or_(are_markers(table), pa.array(mask))
+            table = table.set_column(place, field, markers.cast(field.type))
+        elif field.name not in (*key, *ORDER.names):
+            table = table.set_column(place, field, table.column(place).take(kept))
+    return table
+
+
+def emptied(table: pa.Table, key: Sequence[str]) -> pa.Table:
+    """The table; its delete markers hold nothing but their key."""
+    if DELETED not in table.schema.names:
+        return table
+    markers = truth(are_markers(table))
+    return as_markers(table, markers, key) if markers.any() else table
+
+
+def truth(column: pa.Array | pa.ChunkedArray) -> Mask:
+    """A column of booleans without nulls as a mask."""
+    if isinstance(column, pa.ChunkedArray):
+        return np.asarray(column.to_numpy())
+    return np.asarray(column.to_numpy(zero_copy_only=False))

@@ -16,7 +16,7 @@ the one before, deleted while it ran.  Then a reader would believe that nothing 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -24,7 +24,7 @@ from typing import Any
 from lake_core import naming
 from lake_core.checkpoints import CheckpointFile, CheckpointFooter, Part, write_checkpoint
 from lake_core.checkpoints.layout import VERSION, rows
-from lake_core.errors import CheckpointGone, Corrupt, InvalidInput, Unavailable
+from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, InvalidInput, Unavailable
 from lake_core.journal import hints
 from lake_core.journal.journal import Journal
 from lake_core.journal.loaded_state import RECENT, LoadedState
@@ -38,6 +38,10 @@ BATCH = 1_000
 """Entries deleted at once: one request on S3."""
 KEPT_FENCES = 8
 """Fences that a purge leaves, the newest of them: a listing is wrong only if it misses all of them."""
+
+
+TRIES = 4
+"""Times to write a checkpoint whose state lost the checkpoint that it rests on."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,25 @@ def write_state(journal: Journal[Any, Any], loaded: LoadedState[Any], *, id: str
     write_checkpoint(journal.store, name, footer, parts, limits=journal.limits.checkpoints)
     log.info("%s: wrote the checkpoint of version %d", journal.name, loaded.version)
     return Mark(loaded.version, name)
+
+
+def write_newest(journal: Journal[Any, Any], *, new_id: Callable[[], str], now: float) -> tuple[bool, int]:
+    """Whether a checkpoint of the newest state was written, and its version.
+
+    An existing checkpoint is read first: a damaged one does not count.  Raises Unavailable.
+    """
+    for _ in range(TRIES):
+        loaded = journal.load()
+        if not loaded.version or is_kept(journal, loaded.version):
+            return False, loaded.version
+        try:
+            write_state(journal, loaded, id=new_id(), now=now)
+            return True, loaded.version
+        except (CheckpointGone, CheckpointDamaged):  # below the state; the next load rests on another
+            continue
+    raise Unavailable(
+        f"{journal.name}: in {TRIES} tries the checkpoint below the state was purged or damaged; run it again"
+    )
 
 
 def is_kept(journal: Journal[Any, Any], version: int) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
+from lake_core.combine import Rule
 from lake_core.conditions import check, holds, key_range_of, parse, top_level
 from lake_core.history.tombstone import newer_than_all
-from lake_core.keys import KeyRange
+from lake_core.keys import KeyRange, PoolKey
 from lake_core.reading.plan import plan_scan
 from lake_core.reading.revision import Revision
 from lake_core.reading.scan import scan
@@ -66,13 +68,19 @@ def check_delete(
         if isinstance(where, str):
             parse(where)
         return None
-    unfit = {}
-    if revision.rule.kind == "aggregate":
-        why = "this field is combined from many records; in an aggregate pool a condition may name key fields only"
-        unfit = {name: why for name in schema.names if name not in revision.key.names}
-    condition = check(where, schema, unfit=unfit)
+    condition = check(where, schema, unfit=unfit_fields(revision.rule, revision.key, schema))
     narrowed = key_range.intersect(key_range_of(condition, revision.key)) if narrow else key_range
     return None if narrowed.empty else DeleteSpec(narrowed, condition, revision.sub_pool)
+
+
+def unfit_fields(rule: Rule, key: PoolKey, schema: pa.Schema) -> dict[str, str]:
+    """The fields that a condition on stored records may not name, and why."""
+    if rule.kind != "aggregate":
+        return {}
+    why = (
+        "this field is combined from many records; in an aggregate pool a condition may name key fields only"
+    )
+    return {name: why for name in schema.names if name not in key.names}
 
 
 def may_delete(revision: Revision, spec: DeleteSpec, store: Store) -> bool:

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.combine.hidden import DELETED, SEQ
+from lake_core.combine.newest import are_markers
 from lake_core.conditions import Condition, alternatives, holds, top_level
 from lake_core.history import Reference
 from lake_core.history.tombstone import Tombstone
@@ -146,6 +147,5 @@ def _fulfils(condition: Condition, records: pa.Table) -> Mask:
 def _with_markers(table: pa.Table, marked: Mask) -> pa.Table:
     index = table.schema.get_field_index(DELETED)
     field = table.schema.field(index)
-    stored = pc.fill_null(table.column(index).cast(pa.bool_()), False)
-    markers = pc.or_(stored, pa.array(marked)).cast(field.type)
+    markers = pc.or_(are_markers(table), pa.array(marked)).cast(field.type)
     return table.set_column(index, field, markers)

@@ -31,7 +31,7 @@ LAKE_POOLS = "lake:pools"
 OLDER_THAN = 86_400.0
 """Seconds: a younger object that nothing refers to may belong to a load under way."""
 
-POOL_FOLDERS = ("journal", "data", "parked", "index", "leases", "plans")
+POOL_FOLDERS = ("journal", "data", "parked", "index", "leases", "plans", "erasures")
 
 
 @dataclass

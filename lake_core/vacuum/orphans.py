@@ -86,7 +86,7 @@ def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool, l
         upto = min(upto, leases.oldest_object)
     upto = max(upto, state.removed.floor)
     if upto > state.removed.floor:
-        young = [i for i in _unknown(pool, state, lister(pool, since, upto)) if i.modified > before]
+        young = [i for i in unknown_objects(pool, state, lister(pool, since, upto)) if i.modified > before]
         upto = max(min([upto, *(_id(info) for info in young)]), state.removed.floor)
     if upto <= since:
         return Scanned(pool.name, 0, 0, 0, since)
@@ -96,7 +96,7 @@ def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool, l
     loaded = pool.history.load_open()
     state = loaded.state
     names = lister(pool, since, upto)
-    orphans = _unknown(pool, state, names)
+    orphans = unknown_objects(pool, state, names)
     if not dry_run:
         _discard(pool, state, orphans, upto=upto, on=loaded.version)
     log.info("%s: %s in %s", pool.name, counted(len(orphans), "orphan"), counted(len(names), "name"))
@@ -130,7 +130,7 @@ def _list_here(pool: Pool, since: str, upto: str) -> list[ObjectInfo]:
     return list(iter_objects(pool.store, pool.config.id, since, upto))
 
 
-def _unknown(pool: Pool, state: PoolState, infos: list[ObjectInfo]) -> list[ObjectInfo]:
+def unknown_objects(pool: Pool, state: PoolState, infos: list[ObjectInfo]) -> list[ObjectInfo]:
     """Those that no branch, no tag, expired ones too, no list of the removed and no vacuum knows."""
     ids = {_id(info) for info in infos}
     in_use = held_objects(state, ids) | state.removed.vacuumed()

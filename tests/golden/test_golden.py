@@ -26,6 +26,8 @@ from lake_core.agents.ingest.parking import Parked
 from lake_core.catalog import Catalog, PoolsState
 from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or, show
 from lake_core.context import Context
+from lake_core.erasure.receipt import Held, Receipt, ReceiptObject, ReceiptTransaction
+from lake_core.erasure.receipt import decode as decode_receipt
 from lake_core.history import Draft, History
 from lake_core.history.group_commit.requests import Request
 from lake_core.journal import purge, write_state
@@ -316,6 +318,36 @@ def test_a_lease() -> None:
     stored = (NEWEST / "lease.json").read_bytes().rstrip(b"\n")
     assert note.encode() == stored
     assert msgspec.json.decode(stored, type=LeaseNote) == note
+
+
+def test_the_receipt_of_an_erasure() -> None:
+    receipt = Receipt(
+        format=1,
+        id=an_id(1),
+        lake=an_id(2),
+        pool_id=an_id(3),
+        pool="p",
+        sub_pool="",
+        low=b"\x01",
+        high=None,
+        where="who = 'ann'",
+        author="vera",
+        began=4,
+        begun=1_770_000_000_000_000,
+        status="done",
+        ended=1_770_000_001_000_000,
+        version=9,
+        transactions=(ReceiptTransaction(6, an_id(4), 7, "main", "rewrite", (an_id(5),), (an_id(6),)),),
+        erased=(ReceiptObject(an_id(5), 10, "ab" * 32),),
+        written=(ReceiptObject(an_id(6), 8, "cd" * 32),),
+        held=(Held(an_id(5), "tag t"),),
+        not_searched={"$rejected": 2},
+        purged=9,
+        statement="none",
+    )
+    stored = (NEWEST / "receipt.json").read_bytes()
+    assert receipt.encode() == stored
+    assert decode_receipt(stored, name="x") == receipt
 
 
 def test_an_entry_of_the_journal_of_pools() -> None:

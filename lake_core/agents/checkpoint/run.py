@@ -16,18 +16,15 @@ from lake_core.agents.checkpoint.report import CheckpointResult
 from lake_core.agents.finding import handed_out, look_at_each
 from lake_core.agents.request import Request
 from lake_core.catalog import Settings
-from lake_core.errors import CheckpointDamaged, CheckpointGone, Unavailable
-from lake_core.journal import Journal, Purged, purge, write_state
+from lake_core.journal import Journal, Purged, purge
 from lake_core.journal.marks import Marks
-from lake_core.journal.purge import choose, is_sound
+from lake_core.journal.purge import choose, write_newest
 from lake_core.lake import Lake
 from lake_core.phrases import counted
 
 log = logging.getLogger(__name__)
 
 POOLS = "lake:pools"
-
-_TRIES = 4
 
 
 def settings_of(lake: Lake, pool_name: str) -> Settings:
@@ -80,20 +77,7 @@ def write_checkpoint(lake: Lake, pool_name: str, *, now: float) -> tuple[bool, i
 
     An existing checkpoint is read first: a damaged one does not count.  Raises Unavailable.
     """
-    journal = journal_of(lake, pool_name)
-    for _ in range(_TRIES):
-        loaded = journal.load()
-        there = [mark for mark in journal.marks().checkpoints if mark.version == loaded.version]
-        if not loaded.version or any(is_sound(journal, mark) for mark in there):
-            return False, loaded.version
-        try:
-            write_state(journal, loaded, id=lake.context.ids.new(), now=now)
-            return True, loaded.version
-        except (CheckpointGone, CheckpointDamaged):  # below the state; the next load rests on another
-            continue
-    raise Unavailable(
-        f"pool {pool_name!r}: in {_TRIES} tries the checkpoint below the state was purged or damaged; run it again"
-    )
+    return write_newest(journal_of(lake, pool_name), new_id=lake.context.ids.new, now=now)
 
 
 def purge_until(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> int:

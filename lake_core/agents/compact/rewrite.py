@@ -22,7 +22,7 @@ from lake_core.agents.compact.between import Ages
 from lake_core.agents.compact.jobs import CompactionResult
 from lake_core.agents.compact.layout import span_of
 from lake_core.combine import Rule
-from lake_core.combine.newest import without_markers
+from lake_core.combine.newest import emptied, without_markers
 from lake_core.combine.rule import rule_of
 from lake_core.errors import Conflict
 from lake_core.history import Draft, Reference
@@ -242,6 +242,8 @@ def _records(work: PendingCompaction, key_range: KeyRange, store: Store) -> Iter
         )
         if work.rule.kind == "upsert" and not work.keeps_markers:
             tables = (without_markers(table) for table in tables)
+        elif work.rule.kind == "upsert":
+            tables = (emptied(table, work.key.names) for table in tables)
         yield from tables
 
 

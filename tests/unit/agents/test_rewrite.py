@@ -23,6 +23,7 @@ from lake_core.agents.compact.rewrite import (
 from lake_core.agents.compact.run import rewrite_here, run_jobs
 from lake_core.errors import Conflict, ObjectMissing
 from lake_core.keys import KeyRange
+from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.lake.results import PendingLoad
@@ -283,6 +284,19 @@ def test_delete_markers_go_only_where_nothing_older_is_left_to_hide(lake: Lake) 
     assert [r["k"] for r in rows(pool)] == [1]
     assert compact(pool.branch(), pool.at().references).records == 1
     assert [r["k"] for r in rows(pool)] == [1]
+
+
+def test_a_delete_marker_keeps_nothing_but_its_key(lake: Lake) -> None:
+    """What was deleted is gone from the object too, though the marker must stay."""
+    pool = filled(lake, {"k": [1, 2], "v": ["old", "b"]}, {"k": [1], "v": ["secret"]}, kind="upsert")
+    pool.branch().delete(where="v = 'secret'")
+    _, newest = sorted(pool.at().references, key=lambda r: r.seq)
+    compact(pool.branch(), [newest])
+    (made,) = (r for r in pool.at().references if r.key_range.contains(newest.low) and r.oldest is not None)
+    with DataObject(lake.store, pool_id=pool.config.id, object_id=made.object) as data:
+        (batch,) = data.batches(EVERYTHING, key=pool.config.key, columns=None)
+    assert [(row["k"], row["v"], row["_deleted"]) for row in batch.to_pylist()] == [(1, None, True)]
+    assert [row["k"] for row in rows(pool)] == [2]
 
 
 # ---------------------------------------------------------------- pieces

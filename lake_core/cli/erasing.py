@@ -1,0 +1,148 @@
+"""Commands that erase records, list erasures and check a receipt."""
+
+from __future__ import annotations
+
+import datetime as dt
+from argparse import Namespace
+from dataclasses import replace
+
+from lake_core.cli.data import span_of
+from lake_core.cli.options import open_lake
+from lake_core.cli.output import print_json, print_table, say
+from lake_core.cli.pools import confirm
+from lake_core.cli.sink import print_text, sink
+from lake_core.erasure import receipt as receipts
+from lake_core.erasure.receipt import PENDING, Receipt
+from lake_core.erasure.run import Sighting, erase, go_on, look
+from lake_core.erasure.verify import verify
+from lake_core.errors import Incomplete, InvalidInput, NotFound
+from lake_core.lake import Lake
+from lake_core.lake.pool import Pool
+from lake_core.phrases import counted, human_size
+
+
+def erase_records(args: Namespace) -> None:
+    """Erase, or go on with an erasure; raises Incomplete if something holds such records."""
+    given = [args.key, args.from_, args.to, args.where]
+    if args.key is not None and (args.from_ is not None or args.to is not None):
+        raise InvalidInput("lake erase: give either --key, or --from and --to")
+    if (args.resume is None) == all(one is None for one in given):
+        raise InvalidInput(
+            "lake erase: say which records: --key, --from, --to, --where; or --resume ID alone"
+        )
+    pool = open_lake(args).pool(args.pool)
+    if args.dry_run:
+        _print_sighting(look(pool, key_range=span_of(pool.at(), args), where=args.where), args)
+        return
+    if args.resume is not None:
+        receipt = receipts.read(pool, args.resume)
+        pool = replace(pool, sub_pool=receipt.sub_pool)
+        confirm(args, f"go on with erasure {receipt.id} in {args.pool}")
+        done = go_on(pool, receipt, grace=args.grace, keeps_history=args.keep_history)
+    else:
+        confirm(args, f"erase these records from every object of {args.pool}; this cannot be undone")
+        done = erase(
+            pool,
+            key_range=span_of(pool.at(), args),
+            where=args.where,
+            grace=args.grace,
+            keeps_history=args.keep_history,
+        )
+    _report(done, args)
+
+
+def _report(done: Receipt, args: Namespace) -> None:
+    if args.output is not None:
+        with sink(args.output) as file:
+            file.write(done.encode())
+    if args.json or args.output is None:
+        print_json(done, indented=not args.json)
+    if done.status == PENDING:
+        raise Incomplete(
+            f"{args.pool}: erasure {done.id} is pending: {done.statement}: lake erase {args.pool} --resume "
+            f"{done.id} --yes"
+        )
+    for sub_pool, records in done.not_searched.items():
+        say(
+            f"{args.pool}: {done.pool}.{sub_pool} with {counted(records, 'record')} was not searched; erase there "
+            f"with: lake erase '{done.pool}.{sub_pool}' --where ..."
+        )
+    say(
+        f"{args.pool}: erasure {done.id} is done: deleted {counted(len(done.erased), 'object')} "
+        f"({human_size(done.size_erased)}), wrote {len(done.written):,} ({human_size(done.size_written)}); "
+        f"version {done.version}"
+    )
+
+
+def _print_sighting(sighting: Sighting, args: Namespace) -> None:
+    if args.json:
+        print_json({"pool": args.pool, **vars(sighting)})
+        return
+    tags = ", ".join(sighting.tags)
+    say(
+        f"{args.pool}: would rewrite {counted(len(sighting.referred), 'object')} ({human_size(sighting.size)}), "
+        f"and delete {counted(len(sighting.removed), 'removed object')} and "
+        f"{counted(len(sighting.uncommitted), 'orphan')} that hold such records"
+        + (f"; these tags hold some: {tags}" if tags else "")
+    )
+
+
+def erasures(args: Namespace) -> None:
+    """Erasures of a pool, or of all, oldest first."""
+    lake = Lake.open(args.lake)
+    rows = []
+    for name in [args.pool] if args.pool else [config.name for config in lake.pools()]:
+        for one in receipts.read_all(lake.pool(name)):
+            rows.append(
+                {
+                    "pool": one.pool,
+                    "erasure": one.id,
+                    "status": one.status,
+                    "begun": _shown(one.begun),
+                    "ended": _shown(one.ended) if one.ended else None,
+                    "author": one.author,
+                    "erased": len(one.erased),
+                    "held": len({holder.object for holder in one.held}),
+                }
+            )
+    if args.json:
+        for row in rows:
+            print_json(row)
+    else:
+        print_table(rows, empty="no erasures")
+
+
+def verify_erasure(args: Namespace) -> None:
+    """Print what contradicts the receipt; raises Incomplete if something does."""
+    try:
+        with open(args.receipt, "rb") as file:
+            receipt = receipts.decode(file.read(), name=args.receipt)
+    except OSError as error:
+        raise InvalidInput(f"{args.receipt}: {error.strerror or error}") from error
+    contradictions = list(verify(_pool_of(Lake.open(args.lake), receipt), receipt))
+    if args.json:
+        print_json({"erasure": receipt.id, "holds": not contradictions, "findings": contradictions})
+    else:
+        for line in contradictions:
+            print_text(line + "\n")
+    if contradictions:
+        raise Incomplete(
+            f"{receipt.pool}: erasure {receipt.id} does not hold: {counted(len(contradictions), 'finding')}; erase "
+            "the records again"
+        )
+    say(f"{receipt.pool}: erasure {receipt.id} holds: no object in reach holds such a record")
+
+
+def _pool_of(lake: Lake, receipt: Receipt) -> Pool:
+    """The receipt's pool, whatever its name is now."""
+    for config in lake.pools():
+        if config.id == receipt.pool_id:
+            return lake.pool(config.name)
+    raise NotFound(
+        f"pool {receipt.pool!r} ({receipt.pool_id}) is not in this lake: name the lake of the receipt "
+        f"({receipt.lake}); if the pool was dropped, its objects may still be on the store"
+    )
+
+
+def _shown(microseconds: int) -> str:
+    return f"{dt.datetime.fromtimestamp(microseconds / 1e6, dt.UTC):%Y-%m-%dT%H:%M:%SZ}"

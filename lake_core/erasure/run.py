@@ -1,0 +1,509 @@
+"""Erasing records: the steps.  Each may be repeated, because the pool itself says what is left to be done.
+
+    receipt   is written first, so that another process finds the erasure and goes on
+    hide      a tombstone on every branch that may hold such records: from here on no reader of a branch sees them
+    rewrite   each reference whose object holds such a record, and no other (`rewrite`)
+    vacuum    exactly the objects that hold such records, without a grace time: those that the rewrites and others
+              removed, and orphans that are old enough
+    look      at all branches once more.  If a writer brought such records back, the steps are repeated, a few times
+    forget    the tombstones, which hold the condition; then a checkpoint, and the purge of the older entries
+
+What a tag, a deleted branch, a lease or a writer that has not committed may still need is not deleted.  It is
+named in the receipt as held, the tombstones stay, and the erasure stays pending: release it, and run the erasure
+again.  Once nothing is held, no writer can bring such records back: an object of a vacuum never comes back.
+
+The tombstone comes first for another reason too: in an upsert pool an older version must not be seen while the
+newest one is gone already.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Collection
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+import msgspec
+
+from lake_core.erasure import receipt as receipts
+from lake_core.erasure.receipt import DONE, PENDING, Held, Receipt, ReceiptObject, ReceiptTransaction
+from lake_core.erasure.rewrite import rewrite
+from lake_core.erasure.search import Search
+from lake_core.erasure.target import Target, target_of
+from lake_core.errors import Conflict, InvalidInput, NotFound, ObjectMissing
+from lake_core.history import Draft, PoolState
+from lake_core.history.roots import tagged_objects
+from lake_core.history.tombstone import Tombstone
+from lake_core.history.vacuuming import held_objects
+from lake_core.journal.purge import purge, write_newest
+from lake_core.keys import KeyRange
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.lake.pool import Pool
+from lake_core.leases import Lease, Leases
+from lake_core.leases.lease import WRITE
+from lake_core.naming import SUB_POOLS
+from lake_core.phrases import counted, human_size
+from lake_core.records import (
+    Action,
+    AddObject,
+    AddTombstone,
+    BeginVacuum,
+    Discard,
+    RemoveReference,
+    RemoveTombstone,
+    Transaction,
+)
+from lake_core.vacuum.execute import commit, vacuum
+from lake_core.vacuum.orphans import scan_orphans
+from lake_core.vacuum.plan import Plan, PlannedObject
+
+log = logging.getLogger(__name__)
+
+ROUNDS = 16
+"""Times that the steps are repeated because writers bring such records back, or take what is to be rewritten."""
+
+HIDES = "hide the records"
+"""The message of the transactions that hide the records."""
+
+METADATA = "erasure"
+"""The name of the metadata by which the transactions of an erasure are found."""
+
+
+def erase(
+    pool: Pool,
+    *,
+    key_range: KeyRange = EVERYTHING,
+    where: str | None = None,
+    grace: float | None = None,
+    keeps_history: bool = False,
+) -> Receipt:
+    """Erase the records of a key range that fulfil a condition from every object of the pool, on all branches.
+
+    If an erasure of the same records is pending, it goes on.  `grace`: seconds for which an object that was never
+    committed may be that of a load under way (None: `vacuum.grace`).  `keeps_history`: do not purge the journal.
+    Raises InvalidInput (nothing is changed), NotFound, Conflict (writers bring such records back all the time),
+    Corrupt, OutcomeUnknown, Unavailable; then run it again.
+    """
+    loaded = pool.history.load_open()
+    if key_range == EVERYTHING and where is None:
+        raise InvalidInput(
+            f"erase of pool {pool.name!r}: say which records, by a range of keys or a condition; to erase all, "
+            "drop the pool"
+        )
+    if pool.context.format_version < 2:
+        raise InvalidInput(
+            f"this lake has format version {pool.context.format_version}, which has no vacuum: run lake upgrade"
+        )
+    _target(pool, loaded.state, key_range, where)
+    receipt = receipts.find_open(pool, key_range, where)
+    if receipt is None:
+        context = pool.context
+        receipt = Receipt(
+            receipts.VERSION,
+            context.ids.new(),
+            context.lake_id,
+            pool.config.id,
+            pool.config.name,
+            pool.sub_pool,
+            key_range.low,
+            key_range.high,
+            where,
+            context.author,
+            loaded.version,
+            _microseconds(pool),
+        )
+        receipts.write(pool, receipt)
+    return go_on(pool, receipt, grace=grace, keeps_history=keeps_history)
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """What holds such records now: objects of branches (of `size` bytes), of the list of the removed, orphans, and
+    the tags that hold some."""
+
+    referred: tuple[str, ...]
+    size: int
+    removed: tuple[str, ...]
+    uncommitted: tuple[str, ...]
+    tags: tuple[str, ...]
+
+
+def look(pool: Pool, *, key_range: KeyRange = EVERYTHING, where: str | None = None) -> Sighting:
+    """What an erasure would find; changes nothing.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
+    state = pool.history.load_open().state
+    search = Search(pool, _target(pool, state, key_range, where))
+    referred = {r.object: r.size for references in search.in_branches(state).values() for r in references}
+    return Sighting(
+        tuple(sorted(referred)),
+        sum(referred.values()),
+        tuple(sorted(set(search.removed(state)) - referred.keys())),
+        tuple(search.uncommitted(state)),
+        tuple(sorted({name for name, _ in search.in_tags(state, now=pool.leases().now)})),
+    )
+
+
+def go_on(
+    pool: Pool,
+    receipt: Receipt,
+    *,
+    grace: float | None = None,
+    keeps_history: bool = False,
+) -> Receipt:
+    """Go on with an erasure; returns its receipt.  Does nothing if it is done.  Raises what `erase` raises."""
+    receipts.check_pool(receipt, pool)
+    if receipt.status == DONE:
+        return receipt
+    run = _Run(pool, receipt, grace=grace)
+    run.remove()
+    return run.end(keeps_history=keeps_history)
+
+
+class _Run:
+    """One run of an erasure; `receipt` is what is known so far."""
+
+    def __init__(self, pool: Pool, receipt: Receipt, *, grace: float | None) -> None:
+        self.pool, self.receipt = pool, receipt
+        self.grace: float = pool.settings["vacuum.grace"] if grace is None else grace
+        self.metadata = {METADATA: receipt.id}
+        self.reason = f"erasure {receipt.id}"
+        self.held: tuple[Held, ...] = ()
+        self.search = Search(pool, Target(pool.config))
+        self._look_at_fields()
+
+    def remove(self) -> None:
+        """Bring the pool to a state whose branches hold no such record, and delete what may be deleted.
+
+        Raises Conflict if writers bring such records back all the time.
+        """
+        for _ in range(ROUNDS):
+            self._look_at_fields()
+            self._hide()
+            if self._rewrite():
+                continue  # look again: a writer may have been faster
+            self._vacuum()
+            if self._is_clean():
+                return
+        raise Conflict(
+            f"{self.reason}: in {ROUNDS} rounds other writers brought such records back, or took the objects that "
+            f"hold them; stop them, then: lake erase {self.pool.name} --resume {self.receipt.id}"
+        )
+
+    def end(self, *, keeps_history: bool) -> Receipt:
+        """Write what was done; if nothing is held, forget the tombstones, purge, and say that it is done."""
+        if self.held:
+            by = ", ".join(dict.fromkeys(one.by for one in self.held))
+            count = len({one.object for one in self.held if one.object})
+            statement = (
+                f"{counted(count, 'object')} with such records may not be deleted yet, because of {by}; release "
+                "that, and run the erasure again"
+            )
+            return self._write(status=PENDING, held=self.held, statement=statement)
+        self._forget()
+        self._gather()
+        self._write(held=())
+        purged = self.receipt.purged
+        if self.receipt.erased and not keeps_history:
+            self._log("purges the journal")
+            context, journal = self.pool.context, self.pool.history.journal
+            _, at = write_newest(journal, new_id=context.ids.new, now=context.now())
+            purged = purge(journal, until=at).fence
+        version = self.pool.history.load_open().version
+        statement = (
+            f"At version {version} no object in reach of any branch, tag or lease of the pool holds such a record; "
+            f"the {counted(len(self.receipt.erased), 'object')} that held some are deleted"
+        )
+        return self._write(
+            status=DONE, version=version, purged=purged, ended=_microseconds(self.pool), statement=statement
+        )
+
+    def _log(self, what: str) -> None:
+        log.info("%s: %s: %s", self.pool.name, self.reason, what)
+
+    @property
+    def target(self) -> Target:
+        """Which records are meant."""
+        return self.search.target
+
+    def _look_at_fields(self) -> None:
+        """Check the condition against the fields of now: a load may have brought values of another class."""
+        state = self.pool.history.load_open().state
+        self.search.target = _target(self.pool, state, self.receipt.key_range, self.receipt.where)
+
+    def _hide(self) -> None:
+        """A tombstone on each branch that may hold such records which no tombstone of this erasure hides."""
+        loaded = self.pool.history.load_open()
+        for name in sorted(loaded.state.branches):
+            branch_state = loaded.state.branches[name]
+            own = [t for t in branch_state.tombstones.values() if self._is_own(t)]
+            open_ = {
+                r.sub_pool
+                for r in self.target.references(loaded.state, name)
+                if self.search.known.get(r.object) is not False
+                and not any(t.sub_pool == r.sub_pool and t.reaches_all(r) for t in own)
+            }
+            if not open_:
+                continue
+            id = self.pool.context.ids.new()
+            actions = tuple(self._tombstone(id, sub_pool) for sub_pool in sorted(open_))
+            self._commit(name, loaded.version, id, actions, HIDES)
+        self._log("the records are hidden on every branch")
+
+    def _tombstone(self, id: str, sub_pool: str) -> AddTombstone:
+        span = self.target.range_in(sub_pool)
+        return AddTombstone(
+            f"{id}{sub_pool}", span.low, span.high, self.target.condition, self.reason, sub_pool=sub_pool
+        )
+
+    def _rewrite(self) -> bool:
+        """Rewrite each reference whose object holds such a record; False if there is none."""
+        state = self.pool.history.load_open().state
+        by_branch = self.search.in_branches(state)
+        for name, references in by_branch.items():
+            self._log(f"rewrites {counted(len(references), 'object')} of branch {name}")
+            self._note([reference.object for reference in references])
+            # a branch that was deleted meanwhile is a tag by the next round
+            with contextlib.suppress(NotFound):
+                branch = self.pool.branch(name, to_delete=True)
+                for reference in references:
+                    message = f"{self.reason}: rewrite"
+                    rewrite(branch, reference, self.target, message=message, metadata=self.metadata)
+        return bool(by_branch)
+
+    def _vacuum(self) -> None:
+        """Delete the objects that hold such records, except those that something may need."""
+        self._log("looks for removed objects that hold such records")
+        state = self.pool.history.load_open().state
+        if self.search.uncommitted(state):
+            scan_orphans(self.pool, grace=self.grace)
+        self._discard()
+        loaded = self.pool.history.load_open()
+        removed = self.search.removed(loaded.state)
+        self._note([*removed, *self._tagged(loaded.state), *self.search.uncommitted(loaded.state)])
+        self._write()  # checksums must be known before an object is deleted
+        if removed or len(loaded.state.removed.vacuums):  # one that was killed is ended first
+            self._log(f"deletes {counted(len(removed), 'object')}")
+            objects = tuple(_planned(loaded.state, id) for id in sorted(removed))
+            plan = Plan(
+                self.receipt.id, self.pool.config.id, loaded.version, self.pool.context.now(), objects, {}
+            )
+            vacuum(self.pool, plan=plan, grace=0.0)
+
+    def _is_clean(self) -> bool:
+        """Whether no branch holds such a record, and each object that does is held; notes these in `held`.
+
+        Another writer may have moved such a record since the vacuum, so all places are looked at in one state.
+        """
+        state, leases = self.pool.history.load_open().state, self.pool.leases()
+        if self.search.in_branches(state):
+            return False
+        removed, uncommitted = self.search.removed(state), self.search.uncommitted(state)
+        tags: dict[str, list[str]] = {}
+        for name, reference in self.search.in_tags(state, now=leases.now):
+            by = f"deleted branch {name}" if state.tags[name].deleted else f"tag {name}"
+            tags.setdefault(reference.object, []).append(by)
+        self._note([*removed, *uncommitted, *tags])
+        self._gather()
+        holders: list[Held] = []
+        for one in self.receipt.erased:
+            if self._exists(one.object):
+                by_all = list(dict.fromkeys(tags.get(one.object, ()))) or _leased(state, leases, one.object)
+                if one.object in uncommitted:
+                    by_all = ["a load that has not committed"]
+                if not by_all:  # it came onto the list of the removed since the vacuum
+                    return False
+                holders += [Held(one.object, by) for by in by_all]
+        for lease in leases.live:
+            if lease.note.kind == WRITE and lease.note.version < self._clean_since():
+                holders.append(Held("", f"{_named(lease)}, which may still write such records"))
+        self.held = tuple(holders)
+        return True
+
+    def _discard(self) -> None:
+        """Put onto the list of the removed what a tag held that is gone, and that no list knows any more."""
+        loaded = self.pool.history.load_open()
+        state = loaded.state
+        ids = {one.object for one in self.receipt.erased if self._exists(one.object)}
+        lost = {id for id in ids - state.removed.vacuumed() if state.removed.get(id) is None}
+        lost -= held_objects(state, lost)
+        lost -= tagged_objects(self.pool.history, state, lost, now=None)
+        below = sorted(id for id in lost if id < state.removed.floor or self._was_committed(id))
+        if below:
+            sizes = {one.object: one.size for one in self.receipt.erased}
+            discard = Discard(tuple(below), tuple(sizes[id] for id in below))
+            commit(self.pool, (discard,), message=f"{self.reason}: released", on=loaded.version)
+
+    def _was_committed(self, id: str) -> bool:
+        """Whether a branch or a tag held it in an earlier run: no writer can commit it anew."""
+        return any(
+            one.object == id and one.by.startswith(("tag ", "deleted branch ")) for one in self.receipt.held
+        )
+
+    def _tagged(self, state: PoolState) -> list[str]:
+        now = self.pool.leases().now
+        return [reference.object for _, reference in self.search.in_tags(state, now=now)]
+
+    def _clean_since(self) -> int:
+        """The version from which on no branch shows such records: writers that begin later hold none."""
+        changes = [one.version for one in self.receipt.transactions if one.branch and one.removed]
+        hides = [one.version for one in self.receipt.transactions if one.what.endswith(HIDES)]
+        return max([*changes, *hides], default=0)
+
+    def _exists(self, id: str) -> bool:
+        return receipts.exists(self.pool.store, self.pool.config.id, id)
+
+    def _forget(self) -> None:
+        """Take the tombstones of this erasure off every branch: they hold the condition, and hide nothing.
+
+        Raises Conflict if other writers change them all the time.
+        """
+        for _ in range(ROUNDS):
+            loaded = self.pool.history.load_open()
+            own = {
+                name: sorted(
+                    {t.id for t in (*one.tombstones.values(), *one.settled.values()) if self._is_own(t)}
+                )
+                for name, one in sorted(loaded.state.branches.items())
+            }
+            if not any(own.values()):
+                return
+            for name, ids in own.items():
+                if ids:
+                    actions = tuple(RemoveTombstone(id, forced=True) for id in ids)
+                    id = self.pool.context.ids.new()
+                    self._commit(name, loaded.version, id, actions, "forget the tombstones")
+        raise Conflict(f"{self.reason}: other writers retire its tombstones at the same time; run it again")
+
+    def _is_own(self, tombstone: Tombstone) -> bool:
+        return tombstone.reason == self.reason
+
+    def _commit(
+        self, branch: str, read_version: int, id: str, actions: tuple[Action, ...], what: str
+    ) -> None:
+        context = self.pool.context
+        draft = Draft(
+            id,
+            branch,
+            read_version,
+            context.author,
+            actions,
+            message=f"{self.reason}: {what}",
+            metadata=self.metadata,
+        )
+        try:
+            self.pool.history.commit(draft)
+        except (Conflict, NotFound) as error:
+            # a tombstone was retired, or a branch deleted, meanwhile: the next round looks again
+            log.info("%s: %s: %s", self.pool.name, self.reason, error)
+
+    def _note(self, objects: Collection[str]) -> None:
+        """Name objects that hold such records, with their checksums."""
+        ids = {one.object for one in self.receipt.erased}
+        new = [self._summed(id) for id in dict.fromkeys(objects) if id not in ids]
+        self.receipt = msgspec.structs.replace(
+            self.receipt, erased=(*self.receipt.erased, *(one for one in new if one is not None))
+        )
+
+    def _summed(self, id: str) -> ReceiptObject | None:
+        try:
+            return receipts.summed(self.pool.store, self.pool.config.id, id)
+        except ObjectMissing:  # another vacuum was faster
+            return None
+
+    def _gather(self) -> None:
+        """Name the transactions of this erasure, and the objects that it wrote."""
+        erased = {one.object for one in self.receipt.erased}
+        transactions_by_id = {one.id: one for one in self.receipt.transactions}
+        for version, transaction in self.pool.history.read_transactions():
+            if version <= self.receipt.began:
+                break
+            if _is_of(transaction, self.receipt.id, erased):
+                transactions_by_id.setdefault(transaction.id, _described(version, transaction))
+        transactions = tuple(sorted(transactions_by_id.values(), key=lambda one: (one.version, one.id)))
+        written = {one.object: one for one in self.receipt.written}
+        for id in (id for one in transactions for id in one.added):
+            if id not in written and (written_object := self._summed(id)) is not None:
+                written[id] = written_object
+        loaded = self.pool.history.load_open()
+        self.receipt = msgspec.structs.replace(
+            self.receipt,
+            version=loaded.version,
+            transactions=transactions,
+            written=tuple(written.values()),
+            not_searched=_not_searched(loaded.state, self.target),
+        )
+
+    def _write(self, **changes: object) -> Receipt:
+        stored = receipts.read(self.pool, self.receipt.id)  # another process may go on with the same erasure
+        self.receipt = msgspec.structs.replace(receipts.united(stored, self.receipt), **changes)
+        receipts.write(self.pool, self.receipt)
+        log.info(
+            "%s: %s: %s erased (%s), %s written, %s held",
+            self.pool.name,
+            self.reason,
+            counted(len(self.receipt.erased), "object"),
+            human_size(self.receipt.size_erased),
+            len(self.receipt.written),
+            len(self.receipt.held),
+        )
+        return self.receipt
+
+
+def _target(pool: Pool, state: PoolState, key_range: KeyRange, where: str | None) -> Target:
+    return target_of(pool.config, state, sub_pool=pool.sub_pool, key_range=key_range, where=where)
+
+
+def _microseconds(pool: Pool) -> int:
+    return int(pool.context.now() * 1_000_000)
+
+
+def _planned(state: PoolState, id: str) -> PlannedObject:
+    removal = state.removed.get(id)
+    assert removal is not None  # `Search.removed` names objects of the list
+    return PlannedObject(id, removal.version, removal.time, removal.size)
+
+
+def _leased(state: PoolState, leases: Leases, id: str) -> list[str]:
+    """The live leases that may need a removed object."""
+    removal = state.removed.get(id)
+    if removal is None:
+        return []
+    return [_named(lease) for lease in leases.live if lease.note.version < removal.version]
+
+
+def _named(lease: Lease) -> str:
+    why = f" ({lease.note.why})" if lease.note.why else ""
+    return f"lease {lease.id} of {lease.note.holder}{why}"
+
+
+def _is_of(transaction: Transaction, id: str, erased: AbstractSet[str]) -> bool:
+    if transaction.metadata.get(METADATA) == id:
+        return True
+    return any(isinstance(a, BeginVacuum) and not erased.isdisjoint(a.objects) for a in transaction.actions)
+
+
+def _described(version: int, transaction: Transaction) -> ReceiptTransaction:
+    actions = transaction.actions
+    removed = [a.object for a in actions if isinstance(a, RemoveReference)]
+    removed += [id for a in actions if isinstance(a, BeginVacuum) for id in a.objects]
+    return ReceiptTransaction(
+        version,
+        transaction.id,
+        transaction.time,
+        transaction.branch,
+        transaction.message,
+        tuple(removed),
+        tuple(a.object for a in actions if isinstance(a, AddObject)),
+    )
+
+
+def _not_searched(state: PoolState, target: Target) -> dict[str, int]:
+    """The records of the sub-pools that hold some and were not looked at, over all branches."""
+    counts = {}
+    for sub_pool in SUB_POOLS if not target.sub_pool else ():
+        records = sum(
+            branch_state.snapshot.totals(sub_pool).records for branch_state in state.branches.values()
+        )
+        if records and sub_pool not in target.sub_pools:
+            counts[sub_pool] = records
+    return counts

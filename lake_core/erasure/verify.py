@@ -1,0 +1,59 @@
+"""Checking a receipt against the store, at any time after the erasure; nothing is changed.
+
+Objects that the receipt names as erased must be gone.  Then every object that a branch, a live tag or an old
+revision in reach refers to is asked, as the erasure itself asked: by statistics first, then by reading.  A record
+that was loaded again after the erasure is found too; the finding says in which object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lake_core.erasure import receipt as receipts
+from lake_core.erasure.receipt import DONE, Receipt
+from lake_core.erasure.search import Search
+from lake_core.erasure.target import target_of
+from lake_core.errors import ObjectMissing
+from lake_core.lake.pool import Pool
+
+
+def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:
+    """What contradicts the receipt, a line each; nothing if it holds.
+
+    Writes a lease for a moment, to know the time of the store.  Raises InvalidInput (the receipt of another pool),
+    NotFound (the pool was dropped), Corrupt, Unavailable.
+    """
+    receipts.check_pool(receipt, pool)
+    pool = replace(pool, sub_pool=receipt.sub_pool)
+    if receipt.status != DONE:
+        yield f"erasure {receipt.id} is pending; go on with: lake erase {pool.name} --resume {receipt.id}"
+    for one in receipt.erased:
+        if receipts.exists(pool.store, pool.config.id, one.object):
+            yield f"object {one.object}, which holds such a record, is still on the store"
+    for one in receipt.written:
+        try:
+            summed = receipts.summed(pool.store, pool.config.id, one.object)
+        except ObjectMissing:  # a compaction took it, and the vacuum
+            continue
+        if summed != one:
+            yield f"object {one.object} has the SHA-256 {summed.sha256}, and was written with {one.sha256}"
+    loaded = pool.history.load_open()
+    state = loaded.state
+    target = target_of(
+        pool.config,
+        state,
+        sub_pool=receipt.sub_pool,
+        key_range=receipt.key_range,
+        where=receipt.where,
+    )
+    search = Search(pool, target)
+    for name, references in search.in_branches(state).items():
+        for reference in references:
+            yield f"object {reference.object} of branch {name} at version {loaded.version} holds such a record"
+    for name, reference in search.in_tags(state, now=pool.leases().now):
+        yield f"object {reference.object} of tag {name} holds such a record"
+    for object_id in search.removed(state):
+        yield f"object {object_id}, which waits for the vacuum, holds such a record"
+    for object_id in search.uncommitted(state):
+        yield f"object {object_id}, which was never committed, holds such a record"
