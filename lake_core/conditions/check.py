@@ -16,11 +16,11 @@ null is allowed everywhere, and no record fulfils a comparison with it.  Records
 `is null`.  A path names a field inside of a record or of a field of JSON.  A field that was null in every record so
 far takes any value.
 
-The result is the same condition with its values in the class of the field (`keys.encoding.key_class`): so it is
-stored and evaluated.  For a field of JSON, the readings of the value as other classes stand beside it
-(`records.conditions`).  So if a later load makes a field JSON, a text means the same for older records as before.
-A decimal that no number equals becomes a comparison with the number next to it.  Checking a checked condition
-again changes nothing.
+The result is the same condition with the paths of its fields, its values as they were written, and beside them
+their readings as other classes (`records.conditions`).  The class of the field decides only what is refused.  So
+the result is the same for a field of any class that can read the value, and so is its meaning: on another branch,
+or after a later load, the field may have another class.  `classwise` narrows the comparison to a class when it is
+evaluated.  Checking a checked condition again changes nothing.
 """
 
 from __future__ import annotations
@@ -33,13 +33,12 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from lake_core.conditions.classwise import among_numbers
 from lake_core.conditions.fields import find_field, resolve
 from lake_core.conditions.parse import Leaf, parse_with_positions
 from lake_core.conditions.show import show, show_path
 from lake_core.conditions.words import Position, fault, show_name
 from lake_core.errors import InvalidInput
-from lake_core.keys.encoding import Value, class_of, decode_value, encode_value, key_class
+from lake_core.keys.encoding import Value, decode_value, encode_value, key_class
 from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Or, Path
 from lake_core.values.classes import of_class, readings
 from lake_core.values.text import NotReadable
@@ -89,23 +88,20 @@ class _Check:
             return IsNull(path)
         kind = self._class(path, field, leaf.field)
         stored = condition.values if isinstance(condition, In) else (condition.value,)
-        boolean = kind == "boolean" or (kind == ANY and class_of(decode_value(stored[0])) == "boolean")
+        values = [decode_value(data) for data in stored]
+        boolean = kind == "boolean" or (kind in ("null", ANY) and isinstance(values[0], bool))
         if boolean and isinstance(condition, Compare) and condition.op not in ("=", "!="):
             raise fault(self.text, leaf.field, f"a boolean has no order (got {condition.op}); use = or !=")
-        values: list[Value] = []
-        for data, position in zip(stored, leaf.values, strict=True):
+        for value, position in zip(values, leaf.values, strict=True):
             try:
-                values.append(_as_class(decode_value(data), kind))
+                _check_readable(value, kind)
             except NotReadable as error:
                 fault_text = f"{show_path(path)} is of type {show_type(field)}, and this is {error}"
                 raise fault(self.text, position, fault_text) from error
-        others = _encoded(other for v in values if kind == ANY and v is not None for other in readings(v))
-        comparison: Compare | In
+        others = _encoded(other for value in values if value is not None for other in readings(value))
         if isinstance(condition, In):
-            comparison = In(path, _encoded(values), others)
-        else:
-            comparison = Compare(path, condition.op, encode_value(values[0]), others)
-        return among_numbers(comparison) if kind == "number" else comparison
+            return In(path, stored, others)
+        return Compare(path, condition.op, condition.value, others)
 
     def _field(self, written: Path, position: Position) -> tuple[Path, pa.Field]:
         path = resolve(self.schema, written)
@@ -136,10 +132,14 @@ class _Check:
         raise fault(self.text, position, fault_text)
 
 
-def _as_class(value: Value, kind: str) -> Value:
-    """The value as one of the class; decimals stay decimals.  Raises NotReadable with the value's class."""
-    as_it_is = value is None or kind in ("null", ANY) or (kind == "number" and isinstance(value, Decimal))
-    return value if as_it_is else of_class(value, kind)
+def _check_readable(value: Value, kind: str) -> None:
+    """Raises NotReadable with the value's class if no value of the class compares with it."""
+    if (
+        value is not None
+        and kind not in ("null", ANY)
+        and not (kind == "number" and isinstance(value, Decimal))
+    ):
+        of_class(value, kind)
 
 
 def _encoded(values: Iterable[Value]) -> tuple[bytes, ...]:

@@ -4,13 +4,12 @@ A record's own class decides how a condition is read.  A value of that class is 
 decimals compare by the text of a double (`values.numbers`).  If the condition's value has a reading of the class,
 the reading is compared (`Compare.readings`).  Other classes do not compare: null.
 
-Called by `check`, for the class of a field; by `evaluate`, for that of a column; by `mixed`, for that of each value
-in JSON; by `prune`, for that of an object's bounds.
+Called by `evaluate`, for the class of a column; by `mixed`, for that of each value in JSON; by `prune`, for that of
+an object's bounds; by `keyrange`, for that of a key field.
 """
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 
 from lake_core.keys.encoding import class_of, decode_value, encode_value
@@ -18,7 +17,6 @@ from lake_core.records.conditions import Compare, In, Op
 from lake_core.values.numbers import as_class
 
 NULL_VALUE = encode_value(None)
-LEAST = encode_value(-math.inf)
 
 
 @lru_cache(maxsize=256)
@@ -38,21 +36,6 @@ def among(leaf: Compare | In, kind: str) -> Compare | In | bool | None:
     if values:
         return In(leaf.field, tuple(sorted(values | {NULL_VALUE} if with_null else values)))
     return None if with_null or all(answer is None for answer in equal) else False
-
-
-def among_numbers(leaf: Compare | In) -> Compare | In:
-    """The comparison for a field of numbers, with numbers only.
-
-    If no number or every number fulfils it, the result is a comparison with the least number.
-    """
-    leaf_among = among(leaf, "number")
-    if leaf_among is None:  # beside null there may be decimals that no number equals
-        return leaf if isinstance(leaf, Compare) else In(leaf.field, (NULL_VALUE,))
-    return (
-        Compare(leaf.field, ">=" if leaf_among else "<", LEAST)
-        if isinstance(leaf_among, bool)
-        else leaf_among
-    )
 
 
 def _compared(op: Op, data: bytes, kind: str) -> tuple[Op, bytes] | bool | None:

@@ -5,6 +5,9 @@ carried to the comparisons.  The low bound of the range is made of the least val
 first whose least value is exclusive; the high bound likewise.  So `day = d and dep_time > 900` narrows a key
 `day,dep_time` in both fields.
 
+A key field has one class in all records of a pool, and `classwise` narrows a comparison to it.  If the records do
+not tell the class yet, only `is null` narrows: a stored range must not mean less than its condition.
+
 An interval lies between two cuts.  A cut is the bytes of a value in the key's direction, and 0 (before all keys
 that begin with them) or 1 (after them).  No value's bytes begin another's, so cuts compare as pairs.
 """
@@ -14,9 +17,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 
-from lake_core.conditions.classwise import LEAST, NULL_VALUE
+import pyarrow as pa
+
+from lake_core.conditions.classwise import NULL_VALUE, among
 from lake_core.keys import KeyField, KeyRange, PoolKey
-from lake_core.keys.encoding import AFTER, decode_value, encode_value
+from lake_core.keys.encoding import AFTER, decode_value, encode_value, key_class
 from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Op, Or
 
 NOTHING = KeyRange(b"", b"")
@@ -53,9 +58,10 @@ _VALUES = _Interval((NULL_VALUE, 1), _END)
 """Null comes first in either direction."""
 
 
-def key_range_of(condition: Condition, key: PoolKey) -> KeyRange:
-    """The smallest key range found; empty if the condition holds for no key."""
-    intervals = [_interval(condition, field, negated=False) for field in key.fields]
+def key_range_of(condition: Condition, key: PoolKey, schema: pa.Schema) -> KeyRange:
+    """The smallest key range found for records of the schema; empty if the condition holds for no key."""
+    of_fields = [_OfField(field, _class(schema, field.name)) for field in key.fields]
+    intervals = [_interval(condition, field, negated=False) for field in of_fields]
     if any(interval.empty for interval in intervals):
         return NOTHING
     return KeyRange(_low(intervals), _high(intervals))
@@ -81,19 +87,44 @@ def _high(intervals: list[_Interval]) -> bytes | None:
     return high + AFTER if high else None
 
 
-def _interval(condition: Condition, field: KeyField, *, negated: bool) -> _Interval:
+def _class(schema: pa.Schema, name: str) -> str:
+    return key_class(schema.field(name).type) if name in schema.names else "null"
+
+
+@dataclass(frozen=True)
+class _OfField:
+    """A field of the key and its class, "null" if no record tells it."""
+
+    field: KeyField
+    kind: str
+
+
+def _interval(condition: Condition, of_field: _OfField, *, negated: bool) -> _Interval:
     """Where the field lies in a key for which the condition is true, or false if `negated`."""
     match condition:
         case And(of) | Or(of):
-            parts = [_interval(member, field, negated=negated) for member in of]
+            parts = [_interval(member, of_field, negated=negated) for member in of]
             joined = isinstance(condition, And) != negated
             return reduce(_Interval.intersect if joined else _Interval.united, parts)
         case Not(of):
-            return _interval(of, field, negated=not negated)
-        case Compare() | In() | IsNull() if condition.field != (field.name,):
+            return _interval(of, of_field, negated=not negated)
+        case Compare() | In() | IsNull() if condition.field != (of_field.field.name,):
             return _ALL
         case IsNull():
             return _VALUES if negated else _NULLS
+        case Compare() | In() if of_field.kind == "null":
+            return _ALL
+        case Compare() | In():
+            return _compared_within(among(condition, of_field.kind), of_field.field, negated=negated)
+
+
+def _compared_within(leaf: Compare | In | bool | None, field: KeyField, *, negated: bool) -> _Interval:
+    """The interval of a comparison for values of the field's class (`classwise.among`)."""
+    match leaf:
+        case None:
+            return _NONE
+        case bool():
+            return _VALUES if leaf != negated else _NONE
         case In(_, values):
             return _among(values, field, negated=negated)
         case Compare(_, op, value):
@@ -107,7 +138,7 @@ def _among(values: tuple[bytes, ...], field: KeyField, *, negated: bool) -> _Int
 
 
 def _compared(op: Op, value: bytes, field: KeyField) -> _Interval:
-    if value == NULL_VALUE or (op, value) == ("<", LEAST):
+    if value == NULL_VALUE:
         return _NONE
     if field.descending:
         value = encode_value(decode_value(value), descending=True)

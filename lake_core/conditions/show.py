@@ -1,4 +1,4 @@
-"""A condition as text: `parse(show(c)) == c` for every condition without readings.  `check` finds readings anew."""
+"""A condition as text: `parse(show(c)) == c` except the readings.  `check` finds readings anew."""
 
 from __future__ import annotations
 

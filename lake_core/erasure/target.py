@@ -45,12 +45,16 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Target:
-    """Records with keys in `key_range` that fulfil `condition` (checked; None: all), in a pool or one sub-pool."""
+    """Records with keys in `key_range` that fulfil `condition` (checked; None: all), in a pool or one sub-pool.
+
+    `schema`: that of the records, which tells the class of the key; without it the condition narrows no range.
+    """
 
     config: PoolConfig
     key_range: KeyRange = EVERYTHING
     condition: Condition | None = None
     sub_pool: str = ""
+    schema: pa.Schema | None = None
 
     @property
     def sub_pools(self) -> tuple[str, ...]:
@@ -70,9 +74,9 @@ class Target:
     def range_in(self, sub_pool: str) -> KeyRange:
         """The keys that such a record can have; empty if there is none."""
         key = self.key(sub_pool)
-        if self.condition is None or not key.fields:
+        if self.condition is None or self.schema is None or not key.fields:
             return self.key_range
-        return self.key_range.intersect(key_range_of(self.condition, key))
+        return self.key_range.intersect(key_range_of(self.condition, key, self.schema))
 
     def leaves_markers(self, sub_pool: str) -> bool:
         """Whether a delete marker takes the place of such a record."""
@@ -152,7 +156,7 @@ def target_of(
         return Target(config, key_range, None, sub_pool)
     schema = unite_schemas(state.schema(id) for id in _schemas(state, sub_pool))
     unfit = unfit_fields(rule_of(config, sub_pool), config.key_of(sub_pool), schema)
-    return Target(config, key_range, check(where, schema, unfit=unfit), sub_pool)
+    return Target(config, key_range, check(where, schema, unfit=unfit), sub_pool, schema)
 
 
 def _schemas(state: PoolState, sub_pool: str) -> list[str]:

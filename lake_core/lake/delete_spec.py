@@ -69,7 +69,7 @@ def check_delete(
             parse(where)
         return None
     condition = check(where, schema, unfit=unfit_fields(revision.rule, revision.key, schema))
-    narrowed = key_range.intersect(key_range_of(condition, revision.key)) if narrow else key_range
+    narrowed = key_range.intersect(key_range_of(condition, revision.key, schema)) if narrow else key_range
     return None if narrowed.empty else DeleteSpec(narrowed, condition, revision.sub_pool)
 
 

@@ -82,7 +82,7 @@ def plan_scan(
     schemas = {id: revision.state.schema(id) for id in revision.snapshot.schemas(revision.sub_pool)}
     condition = None if where is None else check(where, schema)
     if condition is not None:
-        key_range = key_range.intersect(key_range_of(condition, key))
+        key_range = key_range.intersect(key_range_of(condition, key, schema))
     references = revision.references_in(key_range) if not key_range.empty else []
     if condition is not None and rule.keeps_all:
         references = [

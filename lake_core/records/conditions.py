@@ -4,10 +4,11 @@ A condition is true, false or null for a record, by SQL's logic.  A value is sto
 ascending (`keys.encoding`): exact for every type, canonical, and comparable as bytes with the bounds of objects
 and of key ranges.  A field is a path: the exact name of a field of the pool, then names of fields inside records.
 
-A field of JSON holds values of several classes.  `readings` are the value of a comparison as values of other
-classes (the text '2026-01-31' as a date, as a timestamp, ...).  A record whose value has such a class is compared
-with the reading.  So a condition means the same for each record as if the field held only its class (decision
-29).
+A field may hold values of several classes: as JSON, on another branch, or after a later load.  `readings` are the
+value of a comparison as values of other classes (the text '2026-01-31' as a date, as a timestamp, ...).  A record
+whose value has such a class is compared with the reading.  So a condition always means the same for a record,
+whatever class the field had when it was written (decision 29).  A tombstone of an older program may lack readings
+and hold the value of the field's class instead; it means what it always meant.
 
 The package `lake_core.conditions` parses conditions, checks them against a schema and evaluates them.
 """

@@ -19,8 +19,14 @@ from lake_core.keys.encoding import Instant, Value, class_of, from_scalar
 from lake_core.values.numbers import as_class, shown_decimal
 from lake_core.values.text import NotReadable, in_zone, read
 
-_READ = ("decimal", "bytes", "date", "timestamp", "timestamp with zone", "time", "duration")
-"""Classes that a value of another class, mostly a text, may be read as."""
+_MOMENTS = ("timestamp", "timestamp with zone")
+"""Classes that a date, or the other one of the two, may be read as."""
+
+_READ = ("decimal", "date", *_MOMENTS, "time", "duration")
+"""Classes that a text may be read as, with bytes."""
+
+_BEGIN = (*"0123456789+-.",)
+"""How a text of these classes begins."""
 
 _DAY = 86_400
 _EPOCH = dt.date(1970, 1, 1).toordinal()
@@ -52,12 +58,21 @@ def of_class(value: Value, kind: str) -> Value:
 
 def readings(value: Value) -> list[Value]:
     """A value, not null, read as each other class that can hold it, if it does not compare with that class."""
+    own_class = class_of(value)
     values = []
-    for kind in _READ:
-        if as_class("=", value, kind) is None:
+    for kind in _kinds(value):
+        if kind != own_class:
             with contextlib.suppress(NotReadable):
                 values.append(of_class(value, kind))
     return values
+
+
+def _kinds(value: Value) -> tuple[str, ...]:
+    """The classes that may have a reading of the value; of a text quickly, since a condition may hold thousands."""
+    if isinstance(value, str):
+        numeric = _READ if value[:1] in _BEGIN else ()
+        return (*numeric, "bytes") if len(value) % 4 == 0 or value[:2] in ("x'", "X'") else numeric
+    return _MOMENTS if isinstance(value, Instant | dt.date) else ()
 
 
 def of_python(value: Any) -> Value:

@@ -56,7 +56,7 @@ class LakeReader(DataSourceReader):
         )
         check_range(self._key_range, view.key)
         if self._where is not None:
-            self._key_range = self._key_range.intersect(key_range_of(self._where, view.key))
+            self._key_range = self._key_range.intersect(key_range_of(self._where, view.key, view.schema))
         if not view.version:  # no transaction to pin: this read does not see what is committed from here on
             self._key_range = _NOTHING
         self._tasks = opts.count(options, "tasks")

@@ -6,6 +6,7 @@ one type is asked first; then a second load makes it JSON.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import decimal
 import math
@@ -23,6 +24,7 @@ from lake_core.keys.encoding import Instant, encode_value, from_array
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.store.memory import MemoryStore
+from lake_core.values.classes import readings
 from lake_core.values.numbers import shown_decimal
 from lake_core.values.text import NAIVE, TIME, ZONED
 from lake_core.values.text import show as shown
@@ -154,3 +156,67 @@ def test_a_condition_on_a_key_of_numbers_finds_what_it_finds_of_any_field(
     assert pool.at().to_table(where=text).num_rows == held
     pool.branch().delete(where=text)
     assert pool.at().to_table().num_rows == len(said) - held
+
+
+def relatives(value: Any) -> list[pa.Array]:
+    """The value as other classes would hold it, an array for each: the records in which classes are told apart."""
+    arrays = [pa.array([shown(value)])]
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        value = shown_decimal(value)
+    if isinstance(value, decimal.Decimal):
+        arrays.append(pa.array([float(value)]))
+    for reading in (value, *readings(shown(value)), *readings(value)):
+        with contextlib.suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            if isinstance(reading, Instant):
+                tag, seconds, nanos = reading
+                kind = {NAIVE: pa.timestamp("ns"), ZONED: pa.timestamp("ns", "UTC"), TIME: pa.time64("ns")}
+                ticks = pa.array([seconds * 10**9 + nanos], pa.int64())
+                arrays.append(ticks.cast(kind.get(tag, pa.duration("ns"))))
+            else:
+                arrays.append(pa.array([reading]))
+    return arrays
+
+
+@settings(max_examples=200)
+@given(st.data(), st.sampled_from(["append", "upsert"]), st.booleans(), st.sampled_from(["merge", "revert"]))
+def test_a_delete_means_the_same_of_each_record_whatever_type_its_field_had(
+    data: st.DataObject, kind: str, inside: bool, way: str
+) -> None:
+    """The deleting revision has the first column only; the other one comes by a merge, or by a revert's revert."""
+    first = data.draw(columns())
+    values = from_array(first)
+    if data.draw(st.booleans()):
+        value = data.draw(st.sampled_from(values))
+        second = data.draw(st.sampled_from(relatives(value)))
+        values = [value, *from_array(second)]
+    else:
+        second = data.draw(columns())
+        values += from_array(second)
+    first, second = data.draw(st.sampled_from([(first, second), (second, first), (pa.nulls(1), second)]))
+    text = data.draw(texts("x.a" if inside else "x", values))
+    tables = []
+    for column, begin in ((first, 0), (second, len(first))):
+        x = pa.StructArray.from_arrays([column], names=["a"]) if inside else column
+        tables.append(pa.table({"k": range(begin, begin + len(column)), "x": x}))
+    both = a_pool(*tables, pa.table({"k": [101], "x": pa.array([LATER[0]])}), kind=kind)
+    pool = Lake.create_on(MemoryStore()).create_pool("p", key="k", kind=kind)
+    try:
+        if way == "merge":
+            pool.branch().append(tables[0])
+            pool.create_branch("b")
+            deleted = pool.branch("b").delete(where=text)
+            pool.branch().append(tables[1])
+            if deleted.version is not None:
+                pool.branch().merge("b")
+        else:
+            second_load = pool.branch().append(tables[1]).version
+            pool.branch().append(tables[0])
+            reverted = pool.branch().revert(str(second_load)).version
+            deleted = pool.branch().delete(where=text)
+            pool.branch().revert(str(reverted))
+    except InvalidInput:
+        assume(False)
+    found = keys(both, text) if deleted.version is not None else set()
+    assert keys(pool) == keys(both) - found
+    compact_all(pool)
+    assert keys(pool) == keys(both) - found

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from lake_core.conditions import key_range_of, parse
+from lake_core.conditions import check, key_range_of, parse
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.encoding import AFTER, encode_key
+from lake_core.keys.encoding import AFTER, Instant, encode_key
 from lake_core.keys.ranges import EVERYTHING
+
+NUMBERS = pa.schema([("a", pa.int64()), ("b", pa.float64())])
 
 
 def test_without_a_key_there_is_no_range() -> None:
-    assert key_range_of(parse("a = 1"), PoolKey(())) == EVERYTHING
+    assert key_range_of(parse("a = 1"), PoolKey(()), NUMBERS) == EVERYTHING
 
 
 @pytest.mark.parametrize(
@@ -46,7 +50,7 @@ def test_without_a_key_there_is_no_range() -> None:
 @pytest.mark.parametrize("direction", ["asc", "desc"])
 def test_the_range_of_one_key_field(text: str, inside: list[Any], outside: list[Any], direction: str) -> None:
     key = PoolKey.parse(f"a:{direction}")
-    span = key_range_of(parse(text), key)
+    span = key_range_of(parse(text), key, NUMBERS)
     assert all(span.contains(encode_key([value], key)) for value in inside)
     assert not any(span.contains(encode_key([value], key)) for value in outside)
 
@@ -67,14 +71,14 @@ def test_equality_of_the_leading_field_lets_the_next_one_narrow(
     text: str, inside: list[Any], outside: list[Any], key: str
 ) -> None:
     pool_key = PoolKey.parse(key)
-    span = key_range_of(parse(text), pool_key)
+    span = key_range_of(parse(text), pool_key, NUMBERS)
     assert all(span.contains(encode_key(values, pool_key)) for values in inside)
     assert not any(span.contains(encode_key(values, pool_key)) for values in outside)
 
 
 def test_the_next_field_narrows_the_ends_of_a_range_too() -> None:
     key = PoolKey.parse("a,b")
-    span = key_range_of(parse("a between 1 and 3 and b between 4 and 5"), key)
+    span = key_range_of(parse("a between 1 and 3 and b between 4 and 5"), key, NUMBERS)
     assert span == KeyRange(encode_key([1, 4], key), encode_key([3, 5], key) + AFTER)
 
 
@@ -82,14 +86,44 @@ def test_the_next_field_narrows_the_ends_of_a_range_too() -> None:
     "text", ["a > 5 and a < 5", "a = null", "a is null and a = 1", "a = 1 and b > 2 and b < 2"]
 )
 def test_what_no_key_fulfils_has_an_empty_range(text: str) -> None:
-    assert key_range_of(parse(text), PoolKey.parse("a,b")).empty
+    assert key_range_of(parse(text), PoolKey.parse("a,b"), NUMBERS).empty
 
 
 def test_a_range_is_as_small_as_the_key_can_say() -> None:
     key = PoolKey.parse("a,b")
     one, two = encode_key([1], key), encode_key([1, 2], key)
-    assert key_range_of(parse("a = 1"), key) == KeyRange(one, one + AFTER)
-    assert key_range_of(parse("a = 1 and b = 2"), key) == KeyRange(two, two + AFTER)
-    assert key_range_of(parse("a = 1 and b < 2"), key) == KeyRange(one + b"\0" + AFTER, two)
-    assert key_range_of(parse("a >= 1"), key) == KeyRange(one, None)
-    assert key_range_of(parse("b = 2"), key) == EVERYTHING
+    assert key_range_of(parse("a = 1"), key, NUMBERS) == KeyRange(one, one + AFTER)
+    assert key_range_of(parse("a = 1 and b = 2"), key, NUMBERS) == KeyRange(two, two + AFTER)
+    assert key_range_of(parse("a = 1 and b < 2"), key, NUMBERS) == KeyRange(one + b"\0" + AFTER, two)
+    assert key_range_of(parse("a >= 1"), key, NUMBERS) == KeyRange(one, None)
+    assert key_range_of(parse("b = 2"), key, NUMBERS) == EVERYTHING
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (pa.string(), "2026-01-31"),
+        (pa.date32(), dt.date(2026, 1, 31)),
+        (pa.timestamp("us"), Instant((0x08, 1_769_817_600, 0))),
+        (pa.timestamp("us", "UTC"), Instant((0x09, 1_769_817_600, 0))),
+    ],
+)
+def test_a_text_gives_the_range_of_its_reading_as_the_class_of_the_key(kind: pa.DataType, value: Any) -> None:
+    key, schema = PoolKey.parse("a"), pa.schema([("a", kind)])
+    one = encode_key([value], key)
+    assert key_range_of(check("a = '2026-01-31'", schema), key, schema) == KeyRange(one, one + AFTER)
+
+
+@pytest.mark.parametrize("schema", [pa.schema([("a", pa.null())]), pa.schema([])])
+def test_without_a_known_class_only_null_narrows(schema: pa.Schema) -> None:
+    key = PoolKey.parse("a")
+    assert key_range_of(parse("a = 5"), key, schema) == EVERYTHING
+    assert key_range_of(parse("not a < '5'"), key, schema) == EVERYTHING
+    assert not key_range_of(parse("a is null"), key, schema).contains(encode_key([5], key))
+
+
+def test_a_decimal_that_no_number_equals_has_an_empty_range() -> None:
+    key = PoolKey.parse("a")
+    assert key_range_of(parse("a = 0.10000000000000000001"), key, NUMBERS).empty
+    whole = key_range_of(parse("a != 0.10000000000000000001"), key, NUMBERS)
+    assert whole == key_range_of(parse("a is not null"), key, NUMBERS)
