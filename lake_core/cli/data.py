@@ -14,12 +14,12 @@ from lake_core.cli.output import format_of_output, print_json, print_table, say,
 from lake_core.cli.reading import files_to_read, shown_progress
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.keys import KeyRange
-from lake_core.keys.encoding import AFTER
 from lake_core.lake.results import LoadResult
 from lake_core.lake.view import View
 from lake_core.loading.preview import Preview
 from lake_core.phrases import counted, human_size
 from lake_core.reading.scan import result_schema
+from lake_core.values.keytext import RangeText
 from lake_core.values.typed_json import json_lines
 from lake_core.values.types import show_type
 
@@ -119,13 +119,13 @@ def report_load(result: LoadResult, *, pool_name: str, as_json: bool, verb: str 
 
 def span_of(view: View, args: Namespace) -> KeyRange:
     """The key range of --from and --to, or of --key."""
-    if getattr(args, "key", None) is not None:
-        prefix = view.bound_of_text(args.key)
-        return KeyRange(prefix, prefix + AFTER)
-    return KeyRange(
-        b"" if args.from_ is None else view.bound_of_text(args.from_),
-        None if args.to is None else view.bound_of_text(args.to),
-    )
+    return range_text(args).read(view.key, view.key_classes)
+
+
+def range_text(args: Namespace) -> RangeText:
+    """The key range of --from and --to, or of --key, as it was written."""
+    prefix = getattr(args, "key", None)
+    return RangeText(prefix=prefix) if prefix is not None else RangeText(low=args.from_, high=args.to)
 
 
 def scan(args: Namespace) -> None:

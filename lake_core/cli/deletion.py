@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from lake_core.cli.data import report_load, span_of
+from lake_core.cli.data import range_text, report_load
 from lake_core.cli.options import open_lake, read_options
 from lake_core.cli.output import print_json, say
 from lake_core.cli.reading import files_to_read, shown_progress
@@ -23,7 +23,7 @@ def delete(args: Namespace) -> None:
         )
     pool = open_lake(args).pool(args.pool)
     done = pool.branch(args.branch, to_delete=True).delete(
-        key_range=span_of(pool.at(args.branch), args), where=args.where, reason=args.reason, token=args.token
+        key_range=range_text(args), where=args.where, reason=args.reason, token=args.token
     )
     if args.json:
         print_json(vars(done))
@@ -51,7 +51,7 @@ def replace(args: Namespace) -> None:
     with shown_progress(files, "replacing") as progress:
         result = pool.branch(args.branch).replace(
             [f.uri for f in files],
-            key_range=span_of(pool.at(args.branch), args),
+            key_range=range_text(args),
             where=args.where,
             format=args.format,
             options=options,
@@ -64,8 +64,8 @@ def replace(args: Namespace) -> None:
 
 def drop_range(args: Namespace) -> None:
     """A replace by nothing."""
-    pool, branch = open_lake(args).pool(args.pool), args.branch or MAIN
-    done = pool.branch(branch).replace([], key_range=span_of(pool.at(branch), args))
+    pool = open_lake(args).pool(args.pool)
+    done = pool.branch(args.branch or MAIN).replace([], key_range=range_text(args))
     if args.json:
         print_json(vars(done))
     else:

@@ -42,6 +42,7 @@ from lake_core.records import AddObject, Source
 from lake_core.records.conditions import Condition
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
+from lake_core.values.keytext import RangeText
 
 log = logging.getLogger(__name__)
 
@@ -136,7 +137,7 @@ class Branch:
     def delete(
         self,
         *,
-        key_range: KeyRange = EVERYTHING,
+        key_range: KeyRange | RangeText = EVERYTHING,
         where: str | Condition | None = None,
         reason: str = "",
         token: str = "",
@@ -157,7 +158,7 @@ class Branch:
         self,
         files: list[str],
         *,
-        key_range: KeyRange = EVERYTHING,
+        key_range: KeyRange | RangeText = EVERYTHING,
         where: str | Condition | None = None,
         format: str = "auto",
         options: Mapping[str, str] | None = None,
@@ -167,7 +168,8 @@ class Branch:
     ) -> LoadResult:
         """Replace the records of a key range that fulfil a condition by those of files, in one transaction.
 
-        The new records must lie in the range and fulfil the condition.  Without files the range is dropped.
+        The new records must lie in the range and fulfil the condition.  Without files the range is dropped.  A
+        range as text is read as the class of the key, which the new records may tell.
         Raises InvalidInput (nothing is committed), NotFound, Conflict (an overlapping replace committed since this
         one began), OutcomeUnknown, Unavailable.
         """
@@ -187,7 +189,7 @@ class Branch:
         self,
         records: pa.Table,
         *,
-        key_range: KeyRange = EVERYTHING,
+        key_range: KeyRange | RangeText = EVERYTHING,
         where: str | Condition | None = None,
         token: str = "",
         message: str = "",

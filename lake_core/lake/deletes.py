@@ -10,21 +10,25 @@ from lake_core.keys import KeyRange
 from lake_core.lake.delete_spec import check_delete, may_delete
 from lake_core.lake.results import DeleteResult
 from lake_core.records.conditions import Condition
+from lake_core.values.keytext import RangeText, check_classes
 
 if TYPE_CHECKING:
     from lake_core.lake.branch import Branch
 
 
 def delete(
-    branch: Branch, *, key_range: KeyRange, where: str | Condition | None, reason: str, token: str
+    branch: Branch, *, key_range: KeyRange | RangeText, where: str | Condition | None, reason: str, token: str
 ) -> DeleteResult:
     """Delete the records of a key range that fulfil a condition, as `Branch.delete` says."""
     revision = branch.revision()
     if token and (first := revision.state.tokens.get(token)) is not None:
         return DeleteResult(first.version, first.transaction_id, repeated=True)
-    spec = check_delete(revision, key_range=key_range, where=where, narrow=True)
+    classes = revision.key_classes
+    span = key_range if isinstance(key_range, KeyRange) else key_range.read(revision.key, classes)
+    spec = check_delete(revision, key_range=span, where=where, narrow=True)
     if spec is None or not may_delete(revision, spec, branch.store):
         return DeleteResult(None)
+    check_classes(span, revision.key, classes)
     id = branch.context.ids.new()
     action, author = spec.tombstone(id, reason=reason), branch.context.author
     draft = Draft(id, branch.name, revision.version, author, (action,), message=reason, token=token)

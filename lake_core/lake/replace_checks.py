@@ -13,7 +13,7 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.naming import NOKEY
 from lake_core.records import AddObject
 from lake_core.records.conditions import Condition
-from lake_core.values.keytext import show_key
+from lake_core.values.keytext import key_text
 
 
 def check_fulfils(records: pa.Table, condition: Condition) -> None:
@@ -38,6 +38,6 @@ def check_inside(objects: Sequence[AddObject], key_range: KeyRange, key: PoolKey
             added.low < key_range.low or (key_range.high is not None and added.high > key_range.high)
         ):
             raise InvalidInput(
-                f"replace: new records from key {show_key(added.low, key)} to {show_key(added.high, key)} (both "
+                f"replace: new records from key {key_text(added.low, key)} to {key_text(added.high, key)} (both "
                 "inclusive) lie outside the range; nothing was committed. Leave them out, or replace a wider range"
             )

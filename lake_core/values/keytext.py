@@ -3,26 +3,62 @@
 A key of one field is the text itself: `1.10` is that text if the field holds strings, a number if it holds
 numbers.  A key of several fields is a JSON list, `["2026-01-31", 7]`, or the text of its first field, which
 stands for all keys that begin with it.  What the lake shows of a key, typed back, is that key and no other.
+
+A text is a key only together with the class of its field.  Reading may take it for a text while no record tells the
+class, since then there is nothing to find.  What is stored must not: a range of texts would cover numbers that come
+later.  So deletes and replaces take the range as it was written (`RangeText`), read it by the records of the pool
+or by those that they bring, and `check_classes` refuses a range whose class nothing tells.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.encoding import Value, decode_key, encode_key
+from lake_core.keys.encoding import AFTER, Value, class_of, decode_key, encode_key
 from lake_core.values.classes import of_class, of_python
-from lake_core.values.text import NotReadable, exact_number, read, show_json
+from lake_core.values.text import NotReadable, exact_number, read, show, show_json
 
 
 class _Number(str):
     """The digits of a JSON number."""
 
     __slots__ = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RangeText:
+    """A key range as a user wrote it, not yet read: from `low` (inclusive) to `high` (exclusive), None an open end.
+
+    Or `prefix` instead: all keys that begin with it.
+    """
+
+    low: str | None = None
+    high: str | None = None
+    prefix: str | None = None
+
+    def read(self, key: PoolKey, classes: Mapping[str, str]) -> KeyRange:
+        """The range, each value read as the class of its field; a text without a class stays text."""
+        if self.prefix is not None:
+            prefix = encoded(parts_of(self.prefix, key), key, classes)
+            return KeyRange(prefix, prefix + AFTER)
+        return KeyRange(
+            b"" if self.low is None else encoded(parts_of(self.low, key), key, classes),
+            None if self.high is None else encoded(parts_of(self.high, key), key, classes),
+        )
+
+    def is_readable(self, key: PoolKey, classes: Mapping[str, str]) -> bool:
+        """Whether the class is known of every field that the range has a value of."""
+        texts = [text for text in (self.low, self.high, self.prefix) if text is not None]
+        named = max((len(parts_of(text, key)) for text in texts), default=0)
+        return all(name in classes for name in key.names[:named])
 
 
 def parts_of(text: str, key: PoolKey) -> list[Any]:
@@ -60,7 +96,8 @@ def _value(part: Any, name: str, kind: str | None) -> Value:
         value = of_python(part)
         return of_class(value, kind) if kind else value
     except NotReadable as error:
-        raise InvalidInput(f"key {name}={part!r}: the field is a {kind}, and this is {error}") from error
+        shown = repr(str(part)) if isinstance(part, str) else show(value)
+        raise InvalidInput(f"key {name}={shown}: the field is a {kind}, and this is {error}") from error
 
 
 def _read(text: str, kind: str) -> Value:
@@ -72,12 +109,43 @@ def _read(text: str, kind: str) -> Value:
 def check_range(key_range: KeyRange, key: PoolKey) -> None:
     """Raises InvalidInput for a range that holds no key."""
     if key_range.empty:
-        low, high = (show_key(bound, key) for bound in (key_range.low, key_range.high))
+        low, high = (key_text(bound, key) for bound in (key_range.low, key_range.high))
         raise InvalidInput(
             f"the key range from {low} (inclusive) to {high} (exclusive) is empty: in the order of the pool "
             f"key {key} "
             "its end must come after its beginning"
         )
+
+
+def check_classes(key_range: KeyRange, key: PoolKey, classes: Mapping[str, str]) -> None:
+    """Raises InvalidInput for a range that cannot be stored: a bound of another class than its field's, or of none.
+
+    Such a range covers all keys of a class, or none, and not what its bounds say.
+    """
+    for bound in (key_range.low, key_range.high or b""):
+        values: tuple[Value, ...] = ()
+        with contextlib.suppress(struct.error, IndexError):  # a bound that ends within a value
+            values = decode_key(bound, key)
+        for name, value in zip(key.names, values, strict=False):
+            if value is None or classes.get(name) == class_of(value):
+                continue
+            if name not in classes:
+                raise InvalidInput(
+                    f"key range: no record tells the type of the key field {name!r} yet, so {show(value)!r} could "
+                    f"be of any; declare it (lake set POOL type.{name}=TYPE)"
+                )
+            raise InvalidInput(
+                f"key range: {show(value)!r} is a {class_of(value)}, and the key field {name!r} is a "
+                f"{classes[name]}; write the bound as a {classes[name]}"
+            )
+
+
+def key_text(data: bytes | None, key: PoolKey) -> str:
+    """An encoded bound as text for errors: typed back, it is the bound; a key of several fields as JSON."""
+    values = decode_key(data, key) if data else ()
+    if len(values) != 1:
+        return json.dumps([show_json(v) for v in values], ensure_ascii=False)
+    return "null" if values[0] is None else show(values[0])
 
 
 def show_key(data: bytes | None, key: PoolKey) -> object:

@@ -180,6 +180,29 @@ def test_a_replace_with_records_from_elsewhere_commits_nothing(
     assert keys(lake, pool) == list(range(10))
 
 
+def test_in_an_empty_pool_the_new_records_tell_the_type_of_the_range(lake: Command) -> None:
+    lake.pool("p")
+    file = lake.file("new.ndjson", [{"k": 2}, {"k": 10}])
+    for _ in range(2):
+        lake("replace", "p", file, "--from", "1", "--to", "11")
+        assert keys(lake, "p") == [2, 10]
+    lake.pool("q")
+    lake("branch", "q", "d")
+    lake("replace", "q", lake.file("one.ndjson", [{"k": 1}]), "--to", "7", "--branch", "d")
+    lake.load_records("q", [{"k": k} for k in (5, 8, 100)])
+    lake("merge", "q", "d")
+    assert keys(lake, "q") == [1, 8, 100]
+
+
+def test_a_range_whose_type_nothing_tells_is_refused_or_deletes_nothing(lake: Command) -> None:
+    lake.pool("p")
+    reason = "declare it (lake set POOL type.k=TYPE)"
+    assert reason in lake.fails(INVALID_INPUT, "replace", "p", lake.file("no.ndjson", []), "--to", "7")
+    assert reason in lake.fails(INVALID_INPUT, "drop", "p", "--to", "7", "--yes")
+    assert "nothing to delete" in lake("delete", "p", "--to", "7").err
+    assert not lake.history("p")
+
+
 def test_an_upsert_pool_has_no_conditional_replace(lake: Command) -> None:
     lake("create", "u", "--key", "k", "--kind", "upsert")
     file = lake.file("new.ndjson", [{"k": 1, "v": 1}])
