@@ -17,6 +17,7 @@ from lake_core.combine.rule import rule_of
 from lake_core.history import Draft
 from lake_core.history.rebase import rebase
 from lake_core.lake.files import open_files
+from lake_core.lake.replace_checks import key_classes_with
 from lake_core.lake.results import LoadResult, PendingLoad, committed_load, repeated_load
 from lake_core.leases import HeldLease
 from lake_core.loading.block import QUARANTINE, Block
@@ -29,6 +30,7 @@ from lake_core.phrases import counted
 from lake_core.records import Action, AddObject, Consume, Source
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
+from lake_core.values.keytext import check_classes
 
 if TYPE_CHECKING:
     from lake_core.lake.branch import Branch
@@ -175,6 +177,9 @@ def commit_load(
 ) -> LoadResult:
     """Commit the objects of a load, as `Branch.commit` says."""
     check_rejected(objects, pending.max_rejected)
+    if replaced is not None:
+        classes = key_classes_with(branch.revision(), objects, schemas)
+        check_classes(replaced.key_range, branch.config.key, classes)
     transaction_id = pending.origin.transaction_id
     actions: tuple[Action, ...] = (
         *([Consume(tuple(sources))] if sources else []),

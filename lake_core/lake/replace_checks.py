@@ -10,7 +10,10 @@ import pyarrow.compute as pc
 from lake_core.conditions import holds
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.encoding import key_class
 from lake_core.naming import NOKEY
+from lake_core.objects.schema import schema_id
+from lake_core.reading.revision import Revision
 from lake_core.records import AddObject
 from lake_core.records.conditions import Condition
 from lake_core.values.keytext import key_text
@@ -41,3 +44,19 @@ def check_inside(objects: Sequence[AddObject], key_range: KeyRange, key: PoolKey
                 f"replace: new records from key {key_text(added.low, key)} to {key_text(added.high, key)} (both "
                 "inclusive) lie outside the range; nothing was committed. Leave them out, or replace a wider range"
             )
+
+
+def key_classes_with(
+    revision: Revision, objects: Sequence[AddObject], schemas: Sequence[pa.Schema]
+) -> dict[str, str]:
+    """The class of each key field, by the pool or otherwise by new objects and their schemas."""
+    keyed = {added.schema for added in objects if not added.sub_pool}
+    fields = [
+        schema.field(name)
+        for schema in schemas
+        if schema_id(schema) in keyed
+        for name in revision.key.names
+        if name in schema.names
+    ]
+    brought = {field.name: key_class(field.type) for field in fields if not pa.types.is_null(field.type)}
+    return brought | revision.key_classes

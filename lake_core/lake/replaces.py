@@ -6,21 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.encoding import key_class
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake.delete_spec import DeleteSpec, check_delete
 from lake_core.lake.files import open_files
 from lake_core.lake.loads import begin_load, commit_written, lease_of
-from lake_core.lake.replace_checks import check_fulfils, check_inside
+from lake_core.lake.replace_checks import check_fulfils, check_inside, key_classes_with
 from lake_core.lake.results import LoadResult, PendingLoad
 from lake_core.loading.block import Block
-from lake_core.objects.write import WrittenObject
 from lake_core.records.conditions import Condition
-from lake_core.values.keytext import RangeText, check_classes, check_range
+from lake_core.values.keytext import RangeText, check_range
 
 if TYPE_CHECKING:
     from lake_core.lake.branch import Branch
@@ -108,25 +104,14 @@ def replace_by_blocks(
                 check_fulfils(block.table, spec.condition)
             builder.add(block)
         written = builder.finish()
-        classes = _key_classes(written, key) | branch.revision().key_classes
+        objects, schemas = [w.action for w in written], [w.schema for w in written]
         if waits:
+            classes = key_classes_with(branch.revision(), objects, schemas)
             spec = replace(spec, key_range=_read(key_range, key, classes))
             check_range(spec.key_range, key)
-        check_classes(spec.key_range, key, classes)
-        check_inside([w.action for w in written], spec.key_range, key)
+        check_inside(objects, spec.key_range, key)
         return commit_written(branch, pending, written, replaced=spec)
 
 
 def _read(key_range: KeyRange | RangeText, key: PoolKey, classes: Mapping[str, str]) -> KeyRange:
     return key_range if isinstance(key_range, KeyRange) else key_range.read(key, classes)
-
-
-def _key_classes(written: Iterable[WrittenObject], key: PoolKey) -> dict[str, str]:
-    """The class of each key field in objects with the key, without the fields that are null in them."""
-    return {
-        name: key_class(w.schema.field(name).type)
-        for w in written
-        if not w.action.sub_pool
-        for name in key.names
-        if name in w.schema.names and not pa.types.is_null(w.schema.field(name).type)
-    }

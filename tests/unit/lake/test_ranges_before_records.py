@@ -149,3 +149,21 @@ def test_errors_show_keys_as_they_are_written() -> None:
     low = RangeText(low='[true, "a"]')
     with pytest.raises(InvalidInput, match=r'from key \[false, "x"\] to \[false, "x"\]'):
         of_two.branch().replace_with(pa.table({"a": [False], "b": ["x"]}), key_range=low)
+
+
+def test_a_replace_whose_objects_are_built_elsewhere_is_checked_too() -> None:
+    pool = a_pool()
+    branch = pool.branch()
+    begun = branch.begin_replace(key_range=guessed(pool, "7"))
+    assert isinstance(begun, tuple)
+    pending, spec = begun
+    builder = branch.builder(pending)
+    builder.add(Block(table(1)))
+    written = builder.finish()
+    with pytest.raises(InvalidInput, match="'7' is a string, and the key field 'k' is a number"):
+        branch.commit(
+            pending, replaced=spec, objects=[w.action for w in written], schemas=[w.schema for w in written]
+        )
+    with pytest.raises(InvalidInput, match="no record tells the type"):
+        branch.commit(pending, replaced=spec, objects=[], schemas=[])
+    assert not pool.at().version
