@@ -186,6 +186,9 @@ def _in_windows(cluster: Sequence[Reference], reading: Reading, *, has_sequence:
             )
             for part in parts
         ]
+        if not needs_sequence:
+            # parts come by age; a run has no sequence that orders all of its objects with the others
+            streams = [replace(stream, seq=index, ordinal=0) for index, stream in enumerate(streams)]
         with closing(merge(streams, key=reading.key)) as tables:  # its threads end before the spool does
             for table in tables:
                 yield table if has_sequence or not needs_sequence else table.drop_columns(ORDER.names)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
+from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import InvalidInput, ObjectMissing
 from lake_core.history import PoolState
 from lake_core.history.state import fold_entry
@@ -18,6 +19,7 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
+from lake_core.reading.limits import Limits
 from lake_core.reading.merge.merge import Stream, merge
 from lake_core.reading.plan import overlap_depth, plan_scan
 from lake_core.reading.revision import Revision
@@ -221,3 +223,17 @@ def test_names_of_data_objects_are_spelled_by_naming(pool: Pool) -> None:
     reference = view.references[0]
     assert view.object_name(reference) == naming.data_object(pool.config.id, reference.object)
     assert an_id(0) != reference.object
+
+
+def test_runs_of_small_objects_come_in_the_order_of_age_whatever_an_object_among_them_replaced() -> None:
+    limits = Limits(max_streams=2, max_group=2, min_bulk_ratio=1_000)
+
+    def load(*keys: int, by: str) -> pa.Table:
+        return pa.table({"k": list(keys), "by": [by] * len(keys)})
+
+    pool = a_pool(load(0, by="a"), load(6, by="b"), load(6, by="c"), load(0, by="d"), limits=limits)
+    view = pool.at()
+    compact(pool.branch(), [r for r in view.references if r.low < view.bound(6)])
+    pool.branch().append(load(0, 6, by="e"))
+    assert [row["by"] for row in pool.at().get(6).to_pylist()] == ["b", "c", "e"]
+    assert [row["by"] for row in pool.at().to_table().to_pylist()] == ["a", "d", "e", "b", "c", "e"]
