@@ -519,12 +519,16 @@ def test_all_tasks_of_a_read_count_ages_from_the_time_it_was_planned(
     tasks = reader.partitions()
     assert len(tasks) == 2
     first = [batch.column("k").to_pylist() for batch in reader.read(tasks[0])]
-    opened = opts.open_view
-    monkeypatch.setattr(opts, "open_view", lambda options: later(opened(options)))  # two hours pass
+    for name in ("open_view", "leased_view"):  # two hours pass
+        monkeypatch.setattr(opts, name, two_hours_later(getattr(opts, name)))
     second = [batch.column("k").to_pylist() for batch in reader.read(tasks[1])]
     assert (first, second) == ([[1]], [[2]])
     assert not any(batch.num_rows for task in tasks for batch in source.reader(source.schema()).read(task))
 
 
-def later(view: View) -> View:
-    return replace(view, now=view.now + 7200)
+def two_hours_later(opened: Callable[[opts.Options], View]) -> Callable[[opts.Options], View]:
+    def later(options: opts.Options) -> View:
+        view = opened(options)
+        return replace(view, now=view.now + 7200)
+
+    return later
