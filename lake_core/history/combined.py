@@ -86,12 +86,12 @@ def _dropped(
             and r.key_range.overlaps(key_range)
             and DELETED in newest.schema(r.schema).names
         ]
-        if may_hold and not _is_undo(one) and not _kept_markers(one):
+        if may_hold and not is_undo(one) and not _kept_markers(one):
             return one
     return None
 
 
-def _is_undo(change: Change) -> bool:
+def is_undo(change: Change) -> bool:
     """Whether it put back the inputs of a compaction, and with them what that had dropped.
 
     A compaction has applied deletes up to a later version than its inputs.

@@ -8,6 +8,7 @@ import decimal
 import gzip
 import json
 import pickle
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
