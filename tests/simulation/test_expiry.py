@@ -135,8 +135,8 @@ RULES: dict[str, tuple[int, Callable[[pytest.MonkeyPatch], None]]] = {
 }
 """Rules, a seed that failed without each, and how each is left out.
 
-That an expiry is not taken back past what hid its records is held by tests/unit/agents/test_expiry.py: few seeds expire
-both and undo the first.
+That an expiry is not taken back past what hid its records is held by tests/unit/agents/test_expiry.py: few seeds
+expire both and undo the first.
 """
 
 

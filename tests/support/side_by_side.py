@@ -2,7 +2,8 @@
 
     python -m tests.support.side_by_side [FOLDER] [--seconds N]
 
-The one takes the folders that need Airflow and Spark, the other all the rest; so a new folder is never left out.
+The one takes the folders that need Airflow and Spark, and the properties; the other takes all the rest, so a new
+folder is never left out.
 Airflow comes before Spark: its tests look for processes that were left behind, and Spark keeps one until it ends.
 
 A line is printed when a part ends, or as soon as a test fails.  What a process says at its end is printed in one
@@ -23,8 +24,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-ENGINES = ("airflow", "spark")
-"""Folders of the first process, in this order."""
+FIRST = ("airflow", "properties", "spark")
+"""Folders of the first process, in this order; both processes take about as long."""
 
 OPTIONS = ("-q", "-p", "tests.support.parts", "-o", "console_output_style=classic")
 AT_ONCE = re.compile(r"\w[\w/]* +\d+ (?:\w+, \d+ )*\w+ +\d+ s$|failed: |error: ")
@@ -39,8 +40,8 @@ GRACE = 60.0
 
 def halves(tests: str) -> list[list[str]]:
     """The arguments of the two processes."""
-    engines = [f"{tests}/{name}" for name in ENGINES if Path(tests, name).is_dir()]
-    return [engines, [tests, *(f"--ignore={folder}" for folder in engines)]]
+    first = [f"{tests}/{name}" for name in FIRST if Path(tests, name).is_dir()]
+    return [first, [tests, *(f"--ignore={folder}" for folder in first)]]
 
 
 def relay(process: subprocess.Popen[str], printing: threading.Lock) -> None:
