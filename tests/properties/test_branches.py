@@ -11,6 +11,7 @@ until the revert is possible: no remedy may lead back to itself, or to a version
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -27,6 +28,7 @@ from lake_core.journal import purge, write_state
 from lake_core.keys import KeyRange
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
+from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
 
 KEYS = st.integers(0, 4)
@@ -137,7 +139,9 @@ class Branches(RuleBasedStateMachine):
     @initialize(kind=st.sampled_from(["append", "upsert", "aggregate"]))
     def begin(self, kind: str) -> None:
         self.kind, self.value = kind, 0
-        self.lake = Lake.create_on(MemoryStore())
+        # ids share seconds, and the same examples have the same ids each time
+        ids = IdSource(clock=itertools.count(2_000_000_000, 0.25).__next__, entropy=Random(0).randbytes)
+        self.lake = Lake.create_on(MemoryStore(), ids=ids)
         self.pool: Pool = self.lake.create_pool(
             "p", key="k", kind=kind, aggregates=FUNCTIONS if kind == "aggregate" else {}
         )
@@ -346,7 +350,7 @@ class Branches(RuleBasedStateMachine):
             if purges:
                 purge(journal, until=loaded.version)
                 self.past = {loaded.version: {n: list(line.ops) for n, line in self.lines.items()}}
-        self.lake = Lake.open_on(self.lake.store)
+        self.lake = Lake.open_on(self.lake.store, ids=self.lake.context.ids)
         self.pool = self.lake.pool("p")
 
     @invariant()

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-FIRST = ("airflow", "properties", "spark")
+FIRST = ("airflow", "local", "properties", "spark")
 """Folders of the first process, in this order; both processes take about as long."""
 
 OPTIONS = ("-q", "-p", "tests.support.parts", "-o", "console_output_style=classic")
