@@ -26,10 +26,12 @@ from lake_core.history import History, Reference
 from lake_core.history.branch_state import BranchState
 from lake_core.history.checkpoint import reference_tables
 from lake_core.history.group_commit.requests import MAX_WAIT_MICROSECONDS, Request
+from lake_core.history.reach import Reach, journal_reach
 from lake_core.history.snapshot.reference import from_rows
 from lake_core.history.state import PoolState
+from lake_core.history.vacuuming import held_objects
 from lake_core.objects.schema import schema_id
-from lake_core.phrases import human_size
+from lake_core.phrases import counted, human_size
 from lake_core.records import Entry
 from lake_core.records.codec import Codec
 from lake_core.records.pools import PoolConfig
@@ -37,6 +39,7 @@ from lake_core.repair.check_checkpoint import Totals, add_totals, lying_totals
 from lake_core.repair.check_journal import JournalCheck
 from lake_core.repair.check_objects import CheckObjects, batches_of
 from lake_core.repair.finding import Finding, finding
+from lake_core.store import ObjectInfo
 
 Progress = Callable[[str, int], None]
 """Called with what was checked, and how many more of it."""
@@ -126,7 +129,7 @@ class PoolCheck:
         for name, branch in sorted(state.branches.items()):
             yield from self._branch(name, branch, state)
         yield from self._tags(state)
-        yield from self._unreferenced()
+        yield from self._unreferenced(state)
 
     def _tags(self, state: PoolState) -> Iterator[Finding]:
         """Live tags whose version cannot be read; the objects of the others are in reach."""
@@ -218,7 +221,7 @@ class PoolCheck:
         self._checked.add(marks[~are_checked])
         return [r for r, seen in zip(references, are_checked, strict=True) if not seen]
 
-    def _unreferenced(self) -> Iterator[Finding]:
+    def _unreferenced(self, state: PoolState) -> Iterator[Finding]:
         """Objects that neither a branch nor an older revision in reach refers to; names that are none of ours."""
         self._reach_added()
         folder = f"{self.config.id}/data"
@@ -226,26 +229,52 @@ class PoolCheck:
             what = "part of the history cannot be read, and may refer to objects that seem unused"
             yield self._finding("unchecked", folder, what)
             return
-        young = self.context.now() - self.older_than
+        reach = journal_reach(self._history, state)
+        behind: list[ObjectInfo] = []
         for infos in batches_of(self.context.store.list(folder), LISTED):
-            ids = [i.name.removeprefix(f"{folder}/").removesuffix(".parquet") for i in infos]
-            ours = [
-                naming.is_id(id) and info.name == naming.data_object(self.config.id, id)
-                for id, info in zip(ids, infos, strict=True)
-            ]
-            reached = self._reached.has(
-                np.array(
-                    [i if o else "" for i, o in zip(ids, ours, strict=True)], dtype=f"S{naming.ID_LENGTH}"
-                )
-            )
+            ids = [naming.data_id(info.name) or "" for info in infos]
+            reached = self._reached.has(np.array(ids, dtype=f"S{naming.ID_LENGTH}"))
+            listed = state.removed.get_many(ids)
             self.progress("names", len(infos))
-            for id, info, is_ours, is_reached in zip(ids, infos, ours, reached, strict=True):
-                if not is_ours:
+            for id, info, is_reached in zip(ids, infos, reached, strict=True):
+                if info.name != naming.data_object(self.config.id, id):
                     yield self._finding("object_unknown", info.name, "not a data object")
-                elif not is_reached and naming.id_seconds(id) < young:
-                    day = datetime.fromtimestamp(naming.id_seconds(id), UTC)
-                    what = f"{human_size(info.size)} of {day:%Y-%m-%d}; no revision in reach refers to it"
-                    yield self._finding("object_unreferenced", info.name, what)
+                elif is_reached:
+                    continue
+                elif id in listed or (reach.first is not None and reach.first <= info.modified < reach.last):
+                    yield from self._unused("object_unreferenced", id, info)
+                elif reach.first is not None and info.modified < reach.first:
+                    yield from self._unused("object_before_journal", id, info)
+                else:
+                    behind.append(info)
+        yield from self._behind(behind, reach)
+
+    def _unused(self, kind: str, id: str, info: ObjectInfo) -> Iterator[Finding]:
+        if naming.id_seconds(id) < self._young:
+            day = datetime.fromtimestamp(naming.id_seconds(id), UTC)
+            what = f"{human_size(info.size)} of {day:%Y-%m-%d}; no revision in reach refers to it"
+            yield self._finding(kind, info.name, what, id=id)
+
+    def _behind(self, infos: list[ObjectInfo], reach: Reach) -> Iterator[Finding]:
+        """Objects newer than the newest write: of loads under way, that failed, or whose entries are lost."""
+        ids = {naming.data_id(info.name) or "": info for info in infos}
+        state = self._history.load().state if ids else None  # some may be committed meanwhile
+        if state is not None:
+            for id in held_objects(state, ids) | state.removed.get_many(ids).keys():
+                del ids[id]
+        old = sorted(id for id in ids if naming.id_seconds(id) < self._young)
+        young = sorted(ids.keys() - set(old))
+        lost, place = "tail_may_be_lost", "newer than the newest write"
+        if reach.first is None:
+            lost, place = "journal_missing", "of a pool whose journal has no entry"
+        for kind, objects in ((lost, old), ("in_flight", young)):
+            if objects:
+                what = f"{counted(len(objects), 'data object')} {place}, from {objects[0]} on"
+                yield self._finding(kind, naming.pool_journal(self.config.id), what)
+
+    @property
+    def _young(self) -> float:
+        return self.context.now() - self.older_than
 
 
 def tables_of(branch: BranchState) -> Iterator[tuple[str, pa.Table]]:

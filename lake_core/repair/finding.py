@@ -25,6 +25,16 @@ KINDS: dict[str, Kind] = {
     "entry_missing": Kind(DAMAGE, "stop the writers; " + _BACKUP),
     "entry_damaged": Kind(DAMAGE, "stop the writers; " + _BACKUP),
     "no_state": Kind(DAMAGE, _BACKUP),
+    "journal_missing": Kind(
+        DAMAGE,
+        "stop the writers; put the journal back from a backup; without one: lake rebuild {pool}; if no load of the "
+        "pool ever succeeded: load again, or drop it",
+    ),
+    "tail_may_be_lost": Kind(
+        DAMAGE,
+        "compare lake log {pool} with what was loaded; if a load is missing: stop the writers, put its entries "
+        "back from a backup, or run lake rebuild {pool} --name NEW; otherwise the next load ends this",
+    ),
     "checkpoint_damaged": Kind(DAMAGE, "readers pass it over; write another one: lake checkpoint {pool}"),
     "checkpoint_differs": Kind(
         DAMAGE, "delete this object, if the entries from an older checkpoint on are all there"
@@ -42,6 +52,13 @@ KINDS: dict[str, Kind] = {
     "statistics_lie": Kind(DAMAGE, "lake rebuild {pool} --name NEW reads them from the objects"),
     "pool_unlisted": Kind(
         DAMAGE, "put the list of pools back from a backup; without one: lake rebuild {id} --name NAME"
+    ),
+    "in_flight": Kind(
+        LEFTOVER, "if no load is under way: lake fsck {pool} --older-than 0s; what it then finds is damage"
+    ),
+    "object_before_journal": Kind(
+        LEFTOVER,
+        "compare with lake rebuild {pool} --name NEW --dry-run; if no record is missing, delete the object",
     ),
     "object_unreferenced": Kind(LEFTOVER, "leave it to the vacuum"),
     "object_unknown": Kind(LEFTOVER, "move it out of the lake"),

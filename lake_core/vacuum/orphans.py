@@ -11,6 +11,11 @@ the removed; the vacuum deletes it from there, so there is one place that delete
 3. The names below `upto` are listed.  What no branch, no tag, no list knows then stays an orphan forever.
 4. `discard`: the orphans go onto the list, and the next scan begins at `upto`.
 
+What a lost part of the journal may have committed is no orphan (`history.reach`).  So a scan stays below an object
+that is newer than the newest write to a branch, until a later write shows that the journal goes on.  The first scan
+leaves objects that are older than the whole journal.  A scan raises Corrupt if there are objects and no journal, or
+if HEAD names a version that is gone.
+
 A kill between 2 and 4 leaves the names to the next scan.  Objects that may be older than the list itself
 (`Removed.known_from`) may have been removed before the lake kept it: they wait out the grace time as removed ones.
 """
@@ -22,10 +27,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lake_core import naming
-from lake_core.errors import PlanAgain
+from lake_core.errors import Corrupt, PlanAgain
 from lake_core.history import PoolState
+from lake_core.history.reach import Reach, journal_reach
 from lake_core.history.roots import tagged_objects
 from lake_core.history.vacuuming import held_objects
+from lake_core.journal.hints import read_head_hint
 from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease
 from lake_core.phrases import counted
@@ -79,14 +86,25 @@ def is_due(pool: Pool, *, now: float) -> bool:
 def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool, lister: Lister) -> Scanned:
     leases = leases_now(pool, lease)
     before = leases.now - (pool.settings["vacuum.grace"] if grace is None else grace)
-    state = pool.history.load_open().state
+    hint = read_head_hint(pool.store, pool.history.journal.name)
+    loaded = pool.history.load_open()
+    state = loaded.state
+    _check_end(pool, hint, loaded.version)
     since = state.removed.scanned
     upto = naming.first_id(before)
     if leases.oldest_object is not None:
         upto = min(upto, leases.oldest_object)
     upto = max(upto, state.removed.floor)
     if upto > state.removed.floor:
-        young = [i for i in unknown_objects(pool, state, lister(pool, since, upto)) if i.modified > before]
+        reach = journal_reach(pool.history, state)
+        unknown = unknown_objects(pool, state, _within(reach, lister(pool, since, upto), since=since))
+        if unknown and reach.first is None:
+            raise Corrupt(
+                f"{naming.pool_journal(pool.config.id)}: there is no entry, but "
+                f"{counted(len(unknown), 'data object')}: the journal is lost, or no load ever succeeded; put it "
+                f"back from a backup, or run: lake rebuild {pool.name}"
+            )
+        young = [i for i in unknown if i.modified > before or i.modified >= reach.last]
         upto = max(min([upto, *(_id(info) for info in young)]), state.removed.floor)
     if upto <= since:
         return Scanned(pool.name, 0, 0, 0, since)
@@ -96,11 +114,28 @@ def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool, l
     loaded = pool.history.load_open()
     state = loaded.state
     names = lister(pool, since, upto)
-    orphans = unknown_objects(pool, state, names)
+    reach = journal_reach(pool.history, state)
+    orphans = unknown_objects(pool, state, _within(reach, names, since=since))
     if not dry_run:
         _discard(pool, state, orphans, upto=upto, on=loaded.version)
     log.info("%s: %s in %s", pool.name, counted(len(orphans), "orphan"), counted(len(names), "name"))
     return Scanned(pool.name, len(names), len(orphans), sum(info.size for info in orphans), upto)
+
+
+def _check_end(pool: Pool, hint: int, version: int) -> None:
+    """Raises Corrupt if HEAD, which was read before the state of `version`, names a later one."""
+    if hint > version:
+        raise Corrupt(
+            f"{naming.head(pool.history.journal.name)}: names version {hint}, and the newest is {version}: entries "
+            f"are lost; look at it with: lake fsck {pool.name}"
+        )
+
+
+def _within(reach: Reach, infos: list[ObjectInfo], *, since: str) -> list[ObjectInfo]:
+    """The objects that are no older than the journal; later scans list newer ones only."""
+    if since or reach.first is None:
+        return infos
+    return [info for info in infos if info.modified >= reach.first]
 
 
 def _discard(pool: Pool, state: PoolState, orphans: list[ObjectInfo], *, upto: str, on: int) -> None:

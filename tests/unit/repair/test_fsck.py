@@ -5,6 +5,7 @@ Each test makes one fault in a lake whose journal has entries, checkpoints, dele
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -482,15 +483,50 @@ def test_a_schema_that_is_not_the_one_its_id_names(world: World) -> None:
     assert {"schema_lies", "checkpoint_differs"} <= set(kinds(world.fsck()))
 
 
-def test_an_object_that_nothing_refers_to_counts_from_an_age_on(world: World) -> None:
+def written(world: World) -> str:
+    """The id of an object that is written and not committed."""
     pending = world.pool.branch().begin_load()
     building = world.pool.branch().builder(pending)  # type: ignore[arg-type]
     building.add(Block(table(1, 2)))
-    (written,) = building.finish()
+    (object,) = building.finish()
+    return object.action.object
+
+
+def test_an_object_that_nothing_refers_to_counts_from_an_age_on(world: World) -> None:
+    object = written(world)
+    time.sleep(0.002)
+    world.pool.branch().append(table(3))
     assert world.fsck() == [], "it may belong to a load under way"
     world.clock.now += 2 * DAY
     found = only(world.fsck(), "object_unreferenced")
-    assert found.where == naming.data_object(world.id, written.action.object)
+    assert found.where == naming.data_object(world.id, object)
+
+
+def test_objects_that_are_newer_than_the_newest_write_are_in_flight_or_their_entries_are_lost(
+    world: World,
+) -> None:
+    world.pool.branch().append(table(3))
+    world.pool.branch().append(table(3))
+    for version in (8, 7):
+        world.store.delete(world.entry(version))
+    assert "2 data objects newer than the newest write" in only(world.fsck(), "in_flight").what
+    world.clock.now += 2 * DAY
+    found = only(world.fsck(), "tail_may_be_lost")
+    assert (found.where, "lake rebuild p --name NEW" in found.do) == (world.journal, True)
+    world.pool = Lake.open_on(world.store, ids=world.lake.context.ids).pool("p")
+    world.pool.branch().append(table(4))
+    assert kinds(world.fsck()) == ["object_unreferenced"] * 2
+
+
+def test_a_journal_that_is_gone(world: World) -> None:
+    for name in world.names("/journal/"):
+        world.store.delete(name)
+    assert "6 data objects of a pool whose journal has no entry" in only(world.fsck(), "in_flight").what
+    world.clock.now += 2 * DAY
+    assert "lake rebuild p" in only(world.fsck(), "journal_missing").do
+    world.pool = Lake.open_on(world.store, ids=world.lake.context.ids).pool("p")
+    world.pool.branch().append(table(4))
+    assert kinds(world.fsck()) == ["object_before_journal"] * 6
 
 
 def test_objects_of_older_revisions_are_referred_to_until_these_are_purged(world: World) -> None:

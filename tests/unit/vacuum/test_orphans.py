@@ -5,12 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from lake_core.errors import Conflict
+from lake_core.errors import Conflict, Corrupt
 from lake_core.lake import Lake
+from lake_core.lake.pool import Pool
 from lake_core.lake.results import PendingLoad
 from lake_core.leases import HeldLease, LeaseNote
 from lake_core.loading.block import Block
-from lake_core.naming import IdSource, first_id
+from lake_core.naming import IdSource, entry, first_id, pool_journal
 from lake_core.vacuum.execute import vacuum
 from lake_core.vacuum.orphans import scan_orphans
 from tests.support.stores import ScriptedStore
@@ -21,9 +22,11 @@ def test_an_object_that_was_never_committed_is_deleted_after_the_grace_time(worl
     world.load(1)
     orphan = world.orphan()
     assert scan_orphans(world.pool).orphans == 0
+    world.clock.now += 1
+    world.load(2)
     world.wait()
     found = scan_orphans(world.pool)
-    assert (found.listed, found.orphans, found.size) == (2, 1, 6)
+    assert (found.listed, found.orphans, found.size) == (3, 1, 6)
     world.wait()  # the first scan of a pool cannot tell an orphan from what was removed before there was a list
     assert vacuum(world.pool).objects == 1
     assert orphan not in world.objects
@@ -35,6 +38,8 @@ def test_orphans_of_later_scans_are_deleted_at_once(world: World) -> None:
     scan_orphans(world.pool)
     world.clock.now += 10
     orphan = world.orphan()
+    world.clock.now += 1
+    world.load(2)
     world.wait()
     assert scan_orphans(world.pool).orphans == 1
     assert vacuum(world.pool).objects == 1
@@ -46,8 +51,9 @@ def test_a_scan_lists_only_names_that_no_scan_has_seen(world: World) -> None:
         world.load(key)
     world.wait()
     assert scan_orphans(world.pool).listed == 5
-    world.load(9)
     world.orphan()
+    world.clock.now += 1
+    world.load(9)
     world.wait()
     found = scan_orphans(world.pool)
     assert (found.listed, found.orphans) == (2, 1)
@@ -66,7 +72,10 @@ def pending(world: World) -> tuple[PendingLoad, list[object], list[pa.Schema]]:
 
 def test_a_stalled_writer_that_comes_back_is_refused(world: World) -> None:
     """Its objects may have been taken for orphans."""
+    world.load(1)
     begun, objects, schemas = pending(world)
+    world.clock.now += 1
+    world.load(2)
     world.wait()
     assert scan_orphans(world.pool).orphans == 1
     with pytest.raises(Conflict, match="start again"):
@@ -132,13 +141,15 @@ def test_what_was_removed_is_no_orphan(world: World) -> None:
 def test_a_scan_that_is_killed_leaves_its_names_to_the_next(world: World) -> None:
     world.load(1)
     orphan = world.orphan()
+    world.clock.now += 1
+    world.load(2)
     world.wait()
     store = ScriptedStore(world.store)
 
     def kill() -> None:
         raise KeyboardInterrupt
 
-    store.on("create", f"{3:020d}.txn", instead=kill)
+    store.on("create", f"{4:020d}.txn", instead=kill)
     pool = Lake.open_on(store, ids=IdSource(clock=world.clock)).pool("p")
     with pytest.raises(KeyboardInterrupt):
         scan_orphans(pool)
@@ -147,7 +158,69 @@ def test_a_scan_that_is_killed_leaves_its_names_to_the_next(world: World) -> Non
 
 
 def test_a_dry_run_changes_nothing(world: World) -> None:
+    world.load(1)
     world.orphan()
+    world.clock.now += 1
+    world.load(2)
     world.wait()
     assert scan_orphans(world.pool, dry_run=True).orphans == 1
-    assert world.pool.history.load().version == 0
+    assert world.pool.history.load().version == 2
+
+
+def lose(world: World, *versions: int) -> Pool:
+    """Delete entries, as a broken disk does; returns the pool as a later process sees it."""
+    for version in versions:
+        world.store.delete(entry(pool_journal(world.pool.config.id), version))
+    return world.reopened()
+
+
+def test_a_pool_without_a_journal_has_no_orphans_but_damage(world: World) -> None:
+    world.load(1)
+    world.load(2)
+    world.wait()
+    pool = lose(world, 1, 2)
+    for dry_run in (True, False):
+        with pytest.raises(Corrupt, match=r"there is no entry, but 2 data objects.*lake rebuild p"):
+            scan_orphans(pool, dry_run=dry_run)
+    assert pool.history.load().version == 0
+
+
+def test_objects_that_are_older_than_a_journal_that_began_anew_stay(world: World) -> None:
+    world.load(1)
+    world.load(2)
+    before = world.objects
+    pool = lose(world, 1, 2)
+    pool.branch().append(pa.table({"k": [3]}))
+    for _ in range(2):
+        world.clock.now += 1
+        pool.branch().append(pa.table({"k": [4]}))
+        world.wait()
+        assert scan_orphans(pool).orphans == 0
+        assert vacuum(pool).objects == 0
+    assert before < world.objects
+
+
+def test_objects_of_entries_that_were_lost_at_the_end_stay_until_the_journal_goes_on(world: World) -> None:
+    world.load(1)
+    world.wait()
+    scan_orphans(world.pool)
+    version = world.load(2)
+    world.load(3)
+    world.wait()
+    before = world.objects
+    pool = lose(world, version, version + 1)
+    for _ in range(3):  # entries of the scan itself do not show that the journal goes on
+        assert scan_orphans(pool).orphans == 0
+        assert vacuum(pool).objects == 0
+        world.wait()
+    assert world.objects == before
+
+
+def test_a_scan_refuses_a_journal_that_ends_before_its_hint(world: World) -> None:
+    for key in range(17):  # the sixteenth entry writes HEAD
+        world.load(key)
+    world.wait()
+    pool = lose(world, 15, 16, 17)
+    pool.branch().append(pa.table({"k": [0]}))
+    with pytest.raises(Corrupt, match="names version 16, and the newest is 15: entries are lost"):
+        scan_orphans(pool)

@@ -1,0 +1,46 @@
+"""How far a journal reaches, by the clock of the store: what was certainly written while it went on.
+
+An object that no state knows may have been committed by an entry that was lost.  If the journal began anew after a
+loss, that entry lay before the first one; if its end was lost, behind the last one.  So an object from there must
+not be taken for one that was never committed.
+
+Only a write to a branch shows that the journal goes on: a scan or a vacuum commits without any writer.  Called by
+the scan for orphans and by `lake fsck`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lake_core import naming
+from lake_core.history.history import History
+from lake_core.history.state import PoolState
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Times in seconds since 1970: of the oldest entry or mark, None if there is none; of the newest write.
+
+    `last` is 0 if no write is left that has a time.
+    """
+
+    first: float | None
+    last: float
+
+
+def journal_reach(history: History, state: PoolState) -> Reach:
+    """The reach of a journal whose newest state is given.  Lists the journal.  Raises Unavailable."""
+    tip = max((branch.tip for branch in state.branches.values()), default=0)
+    first: float | None = None
+    at_tip, marks = 0.0, []
+    for info in history.journal.store.list(history.journal.name):
+        entry = naming.entry_version(info.name) if not naming.is_request(info.name) else None
+        mark = naming.checkpoint_version(info.name) or naming.fence_version(info.name)
+        if entry is None and mark is None:
+            continue
+        first = info.modified if first is None else min(first, info.modified)
+        if entry is not None and entry == tip:
+            at_tip = info.modified
+        if mark is not None and mark >= tip > 0:
+            marks.append(info.modified)
+    return Reach(first, at_tip or min(marks, default=0.0))
