@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import Any
 
 from lake_core.catalog.settings import duration
+from lake_core.cli.each_pool import EachPool
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, print_table, say
 from lake_core.errors import InvalidInput
 from lake_core.history.create import branch_of
 from lake_core.history.history import microseconds
 from lake_core.history.state import MAIN
+from lake_core.lake.pool import Pool
 from lake_core.lake.reverts import RevertResult
 from lake_core.phrases import counted
 from lake_core.system_tables.tables import branches_table, tags_table
@@ -123,21 +126,31 @@ def _expiry(text: str, *, now: float) -> float:
 def tags(args: Namespace) -> None:
     """Tags of a pool, or of all."""
     lake = open_lake(args)
-    rows = []
-    for name in [args.pool] if args.pool else [pool.name for pool in lake.pools()]:
-        pool = lake.pool(name)
-        costs = pool.tag_costs() if args.cost else {}
-        now = int(pool.context.now() * 1_000_000)
-        for row in tags_table(pool.history.load_open().state).to_pylist():
-            tag = pool.tags[row["name"]]
-            shown = {"pool": name, **row} | {
-                "time": row["time"].isoformat().replace("+00:00", "Z"),
-                "expires": row["expires"].isoformat().replace("+00:00", "Z") if row["expires"] else None,
-                "expired": not tag.is_live(now),
-            }
-            rows.append(shown | ({"cost": costs.get(row["name"], 0)} if args.cost else {}))
+    if args.pool:
+        rows, each = _tags_of(lake.pool(args.pool), with_cost=args.cost), EachPool()
+    else:
+        rows, each = [], EachPool()
+        for config in lake.pools():
+            with each.attempt(config.name):
+                rows += _tags_of(lake.pool(config.name), with_cost=args.cost)
     if args.json:
         for row in rows:
             print_json(row)
     else:
         print_table(rows, empty="no tags")
+    each.check()
+
+
+def _tags_of(pool: Pool, *, with_cost: bool) -> list[dict[str, Any]]:
+    costs = pool.tag_costs() if with_cost else {}
+    now = int(pool.context.now() * 1_000_000)
+    rows = []
+    for row in tags_table(pool.history.load_open().state).to_pylist():
+        tag = pool.tags[row["name"]]
+        shown = {"pool": pool.name, **row} | {
+            "time": row["time"].isoformat().replace("+00:00", "Z"),
+            "expires": row["expires"].isoformat().replace("+00:00", "Z") if row["expires"] else None,
+            "expired": not tag.is_live(now),
+        }
+        rows.append(shown | ({"cost": costs.get(row["name"], 0)} if with_cost else {}))
+    return rows

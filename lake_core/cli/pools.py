@@ -5,18 +5,22 @@ from __future__ import annotations
 import sys
 import textwrap
 from argparse import Namespace
+from typing import Any
 
 from lake_core.catalog import Settings
 from lake_core.catalog.settings import KNOWN
 from lake_core.cli.alignment import printable
 from lake_core.cli.deletion import drop_range
+from lake_core.cli.each_pool import EachPool
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import json_of, print_json, print_table, say, terminal_width
 from lake_core.cli.sink import print_text
 from lake_core.combine.rule import parse_aggregates
-from lake_core.errors import InvalidInput
+from lake_core.errors import InvalidInput, LakeError
 from lake_core.lake import Lake
+from lake_core.lake.view import View
 from lake_core.phrases import counted, human_size, human_time
+from lake_core.records.pools import PoolConfig
 from lake_core.vacuum.reach import reach
 from lake_core.values.keytext import show_key
 from lake_core.values.types import show_type
@@ -77,30 +81,49 @@ def ls(args: Namespace) -> None:
     if args.dropped:
         _print_dropped(args, lake)
         return
-    rows = []
+    each = EachPool()
+    rows: list[dict[str, Any]] = []
     for pool in lake.pools():
-        view = lake.pool(pool.name).at()
-        names = ["", *view.state.branches[view.branch].snapshot.sub_pools()]
-        for sub_pool in names:
-            part = lake.pool(f"{pool.name}.{sub_pool}" if sub_pool else pool.name).at()
-            references = part.references
-            rows.append(
-                {
-                    "pool": f"{pool.name}.{sub_pool}" if sub_pool else pool.name,
-                    "key": str(part.key) or "(arrival)",
-                    "kind": pool.kind,
-                    "records": sum(r.records for r in references),
-                    "objects": len({r.object for r in references}),
-                    "size": sum(r.size for r in references),
-                    "version": view.version,
-                }
-            )
+        with each.attempt(pool.name):
+            rows += _rows(lake, pool)
+        if pool.name in each.failures:
+            rows.append(_row(pool.name, str(pool.key), pool.kind, error=each.failures[pool.name]))
     if args.json:
         for row in rows:
             print_json(row)
     else:
-        shown = [{**r, "size": human_size(int(str(r["size"])))} for r in rows]
+        shown = [{**r, "size": None if r["size"] is None else human_size(r["size"])} for r in rows]
+        for row in shown if not each.failures else ():
+            del row["error"]
         print_table(shown, empty="no pools yet; make one with: lake create POOL --key FIELD", right=("size",))
+    each.check()
+
+
+def _rows(lake: Lake, config: PoolConfig) -> list[dict[str, Any]]:
+    """A row of the pool, and one of each of its sub-pools."""
+    view = lake.pool(config.name).at()
+    rows = [_row(config.name, str(view.key), config.kind, view=view)]
+    for sub_pool in view.state.branches[view.branch].snapshot.sub_pools():
+        name = f"{config.name}.{sub_pool}"
+        part = lake.pool(name).at()
+        rows.append(_row(name, str(part.key), config.kind, view=part))
+    return rows
+
+
+def _row(
+    name: str, key: str, kind: str, *, view: View | None = None, error: LakeError | None = None
+) -> dict[str, Any]:
+    references = [] if view is None else view.references
+    return {
+        "pool": name,
+        "key": key or "(arrival)",
+        "kind": kind,
+        "records": None if view is None else sum(r.records for r in references),
+        "objects": None if view is None else len({r.object for r in references}),
+        "size": None if view is None else sum(r.size for r in references),
+        "version": None if view is None else view.version,
+        "error": None if error is None else str(error),
+    }
 
 
 def _print_dropped(args: Namespace, lake: Lake) -> None:
@@ -206,7 +229,7 @@ def _line(text: str) -> None:
 
 def set_(args: Namespace) -> None:
     """Change settings."""
-    version = open_lake(args).catalog.configure(args.pool, parse_settings(args.settings))
+    version = open_lake(args).configure_pool(args.pool, parse_settings(args.settings))
     _done(args, version, f"changed the settings of {args.pool}")
 
 
@@ -252,7 +275,7 @@ def confirm(args: Namespace, question: str) -> None:
 
 def rename(args: Namespace) -> None:
     """Give a pool another name."""
-    version = open_lake(args).catalog.rename(args.pool, args.new)
+    version = open_lake(args).rename_pool(args.pool, args.new)
     _done(args, version, f"renamed the pool {args.pool} to {args.new}")
 
 

@@ -38,7 +38,7 @@ calls; losing two races costs ten (decision 24)."""
 
 
 class History:
-    """One pool's journal, as transactions."""
+    """One pool's journal, as transactions; `pool_name` is for messages, "" if it is not known."""
 
     def __init__(
         self,
@@ -54,6 +54,7 @@ class History:
         format_version: int = 2,
         metadata: Mapping[str, str] | None = None,
     ) -> None:
+        self.pool_name = ""
         self._metadata = dict(metadata or {})
         self.limits = limits
         self._format_version = format_version
@@ -87,7 +88,7 @@ class History:
     def load_open(self) -> LoadedState[PoolState]:
         """The newest state, as `load`; raises NotFound if the pool was dropped."""
         loaded = self.load()
-        check_open(loaded.state)
+        check_open(loaded.state, pool=self.pool_name)
         return loaded
 
     def commit(self, draft: Draft) -> Committed:

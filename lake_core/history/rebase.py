@@ -264,13 +264,14 @@ def _check_drops(state: PoolState, draft: Draft, first: Action | None) -> None:
         )
 
 
-def check_open(state: PoolState) -> None:
-    """Raises NotFound if the pool was dropped."""
+def check_open(state: PoolState, *, pool: str = "") -> None:
+    """Raises NotFound if the pool was dropped; `pool` is its name, if the caller knows it."""
     if state.closed is not None:
         raise NotFound(
-            f"the pool was dropped by {state.closed.author} at {human_time(state.closed.time / 1e6)} (version "
-            f"{state.closed.version}). lake restore takes it back. If a new pool has its name, open that one; if "
-            "lake ls still lists this one, the drop was interrupted: run lake drop or lake restore again"
+            f"the pool{f' {pool!r}' if pool else ''} was dropped by {state.closed.author} at "
+            f"{human_time(state.closed.time / 1e6)} (version {state.closed.version}). lake restore takes it back. If "
+            "a new pool has its name, open that one; if lake ls still lists this one, the drop was interrupted: run "
+            "lake drop or lake restore again"
         )
 
 

@@ -251,6 +251,27 @@ class Lake:
             pool.reopen(closed)
         return self.pool(pool.name)
 
+    def rename_pool(self, name: str, new: str) -> int:
+        """Give a pool another name; returns the version of the list.
+
+        Raises NotFound (also if a drop of it was interrupted), AlreadyExists, InvalidInput.
+        """
+        self._check_not_closed(name)
+        return self.catalog.rename(name, new)
+
+    def configure_pool(self, name: str, settings: dict[str, str]) -> int:
+        """Change settings; returns the version of the list.
+
+        Raises NotFound (also if a drop of the pool was interrupted), InvalidInput.
+        """
+        self._check_not_closed(name)
+        return self.catalog.configure(name, settings)
+
+    def _check_not_closed(self, name: str) -> None:
+        pool = self._pool(self.catalog.load().state.named(name), "")
+        with contextlib.suppress(Corrupt):  # the list of pools does not depend on the pool's journal
+            pool.history.load_open()
+
     def pool(self, name: str) -> Pool:
         """A pool by name, or a sub-pool (`logs.$nokey`); raises NotFound."""
         base, sub_pool = naming.split_pool(name)
@@ -269,6 +290,7 @@ class Lake:
                 metadata=self.context.metadata,
             )
             self._histories[config.id] = history
+        history.pool_name = config.name
         history.keep_tokens(Settings(config.settings)["token.keep"])
         return Pool(self.context, config, history, sub_pool, self.limits)
 

@@ -125,6 +125,10 @@ class PoolCheck:
                 "unchecked", f"{self.config.id}/data", "no state tells which objects the pool has"
             )
             return
+        if state.closed is not None:
+            what = f"{state.closed.author} began to drop the pool; the list of pools still has it"
+            yield self._finding("drop_interrupted", naming.pool_journal(self.config.id), what)
+            return
         yield from self._schemas(state)
         for name, branch in sorted(state.branches.items()):
             yield from self._branch(name, branch, state)

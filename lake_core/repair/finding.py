@@ -64,6 +64,7 @@ KINDS: dict[str, Kind] = {
     "object_unknown": Kind(LEFTOVER, "move it out of the lake"),
     "entry_leftover": Kind(LEFTOVER, "the next lake purge {pool} deletes it"),
     "request_leaked": Kind(LEFTOVER, "a later commit deletes it if it is readable; otherwise delete it"),
+    "drop_interrupted": Kind(LEFTOVER, "finish the drop: lake drop {pool} --yes"),
     "hint_unreadable": Kind(LEFTOVER, "nothing: readers ask more often until a writer replaces it"),
     "pool_dropped": Kind(
         LEFTOVER, "lake restore takes it back; lake vacuum --dropped deletes it once its grace time is over"

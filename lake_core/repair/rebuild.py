@@ -259,6 +259,8 @@ def _note_losses(
         "loads that never committed count like others",
         "tokens and the list of ingested source files are lost: an agent may load a file again",
         "branches and older revisions are lost",
+        "merges count from the time of the loads on the branch, not of the merge; reverts are lost: what they took "
+        "back is there again",
     ]
     shown = {r.object for r in references}
     parts = {p.candidate.object for p in selection.pieces if not p.is_whole} & shown

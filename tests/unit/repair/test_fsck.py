@@ -579,6 +579,12 @@ def test_the_folder_of_a_dropped_pool_is_a_leftover(world: World) -> None:
     assert only(world.fsck(), "pool_dropped").where == f"{world.id}/"
 
 
+def test_a_drop_that_was_interrupted_is_a_leftover(world: World) -> None:
+    world.pool.close()
+    found = only(world.fsck(), "drop_interrupted")
+    assert (found.pool, found.do) == ("p", "finish the drop: lake drop p --yes")
+
+
 def test_a_gap_in_the_list_of_pools(world: World) -> None:
     world.lake.create_pool("q", key="k")
     world.store.delete(naming.entry(naming.POOLS_JOURNAL, 1))
