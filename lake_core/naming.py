@@ -243,6 +243,11 @@ def not_below(id: str, first: str) -> str:
     return _spelled(_number(first) | chance)
 
 
+def given_up(pool_id: str) -> str:
+    """The note in a folder that the list of pools does not have: it is not needed."""
+    return f"{pool_id}/given-up"
+
+
 def parked_folder(pool_id: str) -> str:
     """The folder of a pool's parked files."""
     return f"{pool_id}/parked"

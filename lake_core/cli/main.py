@@ -188,7 +188,9 @@ def build_parser() -> Parser:
         "pools.drop",
         "remove a pool (lake restore takes it back); with --from or --to: remove the records of that range",
     )
-    sub.add_argument("pool", metavar="POOL")
+    sub.add_argument(
+        "pool", metavar="POOL", help="a pool, or the id of a folder that the list of pools does not have"
+    )
     _add_range(sub)
     sub.add_argument("--branch", metavar="B", help="with --from or --to: of this branch (default: main)")
     sub.add_argument("--yes", action="store_true", help="do not ask (required without a terminal)")

@@ -19,6 +19,7 @@ from lake_core.combine.rule import parse_aggregates
 from lake_core.errors import InvalidInput, LakeError
 from lake_core.lake import Lake
 from lake_core.lake.view import View
+from lake_core.naming import is_id
 from lake_core.phrases import counted, human_size, human_time
 from lake_core.records.pools import PoolConfig
 from lake_core.vacuum.reach import reach
@@ -234,7 +235,7 @@ def set_(args: Namespace) -> None:
 
 
 def drop(args: Namespace) -> None:
-    """Remove a pool from the list; with a range, remove the records in it."""
+    """Remove a pool from the list; with a range, remove the records in it.  An id names a folder without a pool."""
     lake = open_lake(args)
     if args.branch is not None and args.from_ is None and args.to is None:
         raise InvalidInput(
@@ -247,6 +248,14 @@ def drop(args: Namespace) -> None:
             f"remove the records of {args.pool} from {args.from_ or 'the first'} to {args.to or 'the last'}",
         )
         drop_range(args)
+        return
+    if is_id(args.pool) and args.pool not in {pool.name for pool in lake.pools()}:
+        confirm(args, f"give up the folder {args.pool}, which the list of pools does not have")
+        lake.give_up_folder(args.pool)
+        if args.json:
+            print_json({"folder": args.pool})
+        else:
+            say(f"gave up the folder {args.pool}; its objects stay on the store")
         return
     # with --yes a pool goes also when its history cannot be read
     records_text = "" if args.yes else f" ({counted(lake.pool(args.pool).at().records, 'record')})"

@@ -23,6 +23,7 @@ import msgspec
 
 from lake_core import naming
 from lake_core.catalog import Catalog, Settings
+from lake_core.catalog.given_up import give_up
 from lake_core.combine.rule import check_rule, rule_of
 from lake_core.context import FORMAT_VERSION, Context
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, InvalidInput, NotFound, Unavailable
@@ -250,6 +251,24 @@ class Lake:
         if closed is not None:  # otherwise its journal was damaged when it was dropped
             pool.reopen(closed)
         return self.pool(pool.name)
+
+    def give_up_folder(self, pool_id: str) -> None:
+        """Note in a folder that the list of pools does not have that it is not needed; nothing is deleted.
+
+        Raises NotFound, InvalidInput (the list has the pool, or had it until it was dropped), Unavailable.
+        """
+        state = self.catalog.load().state
+        if pool_id in state.pools:
+            raise InvalidInput(
+                f"{pool_id} is the folder of {state.pools[pool_id].name!r}; drop it by its name"
+            )
+        if pool_id in state.dropped:
+            raise InvalidInput(
+                f"{pool_id} is the folder of a dropped pool; lake vacuum --dropped deletes it in time"
+            )
+        if not naming.is_id(pool_id) or next(iter(self.store.list(pool_id)), None) is None:
+            raise NotFound(f"{pool_id}: there is no such folder of a pool; lake fsck lists them")
+        give_up(self.context, pool_id, why="it is not needed")
 
     def rename_pool(self, name: str, new: str) -> int:
         """Give a pool another name; returns the version of the list.

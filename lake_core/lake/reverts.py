@@ -8,16 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from lake_core.errors import InvalidInput, NotFound
+from lake_core import naming
+from lake_core.errors import InvalidInput, NotFound, ObjectMissing
 from lake_core.history import Draft, History, PoolState
 from lake_core.history.change import Change
 from lake_core.history.revert import Inverse, inverse
 from lake_core.history.state import fold_transaction
+from lake_core.history.vacuuming import check_objects
 from lake_core.lake.branches import planned
 from lake_core.naming import is_id
-from lake_core.records import AddTombstone, PutReference, PutTombstone, RemoveReference, RemoveTombstone
+from lake_core.records import (
+    Action,
+    AddTombstone,
+    PutReference,
+    PutTombstone,
+    RemoveReference,
+    RemoveTombstone,
+)
 from lake_core.records.transactions import sequence
 
 if TYPE_CHECKING:
@@ -79,6 +89,8 @@ def _revert(branch: Branch, revision: str, *, message: str, maintenance: bool) -
         message=message or f"revert version {version}",
         is_exact=True,
     )
+    check_objects(newest.state, draft)
+    _check_there(branch, together.actions)
     committed = branch.commit_draft(draft, does=f"takes back version {version}")
     return RevertResult(
         committed.version,
@@ -91,6 +103,23 @@ def _revert(branch: Branch, revision: str, *, message: str, maintenance: bool) -
         deletes_restored=together.count(PutTombstone),
         hidden=together.count(AddTombstone),
     )
+
+
+def _check_there(branch: Branch, actions: Sequence[Action]) -> None:
+    """Raises ObjectMissing if an object that would be referred to again is not on the store; opens each of them."""
+    ids = sorted({action.object for action in actions if isinstance(action, PutReference)})
+    list(branch.history.journal.read_all(partial(_open, branch), ids))
+
+
+def _open(branch: Branch, id: str) -> None:
+    name = naming.data_object(branch.config.id, id)
+    try:
+        branch.store.open_input(name).close()
+    except FileNotFoundError as error:
+        raise ObjectMissing(
+            f"{branch.store.uri}/{name}: the revert would refer to this object again, and it is not there; put it "
+            "back from a backup, then revert"
+        ) from error
 
 
 def _found(history: History, revision: str) -> tuple[int, str]:

@@ -29,7 +29,7 @@ from lake_core.history.group_commit.requests import MAX_WAIT_MICROSECONDS, Reque
 from lake_core.history.reach import Reach, journal_reach
 from lake_core.history.snapshot.reference import from_rows
 from lake_core.history.state import PoolState
-from lake_core.history.vacuuming import held_objects
+from lake_core.history.vacuuming import held_objects, objects_of
 from lake_core.objects.schema import schema_id
 from lake_core.phrases import counted, human_size
 from lake_core.records import Entry
@@ -38,7 +38,7 @@ from lake_core.records.pools import PoolConfig
 from lake_core.repair.check_checkpoint import Totals, add_totals, lying_totals
 from lake_core.repair.check_journal import JournalCheck
 from lake_core.repair.check_objects import CheckObjects, batches_of
-from lake_core.repair.finding import Finding, finding
+from lake_core.repair.finding import Finding, finding, on_branches
 from lake_core.store import ObjectInfo
 
 Progress = Callable[[str, int], None]
@@ -202,7 +202,8 @@ class PoolCheck:
                     unknown[schema] = unknown.get(schema, 0) + 1
             self.references += table.num_rows
             references = self._unseen(table, sub_pool)
-            yield from self.check_objects(self.config, self._counted(batches_of(references, BATCH)))
+            checked = self.check_objects(self.config, self._counted(batches_of(references, BATCH)))
+            yield from checked if len(state.branches) == 1 else self._on_branches(list(checked), state)
         for schema in unknown:
             where = naming.pool_journal(self.config.id)
             yield self._finding(
@@ -210,6 +211,17 @@ class PoolCheck:
             )
         if (lie := lying_totals(dict(branch.snapshot.shapes.items()), totals)) is not None:
             yield self._finding("totals_lie", naming.pool_journal(self.config.id), f"branch {name}: {lie}")
+
+    def _on_branches(self, findings: list[Finding], state: PoolState) -> Iterator[Finding]:
+        """The findings about objects, each with all branches that must be repaired."""
+        ids = {id for one in findings if (id := naming.data_id(one.where)) is not None}
+        referring: dict[str, list[str]] = {id: [] for id in ids}
+        for name, branch in sorted(state.branches.items()):
+            for id in set(objects_of(branch.snapshot, ids)):
+                referring[id].append(name)
+        for one in findings:
+            id = naming.data_id(one.where) or ""
+            yield on_branches(one, id=id, branches=referring.get(id, ()))
 
     def _counted(self, batches: Iterable[list[Reference]]) -> Iterator[list[Reference]]:
         for batch in batches:

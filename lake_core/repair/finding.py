@@ -6,7 +6,11 @@ cannot be trusted.  A leftover takes room or a few more requests; nothing depend
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
+
+from lake_core.history.state import MAIN
 
 DAMAGE, LEFTOVER = "damage", "leftover"
 
@@ -18,8 +22,9 @@ class Kind(msgspec.Struct, frozen=True):
     do: str
 
 
+_REPAIR = "lake repair {pool} --object {id}"
 _BACKUP = "put the object back from a backup; without one: lake rebuild {pool} --name NEW"
-_TAKE_OUT = "put the object back from a backup; without one: lake repair {pool} --object {id}"
+_TAKE_OUT = "put the object back from a backup; without one: " + _REPAIR
 
 KINDS: dict[str, Kind] = {
     "entry_missing": Kind(DAMAGE, "stop the writers; " + _BACKUP),
@@ -51,7 +56,9 @@ KINDS: dict[str, Kind] = {
     "reference_outside": Kind(DAMAGE, _TAKE_OUT),
     "statistics_lie": Kind(DAMAGE, "lake rebuild {pool} --name NEW reads them from the objects"),
     "pool_unlisted": Kind(
-        DAMAGE, "put the list of pools back from a backup; without one: lake rebuild {id} --name NAME"
+        DAMAGE,
+        "put the list of pools back from a backup; without one: lake rebuild {id} --name NAME; if it is not "
+        "needed: lake drop {id} --yes",
     ),
     "in_flight": Kind(
         LEFTOVER, "if no load is under way: lake fsck {pool} --older-than 0s; what it then finds is damage"
@@ -64,8 +71,10 @@ KINDS: dict[str, Kind] = {
     "object_unknown": Kind(LEFTOVER, "move it out of the lake"),
     "entry_leftover": Kind(LEFTOVER, "the next lake purge {pool} deletes it"),
     "request_leaked": Kind(LEFTOVER, "a later commit deletes it if it is readable; otherwise delete it"),
-    "drop_interrupted": Kind(LEFTOVER, "finish the drop: lake drop {pool} --yes"),
+    "drop_interrupted": Kind(LEFTOVER, "finish the drop: lake drop {pool} --yes; or take it back: lake restore {pool}"),
     "hint_unreadable": Kind(LEFTOVER, "nothing: readers ask more often until a writer replaces it"),
+    "rebuild_interrupted": Kind(LEFTOVER, "run lake rebuild again, then: lake drop {id} --yes"),
+    "folder_given_up": Kind(LEFTOVER, "delete the folder, if nothing in it is needed"),
     "pool_dropped": Kind(
         LEFTOVER, "lake restore takes it back; lake vacuum --dropped deletes it once its grace time is over"
     ),
@@ -83,6 +92,14 @@ class Finding(msgspec.Struct, frozen=True):
     where: str
     what: str
     do: str
+
+
+def on_branches(one: Finding, *, id: str, branches: Sequence[str]) -> Finding:
+    """The finding about an object with a command for each branch that refers to it."""
+    command = _REPAIR.replace("{pool}", one.pool).replace("{id}", id)
+    options = ["" if branch == MAIN else f" --branch {branch}" for branch in branches]
+    commands = "; ".join(command + option for option in options)
+    return msgspec.structs.replace(one, do=one.do.replace(command, commands)) if branches else one
 
 
 def finding(kind: str, *, pool: str, where: str, what: str, id: str = "") -> Finding:

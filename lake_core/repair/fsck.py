@@ -14,15 +14,18 @@ from dataclasses import dataclass, field
 
 from lake_core import naming
 from lake_core.catalog import Catalog
+from lake_core.catalog.given_up import read_given_up
 from lake_core.catalog.state import PoolsState
 from lake_core.context import Context
-from lake_core.errors import Corrupt, NotFound
+from lake_core.errors import Corrupt, NotFound, Unavailable
 from lake_core.history import History
 from lake_core.keys.spec import ARRIVAL
+from lake_core.objects.read import DataObject
 from lake_core.repair.check_journal import JournalCheck
 from lake_core.repair.check_objects import CheckObjects, in_threads
 from lake_core.repair.check_pool import PoolCheck, Progress
 from lake_core.repair.finding import Finding, finding
+from lake_core.repair.history_left import has_history
 from lake_core.store import GuardedStore, Store
 
 LAKE_POOLS = "lake:pools"
@@ -31,7 +34,7 @@ LAKE_POOLS = "lake:pools"
 OLDER_THAN = 86_400.0
 """Seconds: a younger object that nothing refers to may belong to a load under way."""
 
-POOL_FOLDERS = ("journal", "data", "parked", "index", "leases", "plans", "erasures")
+POOL_FOLDERS = ("journal", "data", "parked", "index", "leases", "plans", "erasures", "given-up")
 
 
 @dataclass
@@ -113,6 +116,10 @@ class Fsck:
                         yield finding("object_unknown", pool=pool, where=f"{id}/{inner}", what=what)
 
     def _unlisted(self, id: str, state: PoolsState) -> Finding:
+        note = read_given_up(self.context.store, id)
+        if note is not None:
+            what = f"a folder that {note.author} gave up: {note.why}"
+            return finding("folder_given_up", pool=id, where=f"{id}/", what=what, id=id)
         dropped = state.dropped.get(id)
         if dropped is not None:
             what = f"the pool {dropped.pool.name!r}, which {dropped.author} dropped"
@@ -127,8 +134,26 @@ class Fsck:
         if closed is not None:
             what = f"a pool that {closed.author} dropped"
             return finding("pool_dropped", pool=id, where=f"{id}/", what=what, id=id)
+        if (source := self._copied_from(id)) is not None:
+            what = f"copies of objects of {source}, of a rebuild that did not end"
+            return finding("rebuild_interrupted", pool=id, where=f"{id}/", what=what, id=id)
         what = "a pool that the list of pools does not have"
         return finding("pool_unlisted", pool=id, where=f"{id}/", what=what, id=id)
+
+    def _copied_from(self, id: str) -> str | None:
+        """The folder that the objects were copied from, if nothing but a rebuild that died has written here."""
+        if has_history(self.context.store, id):
+            return None
+        first = next(iter(self.context.store.list(naming.data(id))), None)
+        object_id = None if first is None else naming.data_id(first.name)
+        if object_id is None:
+            return None
+        try:
+            with DataObject(self.context.store, pool_id=id, object_id=object_id) as data:
+                source = data.metadata.origin.pool_id
+        except (Corrupt, Unavailable):
+            return None
+        return source if source != id else None
 
 
 def top_names(store: Store, folder: str) -> Iterator[str]:

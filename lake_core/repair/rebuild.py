@@ -22,6 +22,7 @@ import pyarrow as pa
 from rpds import HashTrieMap, HashTrieSet
 
 from lake_core import naming
+from lake_core.catalog.given_up import give_up
 from lake_core.combine.hidden import DELETED
 from lake_core.combine.rule import check_rule, rule_of
 from lake_core.errors import AlreadyExists, Conflict, InvalidInput, NotFound
@@ -36,8 +37,9 @@ from lake_core.objects.schema import stored_schema
 from lake_core.phrases import counted, listed
 from lake_core.records.pools import PoolConfig
 from lake_core.repair.check_pool import Progress
+from lake_core.repair.history_left import has_history
 from lake_core.repair.rebuild_objects import read_candidates, with_key
-from lake_core.repair.rebuild_plan import VERSIONS_APART, Candidate, Selection, first_version
+from lake_core.repair.rebuild_plan import Candidate, Selection, first_version
 from lake_core.repair.rebuild_references import references_of, select_by_records
 from lake_core.store import GuardedStore, ObjectInfo, Store
 from lake_core.values.types import is_sum
@@ -113,7 +115,7 @@ def plan_rebuild(
             f"pool {pool!r} does not exist; name a pool of lake ls, or the id of a folder of the lake"
         )
     in_place = not options.name or catalogued is None
-    if _has_history(store, source_id):
+    if has_history(store, source_id):
         if not options.name:
             raise InvalidInput(
                 f"pool {pool!r} still has parts of its journal; name the pool to make: --name NEW"
@@ -157,7 +159,7 @@ def rebuild(lake: Lake, plan: RebuildPlan, *, progress: Progress = lambda what, 
     Raises Conflict if a journal has appeared meanwhile, Unavailable; then run it again.
     """
     store, config = lake.store, plan.config
-    if _has_history(store, config.id):
+    if has_history(store, config.id):
         raise Conflict(f"{config.id}: a journal has appeared meanwhile; look at it with lake fsck")
     if plan.copies:
         for object_id in plan.objects:
@@ -179,23 +181,14 @@ def rebuild(lake: Lake, plan: RebuildPlan, *, progress: Progress = lambda what, 
     put_fence(history.journal, plan.version)
     if not plan.is_listed:
         lake.catalog.create(config)
+    if plan.copies and plan.source_id not in lake.catalog.load().state.pools:
+        give_up(context, plan.source_id, why=f"it was rebuilt as {config.name} with copies")
     log.info("%s: rebuilt at version %d from %d references", config.id, plan.version, len(plan.references))
     return plan.version
 
 
 def _any(infos: Iterable[ObjectInfo]) -> bool:
     return next(iter(infos), None) is not None
-
-
-def _has_history(store: Store, pool_id: str) -> bool:
-    """Whether anything is left of the pool's journal but hints, and the checkpoint of a rebuild that died.
-
-    Such a checkpoint has a version that a rebuild chooses, and no entry or fence beside it.
-    """
-    journal = naming.pool_journal(pool_id)
-    hints = (naming.head(journal), naming.tail(journal))
-    names = [info.name for info in store.list(journal) if info.name not in hints]
-    return any((naming.checkpoint_version(name) or 1) % VERSIONS_APART for name in names)
 
 
 def _config(

@@ -20,7 +20,7 @@ import pytest
 from lake_core import naming
 from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
 from lake_core.agents.compact.rewrite import compact
-from lake_core.errors import NotFound, Unavailable
+from lake_core.errors import NotFound, ObjectMissing, Unavailable
 from lake_core.history.group_commit.requests import Request
 from lake_core.history.state import PoolState
 from lake_core.journal import LoadedState, write_state
@@ -33,6 +33,7 @@ from lake_core.records import AddObject, Column, Entry
 from lake_core.records.codec import Codec
 from lake_core.repair.finding import DAMAGE, KINDS, Finding
 from lake_core.repair.fsck import Fsck
+from lake_core.repair.removal import plan_repair, repair
 from lake_core.store import ObjectInfo
 from lake_core.store.memory import MemoryStore
 from tests.support.damage import turn_a_bit
@@ -682,6 +683,39 @@ def test_branches_merges_and_tags_are_sound(world: World) -> None:
     assert world.fsck() == []
 
 
+def test_a_missing_object_is_taken_out_of_each_branch_that_refers_to_it(world: World) -> None:
+    world.pool.create_branch("b")
+    world.pool.create_branch("c")
+    name = referenced(world)
+    id = naming.data_id(name) or ""
+    world.store.delete(name)
+    command = f"lake repair p --object {id}"
+    assert only(world.fsck(), "object_missing").do.endswith(
+        f": {command} --branch b; {command} --branch c; {command}"
+    )
+    for branch in ("main", "c"):
+        target = world.pool.branch(branch)
+        repair(target, plan_repair(target, objects=[id], transactions=[]))
+    assert only(world.fsck(), "object_missing").do.endswith(f": {command} --branch b")
+    target = world.pool.branch("b")
+    repair(target, plan_repair(target, objects=[id], transactions=[]))
+    assert world.fsck() == []
+
+
+def test_a_revert_does_not_bring_an_object_back_that_is_not_there(world: World) -> None:
+    name = referenced(world)
+    data = world.store.get(name) or b""
+    world.store.delete(name)
+    branch = world.pool.branch()
+    done = repair(branch, plan_repair(branch, objects=[naming.data_id(name) or ""], transactions=[]))
+    with pytest.raises(ObjectMissing, match="put it back from a backup"):
+        branch.revert(str(done.version))
+    assert world.fsck() == []
+    world.store.put(name, data)
+    assert branch.revert(str(done.version)).restored == 1
+    assert world.fsck() == []
+
+
 def test_a_tag_whose_checkpoint_is_gone(world: World) -> None:
     branched(world)
     mark = next(m for m in world.pool.history.journal.marks().checkpoints if m.version == 6)
@@ -692,5 +726,5 @@ def test_a_tag_whose_checkpoint_is_gone(world: World) -> None:
 
 
 def test_a_test_here_makes_each_kind_of_finding() -> None:
-    source = Path(__file__).read_text()
+    source = Path(__file__).read_text() + Path(__file__).with_name("test_rebuild.py").read_text()
     assert [kind for kind in KINDS if f'"{kind}"' not in source] == []

@@ -162,7 +162,33 @@ def test_a_copy_that_died_leaves_the_source_as_it_was_and_can_be_run_again(
     assert [p.name for p in lake.pools()] == ["p"]
     rebuild(lake, plan_rebuild(lake, "p", Wanted(name="q")))
     assert Lake.open_on(store).pool("q").at().records == 30
+    found = list(Fsck(lake.context).run())
+    assert [f.kind for f in found] == ["rebuild_interrupted", "in_flight"], "the journal of p is gone"
+    assert f"lake drop {plan.config.id}" in found[0].do
+    lake.give_up_folder(plan.config.id)
+    assert [f.kind for f in Fsck(lake.context).run()] == ["folder_given_up", "in_flight"]
+    with pytest.raises(InvalidInput, match="drop it by its name"):
+        lake.give_up_folder(plan.source_id)
+
+
+def test_the_old_folder_of_a_pool_that_was_rebuilt_elsewhere_is_a_leftover(
+    lake: Lake, store: ScriptedStore
+) -> None:
+    id = reopened(store).config.id
+    reopened(store).branch().append(pa.table({"k": [1]}))
+    store.behind.delete(naming.entry(naming.POOLS_JOURNAL, 1))
+    lake = Lake.open_on(store, ids=IdSource(clock=Seconds()))
     assert [f.kind for f in Fsck(lake.context).run()] == ["pool_unlisted"]
+    rebuild(lake, plan_rebuild(lake, id, Wanted(name="p")))
+    (found,) = Fsck(lake.context).run()
+    assert (found.kind, "rebuilt as p" in found.what) == ("folder_given_up", True)
+
+
+def test_a_dropped_pool_whose_journal_is_damaged_is_a_leftover(lake: Lake, store: ScriptedStore) -> None:
+    store.behind.put(naming.entry(naming.pool_journal(reopened(store).config.id), 1), b"x")
+    lake = Lake.open_on(store, ids=IdSource(clock=Seconds()))
+    lake.drop_pool("p")
+    assert [f.kind for f in Fsck(lake.context).run()] == ["pool_dropped"]
 
 
 def test_a_journal_that_appears_meanwhile_stops_the_rebuild(lake: Lake, store: ScriptedStore) -> None:

@@ -1,0 +1,36 @@
+"""The note in a folder that the list of pools does not have, and that is not needed.
+
+Such a folder is left if a rebuild dies, or if the list of pools was lost and its pool was rebuilt in another folder.
+Nothing but `lake fsck` reads the note.  It changes nothing if the list of pools is put back from a backup.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from lake_core import naming
+from lake_core.context import Context
+from lake_core.store import Store
+
+
+class GivenUp(msgspec.Struct, frozen=True):
+    """Who gave the folder up, when (seconds since 1970), and why."""
+
+    author: str
+    time: float
+    why: str
+
+
+def give_up(context: Context, pool_id: str, *, why: str) -> None:
+    """Leave the note, unless there is one.  Raises Unavailable."""
+    note = GivenUp(context.author, context.now(), why)
+    context.store.create(naming.given_up(pool_id), msgspec.json.encode(note))
+
+
+def read_given_up(store: Store, pool_id: str) -> GivenUp | None:
+    """The note; None if there is none, or if it cannot be read.  Raises Unavailable."""
+    data = store.get(naming.given_up(pool_id))
+    try:
+        return None if data is None else msgspec.json.decode(data, type=GivenUp)
+    except msgspec.DecodeError:
+        return None
