@@ -195,6 +195,11 @@ def lease_id(name: str) -> str | None:
     return id if dot and suffix == "lease" and is_id(id) else None
 
 
+def plans(pool_id: str) -> str:
+    """The folder of the plans of vacuums."""
+    return f"{pool_id}/plans"
+
+
 def plan(pool_id: str, id: str) -> str:
     """The plan of a vacuum."""
     return f"{pool_id}/plans/{id}.json"
@@ -296,6 +301,8 @@ def deleted_branch(branch: str, version: int) -> str:
 def _checked(name: str, what: str) -> str:
     if not name or len(name) > 255:
         raise InvalidInput(f"{what} name {name!r}: a name has 1 to 255 characters (got {len(name)})")
+    if name.startswith("-"):
+        raise InvalidInput(f"{what} name {name!r}: the command takes it for an option; begin it otherwise")
     bad = sorted({c for c in name if c in "@:$/\\\"'" or c.isspace() or not c.isprintable()})
     if bad:
         raise InvalidInput(

@@ -24,7 +24,7 @@ def branch(args: Namespace) -> None:
     pool = open_lake(args).pool(args.pool)
     if args.delete is not None:
         if args.name is not None or args.at is not None:
-            raise InvalidInput("lake branch -d NAME: it takes no second name, and no --at")
+            raise InvalidInput("branch -d NAME: it takes no second name, and no --at")
         done = pool.delete_branch(args.delete)
         unmerged = f"; {counted(done.unmerged, 'write')} of it were never merged" if done.unmerged else ""
         line = (
@@ -33,7 +33,7 @@ def branch(args: Namespace) -> None:
         )
     elif args.name is None:
         if args.at is not None:
-            raise InvalidInput("lake branch --at: name the branch to create")
+            raise InvalidInput("branch --at: name the branch to create")
         rows = branches_table(pool.history.load_open().state).to_pylist()
         for row in rows if args.json else ():
             print_json(row)
@@ -41,7 +41,7 @@ def branch(args: Namespace) -> None:
             print_table(rows, empty="")
         return
     else:
-        done = pool.create_branch(args.name, at=args.at or "main")
+        done = pool.create_branch(args.name, at=MAIN if args.at is None else args.at)
         line = f"{args.pool}: created branch {args.name} on {done.parent} at version {done.at}"
     if args.json:
         print_json(vars(done))
@@ -99,15 +99,17 @@ def tag(args: Namespace) -> None:
     """Set a tag, or delete one."""
     pool = open_lake(args).pool(args.pool)
     if (args.name is None) == (args.delete is None):
-        raise InvalidInput("lake tag: name the tag to set, or the one to delete with -d NAME")
+        raise InvalidInput("tag: name the tag to set, or the one to delete with -d NAME")
     if args.delete is not None:
         if args.at is not None or args.expires is not None or args.reason:
-            raise InvalidInput("lake tag -d NAME: it takes no --at, --reason or --expires")
+            raise InvalidInput("tag -d NAME: it takes no --at, --reason or --expires")
         done = pool.delete_tag(args.delete)
         line = f"deleted tag {args.delete} of version {done.tagged}"
     else:
         expires = None if args.expires is None else _expiry(args.expires, now=pool.context.now())
-        done = pool.tag(args.name, at=args.at or MAIN, reason=args.reason, expires=expires)
+        done = pool.tag(
+            args.name, at=MAIN if args.at is None else args.at, reason=args.reason, expires=expires
+        )
         line = f"tag {args.name} names version {done.tagged} of {done.branch}"
     if args.json:
         print_json(vars(done))

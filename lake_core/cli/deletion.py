@@ -16,10 +16,10 @@ from lake_core.phrases import counted
 def delete(args: Namespace) -> None:
     """Delete records: one small transaction."""
     if args.key is not None and (args.from_ is not None or args.to is not None):
-        raise InvalidInput("lake delete: give either --key, or --from and --to")
+        raise InvalidInput("delete: give either --key, or --from and --to")
     if args.all == (any(given is not None for given in (args.key, args.from_, args.to, args.where))):
         raise InvalidInput(
-            "lake delete: say which records: --key, --from, --to, --where; or --all and none of them"
+            "delete: say which records: --key, --from, --to, --where; or --all and none of them"
         )
     pool = open_lake(args).pool(args.pool)
     done = pool.branch(args.branch, to_delete=True).delete(
@@ -44,7 +44,7 @@ def delete(args: Namespace) -> None:
 def replace(args: Namespace) -> None:
     """Replace the records of a range by those of files, in one transaction."""
     if args.from_ is None and args.to is None and args.where is None and not args.all:
-        raise InvalidInput("lake replace: say which records: --from, --to, --where, or --all")
+        raise InvalidInput("replace: say which records: --from, --to, --where, or --all")
     pool = open_lake(args).pool(args.pool)
     options = read_options(args)
     files = files_to_read(args.files, pool.config.settings, options)

@@ -1,4 +1,4 @@
-"""lake parked: list the source files that the ingest agent skips, or release them."""
+"""parked: list the source files that the ingest agent skips, or release them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def parked(args: Namespace) -> None:
         _print(args.pool, notes, as_json=args.json)
         return
     if args.release and args.release_all:
-        raise InvalidInput("lake parked: give either --release FILE, or --release-all")
+        raise InvalidInput("parked: give either --release FILE, or --release-all")
     by_name = {one.file: one for one in notes}
     for name in args.release:
         if name not in by_name:

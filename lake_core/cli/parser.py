@@ -17,13 +17,21 @@ from lake_core.cli.sink import print_text
 from lake_core.errors import InvalidInput
 from lake_core.phrases import did_you_mean, nearest
 
+_REVISIONS = ("at", "into", "branch", "delete", "revision", "plan", "expires")
+"""Arguments that name something; an empty one is the value of a script's variable that is not set."""
+
 _FILES = ("files", "output")
 """Arguments that may be any bytes, because file names may be; opening the file shows whether it can be loaded."""
 
 
 def check_text(args: argparse.Namespace) -> None:
-    """Raises InvalidInput for an argument that is not UTF-8, because names, keys and texts are stored as UTF-8."""
+    """Raises InvalidInput for an argument that is not UTF-8, because names, keys and texts are stored as UTF-8.
+
+    Also for an empty name of a revision, a branch or a tag.
+    """
     for name, value in vars(args).items():
+        if name in _REVISIONS and value == "":
+            raise InvalidInput(f"--{name} '': it is empty; name one, or leave it out")
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and name not in _FILES and not text.isascii():
                 try:

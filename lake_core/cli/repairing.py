@@ -1,4 +1,4 @@
-"""lake repair: take a bad transaction or a damaged object out of a pool."""
+"""repair: take a bad transaction or a damaged object out of a pool."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lake_core.repair.removal import RepairPlan, plan_repair, repair
 def repair_pool(args: Namespace) -> None:
     """Print what would be removed, ask, and remove it."""
     if not args.object and not args.transaction:
-        raise InvalidInput("lake repair: name what to take out: --object ID or --transaction N")
+        raise InvalidInput("repair: name what to take out: --object ID or --transaction N")
     branch = open_lake(args).pool(args.pool).branch(args.branch)
     plan = plan_repair(branch, objects=args.object, transactions=args.transaction)
     if args.dry_run:

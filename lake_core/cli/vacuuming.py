@@ -27,7 +27,7 @@ def vacuum_pool(args: Namespace) -> None:
     pool = open_lake(args).pool(args.pool)
     if args.dry_run:
         if args.plan is not None:
-            raise InvalidInput("lake vacuum: --dry-run writes a plan, --plan does one; give one of them")
+            raise InvalidInput("vacuum: --dry-run writes a plan, --plan does one; give one of them")
         scan = scan_orphans(pool, grace=args.grace, dry_run=True)
         with vacuum_lease(pool, "plan a vacuum") as lease:
             plan = make_plan(pool, lease, grace=args.grace)

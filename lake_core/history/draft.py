@@ -41,12 +41,12 @@ class Draft:
     @property
     def is_own(self) -> bool:
         """Whether only its writer may commit it."""
-        return self.is_exact or self.oldest_only or self.needs_version_2
+        return self.oldest_only or self.needs_version_2
 
     @property
     def needs_version_2(self) -> bool:
         """Whether only a lake of format version 2 can hold it."""
-        return any(
+        return self.is_exact or any(
             isinstance(action, VERSION_2) or (isinstance(action, AddTombstone) and action.only is not None)
             for action in self.actions
         )

@@ -30,6 +30,7 @@ from lake_core.journal import Journal, LoadedState, Retry
 from lake_core.keys import PoolKey
 from lake_core.records import Entry, Transaction
 from lake_core.records.codec import Codec
+from lake_core.records.metadata import check_text
 from lake_core.store import Store
 
 CONTENDED_COMMITS = 8
@@ -98,11 +99,7 @@ class History:
         often as necessary; another process may do so only if the draft has a token.  Raises the errors of
         `rebase.rebase` and `Journal.append`, and InvalidInput if the lake's format cannot hold the draft.
         """
-        if self._format_version < 2 and draft.needs_version_2:
-            raise InvalidInput(
-                f"this lake has format version {self._format_version}, which has no branches, tags and reverts: "
-                "run lake upgrade"
-            )
+        self.check_draft(draft)
         draft = replace(draft, metadata={**self._metadata, **draft.metadata})
         attempt = Attempt(
             self.journal,
@@ -128,6 +125,17 @@ class History:
         if appended is not None:
             self._contended = CONTENDED_COMMITS if attempt.others else max(0, self._contended - 1)
         return committed
+
+    def check_draft(self, draft: Draft) -> None:
+        """Raises InvalidInput if the lake's format cannot hold the draft, or a text of it is too long."""
+        if self._format_version < 2 and draft.needs_version_2:
+            raise InvalidInput(
+                f"this lake has format version {self._format_version}, which has no branches, tags, reverts and "
+                "vacuum: run lake upgrade"
+            )
+        check_text("message", draft.message)
+        for action in draft.actions:
+            check_text("reason", getattr(action, "reason", ""))
 
     def _note(self, attempt: Attempt) -> None:
         """Withdraw the request if the outcome is known; otherwise remember from which version to look for it."""

@@ -141,6 +141,7 @@ def _delete(pool: Pool, name: str) -> BranchResult:
 
 def keeping(pool: Pool, loaded: LoadedState[PoolState], draft: Draft) -> Committed:
     """Commit a draft that keeps the loaded state from the purge: its checkpoint is there before and afterwards."""
+    pool.history.check_draft(draft)  # before the checkpoint is written
     journal, ids, now = pool.history.journal, pool.context.ids, pool.context.now()
     keep_version(journal, loaded, id=ids.new(), now=now)
     done = pool.history.commit(draft)

@@ -19,6 +19,14 @@ def check_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
             raise InvalidInput(
                 f"metadata {name!r}: a name has 1 to {MAX_NAME} characters, all of them printable"
             )
-        if len(value.encode(errors="surrogatepass")) > MAX_VALUE:
-            raise InvalidInput(f"metadata {name!r}: the value has more than {MAX_VALUE:,} bytes")
+        check_text(f"metadata {name!r}", value)
     return dict(sorted(metadata.items()))
+
+
+def check_text(what: str, text: str) -> None:
+    """Raises InvalidInput if a text of a transaction is too long: a value, its message, the reason of a delete."""
+    size = len(text.encode(errors="surrogatepass"))
+    if size > MAX_VALUE:
+        raise InvalidInput(
+            f"{what}: the text has {size:,} bytes; at most {MAX_VALUE:,} are allowed: shorten it"
+        )

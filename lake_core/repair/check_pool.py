@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lake_core import naming
+from lake_core.checkpoints import CheckpointFile
 from lake_core.combine.rule import rule_of
 from lake_core.context import Context
 from lake_core.errors import Corrupt, NotFound, Unavailable
@@ -30,6 +31,7 @@ from lake_core.history.reach import Reach, journal_reach
 from lake_core.history.snapshot.reference import from_rows
 from lake_core.history.state import PoolState
 from lake_core.history.vacuuming import held_objects, objects_of
+from lake_core.leases import LeaseNote
 from lake_core.objects.schema import schema_id
 from lake_core.phrases import counted, human_size
 from lake_core.records import Entry
@@ -117,6 +119,7 @@ class PoolCheck:
         """Everything that is wrong with the pool.  Raises Unavailable."""
         yield from self.journal.run()
         yield from self._requests()
+        yield from self._notes()
         try:
             state = self._history.load().state
         except Corrupt as error:
@@ -143,8 +146,39 @@ class PoolCheck:
             try:
                 self._reach_state(self._history.load_version(tag.version).state)
             except (Corrupt, NotFound) as error:
+                damaged = list(self._damaged_marks(name, tag.version))
+                yield from damaged
+                if damaged:
+                    continue
                 where = naming.pool_journal(self.config.id)
                 yield self._finding("tag_dangling", where, f"tag {name} of version {tag.version}: {error}")
+
+    def _damaged_marks(self, tag: str, version: int) -> Iterator[Finding]:
+        """The checkpoints of the tag's version that cannot be read."""
+        for mark in self._history.journal.marks().at(version):
+            try:
+                CheckpointFile(self.context.store, mark.name).verify()
+                self._history.journal.restore(mark)
+            except Corrupt as error:
+                what = f"tag {tag} of version {version} cannot be read without it: {error}"
+                one = self._finding("checkpoint_damaged", mark.name, what)
+                do = f"put it back from a backup, or delete the tag: lake tag {self.config.name} -d {tag}"
+                yield msgspec.structs.replace(one, do=do)
+
+    def _notes(self) -> Iterator[Finding]:
+        """Leases and plans that cannot be read."""
+        id = self.config.id
+        for kind, folder, type in (
+            ("lease_unreadable", naming.leases(id), LeaseNote),
+            ("plan_unreadable", naming.plans(id), dict[str, object]),
+        ):
+            for info in self.context.store.list(folder):
+                data = self.context.store.get(info.name)
+                try:
+                    if data is not None:  # otherwise its work has ended
+                        msgspec.json.decode(data, type=type)
+                except msgspec.DecodeError as error:
+                    yield self._finding(kind, info.name, f"it cannot be read: {error}")
 
     def _finding(self, kind: str, where: str, what: str, id: str = "") -> Finding:
         return finding(kind, pool=self.config.name, where=where, what=what, id=id)

@@ -71,7 +71,11 @@ KINDS: dict[str, Kind] = {
     "object_unknown": Kind(LEFTOVER, "move it out of the lake"),
     "entry_leftover": Kind(LEFTOVER, "the next lake purge {pool} deletes it"),
     "request_leaked": Kind(LEFTOVER, "a later commit deletes it if it is readable; otherwise delete it"),
-    "drop_interrupted": Kind(LEFTOVER, "finish the drop: lake drop {pool} --yes; or take it back: lake restore {pool}"),
+    "lease_unreadable": Kind(LEFTOVER, "it keeps every object until it is a day old; then delete it"),
+    "plan_unreadable": Kind(LEFTOVER, "delete it; make another one with: lake vacuum {pool} --dry-run"),
+    "drop_interrupted": Kind(
+        LEFTOVER, "finish the drop: lake drop {pool} --yes; or take the pool back: lake restore {pool}"
+    ),
     "hint_unreadable": Kind(LEFTOVER, "nothing: readers ask more often until a writer replaces it"),
     "rebuild_interrupted": Kind(LEFTOVER, "run lake rebuild again, then: lake drop {id} --yes"),
     "folder_given_up": Kind(LEFTOVER, "delete the folder, if nothing in it is needed"),

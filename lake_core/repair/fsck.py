@@ -69,7 +69,7 @@ class Fsck:
             check = JournalCheck(catalog.journal, LAKE_POOLS, progress=self.progress)
             yield from check.run()
             self._count(check)
-        if self.pools == [LAKE_POOLS]:
+        if set(self.pools) == {LAKE_POOLS}:
             return
         try:
             state = catalog.load().state
@@ -80,7 +80,11 @@ class Fsck:
             return
         if everything:
             yield from self._folders(state)
-        names = sorted(state.names) if everything else [name for name in self.pools if name != LAKE_POOLS]
+        names = (
+            sorted(state.names)
+            if everything
+            else [name for name in dict.fromkeys(self.pools) if name != LAKE_POOLS]
+        )
         for name in names:
             if naming.split_pool(name)[1]:
                 raise NotFound(f"pool {name!r} is a sub-pool; name the pool that it belongs to")

@@ -30,7 +30,7 @@ from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease, LeaseNote, Leases, read_leases, remove_dead
 from lake_core.leases.lease import VACUUM
 from lake_core.phrases import counted, human_size
-from lake_core.records import Action, BeginVacuum, ConfirmVacuum, EndVacuum
+from lake_core.records import Action, BeginVacuum, ConfirmVacuum, EndVacuum, ScanOrphans
 from lake_core.records.transactions import sequence
 from lake_core.vacuum.ages import oldest_safe
 from lake_core.vacuum.plan import MAX_OBJECTS, Limits, Plan, PlannedObject, choose, still_allowed
@@ -103,7 +103,11 @@ def make_plan(pool: Pool, lease: HeldLease, *, grace: float | None = None) -> Pl
 
 
 def write_plan(pool: Pool, plan: Plan) -> str:
-    """Keep a plan beside the pool, to be done later; returns its name."""
+    """Keep a plan beside the pool, to be done later; returns its name.  Raises InvalidInput in an old lake."""
+    first = ScanOrphans(
+        naming.first_id(plan.time), naming.first_id(plan.time)
+    )  # what the vacuum would begin with
+    pool.history.check_draft(Draft(plan.id, "", plan.version, pool.context.author, (first,)))
     name = naming.plan(pool.config.id, plan.id)
     pool.store.put(name, msgspec.json.encode(plan))
     return name
