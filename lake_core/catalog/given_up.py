@@ -1,6 +1,7 @@
 """The note in a folder that the list of pools does not have, and that is not needed.
 
-Such a folder is left if a rebuild dies, or if the list of pools was lost and the pool was rebuilt in another folder.
+Such a folder is left if a rebuild dies, or if the list of pools was lost and the pool was rebuilt in another
+folder.
 Nothing but `lake fsck` reads the note.  It changes nothing if the list of pools is put back from a backup.
 """
 

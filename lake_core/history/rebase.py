@@ -269,9 +269,9 @@ def check_open(state: PoolState, *, pool: str = "") -> None:
     if state.closed is not None:
         raise NotFound(
             f"the pool{f' {pool!r}' if pool else ''} was dropped by {state.closed.author} at "
-            f"{human_time(state.closed.time / 1e6)} (version {state.closed.version}). lake restore takes it back. If "
-            "a new pool has its name, open that one; if lake ls still lists this one, the drop was interrupted: run "
-            "lake drop or lake restore again"
+            f"{human_time(state.closed.time / 1e6)} (version {state.closed.version}). lake restore takes it back. "
+            "If a new pool has its name, open that one; if lake ls still lists this one, the drop was interrupted: "
+            "run lake drop or lake restore again"
         )
 
 

@@ -26,8 +26,8 @@ from lake_core.errors import Corrupt, NotFound, Unavailable
 from lake_core.history import History, Reference
 from lake_core.history.branch_state import BranchState
 from lake_core.history.checkpoint import reference_tables
+from lake_core.history.extent import Extent, journal_extent
 from lake_core.history.group_commit.requests import MAX_WAIT_MICROSECONDS, Request
-from lake_core.history.reach import Reach, journal_reach
 from lake_core.history.snapshot.reference import from_rows
 from lake_core.history.state import PoolState
 from lake_core.history.vacuuming import held_objects, objects_of
@@ -279,7 +279,7 @@ class PoolCheck:
             what = "part of the history cannot be read, and may refer to objects that seem unused"
             yield self._finding("unchecked", folder, what)
             return
-        reach = journal_reach(self._history, state)
+        extent = journal_extent(self._history, state)
         behind: list[ObjectInfo] = []
         for infos in batches_of(self.context.store.list(folder), LISTED):
             ids = [naming.data_id(info.name) or "" for info in infos]
@@ -291,13 +291,15 @@ class PoolCheck:
                     yield self._finding("object_unknown", info.name, "not a data object")
                 elif is_reached:
                     continue
-                elif id in listed or (reach.first is not None and reach.first <= info.modified < reach.last):
+                elif id in listed or (
+                    extent.first is not None and extent.first <= info.modified < extent.last
+                ):
                     yield from self._unused("object_unreferenced", id, info)
-                elif reach.first is not None and info.modified < reach.first:
+                elif extent.first is not None and info.modified < extent.first:
                     yield from self._unused("object_before_journal", id, info)
                 else:
                     behind.append(info)
-        yield from self._behind(behind, reach)
+        yield from self._behind(behind, extent)
 
     def _unused(self, kind: str, id: str, info: ObjectInfo) -> Iterator[Finding]:
         if naming.id_seconds(id) < self._young:
@@ -305,7 +307,7 @@ class PoolCheck:
             what = f"{human_size(info.size)} of {day:%Y-%m-%d}; no revision in reach refers to it"
             yield self._finding(kind, info.name, what, id=id)
 
-    def _behind(self, infos: list[ObjectInfo], reach: Reach) -> Iterator[Finding]:
+    def _behind(self, infos: list[ObjectInfo], extent: Extent) -> Iterator[Finding]:
         """Objects newer than the newest write: of loads under way, that failed, or whose entries are lost."""
         ids = {naming.data_id(info.name) or "": info for info in infos}
         state = self._history.load().state if ids else None  # some may be committed meanwhile
@@ -315,7 +317,7 @@ class PoolCheck:
         old = sorted(id for id in ids if naming.id_seconds(id) < self._young)
         young = sorted(ids.keys() - set(old))
         lost, place = "tail_may_be_lost", "newer than the newest write"
-        if reach.first is None:
+        if extent.first is None:
             lost, place = "journal_missing", "of a pool whose journal has no entry"
         for kind, objects in ((lost, old), ("in_flight", young)):
             if objects:

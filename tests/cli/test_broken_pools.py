@@ -49,7 +49,7 @@ def test_tags_shows_those_of_the_other_pools(pools: Command) -> None:
 def test_a_pool_whose_drop_was_interrupted_can_only_be_dropped(pools: Command) -> None:
     for words in (["rename", "c", "d"], ["set", "c", "description=x"], ["tags", "c"], ["scan", "c"]):
         assert "the pool 'c' was dropped by" in pools.fails(NOT_FOUND, *words)
-    assert pools.run("fsck", "c").out.endswith("finish the drop: lake drop c --yes\n")
+    assert pools.run("fsck", "c").out.endswith("lake drop c --yes; or take the pool back: lake restore c\n")
     pools("drop", "c", "--yes")
     pools("rename", "b", "d")
     assert [r["pool"] for r in pools.run("ls", "--json").records] == ["a", "d"]

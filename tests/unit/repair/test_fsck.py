@@ -583,7 +583,10 @@ def test_the_folder_of_a_dropped_pool_is_a_leftover(world: World) -> None:
 def test_a_drop_that_was_interrupted_is_a_leftover(world: World) -> None:
     world.pool.close()
     found = only(world.fsck(), "drop_interrupted")
-    assert (found.pool, found.do) == ("p", "finish the drop: lake drop p --yes")
+    assert (found.pool, found.do) == (
+        "p",
+        "finish the drop: lake drop p --yes; or take the pool back: lake restore p",
+    )
 
 
 def test_a_gap_in_the_list_of_pools(world: World) -> None:

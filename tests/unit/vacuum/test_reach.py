@@ -63,6 +63,8 @@ def test_orphans_are_nothing_that_can_come_back(world: World) -> None:
     scan_orphans(world.pool)
     world.load(1)
     world.orphan()
+    world.clock.now += 1
+    world.load(2)
     world.wait()
     assert scan_orphans(world.pool).orphans == 1
     assert reach(world.pool) == Reach(1)

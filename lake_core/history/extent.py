@@ -18,7 +18,7 @@ from lake_core.history.state import PoolState
 
 
 @dataclass(frozen=True)
-class Reach:
+class Extent:
     """Times in seconds since 1970: of the oldest entry or mark, None if there is none; of the newest write.
 
     `last` is 0 if no write is left that has a time.
@@ -28,8 +28,8 @@ class Reach:
     last: float
 
 
-def journal_reach(history: History, state: PoolState) -> Reach:
-    """The reach of a journal whose newest state is given.  Lists the journal.  Raises Unavailable."""
+def journal_extent(history: History, state: PoolState) -> Extent:
+    """The extent of a journal whose newest state is given.  Lists the journal.  Raises Unavailable."""
     tip = max((branch.tip for branch in state.branches.values()), default=0)
     first: float | None = None
     at_tip, marks = 0.0, []
@@ -43,4 +43,4 @@ def journal_reach(history: History, state: PoolState) -> Reach:
             at_tip = info.modified
         if mark is not None and mark >= tip > 0:
             marks.append(info.modified)
-    return Reach(first, at_tip or min(marks, default=0.0))
+    return Extent(first, at_tip or min(marks, default=0.0))
