@@ -138,7 +138,7 @@ def tags(args: Namespace) -> None:
     if args.json:
         for row in rows:
             print_json(row)
-    else:
+    elif rows or not each.failures:
         print_table(rows, empty="no tags")
     each.check()
 

@@ -164,6 +164,7 @@ def test_an_orphan_is_held_while_it_may_be_that_of_a_load(world: World) -> None:
     work = begin_compaction(branch, world.pool.at().references, outputs=1, message="")
     written = rewrite(work, 0, world.pool.store, new_id=world.pool.context.ids.new)
     assert written is not None
+    world.clock.now += 1  # the write of the erasure shows that the journal goes on
     held = erase(world.pool, where=ANN)
     assert {one.by for one in held.held} == {"a load that has not committed"}
     world.clock.now += 10
