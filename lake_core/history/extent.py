@@ -21,26 +21,34 @@ from lake_core.history.state import PoolState
 class Extent:
     """Times in seconds since 1970: of the oldest entry or mark, None if there is none; of the newest write.
 
-    `last` is 0 if no write is left that has a time.
+    `first` is 0 if the beginning was purged: then what is left does not tell when the journal began.  `last` is 0
+    if no write is left that has a time.
     """
 
     first: float | None
     last: float
 
+    def may_be_lost(self, modified: float) -> bool:
+        """Whether a lost entry may have committed an object that was written at a time."""
+        return self.first is None or modified < self.first or modified >= self.last
+
 
 def journal_extent(history: History, state: PoolState) -> Extent:
     """The extent of a journal whose newest state is given.  Lists the journal.  Raises Unavailable."""
     tip = max((branch.tip for branch in state.branches.values()), default=0)
-    first: float | None = None
-    at_tip, marks = 0.0, []
+    times: list[float] = []
+    at_tip, marks, is_purged = 0.0, [], False
     for info in history.journal.store.list(history.journal.name):
         entry = naming.entry_version(info.name) if not naming.is_request(info.name) else None
-        mark = naming.checkpoint_version(info.name) or naming.fence_version(info.name)
+        fence = naming.fence_version(info.name)
+        mark = naming.checkpoint_version(info.name) or fence
         if entry is None and mark is None:
             continue
-        first = info.modified if first is None else min(first, info.modified)
+        times.append(info.modified)
+        is_purged = is_purged or fence is not None
         if entry is not None and entry == tip:
             at_tip = info.modified
         if mark is not None and mark >= tip > 0:
             marks.append(info.modified)
+    first = 0.0 if is_purged else min(times, default=None)
     return Extent(first, at_tip or min(marks, default=0.0))

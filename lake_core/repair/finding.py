@@ -65,7 +65,8 @@ KINDS: dict[str, Kind] = {
     ),
     "object_before_journal": Kind(
         LEFTOVER,
-        "compare with lake rebuild {pool} --name NEW --dry-run; if no record is missing, delete the object",
+        "compare with lake rebuild {pool} --name NEW --dry-run; if no record is missing: delete the object, or "
+        "leave it to the vacuum after the next lake purge {pool}",
     ),
     "object_unreferenced": Kind(LEFTOVER, "leave it to the vacuum"),
     "object_unknown": Kind(LEFTOVER, "move it out of the lake"),

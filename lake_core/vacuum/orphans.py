@@ -12,9 +12,9 @@ the removed; the vacuum deletes it from there, so there is one place that delete
 4. `discard`: the orphans go onto the list, and the next scan begins at `upto`.
 
 What a lost part of the journal may have committed is no orphan (`history.extent`).  So a scan stays below an object
-that is newer than the newest write to a branch, until a later write shows that the journal goes on.  The first scan
-leaves objects that are older than the whole journal.  A scan raises Corrupt if there are objects and no journal, or
-if HEAD names a version that is gone.
+that is newer than the newest write to a branch, until a later write shows that the journal goes on; and below one
+that is older than the first entry, until that is purged.  A scan raises Corrupt if there are objects and no
+journal, or if HEAD names a version that is gone.
 
 A kill between 2 and 4 leaves the names to the next scan.  Objects that may be older than the list itself
 (`Removed.known_from`) may have been removed before the lake kept it: they wait out the grace time as removed ones.
@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from lake_core import naming
 from lake_core.errors import Corrupt, PlanAgain
 from lake_core.history import PoolState
-from lake_core.history.extent import Extent, journal_extent
+from lake_core.history.extent import journal_extent
 from lake_core.history.roots import tagged_objects
 from lake_core.history.vacuuming import held_objects
 from lake_core.journal.hints import read_head_hint
@@ -97,14 +97,14 @@ def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool, l
     upto = max(upto, state.removed.floor)
     if upto > state.removed.floor:
         extent = journal_extent(pool.history, state)
-        unknown = unknown_objects(pool, state, _within(extent, lister(pool, since, upto), since=since))
+        unknown = unknown_objects(pool, state, lister(pool, since, upto))
         if unknown and extent.first is None:
             raise Corrupt(
                 f"{naming.pool_journal(pool.config.id)}: there is no entry, but "
                 f"{counted(len(unknown), 'data object')}: the journal is lost, or no load ever succeeded; put it "
                 f"back from a backup, or run: lake rebuild {pool.name}"
             )
-        young = [i for i in unknown if i.modified > before or i.modified >= extent.last]
+        young = [i for i in unknown if i.modified > before or extent.may_be_lost(i.modified)]
         upto = max(min([upto, *(_id(info) for info in young)]), state.removed.floor)
     if upto <= since:
         return Scanned(pool.name, 0, 0, 0, since)
@@ -114,8 +114,7 @@ def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool, l
     loaded = pool.history.load_open()
     state = loaded.state
     names = lister(pool, since, upto)
-    extent = journal_extent(pool.history, state)
-    orphans = unknown_objects(pool, state, _within(extent, names, since=since))
+    orphans = unknown_objects(pool, state, names)
     if not dry_run:
         _discard(pool, state, orphans, upto=upto, on=loaded.version)
     log.info("%s: %s in %s", pool.name, counted(len(orphans), "orphan"), counted(len(names), "name"))
@@ -129,13 +128,6 @@ def _check_end(pool: Pool, hint: int, version: int) -> None:
             f"{naming.head(pool.history.journal.name)}: names version {hint}, and the newest is {version}: entries "
             f"are lost; look at it with: lake fsck {pool.name}"
         )
-
-
-def _within(extent: Extent, infos: list[ObjectInfo], *, since: str) -> list[ObjectInfo]:
-    """The objects that are no older than the journal; later scans list newer ones only."""
-    if since or extent.first is None:
-        return infos
-    return [info for info in infos if info.modified >= extent.first]
 
 
 def _discard(pool: Pool, state: PoolState, orphans: list[ObjectInfo], *, upto: str, on: int) -> None:
