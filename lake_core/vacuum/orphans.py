@@ -14,7 +14,7 @@ the removed; the vacuum deletes it from there, so there is one place that delete
 What a lost part of the journal may have committed is no orphan (`history.extent`).  So a scan stays below an object
 that is newer than the newest write to a branch, until a later write shows that the journal goes on; and below one
 that is older than the first entry, until that is purged.  A scan raises Corrupt if there are objects and no
-journal, or if HEAD names a version that is gone.
+journal, or if HEAD names a version that is gone.  It writes no first entry: that would hide that a journal is lost.
 
 A kill between 2 and 4 leaves the names to the next scan.  Objects that may be older than the list itself
 (`Removed.known_from`) may have been removed before the lake kept it: they wait out the grace time as removed ones.
@@ -98,7 +98,9 @@ def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool, l
     if upto > state.removed.floor:
         extent = journal_extent(pool.history, state)
         unknown = unknown_objects(pool, state, lister(pool, since, upto))
-        if unknown and extent.first is None:
+        if extent.first is None:
+            if not unknown:
+                return Scanned(pool.name, 0, 0, 0, since)
             raise Corrupt(
                 f"{naming.pool_journal(pool.config.id)}: there is no entry, but "
                 f"{counted(len(unknown), 'data object')}: the journal is lost, or no load ever succeeded; put it "

@@ -4,7 +4,7 @@
 |---|---|
 | boolean | `true`, `false` |
 | number | digits; with a point or an exponent a double; `NaN`, `Infinity`, `-Infinity` |
-| decimal | digits, at most 76, of them 38 behind the point |
+| decimal | digits, at most 76 before the point and 38 behind it |
 | string | the text itself |
 | bytes | base64, or `x'00ff'` |
 | date | `2026-01-31` |

@@ -185,6 +185,15 @@ def test_a_pool_without_a_journal_has_no_orphans_but_damage(world: World) -> Non
     assert pool.history.load().version == 0
 
 
+def test_a_scan_writes_no_first_entry(world: World) -> None:
+    """It would hide that the journal is lost, and `lake rebuild` would refuse to make it anew in its place."""
+    world.load(1)
+    world.clock.now -= 1
+    pool = lose(world, 1)
+    assert scan_orphans(pool, grace=0.0).listed == 0, "the object is of this second"
+    assert pool.history.load().version == 0
+
+
 def test_objects_that_are_older_than_a_journal_that_began_anew_stay(world: World) -> None:
     world.load(1)
     world.load(2)

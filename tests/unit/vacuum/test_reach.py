@@ -60,8 +60,9 @@ def test_versions_that_were_vacuumed_or_purged_are_out_of_reach(world: World) ->
 
 
 def test_orphans_are_nothing_that_can_come_back(world: World) -> None:
-    scan_orphans(world.pool)
     world.load(1)
+    scan_orphans(world.pool)
+    world.clock.now += 1
     world.orphan()
     world.clock.now += 1
     world.load(2)
