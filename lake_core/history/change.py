@@ -5,12 +5,16 @@ The changes of a branch since a version tell what rests on it (`history.revert`)
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from lake_core.errors import InvalidInput
 from lake_core.history.branch_state import BranchState
 from lake_core.history.snapshot.reference import Reference
+from lake_core.history.snapshot.snapshot import Snapshot
 from lake_core.history.state import PoolState
 from lake_core.records import (
+    Action,
     AddObject,
     MarkApplied,
     PutReference,
@@ -63,3 +67,25 @@ class Change:
             or (isinstance(a, RemoveTombstone) and not a.forced)
             for a in self.transaction.actions
         )
+
+
+def last_removals(later: Sequence[Change], newest: Snapshot) -> Iterator[tuple[Change, list[Reference]]]:
+    """Each change, newest first, with the references that it was the last to remove and that are not back.
+
+    One that came back and went again counts for the change that took it last only.
+    """
+    seen: set[Identity] = set()
+    for change in reversed(later):
+        gone = [r for r in change.removed if (r.object, r.low) not in seen]
+        seen |= {(r.object, r.low) for r in gone}
+        yield change, [r for r in gone if not newest.holds(r.object, r.low)]
+
+
+def check_untouched(change: Change, later: Sequence[Change], touches: Callable[[Action], bool]) -> None:
+    """Raises InvalidInput if a later change has brought back, or removed again, what the change removed."""
+    for one in later:
+        if any(touches(action) for action in one.transaction.actions):
+            raise InvalidInput(
+                f"version {change.version} was taken back by version {one.version} already; what was "
+                "done since is taken back by reverting that"
+            )

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from lake_core.combine import Rule
 from lake_core.combine.hidden import DELETED
-from lake_core.history.change import Change, Identity
+from lake_core.history.change import Change, Identity, last_removals
 from lake_core.history.snapshot.reference import Reference
 from lake_core.history.state import PoolState
 from lake_core.keys import KeyRange
@@ -73,18 +73,11 @@ def _dropped(
     change: Change, later: Sequence[Change], newest: PoolState, key_range: KeyRange, first: int
 ) -> Change | None:
     """The change that may have dropped delete markers which are newer than the sequence."""
-    seen: set[Identity] = set()
-    snapshot = newest.branches[change.transaction.branch].snapshot
-    for one in reversed(later):
-        gone = [r for r in one.removed if (r.object, r.low) not in seen]
-        seen |= {(r.object, r.low) for r in gone}  # only the last removal counts
+    for one, gone in last_removals(later, newest.branches[change.transaction.branch].snapshot):
         may_hold = [
             r
             for r in gone
-            if not snapshot.holds(r.object, r.low)
-            and r.seq > first
-            and r.key_range.overlaps(key_range)
-            and DELETED in newest.schema(r.schema).names
+            if r.seq > first and r.key_range.overlaps(key_range) and DELETED in newest.schema(r.schema).names
         ]
         if may_hold and not is_undo(one) and not _kept_markers(one):
             return one

@@ -21,7 +21,7 @@ compaction has combined past since (`history.combined`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -31,14 +31,14 @@ from lake_core.combine import Rule
 from lake_core.errors import Conflict, InvalidInput
 from lake_core.history.branch_state import BranchState, Fork
 from lake_core.history.branching import put_reference, put_tombstone
-from lake_core.history.change import Change, Identity
+from lake_core.history.change import Change, Identity, check_untouched, last_removals
 from lake_core.history.combined import combined_past
 from lake_core.history.create import putting, putting_tombstone
-from lake_core.history.lift import Lift, pack
+from lake_core.history.lift import Lift
 from lake_core.history.snapshot.reference import Reference
-from lake_core.history.snapshot.snapshot import Snapshot
 from lake_core.history.state import PoolState
 from lake_core.history.tombstone import Tombstone
+from lake_core.history.unmerge import Unmerging
 from lake_core.keys import KeyRange
 from lake_core.records import (
     Action,
@@ -55,7 +55,7 @@ from lake_core.records import (
     RemoveTombstone,
     SetMerged,
 )
-from lake_core.records.transactions import sequence, version_of
+from lake_core.records.transactions import version_of
 
 
 @dataclass(frozen=True)
@@ -133,12 +133,13 @@ class _Reverting:
         """The inverse of each action; references go before others come back."""
         merge = next((a for a in self.change.transaction.actions if isinstance(a, Merge)), None)
         lift = None if merge is None else Lift(merge.writes, self.change.seq)
+        unmerging = Unmerging(self.change, self.later, self.newest)
         merges = any(isinstance(a, Merge | SetMerged | PutReference) for a in self.change.transaction.actions)
         for action in self.change.transaction.actions:
             if isinstance(action, Merge):
-                yield from self._unmerge(action)
+                yield from unmerging.unmerge(action)
             elif isinstance(action, SetMerged):
-                yield from self._merge_again(action)
+                yield from unmerging.merge_again(action)
             elif isinstance(action, Release):
                 yield Consume(action.sources)
             elif isinstance(action, Consume) and merges:
@@ -159,7 +160,7 @@ class _Reverting:
             elif isinstance(action, RemoveTombstone):
                 tombstone = self.change.before.tombstones.get(action.tombstone)
                 if tombstone is not None:
-                    self._check_untouched(partial(_touches, name=action.tombstone))
+                    check_untouched(self.change, self.later, partial(_touches, name=action.tombstone))
                     if action.forced and not tombstone.sub_pool:
                         # what it hides is older than itself
                         first, last = tombstone.exactly or (tombstone.seq, tombstone.seq - 1)
@@ -246,22 +247,15 @@ class _Reverting:
             "does not say why"
         )
 
-    def _check_untouched(self, touches: Callable[[Action], bool]) -> None:
-        """Raises InvalidInput if a later change has brought back, or removed again, what this one removed."""
-        for change in self.later:
-            if any(touches(action) for action in change.transaction.actions):
-                raise InvalidInput(
-                    f"version {self.change.version} was taken back by version {change.version} already; what was "
-                    "done since is taken back by reverting that"
-                )
-
     def _back(self, reference: Reference) -> PutReference:
         """The reference as it was, unless a delete that hides records of it has been retired since."""
-        self._check_untouched(
+        check_untouched(
+            self.change,
+            self.later,
             lambda a: (
                 isinstance(a, PutReference | RemoveReference)
                 and (a.object, a.low) == (reference.object, reference.low)
-            )
+            ),
         )
         for change in reversed(self.later):
             for action in change.transaction.actions:
@@ -303,11 +297,10 @@ class _Reverting:
         only_removed = all(isinstance(a, removals) for a in self.change.transaction.actions)
         if self.rule.keeps_all or reference.sub_pool or not only_removed:
             return
-        for change in (change for change in reversed(self.later) if not change.outputs):
-            for other in change.removed:
-                is_back = self.branch.snapshot.holds(other.object, other.low)
+        for change, gone in last_removals(self.later, self.branch.snapshot):
+            for other in () if change.outputs else gone:
                 overlaps = other.key_range.overlaps(reference.key_range) and not other.sub_pool
-                if not is_back and overlaps and other.seq >= reference.first_seq:
+                if overlaps and other.seq >= reference.first_seq:
                     raise Conflict(
                         f"version {change.version} removed newer records of the keys of object "
                         f"{reference.object}, which would show older ones; revert version {change.version} first"
@@ -352,95 +345,14 @@ class _Reverting:
 
     def _applied(self, tombstone: Tombstone) -> Change | None:
         """The newest change that may have removed records because of the tombstone, and was not reverted."""
-        seen: set[Identity] = set()
-        for change in reversed(self.later):
-            gone = [r for r in change.removed if (r.object, r.low) not in seen]
-            seen |= {(r.object, r.low) for r in gone}  # only the last removal counts
+        for change, gone in last_removals(self.later, self.branch.snapshot):
             outputs = change.outputs
             # not `version`: the tombstone may have been applied before it went and came back
             if outputs and not any(output.applied >= version_of(tombstone.seq) for output in outputs):
                 continue  # it was planned before the tombstone, which reaches the outputs too
-            for reference in gone:
-                is_back = self.branch.snapshot.holds(reference.object, reference.low)
-                if not is_back and tombstone.may_cover(reference, self.newest.schema):
-                    return change
+            if any(tombstone.may_cover(reference, self.newest.schema) for reference in gone):
+                return change
         return None
-
-    def _unmerge(self, merge: Merge) -> Iterator[SetMerged]:
-        """What the merged branch knew before; nothing if it was deleted since."""
-        child = self.newest.branches.get(merge.branch)
-        if child is None or child.fork is None or child.fork.created > self.change.version:
-            return
-        self._check_merge(merge.branch, child.fork, self.change.version)
-        yield self._merged_as_before(merge.branch, child, child.fork)
-
-    def _merge_again(self, action: SetMerged) -> Iterator[SetMerged]:
-        """What the merged branch knew before this moved its boundary; nothing if it was deleted since."""
-        child, before = self.newest.branches.get(action.branch), self.change.state.branches.get(action.branch)
-        if child is None or child.fork is None or before is None or before.fork is None:
-            return
-        if child.fork.created != before.fork.created:
-            return
-        self._check_merge(action.branch, child.fork, action.joined)
-        yield self._merged_as_before(action.branch, child, child.fork)
-
-    def _check_merge(self, name: str, fork: Fork, joined: int) -> None:
-        """Raises Conflict, InvalidInput if the newest merge of the branch is another one than `joined`."""
-        if fork.joined == joined:
-            return
-        if fork.joined <= self.change.version:
-            self._check_untouched(lambda a: isinstance(a, SetMerged) and a.branch == name)
-        raise Conflict(
-            f"version {fork.joined} merged {name!r} since version {self.change.version}; revert version "
-            f"{fork.joined} first"
-        )
-
-    def _merged_as_before(self, name: str, child: BranchState, fork: Fork) -> SetMerged:
-        """Moves the boundary of the branch to where it was before the change."""
-        then = self.change.state.branches[name]
-        before = then.fork
-        assert before is not None  # the callers looked
-        if before.boundary < fork.boundary:
-            self._check_uncompacted(name, child, fork, then.snapshot, before)
-        else:
-            self._check_unmixed(name, child, before)
-        tombstones = (*then.tombstones.values(), *then.settled.values())
-        retired = [
-            putting_tombstone(t, settled=True, replaced_in=t.since)
-            for t in sorted(tombstones, key=lambda t: (t.seq, t.id))
-            if before.is_unmerged(t.seq) and not fork.is_unmerged(t.seq)
-            if t.id not in child.tombstones and t.id not in child.settled
-        ]
-        writes = [seq for seq in before.writes or () if version_of(seq) <= fork.merged]
-        return SetMerged(
-            name, fork.joined, before.merged, before.joined, pack(reversed(writes)), tuple(retired)
-        )
-
-    def _check_uncompacted(
-        self, name: str, child: BranchState, fork: Fork, then: Snapshot, before: Fork
-    ) -> None:
-        """Raises Conflict if the branch compacted what is merged now, and will be unmerged again."""
-        for reference in child.snapshot.newer_than(sequence(before.boundary + 1) - 1):
-            was_held = then.holds(reference.object, reference.low)
-            if not was_held and not fork.is_unmerged(reference.first_seq):
-                raise Conflict(
-                    f"object {reference.object} of branch {name!r} was compacted after version "
-                    f"{self.change.version} merged it; revert that compaction first (lake undo)"
-                )
-
-    def _check_unmixed(self, name: str, child: BranchState, before: Fork) -> None:
-        """Raises Conflict if the branch mixed what will be merged again with later writes."""
-        tombstones = (*child.tombstones.values(), *child.settled.values())
-        exact = (t.exactly for t in tombstones if before.is_unmerged(t.seq) and t.exactly is not None)
-        mixed = [
-            *(r.first_seq for r in child.snapshot.all() if before.is_unmerged(r.seq)),
-            *(first for first, _ in exact),
-        ]
-        if not all(before.is_unmerged(first) for first in mixed):
-            raise Conflict(
-                f"branch {name!r} was compacted, or loads of it were reverted, since version "
-                f"{self.change.version} took the merge back; revert that first"
-            )
 
     def _release(self, consume: Consume) -> Iterator[Release]:
         """Source files that a merge brought can be ingested again, or merged again."""

@@ -581,3 +581,15 @@ def test_a_load_does_not_come_back_under_a_delete_marker_that_was_dropped() -> N
     pool.branch().undo(str(version))
     pool.branch().revert(str(reverted))
     assert sums(checkpointed(pool)) == []
+
+
+def test_a_load_comes_back_beside_one_that_went_came_back_and_was_compacted() -> None:
+    pool = new_pool("upsert")
+    put(pool, _1="old", _2="old")
+    pool.branch().revert("1")
+    put(pool, _1="new")
+    pool.branch().revert("3")
+    pool.branch().revert("4")
+    squash(pool)  # takes what version 4 removed and version 5 brought back
+    pool.branch().revert("2")
+    assert values(checkpointed(pool)) == [(1, "new"), (2, "old")]
