@@ -58,15 +58,19 @@ def _count(held: Held) -> int:
     return sum(len(kinds) for _, kinds in held)
 
 
-def zst_from_arrow(*files: str) -> dict[str, Any]:
-    """Arrow to ZST."""
+def _written(format: type[ZngWriter | ZstWriter], *files: str) -> dict[str, Any]:
     held, output = _held(*files), io.BytesIO()
     with timed() as answer:
-        writer = ZstWriter(output)
+        writer = format(output)
         for tables, kinds in held:
             writer.write(batch_of_tables(tables, kinds))
         writer.close()
-    return answer | {"records": writer.records, "note": f"{len(output.getvalue()):,} bytes"}
+    return answer | {"records": _count(held), "note": f"{len(output.getvalue()):,} bytes"}
+
+
+def zst_from_arrow(*files: str) -> dict[str, Any]:
+    """Arrow to ZST."""
+    return _written(ZstWriter, *files)
 
 
 def zst_from_zng(*files: str) -> dict[str, Any]:
@@ -112,13 +116,7 @@ def zng_to_arrow(*files: str) -> dict[str, Any]:
 
 def zng_from_arrow(*files: str) -> dict[str, Any]:
     """Arrow to ZNG, compressed."""
-    held, output = _held(*files), io.BytesIO()
-    with timed() as answer:
-        writer = ZngWriter(output)
-        for tables, kinds in held:
-            writer.write(batch_of_tables(tables, kinds))
-        writer.close()
-    return answer | {"records": _count(held), "note": f"{len(output.getvalue()):,} bytes"}
+    return _written(ZngWriter, *files)
 
 
 def _tables(held: Held) -> dict[int, pa.Table]:

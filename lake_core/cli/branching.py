@@ -8,7 +8,7 @@ from typing import Any
 from lake_core.catalog.settings import duration
 from lake_core.cli.each_pool import EachPool
 from lake_core.cli.options import open_lake
-from lake_core.cli.output import print_json, print_table, say
+from lake_core.cli.output import print_json, print_rows, say
 from lake_core.errors import InvalidInput
 from lake_core.history.create import branch_of
 from lake_core.history.history import microseconds
@@ -35,10 +35,7 @@ def branch(args: Namespace) -> None:
         if args.at is not None:
             raise InvalidInput("branch --at: name the branch to create")
         rows = branches_table(pool.history.load_open().state).to_pylist()
-        for row in rows if args.json else ():
-            print_json(row)
-        if not args.json:
-            print_table(rows, empty="")
+        print_rows(rows, as_json=args.json, empty="")
         return
     else:
         done = pool.create_branch(args.name, at=MAIN if args.at is None else args.at)
@@ -135,11 +132,8 @@ def tags(args: Namespace) -> None:
         for config in lake.pools():
             with each.attempt(config.name):
                 rows += _tags_of(lake.pool(config.name), with_cost=args.cost)
-    if args.json:
-        for row in rows:
-            print_json(row)
-    elif rows or not each.failures:
-        print_table(rows, empty="no tags")
+    if rows or not each.failures:
+        print_rows(rows, as_json=args.json, empty="no tags")
     each.check()
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from lake_core.cli.data import span_of
 from lake_core.cli.options import open_lake
-from lake_core.cli.output import print_json, print_table, say
+from lake_core.cli.output import print_json, print_rows, say
 from lake_core.cli.pools import confirm
 from lake_core.cli.sink import print_text, sink
 from lake_core.erasure import receipt as receipts
@@ -105,11 +105,7 @@ def erasures(args: Namespace) -> None:
                     "held": len({holder.object for holder in one.held}),
                 }
             )
-    if args.json:
-        for row in rows:
-            print_json(row)
-    else:
-        print_table(rows, empty="no erasures")
+    print_rows(rows, as_json=args.json, empty="no erasures")
 
 
 def verify_erasure(args: Namespace) -> None:

@@ -38,6 +38,15 @@ def print_json(value: Any, *, indented: bool = False) -> None:
     print_text((msgspec.json.format(text, indent=2) if indented else text) + "\n")
 
 
+def print_rows(rows: list[dict[str, Any]], *, as_json: bool, empty: str) -> None:
+    """Rows as a table for people, or as a JSON line each; `empty` is said for no rows of a table."""
+    if as_json:
+        for row in rows:
+            print_json(row)
+    else:
+        print_table(rows, empty=empty)
+
+
 def print_table(rows: list[dict[str, Any]], *, empty: str, right: tuple[str, ...] = ()) -> None:
     """Rows aligned under their names, numbers and `right` to the right; `empty` is said for no rows."""
     if not rows:

@@ -13,7 +13,7 @@ from lake_core.cli.alignment import printable
 from lake_core.cli.deletion import drop_range
 from lake_core.cli.each_pool import EachPool
 from lake_core.cli.options import open_lake
-from lake_core.cli.output import json_of, print_json, print_table, say, terminal_width
+from lake_core.cli.output import json_of, print_json, print_rows, print_table, say, terminal_width
 from lake_core.cli.sink import print_text
 from lake_core.combine.rule import parse_aggregates
 from lake_core.errors import InvalidInput, LakeError
@@ -140,11 +140,7 @@ def _print_dropped(args: Namespace, lake: Lake) -> None:
         }
         for dropped in lake.dropped_pools()
     ]
-    if args.json:
-        for row in rows:
-            print_json(row)
-    else:
-        print_table(rows, empty="no dropped pools")
+    print_rows(rows, as_json=args.json, empty="no dropped pools")
 
 
 def show(args: Namespace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from lake_core.cli.options import open_lake
-from lake_core.cli.output import print_json, print_table, say
+from lake_core.cli.output import print_json, print_rows, say
 from lake_core.cli.progress import shown_deleting
 from lake_core.errors import InvalidInput
 from lake_core.lake import Lake
@@ -77,10 +77,7 @@ def _vacuum_dropped(args: Namespace) -> None:
     planned = plan_dropped(lake, grace=args.grace)
     if args.dry_run:
         rows = [{"pool": p.name, "id": p.dropped.pool.id, "kept_by": p.held} for p in planned]
-        for row in rows if args.json else ():
-            print_json(row)
-        if not args.json:
-            print_table(rows, empty="no dropped pools")
+        print_rows(rows, as_json=args.json, empty="no dropped pools")
         return
     done = delete_dropped(lake, planned)
     if args.json:
@@ -115,8 +112,4 @@ def leases(args: Namespace) -> None:
                     "state": "live" if lease.is_live(listed.now) else "dead",
                 }
             )
-    if args.json:
-        for row in rows:
-            print_json(row)
-    else:
-        print_table(rows, empty="no leases")
+    print_rows(rows, as_json=args.json, empty="no leases")

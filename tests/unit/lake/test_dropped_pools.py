@@ -32,16 +32,6 @@ Work = Callable[[Branch], object]
 
 
 @pytest.fixture
-def store() -> ScriptedStore:
-    return ScriptedStore()
-
-
-@pytest.fixture
-def lake(store: ScriptedStore) -> Lake:
-    return Lake.create_on(store, author="test")
-
-
-@pytest.fixture
 def held(lake: Lake) -> Pool:
     """A pool that somebody goes on holding; its journal has two entries."""
     pool = lake.create_pool("p", key="k")

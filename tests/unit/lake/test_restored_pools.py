@@ -24,16 +24,6 @@ from tests.support.stores import ALWAYS, ScriptedStore, unavailable
 
 
 @pytest.fixture
-def store() -> ScriptedStore:
-    return ScriptedStore()
-
-
-@pytest.fixture
-def lake(store: ScriptedStore) -> Lake:
-    return Lake.create_on(store, author="test")
-
-
-@pytest.fixture
 def held(lake: Lake) -> Pool:
     """A pool of two transactions that is dropped, and that somebody goes on holding."""
     pool = lake.create_pool("p", key="k", settings={"description": "x"})

@@ -47,6 +47,12 @@ class World:
         self.clock.now += 1
         return self.pool.history.load().version
 
+    def replaced(self) -> None:
+        """Two loads, merged into one object: their two objects wait out the grace time."""
+        self.load(1)
+        self.load(2)
+        self.compact()
+
     def wait(self, seconds: float = GRACE + 10) -> None:
         """Let time pass."""
         self.clock.now += seconds

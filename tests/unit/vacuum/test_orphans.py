@@ -131,9 +131,7 @@ def test_a_deleted_branch_is_no_orphan(world: World) -> None:
 
 
 def test_what_was_removed_is_no_orphan(world: World) -> None:
-    world.load(1)
-    world.load(2)
-    world.compact()
+    world.replaced()
     world.wait()
     assert scan_orphans(world.pool).orphans == 0
 

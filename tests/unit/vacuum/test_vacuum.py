@@ -51,9 +51,7 @@ def test_the_history_that_is_kept_keeps_its_objects(world: World) -> None:
     pool = world.pool
     world.lake.catalog.configure("p", {"history.keep": "30d"})
     world.pool = world.lake.pool("p")
-    world.load(1)
-    world.load(2)
-    world.compact()
+    world.replaced()
     world.wait()
     assert vacuum(world.pool).objects == 0
     assert pool.at("2").to_table().num_rows == 2
@@ -61,9 +59,7 @@ def test_the_history_that_is_kept_keeps_its_objects(world: World) -> None:
 
 @pytest.mark.parametrize("checkpointed", [False, True])
 def test_the_list_of_the_removed_outlives_a_checkpoint(world: World, checkpointed: bool) -> None:
-    world.load(1)
-    world.load(2)
-    world.compact()
+    world.replaced()
     listed = dict(world.pool.history.load().state.removed.items())
     assert len(listed) == 2
     assert all(removal.version == 3 and removal.size > 0 for removal in listed.values())
@@ -117,9 +113,7 @@ def lease(pool: Pool, version: int, **fields: Any) -> HeldLease:
 
 
 def test_a_live_lease_keeps_the_objects_of_its_version_and_a_dead_one_nothing(world: World) -> None:
-    world.load(1)
-    world.load(2)
-    world.compact()
+    world.replaced()
     world.wait()
     with lease(world.pool, 2):
         assert vacuum(world.pool).objects == 0
@@ -139,9 +133,7 @@ def test_a_lease_of_a_later_version_keeps_nothing_older(world: World) -> None:
 
 def test_a_lease_that_comes_between_plan_and_deletion_is_respected(world: World) -> None:
     """The listing after `begin_vacuum` finds it; its objects go back onto the list."""
-    world.load(1)
-    world.load(2)
-    world.compact()
+    world.replaced()
     world.wait()
     store = ScriptedStore(world.store)
     pool = Lake.open_on(store, ids=world.lake.context.ids).pool("p")
@@ -157,9 +149,7 @@ def test_a_lease_that_comes_between_plan_and_deletion_is_respected(world: World)
 
 
 def test_a_branch_that_is_made_on_an_old_revision_while_a_vacuum_plans_is_respected(world: World) -> None:
-    world.load(1)
-    world.load(2)
-    world.compact()
+    world.replaced()
     world.wait()
     store = ScriptedStore(world.store)
     pool = Lake.open_on(store, ids=world.lake.context.ids).pool("p")
@@ -169,9 +159,7 @@ def test_a_branch_that_is_made_on_an_old_revision_while_a_vacuum_plans_is_respec
 
 
 def test_a_tag_that_is_set_while_a_vacuum_plans_is_respected(world: World) -> None:
-    world.load(1)
-    world.load(2)
-    world.compact()
+    world.replaced()
     world.wait()
     store = ScriptedStore(world.store)
     pool = Lake.open_on(store, ids=world.lake.context.ids).pool("p")
@@ -181,9 +169,7 @@ def test_a_tag_that_is_set_while_a_vacuum_plans_is_respected(world: World) -> No
 
 
 def test_once_objects_are_vacuumed_their_revision_does_not_come_back(world: World) -> None:
-    world.load(1)
-    world.load(2)
-    world.compact()
+    world.replaced()
     world.wait()
     assert vacuum(world.pool).objects == 2
     with pytest.raises(ObjectVacuumed, match="vacuumed"):
@@ -203,9 +189,7 @@ def kill(*_: Any) -> Any:
 def test_a_vacuum_that_is_killed_anywhere_is_finished_by_the_next(
     world: World, request_kind: str, nth: int
 ) -> None:
-    world.load(1)
-    world.load(2)
-    world.compact()
+    world.replaced()
     world.wait()
     store = ScriptedStore(world.store)
     pool = Lake.open_on(store, ids=world.lake.context.ids).pool("p")
@@ -226,9 +210,7 @@ def test_a_vacuum_that_is_killed_anywhere_is_finished_by_the_next(
 
 
 def test_objects_of_a_begun_vacuum_cannot_be_referred_to_and_are_spared_for_a_lease(world: World) -> None:
-    world.load(1)
-    world.load(2)
-    world.compact()
+    world.replaced()
     world.wait()
     pool = world.pool
     with vacuum_lease(pool, "test") as own:
@@ -245,9 +227,7 @@ def test_objects_of_a_begun_vacuum_cannot_be_referred_to_and_are_spared_for_a_le
 
 
 def test_a_plan_that_was_written_down_is_done_later_and_never_more(world: World) -> None:
-    world.load(1)
-    world.load(2)
-    world.compact()
+    world.replaced()
     world.wait()
     with vacuum_lease(world.pool, "test") as own:
         plan = make_plan(world.pool, own)
@@ -264,9 +244,7 @@ def test_a_plan_that_was_written_down_is_done_later_and_never_more(world: World)
 
 
 def test_a_plan_is_done_less_what_a_new_branch_needs(world: World) -> None:
-    world.load(1)
-    world.load(2)
-    world.compact()
+    world.replaced()
     world.wait()
     with vacuum_lease(world.pool, "test") as own:
         plan = make_plan(world.pool, own)
@@ -287,9 +265,7 @@ def test_no_listing_of_the_data_is_made(world: World) -> None:
 
 
 def test_a_deletion_that_fails_is_repeated_by_the_next_vacuum(world: World) -> None:
-    world.load(1)
-    world.load(2)
-    world.compact()
+    world.replaced()
     world.wait()
     store = ScriptedStore(world.store)
     store.on("delete_all", "", instead=unavailable)
