@@ -293,6 +293,16 @@ def check_branch_name(name: str, *, what: str = "branch") -> str:
     return name
 
 
+def check_chosen_name(name: str, *, what: str) -> str:
+    """The name of a new pool, branch or tag.  Raises InvalidInput if the command would take it for an option.
+
+    Only where a user chooses a name: a stored one that begins with `-` stays readable.
+    """
+    if name.startswith("-"):
+        raise InvalidInput(f"{what} name {name!r}: the command takes it for an option; begin it otherwise")
+    return name
+
+
 def deleted_branch(branch: str, version: int) -> str:
     """The tag that keeps a deleted branch as it was at a version; no user's tag has an `@`."""
     return f"{branch}@{version}"
@@ -301,8 +311,6 @@ def deleted_branch(branch: str, version: int) -> str:
 def _checked(name: str, what: str) -> str:
     if not name or len(name) > 255:
         raise InvalidInput(f"{what} name {name!r}: a name has 1 to 255 characters (got {len(name)})")
-    if name.startswith("-"):
-        raise InvalidInput(f"{what} name {name!r}: the command takes it for an option; begin it otherwise")
     bad = sorted({c for c in name if c in "@:$/\\\"'" or c.isspace() or not c.isprintable()})
     if bad:
         raise InvalidInput(

@@ -50,6 +50,7 @@ class Catalog:
 
     def create(self, config: PoolConfig) -> int:
         """Add the pool; returns the version of the list.  Raises AlreadyExists, InvalidInput (settings)."""
+        naming.check_chosen_name(config.name, what="pool")
         check_settings(config.settings, kind=config.kind, key=config.key, aggregates=config.aggregates)
 
         def propose(state: PoolsState) -> PoolAction:
@@ -73,7 +74,7 @@ class Catalog:
 
     def rename(self, name: str, new: str) -> int:
         """Give the pool another name; returns the version.  Raises NotFound, AlreadyExists, InvalidInput."""
-        naming.check_pool_name(new)
+        naming.check_chosen_name(naming.check_pool_name(new), what="pool")
 
         def propose(state: PoolsState) -> PoolAction:
             pool = state.named(name)

@@ -57,7 +57,7 @@ def planned(plan: Callable[[], T]) -> T:
 
 def create(pool: Pool, name: str, *, at: str) -> BranchResult:
     """Create a branch on a revision, or restore a deleted one on the tag that keeps it."""
-    naming.check_branch_name(name)
+    naming.check_chosen_name(naming.check_branch_name(name), what="branch")
     return planned(lambda: _create(pool, name, at=at))
 
 

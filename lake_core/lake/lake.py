@@ -246,6 +246,8 @@ class Lake:
         closed = self._pool(config, "").history.load().state.closed
         if closed is None and config.id in state.pools:
             raise InvalidInput(f"pool {config.name!r} is not dropped; there is nothing to restore")
+        if new_name:
+            naming.check_chosen_name(new_name, what="pool")
         self.catalog.restore(config.id, name=new_name or config.name)
         pool = self._pool(msgspec.structs.replace(config, name=new_name or config.name), "")
         if closed is not None:  # otherwise its journal was damaged when it was dropped

@@ -43,7 +43,7 @@ class TagResult:
 
 def set_tag(pool: Pool, name: str, *, at: str, reason: str, expires: float | None) -> TagResult:
     """Name a revision; `expires` is in seconds since 1970."""
-    naming.check_branch_name(name, what="tag")
+    naming.check_chosen_name(naming.check_branch_name(name, what="tag"), what="tag")
     if expires is not None and expires <= pool.context.now():
         raise InvalidInput(f"tag {name!r}: its time of expiry has passed already")
     return planned(lambda: _set(pool, name, at=at, reason=reason, expires=expires))

@@ -95,14 +95,20 @@ def test_a_sub_pool_is_named_behind_its_pool(name: str, parts: tuple[str, str]) 
     assert split_pool(name) == parts
 
 
-@pytest.mark.parametrize("name", ["flights", "a.b-c_d", "\u65e5\u672c", "x" * 255, "1"])
-def test_a_pool_may_be_called(name: str) -> None:
+@pytest.mark.parametrize("name", ["flights", "a.b-c_d", "\u65e5\u672c", "x" * 255, "1", "-a"])
+def test_a_stored_pool_may_be_called(name: str) -> None:
     assert check_pool_name(name) == name
 
 
 @pytest.mark.parametrize(
     "name", ["", "x" * 256, "a b", "a\n", "a@1", "a:log", "a.$nokey", "a/b", 'a"b', "a'b", "a\x00b"]
 )
-def test_a_pool_may_not_be_called(name: str) -> None:
+def test_a_stored_pool_may_not_be_called(name: str) -> None:
     with pytest.raises(InvalidInput, match="pool name"):
         check_pool_name(name)
+
+
+def test_nobody_gives_a_name_that_reads_as_an_option() -> None:
+    assert naming.check_chosen_name("a-", what="pool") == "a-"
+    with pytest.raises(InvalidInput, match="takes it for an option"):
+        naming.check_chosen_name("-a", what="pool")
