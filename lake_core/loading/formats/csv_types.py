@@ -45,7 +45,7 @@ _WITH_ZEROS = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
 _SURE_DIGITS = 15
 """A double gives a plain number of up to this many characters back exactly."""
 
-_MINUS, _POINT, _ZERO, _NINE = b"-.09"
+_MINUS, _POINT, _ZERO = b"-.0"
 _NUMERIC = np.isin(np.arange(256), [ord(letter) for letter in "0123456789.-"])
 
 _PRECISIONS = (18, 38)
@@ -70,7 +70,8 @@ class Narrowing:
             bounds = pc.min_max(values).as_py()
             self._largest = max(self._largest, abs(bounds["min"]), abs(bounds["max"]))
             self._negative = self._negative or bounds["min"] < 0
-        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        if is_number and self._scale != -1:
             scale = 0 if pa.types.is_integer(kind) else common_scale(column)
             self._scale = scale if self._scale in (None, scale) else -1
         self.kind = self._joined(kind)
@@ -130,32 +131,30 @@ def _boolean(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _integer(kind: pa.DataType) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
     def parse(column: pa.ChunkedArray) -> pa.ChunkedArray:
         values = column.cast(kind)
-        if not written_shortest(column, values):
+        if not written_shortest(column):
             raise _OtherwiseWritten
         return values
 
     return parse
 
 
-_POWERS = np.array([10**power for power in range(1, 20)], np.uint64)
+def written_shortest(texts: pa.ChunkedArray) -> bool:
+    """Whether every integer is written shortest: no plus, no zeros in front, no sign before zero.
+
+    `texts` are those that Arrow reads as integers.  The first digit decides, also of 0x174876E800.
+    """
+    return all(_begin_shortest(chunk.drop_null() if chunk.null_count else chunk) for chunk in texts.chunks)
 
 
-def written_shortest(texts: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
-    """Whether every integer is written shortest: no plus, no zeros in front, no sign before zero."""
-    if any(_has_letters(chunk) for chunk in texts.chunks):  # 0x174876E800 has as many digits as its value
-        return False
-    integers = values.drop_null()
-    negative = np.asarray(pc.less(integers, 0)) if pa.types.is_signed_integer(integers.type) else False
-    sizes = integers.to_numpy().astype(np.uint64)
-    sizes = np.where(negative, ~sizes + np.uint64(1), sizes)  # of the least integer, too
-    digits = np.searchsorted(_POWERS, sizes, side="right") + 1
-    lengths = pc.binary_length(texts).drop_null().to_numpy()
-    return bool(np.array_equal(digits + negative, lengths))
-
-
-def _has_letters(texts: pa.Array) -> bool:
-    present = texts.drop_null() if texts.null_count else texts  # where there is null, there may be letters
-    return bool((_letters(present)[0] > _NINE).any())
+def _begin_shortest(texts: pa.Array) -> bool:
+    if not len(texts):
+        return True
+    letters, offsets = _letters(texts)
+    begin, end = offsets[:-1], offsets[1:]
+    negative = letters[begin] == _MINUS
+    lead = letters[begin + negative]  # Arrow reads no text that is a minus alone
+    zero = (lead == _ZERO) & ((end - begin > 1) | negative)
+    return not ((lead < _ZERO) | zero).any()
 
 
 def _letters(texts: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:

@@ -193,7 +193,7 @@ def _plain_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _integers(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     values = texts.cast(pa.int64())
-    if not written_shortest(texts, values):
+    if not written_shortest(texts):
         raise _OfAnotherShape
     return values
 
