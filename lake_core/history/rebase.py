@@ -15,6 +15,7 @@ state and returns the transaction to write, or the one that the draft's token co
 - If a tombstone may still cover records, or is retired already, it is not retired: Conflict.
 - If a load brings new fields, and the pool would then have more than `limits.MAX_COLUMNS`: InvalidInput.
 - If a compaction would mix the sides of a branch: PlanAgain.
+- If a revert has put back what lies between records that a compaction of an aggregate pool combines: PlanAgain.
 - If an expiry, or a compaction that drops delete markers, would show older versions of records: PlanAgain.
 - Schemas that the state knows by now are not announced again.
 
@@ -34,12 +35,13 @@ import pyarrow as pa
 from lake_core.combine import APPEND, Rule
 from lake_core.combine.rule import ROOM_DIGITS, SUM_DIGITS
 from lake_core.errors import Conflict, InvalidInput, NotFound, PlanAgain
+from lake_core.history.between import Ages
 from lake_core.history.branch_state import BranchState
 from lake_core.history.create import check_deleted, creating
 from lake_core.history.draft import Draft
 from lake_core.history.merge import merging
 from lake_core.history.revealing import must_stay
-from lake_core.history.snapshot.reference import Reference
+from lake_core.history.snapshot.reference import Reference, span_of
 from lake_core.history.state import PoolState, Remembered
 from lake_core.history.tags import tagging
 from lake_core.history.tombstone import Tombstone
@@ -68,6 +70,7 @@ from lake_core.records import (
     SetSchema,
     Transaction,
 )
+from lake_core.records.transactions import version_of
 from lake_core.values.types import is_json, show_type
 
 
@@ -140,6 +143,8 @@ def rebase(
     check_sides(branch, draft)
     if draft.oldest_only:
         _check_oldest(branch, draft, rule)
+    if rule.kind == "aggregate":
+        _check_between(branch, draft)
     overtaken = _overtaken(branch, draft)
     _check_fields(state, draft, key, rule)
     _check_width(state, draft)
@@ -200,6 +205,28 @@ def _check_oldest(branch: BranchState, draft: Draft, rule: Rule) -> None:
         raise PlanAgain(
             f"object {blocked[0].object} hides older records that were committed or put back since this was "
             "planned; plan again"
+        )
+
+
+def _check_between(branch: BranchState, draft: Draft) -> None:
+    """Raises PlanAgain if a revert has put back what lies in age between the records that a compaction combines."""
+    removed = (branch.snapshot.reference(a.object, a.low) for a in _removed(draft))
+    inputs = [r for r in removed if r is not None and not r.sub_pool]
+    if len(inputs) < 2 or not any(isinstance(a, AddObject) and a.seqs is not None for a in draft.actions):
+        return
+    span = span_of(inputs)
+    between = [
+        f"object {r.object}" for r in Ages(branch.snapshot.find(span)).between(inputs, most=len(inputs))
+    ]
+    between += [
+        f"delete {t.id}"
+        for t in branch.tombstones.values()
+        if t.version > draft.read_version >= version_of(t.seq) and t.key_range.overlaps(span)
+    ]
+    if between:
+        raise PlanAgain(
+            f"{between[0]} was put back by a revert since this compaction was planned, and lies in age between "
+            "the records that it combines; plan again"
         )
 
 

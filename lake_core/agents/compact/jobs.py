@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from lake_core.agents.compact.layout import depth_of, span_of
+from lake_core.agents.compact.layout import depth_of
 from lake_core.history import Reference
+from lake_core.history.snapshot.reference import span_of
 from lake_core.keys import KeyRange
 
 

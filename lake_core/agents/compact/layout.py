@@ -47,12 +47,6 @@ def depth_of(spans: Iterable[KeyRange]) -> int:
     return deepest
 
 
-def span_of(references: Iterable[Reference]) -> KeyRange:
-    """The range from the lowest bound to the highest, of at least one reference."""
-    all_references = list(references)
-    return KeyRange(min(r.low for r in all_references), max(r.high for r in all_references))
-
-
 def regions(references: Sequence[Reference], *, taken: Sequence[KeyRange], least: int) -> list[Region]:
     """The regions in which at least `least` (2 or more) ranges overlap at a key, and half as many at every key.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lake_core.agents.compact.between import Ages
 from lake_core.agents.compact.jobs import CompactionPlan
 from lake_core.agents.compact.layout import depth_of
 from lake_core.agents.compact.planner import Planner
 from lake_core.agents.compact.policy import CompactionPolicy
 from lake_core.agents.compact.strategies import find_strategy
 from lake_core.history import Reference
+from lake_core.history.between import Ages
 from lake_core.history.branch_state import BranchState
 from lake_core.keys import PoolKey
 

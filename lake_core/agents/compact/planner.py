@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from lake_core.agents.compact.between import Ages
 from lake_core.agents.compact.jobs import CompactionJob, CompactionPlan
 from lake_core.agents.compact.layout import Run, depth_of, islands, regions, runs
 from lake_core.agents.compact.neighbours import joinable
 from lake_core.agents.compact.policy import CompactionPolicy
 from lake_core.history import Reference
+from lake_core.history.between import Ages
 from lake_core.keys import KeyRange, PoolKey
 
 Choice = tuple[Sequence[Run], str]

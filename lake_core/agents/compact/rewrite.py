@@ -18,16 +18,16 @@ import msgspec
 import pyarrow as pa
 
 from lake_core import naming
-from lake_core.agents.compact.between import Ages
 from lake_core.agents.compact.jobs import CompactionResult
-from lake_core.agents.compact.layout import span_of
 from lake_core.combine import Rule
 from lake_core.combine.newest import emptied, without_markers
 from lake_core.combine.rule import rule_of
 from lake_core.errors import Conflict
 from lake_core.history import Draft, Reference
+from lake_core.history.between import Ages
 from lake_core.history.lift import Lifts
 from lake_core.history.rebase import check_held
+from lake_core.history.snapshot.reference import span_of
 from lake_core.history.tombstone import Tombstone, covering
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
@@ -159,7 +159,7 @@ def _check_neighbours(
 ) -> None:
     """Raises Conflict if another reference lies between inputs in age, on a key of two of them.
 
-    `left` are the inputs that keep records.  The planner includes such references (`agents.compact.between` says
+    `left` are the inputs that keep records.  The planner includes such references (`history.between` says
     why); but another compaction may have made one since.
     """
     if len(left) < 2:

@@ -118,3 +118,9 @@ def from_rows(table: pa.Table, *, sub_pool: str) -> Iterator[Reference]:
 def in_order(references: Iterable[Reference]) -> list[Reference]:
     """The references by low bound, then by arrival."""
     return sorted(references, key=lambda r: r.order)
+
+
+def span_of(references: Iterable[Reference]) -> KeyRange:
+    """The range from the lowest bound to the highest, of at least one reference."""
+    all_references = list(references)
+    return KeyRange(min(r.low for r in all_references), max(r.high for r in all_references))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.rewrite import compact
+from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction, compact, rewrite
 from lake_core.agents.tombstones.run import apply
-from lake_core.errors import Conflict, InvalidInput, NotFound
+from lake_core.errors import Conflict, InvalidInput, NotFound, PlanAgain
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.store.memory import MemoryStore
@@ -565,6 +565,28 @@ def test_a_load_does_not_come_back_into_the_middle_of_a_compaction() -> None:
     pool.branch().undo(str(version))
     pool.branch().revert(str(reverted))
     assert sums(checkpointed(pool)) == [(1, 111, 1)]
+
+
+@pytest.mark.parametrize("what", ["load", "delete"])
+def test_a_compaction_is_planned_again_if_what_lies_between_its_inputs_came_back_meanwhile(what: str) -> None:
+    pool = combined()
+    add(pool, 1, 1)
+    if what == "load":
+        add(pool, 1, 10)
+    else:
+        pool.branch().delete(where="k = 1")
+    add(pool, 1, 100)
+    reverted = pool.branch().revert("2").version
+    work = begin_compaction(pool.branch(), pool.at().references, outputs=1, message="")
+    written = rewrite(work, 0, pool.store, new_id=pool.context.ids.new)
+    assert written is not None
+    pool.branch().revert(str(reverted))
+    expected = sums(pool)
+    with pytest.raises(PlanAgain, match="put back by a revert since this compaction was planned"):
+        commit_compaction(pool.branch(), work, [written])
+    assert sums(checkpointed(pool)) == expected
+    squash(pool)
+    assert sums(checkpointed(pool)) == expected
 
 
 def test_a_load_does_not_come_back_under_a_delete_marker_that_was_dropped() -> None:

@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from itertools import accumulate
 from math import log2
 
-from lake_core.agents.compact.layout import Run, depth_of, islands, span_of
+from lake_core.agents.compact.layout import Run, depth_of, islands
 from lake_core.agents.compact.planner import Choice, Planner
+from lake_core.history.snapshot.reference import span_of
 from lake_core.keys import KeyRange
 
 WORTH = 1.0

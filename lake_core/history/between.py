@@ -4,6 +4,8 @@ A record that combines several counts as written with the newest of them.  So if
 must also take every reference that holds this key and lies between the two in age; otherwise its records would
 count as older than those that they lie above.  At a key of a single input nothing is combined, and nothing more
 is taken.  Only aggregate pools need this.
+
+Called by the planner of compactions, and by `rebase`, which asks again on the newest state.
 """
 
 from __future__ import annotations
@@ -14,8 +16,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from lake_core.agents.compact.layout import span_of
-from lake_core.history import Reference
+from lake_core.history.snapshot.reference import Reference, span_of
 
 _BEFORE, _AFTER = -1, 1 << 62
 """Ordinals before and after all others; the reference of several loads does not say how they are ordered."""
