@@ -144,7 +144,7 @@ def rebase(
     if draft.oldest_only:
         _check_oldest(branch, draft, rule)
     if rule.kind == "aggregate":
-        _check_between(branch, draft)
+        _check_between(state, branch, draft)
     overtaken = _overtaken(branch, draft)
     _check_fields(state, draft, key, rule)
     _check_width(state, draft)
@@ -208,10 +208,15 @@ def _check_oldest(branch: BranchState, draft: Draft, rule: Rule) -> None:
         )
 
 
-def _check_between(branch: BranchState, draft: Draft) -> None:
+def _check_between(state: PoolState, branch: BranchState, draft: Draft) -> None:
     """Raises PlanAgain if a revert has put back what lies in age between the records that a compaction combines."""
+    before = [t for t in branch.tombstones.values() if t.version <= draft.read_version]
     removed = (branch.snapshot.reference(a.object, a.low) for a in _removed(draft))
-    inputs = [r for r in removed if r is not None and not r.sub_pool]
+    inputs = [
+        r  # no records are left of one that a delete covers
+        for r in removed
+        if r is not None and not r.sub_pool and not any(t.covers_all(r, state.schema) for t in before)
+    ]
     if len(inputs) < 2 or not any(isinstance(a, AddObject) and a.seqs is not None for a in draft.actions):
         return
     span = span_of(inputs)

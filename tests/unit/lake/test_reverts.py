@@ -589,6 +589,17 @@ def test_a_compaction_is_planned_again_if_what_lies_between_its_inputs_came_back
     assert sums(checkpointed(pool)) == expected
 
 
+def test_a_load_that_is_deleted_as_a_whole_has_no_place_that_others_could_lie_above() -> None:
+    pool = combined()
+    add(pool, 1, 1)
+    pool.branch().delete(where="k = 1")
+    add(pool, 1, 10)
+    add(pool, 1, 100)
+    first, _, last = sorted(pool.at().references, key=lambda r: r.seq)
+    compact(pool.branch(), [first, last])
+    assert sums(checkpointed(pool)) == [(1, 110, 10)]
+
+
 def test_a_load_does_not_come_back_under_a_delete_marker_that_was_dropped() -> None:
     pool = combined("upsert")
     add(pool, 1, 1)
