@@ -8,7 +8,7 @@ each name comes from:
         from lake_core.lake.lake import Lake
     __getattr__ = on_demand(__name__, {"Lake": "lake"})
 
-Not for names that are those of a submodule too (`conditions.check`): importing the submodule would replace them.
+A name that a submodule has too (`conditions.check`) cannot be had so: importing the submodule would replace it.
 """
 
 from __future__ import annotations

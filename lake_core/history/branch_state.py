@@ -2,8 +2,8 @@
 
 A branch that was created from another one has two *sides*.  What it wrote itself since the boundary is unmerged: a
 merge brings it to the parent.  Everything else the parent has already, or had when the branch was created.  The
-boundary is a version of the pool: that of the creation, later that up to which the branch was merged.  Sequences
-tell the sides apart, so a compaction may not mix them (decision 66).
+boundary is a version of the pool: first that of its creation; after a merge, the one up to which it was
+merged.  Sequences tell the sides apart, so a compaction may not mix them (decision 66).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How far a journal reaches, by the clock of the store: what was certainly written while it went on.
 
 An object that no state knows may have been committed by an entry that was lost.  If the journal began anew after a
-loss, that entry lay before the first one; if its end was lost, behind the last one.  So an object from there must
-not be taken for one that was never committed.
+loss, that entry lay before the first one; if its end was lost, behind the last one.  So an object that was written
+before the first entry, or after the last, is no orphan.
 
 Only a write to a branch shows that the journal goes on: a scan or a vacuum commits without any writer.  Called by
 the scan for orphans and by `lake fsck`.

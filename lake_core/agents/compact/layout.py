@@ -1,10 +1,10 @@
 """How references lie on the keys: depths, regions that are deep, islands, and runs.
 
-A *region* is a longest range of keys that is deep somewhere, and half as deep throughout.  It does not end at a gap
-between two objects of one run, because every run would be torn apart there.  An *island* is a group of references
-that are connected by overlaps, and overlap no other.  A *run* is what readers see as one sorted file: references
-that share no key, such as the outputs of one compaction.  Runs are what strategies compare, since a run of a
-hundred objects is as expensive to rewrite as one object of that size.
+A *region* is a range of keys, as wide as possible, that is deep at one key and half as deep at every key.  It does
+not end at a gap between two objects of one run, because every run would be torn apart there.  An *island* is a
+group of references that are connected by overlaps, and overlap no other.  A *run* is what readers see as one
+sorted file: references that share no key, such as the outputs of one compaction.  Runs are what strategies
+compare, since a run of a hundred objects is as expensive to rewrite as one object of that size.
 
 Runs are made as blocks are stacked: from old to new, each reference falls until it rests on one that it overlaps,
 and each layer is a run.  So at every key the runs are in order of age, whatever jobs made them; comparing ages
