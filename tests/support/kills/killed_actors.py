@@ -210,8 +210,9 @@ def stress(uri: str, *, seconds: float, folder: Path, moment: float, pause: floa
         lambda role, number: [uri, str(folder / f"{role}{number}"), str(number), str(pause)],
         seconds=seconds,
         moment=moment,
+        is_enough=lambda: _is_enough(_notes(folder)),
     )
-    notes = [line.split() for path in folder.iterdir() for line in path.read_text().splitlines()]
+    notes = _notes(folder)
     acknowledged = {(line[1], line[2]) for line in notes if line[0] == "done" and len(line) == 3}
     counted = check(Lake.open(uri), acknowledged)
     deep = [int(line[1]) for line in notes if line[0] == "depth"]
@@ -226,6 +227,16 @@ def stress(uri: str, *, seconds: float, folder: Path, moment: float, pause: floa
         "deepest found": max(deep, default=0),
         "allowed depth": DEPTH,
     }
+
+
+def _notes(folder: Path) -> list[list[str]]:
+    return [line.split() for path in folder.iterdir() for line in path.read_text().splitlines()]
+
+
+def _is_enough(notes: list[list[str]]) -> bool:
+    """Whether both pools took something, and a compaction was committed."""
+    loaded = {line[1] for line in notes if line[0] == "done" and len(line) == 3}
+    return loaded == set(POOLS) and any(line[0] == "depth" and line[2:] > ["0"] for line in notes)
 
 
 def main() -> None:

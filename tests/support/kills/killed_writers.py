@@ -104,7 +104,10 @@ def stress(
         words,
         seconds=seconds,
         moment=moment,
-        is_enough=lambda: not compactors or any(committed for _, committed, _ in compactions()),
+        is_enough=lambda: (
+            any(path.stat().st_size for path in folder.glob("write*"))
+            and (not compactors or any(committed for _, committed, _ in compactions()))
+        ),
     )
     before = time.monotonic()
     fresh = Lake.open(uri, options=options_of_environment())

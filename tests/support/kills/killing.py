@@ -26,8 +26,9 @@ def kill_at_random(
     """Runs `python -m MODULE --role ROLE WORD...` for each role; kills one after another, and starts it anew.
 
     `words(role, number)` are those of the process started as the so-manieth; `moment` the seconds between kills,
-    on average.  On a slow machine it goes on until `is_enough`, for at most `LONGEST` times `seconds`.  Gives the
-    number of kills; none is left running.  Raises AssertionError if a process ended by itself.
+    on average.  On a slow machine it goes on until `is_enough`, for at most `LONGEST` times `seconds`, and kills
+    more and more slowly.  Gives the number of kills; none is left running.  Raises AssertionError if a process
+    ended by itself.
     """
     chance = random.Random(1)
     running: list[tuple[str, subprocess.Popen[bytes]]] = []
@@ -48,7 +49,7 @@ def kill_at_random(
         while (lasted := time.monotonic() - begun) < seconds or (
             lasted < LONGEST * seconds and not is_enough()
         ):
-            time.sleep(moment * chance.random() * 2)
+            time.sleep(moment * max(1.0, lasted / seconds) * chance.random() * 2)
             role, process = running.pop(chance.randrange(len(running)))
             check(role, process)
             process.send_signal(signal.SIGKILL)
