@@ -24,11 +24,12 @@ import msgspec
 
 from lake_core import errors, naming
 from lake_core.agents.retention.report import RetentionResult
-from lake_core.agents.retention.run import plan, retain
+from lake_core.agents.retention.run import DROPPED, plan, retain, retain_dropped
 from lake_core.cli.parser import Parser
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.store import ObjectInfo, Store, open_store
+from lake_core.vacuum.dropped import plan_dropped
 from lake_core.vacuum.orphans import iter_objects
 from spark_apps.session import spark_session
 from spark_apps.spread import Pair, gather, parallelism
@@ -139,6 +140,8 @@ def when_needed(name: str, *, remote: str | None = None) -> Iterator[Callable[[]
 def run(work: dict[str, Any]) -> dict[str, Any]:
     """The agent's task `run`: one pool as `agents.retention.run.find` gave it."""
     lake = Lake.open(work["lake"])
+    if work["pool"] == DROPPED:
+        return vars(retain_dropped(lake))
     with when_needed(f"lake retention {work['pool']}") as session:
         return vars(retain_pool(session, lake, work["pool"], branch=work["branch"]))
 
@@ -167,6 +170,8 @@ def main(argv: list[str] | None = None) -> int:
                 except errors.LakeError as error:  # the other pools are not held back
                     sys.stderr.write(f"retention: {name}: {error}\n")
                     status = errors.Incomplete.exit_status
+        if not args.pools and any(one.held is None for one in plan_dropped(lake)):
+            print(json.dumps(vars(retain_dropped(lake))))
     except errors.LakeError as error:
         sys.stderr.write(f"retention: {error}\n")
         return error.exit_status

@@ -5,6 +5,8 @@
     vacuum             objects of the list are deleted once `vacuum.grace` and `history.keep` are over
     purge              entries older than `history.keep` are deleted, after a checkpoint
 
+A run for all pools also deletes dropped pools whose `vacuum.grace` is over.
+
 The purge comes last: the vacuum tells the age of a removal by the entries of the journal, and once these are
 purged, by a checkpoint, which is younger.  Every step may be repeated: killed at any point and run again, the agent
 plans anew.  `retain` is given how objects are listed and deleted: here one request after another, in
@@ -27,10 +29,15 @@ from lake_core.agents.retention.report import RetentionResult, pool_line, retent
 from lake_core.history.state import MAIN
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
+from lake_core.phrases import listed
+from lake_core.vacuum.dropped import delete_dropped, plan_dropped
 from lake_core.vacuum.execute import Deleter, make_plan, vacuum, vacuum_lease
 from lake_core.vacuum.orphans import Lister, is_due, scan_orphans
 
 log = logging.getLogger(__name__)
+
+DROPPED = "dropped pools"
+"""Stands for the dropped pools where a task names a pool; no pool can have this name."""
 
 
 def plan(lake: Lake, pool_name: str, *, branch: str = MAIN) -> RetentionPlan:
@@ -109,6 +116,29 @@ def retain(
     return result
 
 
+def retain_dropped(lake: Lake) -> RetentionResult:
+    """Delete the dropped pools that nothing keeps any more.
+
+    Raises Corrupt, OutcomeUnknown, Unavailable; then run it again.
+    """
+    deleted = delete_dropped(lake, plan_dropped(lake))
+    result = RetentionResult(
+        DROPPED,
+        MAIN,
+        expired=0,
+        records=0,
+        expired_size=0,
+        hidden=False,
+        orphans=0,
+        vacuumed=sum(one.objects for one in deleted),
+        freed=sum(one.size for one in deleted),
+        spared=0,
+        purged=0,
+    )
+    log.info("%s", pool_line(vars(result)))
+    return result
+
+
 def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The agent's first task: pools with work as plain values, for one task `run` each.
 
@@ -130,6 +160,10 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
             log.info("%s", line)
         if not work.idle:
             all_work.append(asked.work(name, "retention"))
+    names = [] if asked.pools else [one.name for one in plan_dropped(lake) if one.held is None]
+    if names:
+        log.info("%s: delete %s", DROPPED, listed(names))
+        all_work.append(asked.work(DROPPED, "delete"))
     return handed_out(
         all_work,
         dry_run=asked.dry_run,

@@ -14,11 +14,12 @@ import pyarrow as pa
 import pytest
 
 from lake_core.agents.retention.report import report
-from lake_core.agents.retention.run import find, plan, retain
+from lake_core.agents.retention.run import DROPPED, find, plan, retain
 from lake_core.errors import Incomplete, InvalidInput, NotFound, Unavailable
 from lake_core.lake import Lake
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
+from spark_apps import retention as spark_retention
 from tests.support.clocks import DAY
 from tests.support.stores import StoreInFront, unavailable
 from tests.unit.vacuum.conftest import GRACE, World
@@ -171,6 +172,28 @@ def test_find_hands_out_the_pools_with_work_and_logs_their_plans(
         find(params | {"pools": ["nobody"]})
     with pytest.raises(InvalidInput, match="unknown parameter 'branches'"):
         find(params | {"branches": ["main"]})
+
+
+def test_a_run_for_all_pools_deletes_dropped_ones_once_their_grace_time_is_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    lake = Lake.create(str(tmp_path / "lake"))
+    ids = {}
+    for name, grace in (("kept", "7d"), ("gone", "0s")):
+        pool = lake.create_pool(name, key="k", settings={"vacuum.grace": grace})
+        pool.branch().append(pa.table({"k": [1]}))
+        ids[name] = pool.config.id
+        lake.drop_pool(name)
+    params = {"lake": lake.store.uri}
+    assert find(params | {"dry_run": True}) == []
+    assert "dropped pools: delete gone" in caplog.messages
+    (work,) = find(params)
+    assert (work["pool"], work["title"]) == (DROPPED, "dropped pools: delete")
+    assert spark_retention.run(work)["vacuumed"] > 0
+    assert not list(lake.store.list(ids["gone"]))
+    assert [dropped.pool.name for dropped in lake.dropped_pools()] == ["kept"]
+    assert find(params) == []
 
 
 def test_a_pool_that_cannot_be_read_is_handed_out_and_holds_back_no_other(tmp_path: Path) -> None:
