@@ -132,6 +132,7 @@ def erase_pool(
     ids: Sequence[str] = (),
     *,
     grace: str | None = None,
+    keeps_history: bool = False,
     limits: Limits = Limits(),
 ) -> dict[str, Any]:
     """Go on with erasures of a pool; `ids` empty: with all that are pending.
@@ -139,7 +140,7 @@ def erase_pool(
     Raises what `erase_pending` raises.
     """
     means = means_of(session, lake.pool(pool_name), limits=limits)
-    results = erase_pending(lake, pool_name, ids, grace=grace, means=means)
+    results = erase_pending(lake, pool_name, ids, grace=grace, keeps_history=keeps_history, means=means)
     return {"pool": pool_name, "erasures": [vars(one) for one in results]}
 
 
@@ -147,7 +148,12 @@ def run(work: dict[str, Any]) -> dict[str, Any]:
     """The agent's task `run`: the erasures of one pool as `agents.erasure.run.find` gave them."""
     lake = Lake.open(work["lake"])
     with when_needed(f"lake erasure {work['pool']}") as session:
-        return erase_pool(session, lake, work["pool"], work["erasures"], grace=work["grace"])
+        return _run(session, lake, work)
+
+
+def _run(session: Callable[[], Any], lake: Lake, work: dict[str, Any]) -> dict[str, Any]:
+    how = {"grace": work["grace"], "keeps_history": work["keep_history"]}
+    return erase_pool(session, lake, work["pool"], work["erasures"], **how)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -174,9 +180,7 @@ def main(argv: list[str] | None = None) -> int:
         with when_needed("lake erasure", remote=remote) as session:
             for work in all_work:
                 try:
-                    results.append(
-                        erase_pool(session, lake, work["pool"], work["erasures"], grace=work["grace"])
-                    )
+                    results.append(_run(session, lake, work))
                     print(json.dumps(results[-1]))
                 except (
                     errors.LakeError

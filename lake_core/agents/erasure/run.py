@@ -29,6 +29,7 @@ from lake_core.errors import LakeError
 from lake_core.keys import KeyRange
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
+from lake_core.naming import split_pool
 from lake_core.phrases import counted
 
 log = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ def erase_pending(
     ids: Sequence[str] = (),
     *,
     grace: str | None = None,
+    keeps_history: bool = False,
     means: Means | None = None,
 ) -> list[ErasureResult]:
     """Go on with these erasures of a pool, or with all that are pending.
@@ -69,7 +71,8 @@ def erase_pending(
     failures: list[LakeError] = []
     for id in ids or [one.id for one in plan(pool).pending]:
         try:
-            receipt = go_on(pool, receipts.read(pool, id), grace=policy.grace, means=means)
+            receipt = receipts.read(pool, id)
+            receipt = go_on(pool, receipt, grace=policy.grace, keeps_history=keeps_history, means=means)
         except LakeError as error:
             log.error("%s: erasure %s: %s", pool_name, id, error)
             failures.append(error)
@@ -95,6 +98,7 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
     policy_of(Settings({}), grace=asked.grace)  # raises InvalidInput
     if named is not None:
         _begin(lake, names, named, keeps_history=asked.keep_history, dry_run=asked.dry_run)
+    how = {"grace": asked.grace, "keep_history": asked.keep_history}
     all_work: dict[str, dict[str, Any]] = {}
 
     def look(name: str) -> ErasurePlan:
@@ -105,15 +109,15 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
         return work
 
     for name, work in look_at_each(names, look, named=bool(asked.pools)):
-        pool_name = lake.pool(name).config.name  # the sub-pools of a pool are worked on with it
+        pool_name, _ = split_pool(name)  # the sub-pools of a pool are worked on with it
         if work is None:
-            all_work[pool_name] = asked.work(pool_name, "cannot be read", erasures=[], grace=asked.grace)
+            all_work[pool_name] = asked.work(pool_name, "cannot be read", erasures=[], **how)
         elif not work.idle:
             ids = [one.id for one in work.pending]
             if pool_name in all_work:
                 ids = list(dict.fromkeys([*all_work[pool_name]["erasures"], *ids]))
             what = counted(len(ids), "erasure")
-            all_work[pool_name] = asked.work(pool_name, what, erasures=ids, grace=asked.grace)
+            all_work[pool_name] = asked.work(pool_name, what, erasures=ids, **how)
     return handed_out(
         list(all_work.values()),
         dry_run=asked.dry_run,

@@ -50,7 +50,8 @@ def erased(lake: Lake, all_work: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What the task `run` would hand to `report`, without Spark."""
     results = []
     for work in all_work:
-        done = erase_pending(lake, work["pool"], work["erasures"], grace=work["grace"])
+        how = {"grace": work["grace"], "keeps_history": work["keep_history"]}
+        done = erase_pending(lake, work["pool"], work["erasures"], **how)
         results.append({"pool": work["pool"], "erasures": [vars(one) for one in done]})
     return results
 
@@ -142,6 +143,11 @@ def test_the_history_is_kept_by_later_runs_too(lake: Lake) -> None:
     lake.pool("people").delete_tag("yearly")
     ((result,),) = (one["erasures"] for one in erased(lake, find(params(lake))))
     assert (result["status"], result["purged"]) == (DONE, 0)
+    lake.pool("guests").tag("yearly")
+    erase(lake.pool("guests"), where=ANN)
+    lake.pool("guests").delete_tag("yearly")
+    ((result,),) = (one["erasures"] for one in erased(lake, find(params(lake, keep_history=True))))
+    assert (result["pool"], result["status"], result["purged"]) == ("guests", DONE, 0)
     assert sum(1 for _ in Lake.open(lake.store.uri).pool("people").log()) > 5
 
 
