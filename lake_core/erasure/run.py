@@ -36,7 +36,6 @@ from lake_core.erasure.search import Search, object_id
 from lake_core.erasure.target import Target
 from lake_core.errors import Conflict, NotFound
 from lake_core.history import Draft, PoolState, Reference
-from lake_core.history.extent import journal_extent
 from lake_core.history.roots import tagged_objects
 from lake_core.history.state import MAIN
 from lake_core.history.tombstone import Tombstone
@@ -58,9 +57,8 @@ from lake_core.records import (
     RemoveTombstone,
     Transaction,
 )
-from lake_core.store import ObjectInfo
 from lake_core.vacuum.execute import commit, vacuum
-from lake_core.vacuum.orphans import check_end, oldest_of_writers, scan_orphans
+from lake_core.vacuum.orphans import PURGE, WRITE, scan_orphans
 from lake_core.vacuum.plan import Plan, PlannedObject
 
 log = logging.getLogger(__name__)
@@ -130,7 +128,7 @@ class _Run:
         self.metadata = {METADATA: receipt.id}
         self.reason = f"erasure {receipt.id}"
         self.held: tuple[Held, ...] = ()
-        self.waits_for_purge = False
+        self.waits_for = ""
         self.search = Search(pool, Target(pool.config), means)
         self._look_at_fields()
 
@@ -251,10 +249,8 @@ class _Run:
         """Delete the objects that hold such records, except those that something may need."""
         self._log("looks for removed objects that hold such records")
         state = self.pool.history.load_open().state
-        if uncommitted := self.search.uncommitted(state):
-            self._write_on(state, uncommitted)
-            scanned = scan_orphans(self.pool, grace=self.grace, lister=self.means.lister)
-            self.waits_for_purge = scanned.waits_for_purge
+        if self.search.uncommitted(state):
+            self._scan()
         self._discard()
         loaded = self.pool.history.load_open()
         removed = self.search.removed(loaded.state)
@@ -269,26 +265,20 @@ class _Run:
             )
             vacuum(self.pool, plan=plan, grace=0.0, delete=self.means.delete)
 
-    def _write_on(self, state: PoolState, uncommitted: Sequence[ObjectInfo]) -> None:
-        """Hide the records on `main` once more if the scan for orphans needs a later write than there is.
+    def _scan(self) -> None:
+        """Scan for orphans; if the scan waits for a write, make one and scan again.
 
-        The scan leaves an object alone that is newer than the newest write: the entry that committed it may be
+        The scan leaves objects alone that are newer than the newest write: the entry that committed them may be
         lost.  In a pool that is no longer written to, the erasure would wait without end (decision 84).
-        Raises Corrupt if the end of the journal is lost as far as HEAD tells.
         """
-        extent, leases = journal_extent(self.pool.history, state), self.pool.leases()
-        before, first = leases.now - self.grace, oldest_of_writers(leases)
-        waiting = [i for i in uncommitted if extent.last <= i.modified <= before and object_id(i) < first]
-        if waiting and extent.first is not None:
-            check_end(self.pool)
-            id, sub_pools = self._new_id(), self.target.sub_pools
-            actions = tuple(
-                self._tombstone(id, sub_pool)
-                for sub_pool in sub_pools
-                if not self.target.range_in(sub_pool).empty
-            )
-            if actions:
-                self._commit(MAIN, self.pool.history.load_open().version, id, actions, GOES_ON)
+        scanned = scan_orphans(self.pool, grace=self.grace, lister=self.means.lister)
+        if scanned.waits_for == WRITE:
+            id, version = self._new_id(), self.pool.history.load_open().version
+            sub_pools = [name for name in self.target.sub_pools if not self.target.range_in(name).empty]
+            if sub_pools:
+                self._commit(MAIN, version, id, (self._tombstone(id, sub_pools[0]),), GOES_ON)
+                scanned = scan_orphans(self.pool, grace=self.grace, lister=self.means.lister)
+        self.waits_for = scanned.waits_for
 
     def _is_clean(self) -> bool:
         """Whether no branch holds such a record, and each object that does is held; notes these in `held`.
@@ -299,7 +289,7 @@ class _Run:
         if self.search.in_branches(state):
             return False
         removed = self.search.removed(state)
-        why = JOURNAL if self.waits_for_purge else LOAD
+        why = JOURNAL if self.waits_for == PURGE else LOAD
         uncommitted = {object_id(info): why for info in self.search.uncommitted(state)}
         tagged = tagged_by_object(state, self.search.in_tags(state, now=leases.now))
         holders = Holders(state, leases, tagged, uncommitted)

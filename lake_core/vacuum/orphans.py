@@ -43,6 +43,8 @@ from lake_core.vacuum.execute import CHUNK, TRIES, commit, leases_now, vacuum_le
 log = logging.getLogger(__name__)
 
 
+WRITE, PURGE = "write", "purge"
+
 LAST = "~"
 """Greater than any id."""
 
@@ -51,7 +53,8 @@ LAST = "~"
 class Scanned:
     """What a scan found: orphans and their bytes among the names that it listed; the next one begins at `upto`.
 
-    `waits_for_purge`: it stopped at an object that is older than the first entry of the journal.
+    `waits_for`: what must come before a scan goes beyond `upto`, because a lost entry may have committed the object
+    there: a `WRITE` that is newer than the object, or the `PURGE` of entries that are younger; "" otherwise.
     """
 
     pool: str
@@ -59,7 +62,7 @@ class Scanned:
     orphans: int
     size: int
     upto: str
-    waits_for_purge: bool = False
+    waits_for: str = ""
 
 
 Lister = Callable[[Pool, str, str], list[ObjectInfo]]
@@ -100,7 +103,7 @@ def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool, l
     _check_end(pool, hint, loaded.version)
     since = state.removed.scanned
     upto = max(min(naming.first_id(before), oldest_of_writers(leases)), state.removed.floor)
-    waits_for_purge = False
+    waits_for = ""
     if upto > state.removed.floor:
         extent = journal_extent(pool.history, state)
         unknown = unknown_objects(pool, state, lister(pool, since, upto))
@@ -115,10 +118,11 @@ def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool, l
         young = [i for i in unknown if i.modified > before or extent.may_be_lost(i.modified)]
         oldest = min(young, key=_id, default=None)
         if oldest is not None and _id(oldest) <= upto:
-            waits_for_purge = oldest.modified < extent.first
             upto = max(_id(oldest), state.removed.floor)
+            if oldest.modified <= before:
+                waits_for = PURGE if oldest.modified < extent.first else WRITE
     if upto <= since:
-        return Scanned(pool.name, 0, 0, 0, since, waits_for_purge)
+        return Scanned(pool.name, 0, 0, 0, since, waits_for)
     if upto > state.removed.floor and not dry_run:
         scan = ScanOrphans(upto, naming.first_id(leases.now))
         commit(pool, (scan,), message="scan for orphans")
@@ -130,18 +134,12 @@ def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool, l
         _discard(pool, state, orphans, upto=upto, on=loaded.version)
     log.info("%s: %s in %s", pool.name, counted(len(orphans), "orphan"), counted(len(names), "name"))
     size = sum(info.size for info in orphans)
-    return Scanned(pool.name, len(names), len(orphans), size, upto, waits_for_purge)
+    return Scanned(pool.name, len(names), len(orphans), size, upto, waits_for)
 
 
 def oldest_of_writers(leases: Leases) -> str:
     """The first id that a new object of a writer with a lease may have; greater than any id if there is none."""
     return leases.oldest_object if leases.oldest_object is not None else LAST
-
-
-def check_end(pool: Pool) -> None:
-    """Raises Corrupt if entries at the end of the journal are lost, as far as HEAD tells."""
-    hint = read_head_hint(pool.store, pool.history.journal.name)
-    _check_end(pool, hint, pool.history.load_open().version)
 
 
 def _check_end(pool: Pool, hint: int, version: int) -> None:

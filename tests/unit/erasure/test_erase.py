@@ -495,6 +495,22 @@ def test_an_orphan_that_is_newer_than_the_transaction_that_hides_the_records_is_
     assert not world.holding(is_ann)
 
 
+def test_an_orphan_behind_another_one_that_is_newer_than_the_newest_write_is_erased(world: World) -> None:
+    """The other one has an older id, because its upload took long; it holds no such record."""
+    world.people("bob", "cid")
+    other = world.orphan({"k": 8, "who": "eve"})
+    world.clock.now += 5
+    orphan = world.orphan({"k": 9, "who": "ann"})
+    world.clock.now += 5
+    world.people("dan", first=5)
+    world.clock.now += 5
+    world.store.put(f"{world.pool.config.id}/data/{other}.parquet", world.objects[other])
+    world.clock.now += 10
+    done = erase(world.reopened(), where=ANN, grace=5.0)
+    assert (done.status, orphan in world.objects, other in world.objects) == (DONE, False, True)
+    assert not world.holding(is_ann)
+
+
 def test_an_orphan_of_a_purged_and_idle_pool_is_erased(world: World) -> None:
     world.people("bob", "ann")
     assert erase(world.pool, where=ANN).purged  # no entry is left
