@@ -53,6 +53,8 @@ def test_what_is_held_is_named_and_the_erasure_goes_on_once_it_is_released(peopl
     dry = lake.run("erase", "p", "--resume", listed["erasure"], "--dry-run").err
     assert "would rewrite 0 objects" in dry
     assert "1 object would stay, because of tag keep" in dry
+    (dry,) = lake("erase", "p", "--where", ANN, "--dry-run", "--json").records
+    assert [one["by"] for one in dry["held"]] == ["tag keep"]
     lake("tag", "p", "-d", "keep")
     (receipt,) = lake("erase", "p", "--resume", listed["erasure"], "--yes", "--json").records
     assert (receipt["status"], receipt["id"]) == ("done", listed["erasure"])
