@@ -2,7 +2,7 @@
 
 An Airflow of your own, with `log-lake[airflow]` installed, gets the agents by one file in its DAGs folder:
 
-    from airflow_lake.dags import checkpoint, compact, ingest, intervals, retention, tombstones  # DAGs of Airflow
+    from airflow_lake.dags import checkpoint, compact, erasure, ingest, intervals, retention, tombstones  # DAGs
 
 The DAG files are kept in `dags/` of the repository, which is the DAGs folder of `make up`.  The wheel puts them
 below this package (`airflow_lake.dags`), because a package called `dags` would hide one of the user's own.  So a

@@ -72,18 +72,26 @@ class Passing(Exception):
 
 def spread(spark: Any, build: Build, count: int) -> list[WrittenObject]:
     """What the units wrote, by ordinal; as `gather`."""
-    objects = [
-        WrittenObject(
-            (msgspec.msgpack.decode(action, type=AddObject), pa.ipc.read_schema(pa.py_buffer(schema)))
-        )
-        for action, schema in gather(spark, partial(_written, build), count)
-    ]
+    objects = [unpacked(pair) for pair in gather(spark, partial(_written, build), count)]
     return sorted(objects, key=lambda written: written.action.ordinal)
 
 
 def _written(build: Build, unit: int) -> list[Pair]:
     """In a worker."""
-    return [(msgspec.msgpack.encode(w.action), w.schema.serialize().to_pybytes()) for w in build(unit)]
+    return [packed(written) for written in build(unit)]
+
+
+def packed(written: WrittenObject) -> Pair:
+    """What a task wrote, as it goes to the driver."""
+    return msgspec.msgpack.encode(written.action), written.schema.serialize().to_pybytes()
+
+
+def unpacked(pair: Pair) -> WrittenObject:
+    """What a task wrote, on the driver."""
+    action, schema = pair
+    return WrittenObject(
+        (msgspec.msgpack.decode(action, type=AddObject), pa.ipc.read_schema(pa.py_buffer(schema)))
+    )
 
 
 def parallelism(spark: Any) -> int:

@@ -1,6 +1,6 @@
 """Who keeps the lake in order: one folder an agent.
 
-`ingest`, `intervals`, `compact`, `checkpoint`, `tombstones`, `retention`.
+`ingest`, `intervals`, `compact`, `checkpoint`, `tombstones`, `retention`, `erasure`.
 
 The same four names are in each:
 
@@ -10,7 +10,8 @@ The same four names are in each:
     report     what is planned and what was done, in words, and the agent's last task (`report`)
 
 An agent's DAG, Spark application, settings (`compact.*`) and schedule (LAKE_COMPACT_SCHEDULE) bear its name; those
-of `retention` bear the names of its steps (`expire.*`, `vacuum.*`, `lease.*`).  The
-tasks of a DAG are `find`, `run` and `report`; `find` and `report` need no Spark, and `spark_apps` has `run`.  All
-agents share `request` (what a run was asked for), `finding` (looking at pools) and `reporting` (how a run ends).
+of `retention` bear the names of its steps (`expire.*`, `vacuum.*`, `lease.*`), and `erasure` has none of its own.
+The tasks of a DAG are `find`, `run` and `report`; `find` and `report` need no Spark, and `spark_apps` has `run`.
+All agents share `request` (what a run was asked for), `finding` (looking at pools) and `reporting` (how a run
+ends).
 """

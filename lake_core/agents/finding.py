@@ -1,7 +1,7 @@
 """The first task of an agent: the pools it looks at, what it finds there, and what it hands out.
 
-The checkpoint, compact, retention and tombstones agents hand out a pool that cannot be read too: its task meets the
-same error, and fails without holding back the others.
+The checkpoint, compact, erasure, retention and tombstones agents hand out a pool that cannot be read too: its
+task meets the same error, and fails without holding back the others.
 """
 
 from __future__ import annotations

@@ -26,12 +26,22 @@ _KINDS = {
     "branch": _TEXT,
     "wait": _FLAG,
     "files": _TEXTS,
+    "where": _TEXT,
+    "key": _TEXT,
+    "from": _TEXT,
+    "to": _TEXT,
+    "grace": _TEXT,
+    "keep_history": _FLAG,
 }
 
 
 @dataclass(frozen=True)
 class Request:
-    """`pools` empty: all that have work.  Only the ingest agent reads `wait`, only the intervals agent `files`."""
+    """`pools` empty: all that have work.  Only the ingest agent reads `wait`, only the intervals agent `files`.
+
+    Only the erasure agent reads what follows these: which records, by `where`, `key`, or `low` and `high` (the
+    parameters `from` and `to`), and how.
+    """
 
     lake: str
     pools: tuple[str, ...] = ()
@@ -39,6 +49,12 @@ class Request:
     branch: str = MAIN
     wait: bool = True
     files: tuple[str, ...] = ()
+    where: str | None = None
+    key: str | None = None
+    low: str | None = None
+    high: str | None = None
+    grace: str | None = None
+    keep_history: bool = False
 
     @classmethod
     def read(cls, params: Mapping[str, Any], *, also: tuple[str, ...] = ()) -> Request:
@@ -66,6 +82,12 @@ class Request:
             branch=str(given.get("branch") or MAIN),
             wait=bool(given.get("wait", True)),
             files=tuple(given.get("files", ())),
+            where=given.get("where"),
+            key=given.get("key"),
+            low=given.get("from"),
+            high=given.get("to"),
+            grace=given.get("grace"),
+            keep_history=bool(given.get("keep_history", False)),
         )
 
     def work(self, pool_name: str, what: str, **values: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import datetime as dt
 from argparse import Namespace
 from dataclasses import replace
 
+from lake_core.agents.erasure.report import sighting_line
 from lake_core.cli.data import span_of
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, print_rows, say
@@ -13,7 +14,8 @@ from lake_core.cli.pools import confirm
 from lake_core.cli.sink import print_text, sink
 from lake_core.erasure import receipt as receipts
 from lake_core.erasure.receipt import PENDING, Receipt
-from lake_core.erasure.run import Sighting, erase, go_on, look
+from lake_core.erasure.run import erase, go_on
+from lake_core.erasure.sighting import Sighting, look
 from lake_core.erasure.verify import verify
 from lake_core.errors import Incomplete, InvalidInput, NotFound
 from lake_core.lake import Lake
@@ -31,23 +33,21 @@ def erase_records(args: Namespace) -> None:
             "lake erase: say which records: --key, --from, --to, --where; or --resume ID alone"
         )
     pool = open_lake(args).pool(args.pool)
-    if args.dry_run:
-        _print_sighting(look(pool, key_range=span_of(pool.at(), args), where=args.where), args)
-        return
     if args.resume is not None:
         receipt = receipts.read(pool, args.resume)
-        pool = replace(pool, sub_pool=receipt.sub_pool)
+        pool, key_range, where = replace(pool, sub_pool=receipt.sub_pool), receipt.key_range, receipt.where
+    else:
+        key_range, where = span_of(pool.at(), args), args.where
+    if args.dry_run:
+        _print_sighting(look(pool, key_range=key_range, where=where, grace=args.grace), args)
+        return
+    how = {"grace": args.grace, "keeps_history": args.keep_history}
+    if args.resume is not None:
         confirm(args, f"go on with erasure {receipt.id} in {args.pool}")
-        done = go_on(pool, receipt, grace=args.grace, keeps_history=args.keep_history)
+        done = go_on(pool, receipt, **how)
     else:
         confirm(args, f"erase these records from every object of {args.pool}; this cannot be undone")
-        done = erase(
-            pool,
-            key_range=span_of(pool.at(), args),
-            where=args.where,
-            grace=args.grace,
-            keeps_history=args.keep_history,
-        )
+        done = erase(pool, key_range=key_range, where=where, **how)
     _report(done, args)
 
 
@@ -78,13 +78,7 @@ def _print_sighting(sighting: Sighting, args: Namespace) -> None:
     if args.json:
         print_json({"pool": args.pool, **vars(sighting)})
         return
-    tags = ", ".join(sighting.tags)
-    say(
-        f"{args.pool}: would rewrite {counted(len(sighting.referred), 'object')} ({human_size(sighting.size)}), "
-        f"and delete {counted(len(sighting.removed), 'removed object')} and "
-        f"{counted(len(sighting.uncommitted), 'orphan')} that hold such records"
-        + (f"; these tags hold some: {tags}" if tags else "")
-    )
+    say(sighting_line(args.pool, sighting))
 
 
 def erasures(args: Namespace) -> None:

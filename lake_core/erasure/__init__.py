@@ -1,12 +1,17 @@
 """Erasure: records that must be gone from the bytes of every object of a pool, with a receipt that can be checked.
 
     target    which records are meant, and what an object keeps of them (pure)
+    holding   whether one object holds such a record
     search    which objects hold such records, wherever they are: branches, tags, removed objects, orphans
     rewrite   one reference written again without such records
+    means     how objects are searched, summed, written and deleted: here, or by what `spark_apps` gives
+    holders   who may still need an object, and how to release it (pure)
     receipt   what was erased, what is held and by whom: an object beside the pool
+    begin     checks what is asked for, and writes the receipt
     run       the steps: hide, rewrite, vacuum exactly these objects, purge; survives a kill anywhere
+    sighting  what an erasure would find: its dry run
     verify    checks a receipt against the store, at any time
 
 A delete hides records; an erasure removes them from the bytes of every object.  Callers: `lake erase`,
-`lake verify-erasure`.
+`lake verify-erasure`, the erasure agent.
 """

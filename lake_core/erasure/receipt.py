@@ -63,7 +63,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     `begun` and `ended` are in microseconds since 1970 by the clock of the lake.  `version`: the version that was
     looked at last.  `began`: the version before the first step.  `erased` are the objects that held such records,
     `written` those that took their place.  `not_searched`: records of sub-pools that the erasure did not look at.
-    `purged`: the version up to which the journal is purged for it, 0 if it is not.
+    `purged`: the version up to which the journal is purged for it, 0 if it is not.  `keeps_history`: no run of this
+    erasure purges it.
     """
 
     format: int
@@ -88,6 +89,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     not_searched: dict[str, int] = {}
     purged: int = 0
     statement: str = ""
+    keeps_history: bool = False
 
     @property
     def key_range(self) -> KeyRange:
@@ -150,7 +152,8 @@ def united(stored: Receipt, newer: Receipt) -> Receipt:
     }
     transactions = {one.id: one for one in (*stored.transactions, *newer.transactions)}
     ordered = tuple(sorted(transactions.values(), key=lambda one: (one.version, one.id)))
-    return msgspec.structs.replace(newer, transactions=ordered, **objects)
+    keeps_history = stored.keeps_history or newer.keeps_history
+    return msgspec.structs.replace(newer, transactions=ordered, keeps_history=keeps_history, **objects)
 
 
 def find_open(pool: Pool, key_range: KeyRange, where: str | None) -> Receipt | None:

@@ -1,4 +1,8 @@
-"""Writing one reference again without the records of an erasure: one transaction, its reference out and in.
+"""Writing references again without the records of an erasure: a transaction each, its reference out and in.
+
+    begin       a reference of a branch becomes work that any process can do
+    write       the work: one object; nothing refers to it yet
+    commit      the reference goes, the object comes, in one transaction; False if another writer was faster
 
 Records keep their sequences, so what others commit meanwhile means the same before and after.  The deletes that
 the branch knows are applied too, as a compaction does.  The new object is written for all keys, not for the range
@@ -8,46 +12,130 @@ is committed; the next round finds what that writer wrote.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import msgspec
 import pyarrow as pa
 
+from lake_core import naming
 from lake_core.combine.hidden import DELETED
 from lake_core.erasure.target import Target
 from lake_core.errors import Conflict
 from lake_core.history import Draft, Reference
-from lake_core.history.tombstone import covering
+from lake_core.history.lift import Lift
+from lake_core.history.tombstone import Tombstone, covering
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake.branch import Branch
 from lake_core.objects.metadata import Origin
 from lake_core.objects.write import ObjectWriter, WrittenObject
 from lake_core.reading.deleted import fields_of
+from lake_core.reading.limits import LIMITS, Limits
 from lake_core.reading.merge.streams import Reading
 from lake_core.reading.revision import Revision
 from lake_core.reading.scan import live_records, with_markers
 from lake_core.records import Action, RemoveReference
+from lake_core.store import Store
 
 
-def rewrite(
-    branch: Branch, reference: Reference, target: Target, *, message: str, metadata: Mapping[str, str]
-) -> bool:
-    """Write the reference again without such records; False if another writer took it first.
+@dataclass(frozen=True)
+class PendingRewrite:
+    """A reference of a branch that is to be written again without the records of `target`.
 
-    Raises ObjectMissing, Corrupt, OutcomeUnknown, Unavailable.
+    `schema` is that of its stored records, `records_schema` that of the new object.  The new object has no smaller
+    id than `first`, whatever the clock of the worker says.
     """
-    revision = branch.revision().of_sub_pool(reference.sub_pool)
-    if not revision.snapshot.holds(reference.object, reference.low):
-        return False
-    id = branch.context.ids.new()
-    written = _written(branch, revision, reference, target, transaction_id=id)
-    actions: list[Action] = [RemoveReference(reference.object, reference.low)]
-    if written is not None:
-        actions.append(msgspec.structs.replace(written.action, applied=revision.version))
-    draft = Draft(
-        id,
+
+    target: Target
+    branch: str
+    read_version: int
+    reference: Reference
+    origin: Origin
+    schema: pa.Schema
+    records_schema: pa.Schema
+    tombstones: tuple[Tombstone, ...]
+    lifts: Mapping[int, Lift] = field(default_factory=dict)
+    limits: Limits = LIMITS
+    first: str = ""
+
+
+def begin(branch: Branch, revision: Revision, reference: Reference, target: Target) -> PendingRewrite:
+    """The work for a reference that the revision of the branch holds."""
+    revision = revision.of_sub_pool(reference.sub_pool)
+    state, context = revision.state, branch.context
+    tombstones = covering([*revision.tombstones, *revision.aged_off], reference, state.schema)
+    stored = state.schema(reference.schema)
+    schema = with_markers(stored, revision.rule, fields_of(tombstones))
+    if target.leaves_markers(reference.sub_pool) and DELETED not in schema.names:
+        schema = schema.append(pa.field(DELETED, pa.bool_()))
+    return PendingRewrite(
+        target,
         branch.name,
         revision.version,
+        reference,
+        Origin(
+            context.lake_id,
+            branch.config.id,
+            context.ids.new(),
+            context.author,
+            inputs=(reference.object,),
+        ),
+        stored,
+        schema,
+        tuple(tombstones),
+        revision.lifts_of([reference]),
+        revision.limits,
+        naming.first_above(state.removed.floor, now=context.now()),
+    )
+
+
+def write(work: PendingRewrite, store: Store, *, new_id: Callable[[], str]) -> WrittenObject | None:
+    """Write the new object; None if no record is left.  Raises ObjectMissing, Corrupt, Unavailable."""
+    reference, target = work.reference, work.target
+    key, sub_pool = target.key(reference.sub_pool), reference.sub_pool
+    reading = Reading(
+        store, work.origin.pool_id, key, EVERYTHING, work.records_schema, limits=work.limits, lifts=work.lifts
+    )
+    writer = ObjectWriter(
+        store,
+        key=key,
+        object_id=naming.not_below(new_id(), work.first),
+        origin=work.origin,
+        sub_pool=sub_pool,
+        limits=work.limits.objects,
+    )
+    tables = live_records(
+        {reference: work.tombstones},
+        reading,
+        rule=target.rule(sub_pool),
+        schemas={reference.schema: work.schema},
+        has_sequence=True,
+    )
+    with writer:
+        for table in tables:
+            writer.write(target.without(table, sub_pool))
+    return writer.written if writer.records else None
+
+
+def commit(
+    branch: Branch,
+    work: PendingRewrite,
+    written: WrittenObject | None,
+    *,
+    message: str,
+    metadata: Mapping[str, str],
+) -> bool:
+    """Put the new object in the reference's place; False if another writer took the reference first.
+
+    Raises OutcomeUnknown, Unavailable, NotFound (the branch was deleted).
+    """
+    actions: list[Action] = [RemoveReference(work.reference.object, work.reference.low)]
+    if written is not None:
+        actions.append(msgspec.structs.replace(written.action, applied=work.read_version))
+    draft = Draft(
+        work.origin.transaction_id,
+        branch.name,
+        work.read_version,
         branch.context.author,
         tuple(actions),
         () if written is None else (written.schema,),
@@ -59,42 +147,3 @@ def rewrite(
     except Conflict:
         return False
     return True
-
-
-def _written(
-    branch: Branch, revision: Revision, reference: Reference, target: Target, *, transaction_id: str
-) -> WrittenObject | None:
-    """The new object; None if no record is left."""
-    state, rule, sub_pool = revision.state, revision.rule, reference.sub_pool
-    tombstones = covering([*revision.tombstones, *revision.aged_off], reference, state.schema)
-    schemas = {reference.schema: state.schema(reference.schema)}
-    schema = with_markers(schemas[reference.schema], rule, fields_of(tombstones))
-    if target.leaves_markers(sub_pool) and DELETED not in schema.names:
-        schema = schema.append(pa.field(DELETED, pa.bool_()))
-    reading = Reading(
-        branch.store,
-        branch.config.id,
-        revision.key,
-        EVERYTHING,
-        schema,
-        limits=revision.limits,
-        lifts=revision.lifts_of([reference]),
-    )
-    context = branch.context
-    origin = Origin(
-        context.lake_id, branch.config.id, transaction_id, context.author, inputs=(reference.object,)
-    )
-    writer = ObjectWriter(
-        branch.store,
-        key=revision.key,
-        object_id=context.ids.new(),
-        origin=origin,
-        sub_pool=sub_pool,
-        limits=revision.limits.objects,
-    )
-    with writer:
-        for table in live_records(
-            {reference: tombstones}, reading, rule=rule, schemas=schemas, has_sequence=True
-        ):
-            writer.write(target.without(table, sub_pool))
-    return writer.written if writer.records else None

@@ -20,28 +20,31 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import replace
 
 import msgspec
 
 from lake_core.erasure import receipt as receipts
+from lake_core.erasure import rewrite
+from lake_core.erasure.begin import begin, target_now
+from lake_core.erasure.holders import DELETED_BRANCH, JOURNAL, LOAD, TAG, Holders, tagged_by_object
+from lake_core.erasure.means import Means, chunks, here
 from lake_core.erasure.receipt import DONE, PENDING, Held, Receipt, ReceiptObject, ReceiptTransaction
-from lake_core.erasure.rewrite import rewrite
-from lake_core.erasure.search import Search
-from lake_core.erasure.target import Target, target_of
-from lake_core.errors import Conflict, InvalidInput, NotFound, ObjectMissing
-from lake_core.history import Draft, PoolState
+from lake_core.erasure.search import Search, object_id
+from lake_core.erasure.target import Target
+from lake_core.errors import Conflict, NotFound
+from lake_core.history import Draft, PoolState, Reference
 from lake_core.history.roots import tagged_objects
+from lake_core.history.state import MAIN
 from lake_core.history.tombstone import Tombstone
 from lake_core.history.vacuuming import held_objects
 from lake_core.journal.purge import purge, write_newest
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
+from lake_core.lake.branch import Branch
 from lake_core.lake.pool import Pool
-from lake_core.leases import Lease, Leases
-from lake_core.leases.lease import WRITE
 from lake_core.naming import SUB_POOLS
 from lake_core.phrases import counted, human_size
 from lake_core.records import (
@@ -55,7 +58,7 @@ from lake_core.records import (
     Transaction,
 )
 from lake_core.vacuum.execute import commit, vacuum
-from lake_core.vacuum.orphans import scan_orphans
+from lake_core.vacuum.orphans import PURGE, WRITE, scan_orphans
 from lake_core.vacuum.plan import Plan, PlannedObject
 
 log = logging.getLogger(__name__)
@@ -63,8 +66,14 @@ log = logging.getLogger(__name__)
 ROUNDS = 16
 """Times that the steps are repeated because writers bring such records back, or take what is to be rewritten."""
 
+REWRITES = 64
+"""Objects that are written again before they are committed, each on its own: what a kill repeats."""
+
 HIDES = "hide the records"
 """The message of the transactions that hide the records."""
+
+GOES_ON = "show that the journal goes on"
+"""The message of a transaction that hides what is hidden already, so that there is a write after an orphan."""
 
 METADATA = "erasure"
 """The name of the metadata by which the transactions of an erasure are found."""
@@ -77,70 +86,18 @@ def erase(
     where: str | None = None,
     grace: float | None = None,
     keeps_history: bool = False,
+    means: Means | None = None,
 ) -> Receipt:
     """Erase the records of a key range that fulfil a condition from every object of the pool, on all branches.
 
     If an erasure of the same records is pending, it goes on.  `grace`: seconds for which an object that was never
-    committed may be that of a load under way (None: `vacuum.grace`).  `keeps_history`: do not purge the journal.
+    committed may be that of a load under way (None: `vacuum.grace`).  `keeps_history`: do not purge the journal;
+    later runs of the erasure keep to it.  `means`: how objects are read and written (default: here).
     Raises InvalidInput (nothing is changed), NotFound, Conflict (writers bring such records back all the time),
     Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
-    loaded = pool.history.load_open()
-    if key_range == EVERYTHING and where is None:
-        raise InvalidInput(
-            f"erase of pool {pool.name!r}: say which records, by a range of keys or a condition; to erase all, "
-            "drop the pool"
-        )
-    if pool.context.format_version < 2:
-        raise InvalidInput(
-            f"this lake has format version {pool.context.format_version}, which has no vacuum: run lake upgrade"
-        )
-    _target(pool, loaded.state, key_range, where)
-    receipt = receipts.find_open(pool, key_range, where)
-    if receipt is None:
-        context = pool.context
-        receipt = Receipt(
-            receipts.VERSION,
-            context.ids.new(),
-            context.lake_id,
-            pool.config.id,
-            pool.config.name,
-            pool.sub_pool,
-            key_range.low,
-            key_range.high,
-            where,
-            context.author,
-            loaded.version,
-            _microseconds(pool),
-        )
-        receipts.write(pool, receipt)
-    return go_on(pool, receipt, grace=grace, keeps_history=keeps_history)
-
-
-@dataclass(frozen=True)
-class Sighting:
-    """What holds such records now: objects of branches (of `size` bytes), of the list of the removed, orphans, and
-    the tags that hold some."""
-
-    referred: tuple[str, ...]
-    size: int
-    removed: tuple[str, ...]
-    uncommitted: tuple[str, ...]
-    tags: tuple[str, ...]
-
-
-def look(pool: Pool, *, key_range: KeyRange = EVERYTHING, where: str | None = None) -> Sighting:
-    """What an erasure would find; changes nothing.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
-    state = pool.history.load_open().state
-    search = Search(pool, _target(pool, state, key_range, where))
-    referred = {r.object: r.size for references in search.in_branches(state).values() for r in references}
-    return Sighting(
-        tuple(sorted(referred)),
-        sum(referred.values()),
-        tuple(sorted(set(search.removed(state)) - referred.keys())),
-        tuple(search.uncommitted(state)),
-        tuple(sorted({name for name, _ in search.in_tags(state, now=pool.leases().now)})),
-    )
+    receipt = begin(pool, key_range=key_range, where=where, keeps_history=keeps_history)
+    return go_on(pool, receipt, grace=grace, keeps_history=keeps_history, means=means)
 
 
 def go_on(
@@ -149,26 +106,30 @@ def go_on(
     *,
     grace: float | None = None,
     keeps_history: bool = False,
+    means: Means | None = None,
 ) -> Receipt:
     """Go on with an erasure; returns its receipt.  Does nothing if it is done.  Raises what `erase` raises."""
     receipts.check_pool(receipt, pool)
     if receipt.status == DONE:
         return receipt
-    run = _Run(pool, receipt, grace=grace)
+    if keeps_history:
+        receipt = msgspec.structs.replace(receipt, keeps_history=True)
+    run = _Run(replace(pool, sub_pool=receipt.sub_pool), receipt, grace=grace, means=means or here(pool))
     run.remove()
-    return run.end(keeps_history=keeps_history)
+    return run.end()
 
 
 class _Run:
     """One run of an erasure; `receipt` is what is known so far."""
 
-    def __init__(self, pool: Pool, receipt: Receipt, *, grace: float | None) -> None:
-        self.pool, self.receipt = pool, receipt
+    def __init__(self, pool: Pool, receipt: Receipt, *, grace: float | None, means: Means) -> None:
+        self.pool, self.receipt, self.means = pool, receipt, means
         self.grace: float = pool.settings["vacuum.grace"] if grace is None else grace
         self.metadata = {METADATA: receipt.id}
         self.reason = f"erasure {receipt.id}"
         self.held: tuple[Held, ...] = ()
-        self.search = Search(pool, Target(pool.config))
+        self.waits_for = ""
+        self.search = Search(pool, Target(pool.config), means)
         self._look_at_fields()
 
     def remove(self) -> None:
@@ -189,7 +150,7 @@ class _Run:
             f"hold them; stop them, then: lake erase {self.pool.name} --resume {self.receipt.id}"
         )
 
-    def end(self, *, keeps_history: bool) -> Receipt:
+    def end(self) -> Receipt:
         """Write what was done; if nothing is held, forget the tombstones, purge, and say that it is done."""
         if self.held:
             by = ", ".join(dict.fromkeys(one.by for one in self.held))
@@ -203,7 +164,7 @@ class _Run:
         self._gather()
         self._write(held=())
         purged = self.receipt.purged
-        if self.receipt.erased and not keeps_history:
+        if self.receipt.erased and not self.receipt.keeps_history:
             self._log("purges the journal")
             context, journal = self.pool.context, self.pool.history.journal
             _, at = write_newest(journal, new_id=context.ids.new, now=context.now())
@@ -228,7 +189,8 @@ class _Run:
     def _look_at_fields(self) -> None:
         """Check the condition against the fields of now: a load may have brought values of another class."""
         state = self.pool.history.load_open().state
-        self.search.target = _target(self.pool, state, self.receipt.key_range, self.receipt.where)
+        key_range, where = self.receipt.key_range, self.receipt.where
+        self.search.target = target_now(self.pool, state, key_range=key_range, where=where)
 
     def _hide(self) -> None:
         """A tombstone on each branch that may hold such records which no tombstone of this erasure hides."""
@@ -239,12 +201,12 @@ class _Run:
             open_ = {
                 r.sub_pool
                 for r in self.target.references(loaded.state, name)
-                if self.search.known.get(r.object) is not False
+                if self.search.answers.get(r.object) is not False
                 and not any(t.sub_pool == r.sub_pool and t.reaches_all(r) for t in own)
             }
             if not open_:
                 continue
-            id = self.pool.context.ids.new()
+            id = self._new_id()
             actions = tuple(self._tombstone(id, sub_pool) for sub_pool in sorted(open_))
             self._commit(name, loaded.version, id, actions, HIDES)
         self._log("the records are hidden on every branch")
@@ -261,25 +223,39 @@ class _Run:
         by_branch = self.search.in_branches(state)
         for name, references in by_branch.items():
             self._log(f"rewrites {counted(len(references), 'object')} of branch {name}")
-            self._note([reference.object for reference in references])
             # a branch that was deleted meanwhile is a tag by the next round
             with contextlib.suppress(NotFound):
                 branch = self.pool.branch(name, to_delete=True)
-                for reference in references:
-                    message = f"{self.reason}: rewrite"
-                    rewrite(branch, reference, self.target, message=message, metadata=self.metadata)
+                for chunk in chunks(references, REWRITES):
+                    self._note([reference.object for reference in chunk])
+                    self._rewrite_chunk(branch, chunk)
         return bool(by_branch)
+
+    def _rewrite_chunk(self, branch: Branch, references: Sequence[Reference]) -> None:
+        """Rewrite references of a branch, and commit each."""
+        revision = branch.revision()
+        still_there = [r for r in references if revision.snapshot.holds(r.object, r.low)]
+        all_work = [rewrite.begin(branch, revision, r, self.target) for r in still_there]
+        if not all_work:
+            return
+        id, first = self.pool.context.ids.new(), min(work.first for work in all_work)
+        with branch.write_lease(id, read_version=revision.version, first=first, why=self.reason):
+            all_written = self.means.rewrite(all_work)
+            for work, written in zip(all_work, all_written, strict=True):
+                message = f"{self.reason}: rewrite"
+                rewrite.commit(branch, work, written, message=message, metadata=self.metadata)
 
     def _vacuum(self) -> None:
         """Delete the objects that hold such records, except those that something may need."""
         self._log("looks for removed objects that hold such records")
         state = self.pool.history.load_open().state
         if self.search.uncommitted(state):
-            scan_orphans(self.pool, grace=self.grace)
+            self._scan()
         self._discard()
         loaded = self.pool.history.load_open()
         removed = self.search.removed(loaded.state)
-        self._note([*removed, *self._tagged(loaded.state), *self.search.uncommitted(loaded.state)])
+        uncommitted = self.search.uncommitted(loaded.state)
+        self._note([*removed, *self._tagged(loaded.state), *map(object_id, uncommitted)])
         self._write()  # checksums must be known before an object is deleted
         if removed or len(loaded.state.removed.vacuums):  # one that was killed is ended first
             self._log(f"deletes {counted(len(removed), 'object')}")
@@ -287,7 +263,22 @@ class _Run:
             plan = Plan(
                 self.receipt.id, self.pool.config.id, loaded.version, self.pool.context.now(), objects, {}
             )
-            vacuum(self.pool, plan=plan, grace=0.0)
+            vacuum(self.pool, plan=plan, grace=0.0, delete=self.means.delete)
+
+    def _scan(self) -> None:
+        """Scan for orphans; if the scan waits for a write, make one and scan again.
+
+        The scan leaves objects alone that are newer than the newest write: the entry that committed them may be
+        lost.  In a pool that is no longer written to, the erasure would wait without end (decision 84).
+        """
+        scanned = scan_orphans(self.pool, grace=self.grace, lister=self.means.lister)
+        if scanned.waits_for == WRITE:
+            id, version = self._new_id(), self.pool.history.load_open().version
+            sub_pools = [name for name in self.target.sub_pools if not self.target.range_in(name).empty]
+            if sub_pools:
+                self._commit(MAIN, version, id, (self._tombstone(id, sub_pools[0]),), GOES_ON)
+                scanned = scan_orphans(self.pool, grace=self.grace, lister=self.means.lister)
+        self.waits_for = scanned.waits_for
 
     def _is_clean(self) -> bool:
         """Whether no branch holds such a record, and each object that does is held; notes these in `held`.
@@ -297,26 +288,21 @@ class _Run:
         state, leases = self.pool.history.load_open().state, self.pool.leases()
         if self.search.in_branches(state):
             return False
-        removed, uncommitted = self.search.removed(state), self.search.uncommitted(state)
-        tags: dict[str, list[str]] = {}
-        for name, reference in self.search.in_tags(state, now=leases.now):
-            by = f"deleted branch {name}" if state.tags[name].deleted else f"tag {name}"
-            tags.setdefault(reference.object, []).append(by)
-        self._note([*removed, *uncommitted, *tags])
+        removed = self.search.removed(state)
+        why = JOURNAL if self.waits_for == PURGE else LOAD
+        uncommitted = {object_id(info): why for info in self.search.uncommitted(state)}
+        tagged = tagged_by_object(state, self.search.in_tags(state, now=leases.now))
+        holders = Holders(state, leases, tagged, uncommitted)
+        self._note([*removed, *uncommitted, *tagged])
         self._gather()
-        holders: list[Held] = []
+        all_held: list[Held] = []
         for one in self.receipt.erased:
             if self._exists(one.object):
-                by_all = list(dict.fromkeys(tags.get(one.object, ()))) or _leased(state, leases, one.object)
-                if one.object in uncommitted:
-                    by_all = ["a load that has not committed"]
-                if not by_all:  # it came onto the list of the removed since the vacuum
+                if not (by_all := holders.of(one.object)):  # it was removed since the vacuum
                     return False
-                holders += [Held(one.object, by) for by in by_all]
-        for lease in leases.live:
-            if lease.note.kind == WRITE and lease.note.version < self._clean_since():
-                holders.append(Held("", f"{_named(lease)}, which may still write such records"))
-        self.held = tuple(holders)
+                all_held += [Held(one.object, by) for by in by_all]
+        all_held += [Held("", by) for by in holders.writers_before(self._clean_since())]
+        self.held = tuple(all_held)
         return True
 
     def _discard(self) -> None:
@@ -335,9 +321,7 @@ class _Run:
 
     def _was_committed(self, id: str) -> bool:
         """Whether a branch or a tag held it in an earlier run: no writer can commit it anew."""
-        return any(
-            one.object == id and one.by.startswith(("tag ", "deleted branch ")) for one in self.receipt.held
-        )
+        return any(one.object == id and one.by.startswith((TAG, DELETED_BRANCH)) for one in self.receipt.held)
 
     def _tagged(self, state: PoolState) -> list[str]:
         now = self.pool.leases().now
@@ -370,12 +354,14 @@ class _Run:
             for name, ids in own.items():
                 if ids:
                     actions = tuple(RemoveTombstone(id, forced=True) for id in ids)
-                    id = self.pool.context.ids.new()
-                    self._commit(name, loaded.version, id, actions, "forget the tombstones")
+                    self._commit(name, loaded.version, self._new_id(), actions, "forget the tombstones")
         raise Conflict(f"{self.reason}: other writers retire its tombstones at the same time; run it again")
 
     def _is_own(self, tombstone: Tombstone) -> bool:
         return tombstone.reason == self.reason
+
+    def _new_id(self) -> str:
+        return self.pool.context.ids.new()
 
     def _commit(
         self, branch: str, read_version: int, id: str, actions: tuple[Action, ...], what: str
@@ -399,16 +385,12 @@ class _Run:
     def _note(self, objects: Collection[str]) -> None:
         """Name objects that hold such records, with their checksums."""
         ids = {one.object for one in self.receipt.erased}
-        new = [self._summed(id) for id in dict.fromkeys(objects) if id not in ids]
-        self.receipt = msgspec.structs.replace(
-            self.receipt, erased=(*self.receipt.erased, *(one for one in new if one is not None))
-        )
+        new = self._summed(id for id in dict.fromkeys(objects) if id not in ids)
+        self.receipt = msgspec.structs.replace(self.receipt, erased=(*self.receipt.erased, *new))
 
-    def _summed(self, id: str) -> ReceiptObject | None:
-        try:
-            return receipts.summed(self.pool.store, self.pool.config.id, id)
-        except ObjectMissing:  # another vacuum was faster
-            return None
+    def _summed(self, ids: Iterable[str]) -> list[ReceiptObject]:
+        """Those that are on the store, with their checksums."""
+        return [one for chunk in chunks(ids) for one in self.means.total(chunk) if one is not None]
 
     def _gather(self) -> None:
         """Name the transactions of this erasure, and the objects that it wrote."""
@@ -420,16 +402,14 @@ class _Run:
             if _is_of(transaction, self.receipt.id, erased):
                 transactions_by_id.setdefault(transaction.id, _described(version, transaction))
         transactions = tuple(sorted(transactions_by_id.values(), key=lambda one: (one.version, one.id)))
-        written = {one.object: one for one in self.receipt.written}
-        for id in (id for one in transactions for id in one.added):
-            if id not in written and (written_object := self._summed(id)) is not None:
-                written[id] = written_object
+        ids = {one.object for one in self.receipt.written}
+        new = self._summed(id for one in transactions for id in one.added if id not in ids)
         loaded = self.pool.history.load_open()
         self.receipt = msgspec.structs.replace(
             self.receipt,
             version=loaded.version,
             transactions=transactions,
-            written=tuple(written.values()),
+            written=(*self.receipt.written, *new),
             not_searched=_not_searched(loaded.state, self.target),
         )
 
@@ -449,10 +429,6 @@ class _Run:
         return self.receipt
 
 
-def _target(pool: Pool, state: PoolState, key_range: KeyRange, where: str | None) -> Target:
-    return target_of(pool.config, state, sub_pool=pool.sub_pool, key_range=key_range, where=where)
-
-
 def _microseconds(pool: Pool) -> int:
     return int(pool.context.now() * 1_000_000)
 
@@ -461,19 +437,6 @@ def _planned(state: PoolState, id: str) -> PlannedObject:
     removal = state.removed.get(id)
     assert removal is not None  # `Search.removed` names objects of the list
     return PlannedObject(id, removal.version, removal.time, removal.size)
-
-
-def _leased(state: PoolState, leases: Leases, id: str) -> list[str]:
-    """The live leases that may need a removed object."""
-    removal = state.removed.get(id)
-    if removal is None:
-        return []
-    return [_named(lease) for lease in leases.live if lease.note.version < removal.version]
-
-
-def _named(lease: Lease) -> str:
-    why = f" ({lease.note.why})" if lease.note.why else ""
-    return f"lease {lease.id} of {lease.note.holder}{why}"
 
 
 def _is_of(transaction: Transaction, id: str, erased: AbstractSet[str]) -> bool:

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from lake_core.erasure import receipt as receipts
+from lake_core.erasure.means import here
 from lake_core.erasure.receipt import DONE, Receipt
-from lake_core.erasure.search import Search
+from lake_core.erasure.search import Search, object_id
 from lake_core.erasure.target import target_of
 from lake_core.errors import ObjectMissing
 from lake_core.lake.pool import Pool
@@ -47,13 +48,13 @@ def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:
         key_range=receipt.key_range,
         where=receipt.where,
     )
-    search = Search(pool, target)
+    search = Search(pool, target, here(pool))
     for name, references in search.in_branches(state).items():
         for reference in references:
             yield f"object {reference.object} of branch {name} at version {loaded.version} holds such a record"
     for name, reference in search.in_tags(state, now=pool.leases().now):
         yield f"object {reference.object} of tag {name} holds such a record"
-    for object_id in search.removed(state):
-        yield f"object {object_id}, which waits for the vacuum, holds such a record"
-    for object_id in search.uncommitted(state):
-        yield f"object {object_id}, which was never committed, holds such a record"
+    for id in search.removed(state):
+        yield f"object {id}, which waits for the vacuum, holds such a record"
+    for info in search.uncommitted(state):
+        yield f"object {object_id(info)}, which was never committed, holds such a record"

@@ -34,7 +34,7 @@ from lake_core.history.roots import tagged_objects
 from lake_core.history.vacuuming import held_objects
 from lake_core.journal.hints import read_head_hint
 from lake_core.lake.pool import Pool
-from lake_core.leases import HeldLease
+from lake_core.leases import HeldLease, Leases
 from lake_core.phrases import counted
 from lake_core.records import Discard, ScanOrphans
 from lake_core.store import ObjectInfo, Store
@@ -43,15 +43,26 @@ from lake_core.vacuum.execute import CHUNK, TRIES, commit, leases_now, vacuum_le
 log = logging.getLogger(__name__)
 
 
+WRITE, PURGE = "write", "purge"
+
+LAST = "~"
+"""Greater than any id."""
+
+
 @dataclass(frozen=True)
 class Scanned:
-    """What a scan found: orphans and their bytes among the names that it listed; the next one begins at `upto`."""
+    """What a scan found: orphans and their bytes among the names that it listed; the next one begins at `upto`.
+
+    `waits_for`: what must come before a scan goes beyond `upto`, because a lost entry may have committed the object
+    there: a `WRITE` that is newer than the object, or the `PURGE` of entries that are younger; "" otherwise.
+    """
 
     pool: str
     listed: int
     orphans: int
     size: int
     upto: str
+    waits_for: str = ""
 
 
 Lister = Callable[[Pool, str, str], list[ObjectInfo]]
@@ -70,10 +81,10 @@ def scan_orphans(
     with vacuum_lease(pool, "scan for orphans") as lease:
         for _ in range(TRIES - 1):
             try:
-                return _scan(pool, lease, grace=grace, dry_run=dry_run, lister=lister or _list_here)
+                return _scan(pool, lease, grace=grace, dry_run=dry_run, lister=lister or list_here)
             except PlanAgain:
                 continue
-        return _scan(pool, lease, grace=grace, dry_run=dry_run, lister=lister or _list_here)
+        return _scan(pool, lease, grace=grace, dry_run=dry_run, lister=lister or list_here)
 
 
 def is_due(pool: Pool, *, now: float) -> bool:
@@ -91,10 +102,8 @@ def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool, l
     state = loaded.state
     _check_end(pool, hint, loaded.version)
     since = state.removed.scanned
-    upto = naming.first_id(before)
-    if leases.oldest_object is not None:
-        upto = min(upto, leases.oldest_object)
-    upto = max(upto, state.removed.floor)
+    upto = max(min(naming.first_id(before), oldest_of_writers(leases)), state.removed.floor)
+    waits_for = ""
     if upto > state.removed.floor:
         extent = journal_extent(pool.history, state)
         unknown = unknown_objects(pool, state, lister(pool, since, upto))
@@ -107,9 +116,13 @@ def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool, l
                 f"back from a backup, or run: lake rebuild {pool.name}"
             )
         young = [i for i in unknown if i.modified > before or extent.may_be_lost(i.modified)]
-        upto = max(min([upto, *(_id(info) for info in young)]), state.removed.floor)
+        oldest = min(young, key=_id, default=None)
+        if oldest is not None and _id(oldest) <= upto:
+            upto = max(_id(oldest), state.removed.floor)
+            if oldest.modified <= before:
+                waits_for = PURGE if oldest.modified < extent.first else WRITE
     if upto <= since:
-        return Scanned(pool.name, 0, 0, 0, since)
+        return Scanned(pool.name, 0, 0, 0, since, waits_for)
     if upto > state.removed.floor and not dry_run:
         scan = ScanOrphans(upto, naming.first_id(leases.now))
         commit(pool, (scan,), message="scan for orphans")
@@ -120,7 +133,13 @@ def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool, l
     if not dry_run:
         _discard(pool, state, orphans, upto=upto, on=loaded.version)
     log.info("%s: %s in %s", pool.name, counted(len(orphans), "orphan"), counted(len(names), "name"))
-    return Scanned(pool.name, len(names), len(orphans), sum(info.size for info in orphans), upto)
+    size = sum(info.size for info in orphans)
+    return Scanned(pool.name, len(names), len(orphans), size, upto, waits_for)
+
+
+def oldest_of_writers(leases: Leases) -> str:
+    """The first id that a new object of a writer with a lease may have; greater than any id if there is none."""
+    return leases.oldest_object if leases.oldest_object is not None else LAST
 
 
 def _check_end(pool: Pool, hint: int, version: int) -> None:
@@ -155,7 +174,8 @@ def iter_objects(store: Store, pool_id: str, since: str, upto: str) -> Iterator[
             yield info
 
 
-def _list_here(pool: Pool, since: str, upto: str) -> list[ObjectInfo]:
+def list_here(pool: Pool, since: str, upto: str) -> list[ObjectInfo]:
+    """The names, listed in this process, one request after another."""
     return list(iter_objects(pool.store, pool.config.id, since, upto))
 
 
@@ -170,5 +190,5 @@ def unknown_objects(pool: Pool, state: PoolState, infos: list[ObjectInfo]) -> li
 
 def _id(info: ObjectInfo) -> str:
     id = naming.data_id(info.name)
-    assert id is not None  # `_listed` leaves other names out
+    assert id is not None  # `iter_objects` leaves other names out
     return id

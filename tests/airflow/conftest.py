@@ -180,6 +180,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
         "LAKE_COMPACT_SCHEDULE": "",
         "LAKE_TOMBSTONES_SCHEDULE": "",
         "LAKE_RETENTION_SCHEDULE": "",
+        "LAKE_ERASURE_SCHEDULE": "",
         "LAKE_INTERVALS_SCHEDULE": "0 0 */4 * *",
     }
     with (

@@ -77,11 +77,20 @@ def test_the_dags_load_without_errors_and_without_spark(tmp_path: Path) -> None:
         assert found["catchup"] is False
     assert loaded["dags"]["lake_intervals"]["schedule"] == "0 0 * * *"
     assert loaded["dags"]["lake_retention"]["schedule"] == "15 3 * * *"
+    erasure = loaded["dags"]["lake_erasure"]
+    assert erasure["schedule"] == "30 4 * * *"
+    assert erasure["params"] == {
+        "lake": "/some/lake",
+        "pools": [],
+        "dry_run": False,
+        **dict.fromkeys(("where", "key", "from", "to", "grace")),
+        "keep_history": False,
+    }
 
 
 def test_only_files_with_a_dag_are_parsed(tmp_path: Path) -> None:
-    files = ["checkpoint.py", "compact.py", "ingest.py", "intervals.py", "retention.py", "tombstones.py"]
-    assert load(tmp_path)["files"] == files
+    agents = ("checkpoint", "compact", "erasure", "ingest", "intervals", "retention", "tombstones")
+    assert load(tmp_path)["files"] == [f"{agent}.py" for agent in agents]
 
 
 def test_every_task_has_a_time_limit(tmp_path: Path) -> None:

@@ -50,6 +50,11 @@ def test_what_is_held_is_named_and_the_erasure_goes_on_once_it_is_released(peopl
     assert "--resume" in failed.err
     (listed,) = lake("erasures", "p", "--json").records
     assert (listed["status"], listed["held"]) == ("pending", 1)
+    dry = lake.run("erase", "p", "--resume", listed["erasure"], "--dry-run").err
+    assert "would rewrite 0 objects" in dry
+    assert "1 object would stay, because of tag keep" in dry
+    (dry,) = lake("erase", "p", "--where", ANN, "--dry-run", "--json").records
+    assert [one["by"] for one in dry["held"]] == ["tag keep"]
     lake("tag", "p", "-d", "keep")
     (receipt,) = lake("erase", "p", "--resume", listed["erasure"], "--yes", "--json").records
     assert (receipt["status"], receipt["id"]) == ("done", listed["erasure"])
@@ -78,3 +83,14 @@ def test_what_names_no_records_is_refused(people: Command, tmp_path: Path) -> No
     missing = str(tmp_path / "none.json")
     assert "No such file" in lake.fails(INVALID_INPUT, "verify-erasure", missing)
     assert "not the receipt" in lake.fails(8, "verify-erasure", lake.file("x.json", "{}"))
+
+
+def test_a_range_before_the_first_record_is_refused(lake: Command) -> None:
+    lake("create", "empty", "--key", "k")
+    for words in (("--key", "1"), ("--from", "a", "--to", "b")):
+        failed = lake.fails(INVALID_INPUT, "erase", "empty", *words, "--yes")
+        assert "no record tells the type of the key field 'k' yet" in failed
+    assert lake("erasures", "--json").records == []
+    lake("set", "empty", "type.k=int64")
+    (receipt,) = lake("erase", "empty", "--key", "1", "--yes", "--json").records
+    assert (receipt["status"], receipt.get("erased", [])) == ("done", [])

@@ -122,6 +122,6 @@ def test_an_airflow_finds_the_agents_by_the_one_line_of_the_package(built: Built
     assert lines, done.stderr
     errors, dags, package = json.loads(lines[-1].removeprefix("LOADED "))
     assert errors == {}
-    agents = ("checkpoint", "compact", "ingest", "intervals", "retention", "tombstones")
+    agents = ("checkpoint", "compact", "erasure", "ingest", "intervals", "retention", "tombstones")
     assert dags == [f"lake_{agent}" for agent in agents]
     assert Path(package).is_relative_to(tmp_path), "the package must be the wheel's, not the repository's"

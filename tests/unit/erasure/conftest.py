@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,8 +18,21 @@ from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
 from tests.support.clocks import Clock
+from tests.support.stores import StoreInFront
 
 Row = dict[str, Any]
+
+
+class Killing(StoreInFront):
+    """A store whose caller is killed when it writes an entry of a journal."""
+
+    def __init__(self, behind: MemoryStore) -> None:
+        self.behind = behind
+
+    def ask(self, request: str, name: str, call: Callable[[], Any]) -> Any:
+        if request == "create" and naming.entry_version(name) is not None:
+            raise KeyboardInterrupt
+        return call()
 
 
 @dataclass
@@ -42,6 +56,15 @@ class World:
         """Load records in one transaction."""
         self.pool.branch(branch).append(pa.Table.from_pylist(list(rows)))
         self.clock.now += 1
+
+    def orphan(self, *rows: Row) -> str:
+        """A load whose process is killed before it commits; returns the id of its object."""
+        before = set(self.objects)
+        lake = Lake.open_on(Killing(self.store), ids=IdSource(clock=self.clock), author="loader")
+        with contextlib.suppress(KeyboardInterrupt):
+            lake.pool("p").branch().append(pa.Table.from_pylist(list(rows)))
+        (id,) = set(self.objects) - before
+        return id
 
     def people(self, *names: str, first: int = 0, branch: str = "main") -> None:
         """Load a record a name, with keys from `first` on."""

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
 from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction, rewrite
 from lake_core.agents.tombstones import run as tombstones
+from lake_core.erasure.holders import release
+from lake_core.erasure.means import here
 from lake_core.erasure.receipt import DONE, PENDING, read, read_all
 from lake_core.erasure.run import erase, go_on
+from lake_core.erasure.sighting import look
 from lake_core.erasure.verify import verify
 from lake_core.errors import Conflict, Corrupt, InvalidInput, NotFound, ObjectVacuumed
 from lake_core.keys import KeyRange
-from lake_core.keys.encoding import AFTER
+from lake_core.keys.encoding import AFTER, encode_key
 from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease, LeaseNote
 from lake_core.naming import IdSource
@@ -448,3 +454,198 @@ def test_fsck_finds_nothing_after_an_erasure(world: World) -> None:
     world.people("ann", "bob")
     assert erase(world.pool, where=ANN).status == DONE
     assert not list(Fsck(world.lake.context, [], data=True, older_than=0.0).run())
+
+
+# ---------------------------------------------------------------- pools that are no longer written to
+
+
+def test_an_orphan_that_is_newer_than_the_newest_write_does_not_hold_the_erasure_in_an_idle_pool(
+    world: World,
+) -> None:
+    """A loader is killed before its commit; then no writer comes any more, and no branch holds such a record."""
+    world.people("bob", "cid")
+    orphan = world.orphan({"k": 9, "who": "zoe"})
+    world.clock.now += 10
+    assert world.pool.settings["vacuum.grace"] > 10
+    young = erase(world.pool, where="who = 'zoe'")
+    assert {one.by for one in young.held} == {"a load that has not committed"}
+    assert not [
+        one.what for one in young.transactions
+    ]  # it may still be committed: nothing is written for it
+    done = erase(world.reopened(), where="who = 'zoe'", grace=5.0)
+    assert (done.status, orphan in world.objects) == (DONE, False)
+    assert f"erasure {done.id}: show that the journal goes on" in {one.what for one in done.transactions}
+    assert world.names() == ["bob", "cid"]
+    assert not list(verify(world.reopened(), done))
+
+
+def test_an_orphan_that_is_newer_than_the_transaction_that_hides_the_records_is_erased_by_the_next_run(
+    world: World,
+) -> None:
+    world.people("ann", "bob")
+    world.pool.tag("keep")
+    pending = erase(world.pool, where=ANN)
+    world.clock.now += 10
+    orphan = world.orphan({"k": 9, "who": "ann"})
+    world.clock.now += 10
+    world.pool.delete_tag("keep")
+    done = erase(world.reopened(), where=ANN, grace=5.0)
+    assert (done.id, done.status) == (pending.id, DONE)
+    assert orphan not in world.objects
+    assert not world.holding(is_ann)
+
+
+def test_an_orphan_behind_another_one_that_is_newer_than_the_newest_write_is_erased(world: World) -> None:
+    """The other one has an older id, because its upload took long; it holds no such record."""
+    world.people("bob", "cid")
+    other = world.orphan({"k": 8, "who": "eve"})
+    world.clock.now += 5
+    orphan = world.orphan({"k": 9, "who": "ann"})
+    world.clock.now += 5
+    world.people("dan", first=5)
+    world.clock.now += 5
+    world.store.put(f"{world.pool.config.id}/data/{other}.parquet", world.objects[other])
+    world.clock.now += 10
+    done = erase(world.reopened(), where=ANN, grace=5.0)
+    assert (done.status, orphan in world.objects, other in world.objects) == (DONE, False, True)
+    assert not world.holding(is_ann)
+
+
+def test_an_orphan_of_a_purged_and_idle_pool_is_erased(world: World) -> None:
+    world.people("bob", "ann")
+    assert erase(world.pool, where=ANN).purged  # no entry is left
+    world.clock.now += 10
+    world.orphan({"k": 9, "who": "ann"})
+    world.clock.now += 10
+    assert erase(world.reopened(), where=ANN, grace=5.0).status == DONE
+    assert not world.holding(is_ann)
+
+
+def test_a_journal_whose_end_is_lost_is_not_written_on(world: World) -> None:
+    for n in range(17):  # the sixteenth entry writes HEAD
+        world.people("bob", first=n)
+    journal = world.pool.history.journal.name
+    for version in range(15, 18):
+        world.store.delete_all([f"{journal}/{version:020d}.txn"])
+    world.orphan({"k": 99, "who": "zoe"})
+    world.clock.now += 10
+    entries = [info.name for info in world.store.list(journal)]
+    with pytest.raises(Corrupt, match="entries are lost"):
+        erase(world.reopened(), where="who = 'zoe'", grace=5.0)
+    assert [info.name for info in world.store.list(journal)] == entries
+
+
+def test_an_orphan_that_is_older_than_the_journal_is_held_until_its_first_entries_are_purged(
+    world: World,
+) -> None:
+    """The first load of the pool was killed: what it wrote may be that of a journal that was lost."""
+    orphan = world.orphan({"k": 9, "who": "ann"})
+    world.clock.now += 10
+    world.people("bob", "cid")
+    world.clock.now += 10
+    pending = erase(world.pool, where=ANN, grace=5.0)
+    assert pending.status == PENDING
+    (by,) = {one.by for one in pending.held}
+    assert by.startswith("the first entries of the journal")
+    assert "lake purge p --keep 0s" in release(by, pool_name="p", erasure_id=pending.id)
+    write_checkpoint(world.lake, "p", now=world.clock.now)
+    world.clock.now += 1
+    purge_pool(world.lake, "p", keep=0.0, now=world.clock.now)
+    world.clock.now += 1
+    assert erase(world.reopened(), where=ANN, grace=5.0).status == DONE
+    assert orphan not in world.objects
+
+
+# ---------------------------------------------------------------- ranges, and how the erasure works
+
+
+@pytest.mark.parametrize("text", ["7", "seven"])
+def test_a_range_before_the_first_record_is_refused(world: World, text: str) -> None:
+    """Nothing tells whether the key is a number or a text: the range would not find what a killed load left."""
+    world.orphan({"k": 7, "who": "ann"})
+    with pytest.raises(InvalidInput, match="no record tells the type of the key field 'k' yet"):
+        erase(world.pool, key_range=key(world.pool, text))
+    assert not list(read_all(world.pool))
+
+
+def test_a_range_is_read_by_the_records_of_all_branches(world: World) -> None:
+    world.pool.branch().append(pa.table({"k": pa.array([None], pa.int64()), "who": ["nobody"]}))
+    world.pool.create_branch("dev")
+    world.people("ann", first=7, branch="dev")
+    assert erase(world.pool, key_range=key(world.pool, "7")).status == DONE
+    assert not world.holding(is_ann)
+
+
+def test_a_range_of_another_type_than_the_key_is_refused(world: World) -> None:
+    world.people("ann")
+    bound = encode_key(["seven"], world.pool.config.key)
+    with pytest.raises(InvalidInput, match="the key field 'k' is a number"):
+        erase(world.pool, key_range=KeyRange(bound, bound + AFTER))
+    assert not list(read_all(world.pool))
+
+
+def test_a_dry_run_names_what_would_be_held(world: World) -> None:
+    world.people("ann", "bob")
+    world.people("cid", first=1)
+    world.compact()
+    world.pool.tag("keep")
+    orphan = world.orphan({"k": 9, "who": "ann"})
+    note = LeaseNote("read", world.pool.history.load().version, "reader", 600.0, "report")
+    lease = HeldLease(
+        world.pool.store, world.pool.config.id, world.pool.context.ids.new(), note, renewing=False
+    )
+    with lease:
+        sighting = look(world.pool, where=ANN)
+        (referred,), (removed,) = sighting.referred, sighting.removed
+        assert sighting.uncommitted == (orphan,)
+        assert {(one.object, one.by) for one in sighting.held} == {
+            (referred, "tag keep"),
+            (orphan, "a load that has not committed"),
+        }
+        world.pool.delete_tag("keep")
+        sighting = look(world.pool, where=ANN, grace=0.0)
+        assert {(one.object, one.by) for one in sighting.held} == {
+            (referred, f"lease {lease.id} of reader (report)")
+        }
+    assert not look(world.pool, where=ANN, grace=0.0).held
+    world.clock.now += 1
+    done = erase(world.pool, where=ANN, grace=0.0)
+    assert {one.object for one in done.erased} == {referred, removed, orphan}
+
+
+def test_the_history_is_kept_by_every_run_once_it_was_asked_for(world: World) -> None:
+    world.people("ann", "bob")
+    world.pool.tag("keep")
+    assert erase(world.pool, where=ANN).status == PENDING
+    assert erase(world.pool, where=ANN, keeps_history=True).keeps_history
+    world.pool.delete_tag("keep")
+    done = erase(world.reopened(), where=ANN)
+    assert (done.status, done.purged, done.keeps_history) == (DONE, 0, True)
+
+
+def test_objects_are_searched_and_summed_by_chunks_and_rewritten_side_by_side(world: World) -> None:
+    """As Spark is given them: many at once, and each answer belongs to its object."""
+    for n in range(5):
+        world.people("ann", "bob", first=10 * n)
+    world.load({"k": 99, "who": "ann"})  # nothing is left of it
+    calls: list[tuple[str, int]] = []
+    alone = here(world.pool)
+
+    def backwards(work: Callable[..., Sequence[Any]], name: str) -> Callable[..., Sequence[Any]]:
+        def call(*given: Any) -> Sequence[Any]:
+            calls.append((name, len(given[-1])))
+            return list(work(*given[:-1], given[-1][::-1]))[::-1]
+
+        return call
+
+    means = replace(
+        alone,
+        search=backwards(alone.search, "search"),
+        total=backwards(alone.total, "sum"),
+        rewrite=backwards(alone.rewrite, "rewrite"),
+    )
+    done = erase(world.pool, where=ANN, means=means)
+    assert (done.status, len(done.erased), len(done.written)) == (DONE, 6, 5)
+    assert calls == [("search", 6), ("sum", 6), ("rewrite", 6), ("sum", 5)]
+    assert world.names() == ["bob"] * 5
+    assert not list(verify(world.reopened(), done))

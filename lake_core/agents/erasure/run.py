@@ -1,0 +1,151 @@
+"""The erasure agent without Spark: which erasures are pending or asked for, and the work itself.
+
+`find` begins what the run names: it writes the receipt.  From then on the erasure is pending until it is done, so
+a run that is killed, or that meets a tag or a reader, is gone on with by the next one.  The erasures of a pool are
+worked on one after another, since each changes the pool for the others.  `erase_pending` is given how objects are
+read and written: here one after another, in `spark_apps.erasure` as Spark tasks.  Callers: the DAG, the Spark
+application.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lake_core.agents.erasure.plan import ErasurePlan, NamedRecords, named_records, plan_erasures
+from lake_core.agents.erasure.policy import policy_of
+from lake_core.agents.erasure.report import ErasureResult, erasure_line, result_of, sighting_line
+from lake_core.agents.finding import handed_out, look_at_each
+from lake_core.agents.request import Request, named_pools
+from lake_core.catalog import Settings
+from lake_core.erasure import receipt as receipts
+from lake_core.erasure.begin import begin, check
+from lake_core.erasure.means import Means
+from lake_core.erasure.run import go_on
+from lake_core.erasure.sighting import look as look_for
+from lake_core.errors import LakeError
+from lake_core.keys import KeyRange
+from lake_core.lake import Lake
+from lake_core.lake.pool import Pool
+from lake_core.naming import split_pool
+from lake_core.phrases import counted
+
+log = logging.getLogger(__name__)
+
+RECORDS = ("where", "key", "from", "to", "grace", "keep_history")
+"""The parameters of this agent alone."""
+
+
+def plan(pool: Pool, named: NamedRecords | None = None) -> ErasurePlan:
+    """What there is to do; lists and reads the receipts of the pool.  Raises InvalidInput, Corrupt, Unavailable."""
+    span = span_of(pool, named) if named is not None else None
+    where = named.where if named is not None else None
+    return plan_erasures(receipts.read_all(pool), sub_pool=pool.sub_pool, span=span, where=where)
+
+
+def span_of(pool: Pool, named: NamedRecords) -> KeyRange:
+    """The range of keys that the run names, read by the types of the pool's key.  Raises InvalidInput."""
+    view = pool.at()
+    return named.span.read(view.key, view.key_classes)
+
+
+def erase_pending(
+    lake: Lake,
+    pool_name: str,
+    ids: Sequence[str] = (),
+    *,
+    grace: str | None = None,
+    keeps_history: bool = False,
+    means: Means | None = None,
+) -> list[ErasureResult]:
+    """Go on with these erasures of a pool, or with all that are pending.
+
+    One that fails does not hold back the others.  Raises the first failure in the end: NotFound, Conflict, Corrupt,
+    OutcomeUnknown, Unavailable; what was done stays, and the next run goes on.
+    """
+    pool = lake.pool(pool_name)
+    policy = policy_of(pool.settings, grace=grace)
+    results: list[ErasureResult] = []
+    failures: list[LakeError] = []
+    for id in ids or [one.id for one in plan(pool).pending]:
+        try:
+            receipt = receipts.read(pool, id)
+            receipt = go_on(pool, receipt, grace=policy.grace, keeps_history=keeps_history, means=means)
+        except LakeError as error:
+            log.error("%s: erasure %s: %s", pool_name, id, error)
+            failures.append(error)
+            continue
+        results.append(result_of(pool_name, receipt))
+        log.info("%s", erasure_line(vars(results[-1])))
+    if failures:
+        raise failures[0]
+    return results
+
+
+def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The agent's first task: begins what the run names, and hands out pools with pending erasures.
+
+    `params`: lake, pools (none named: all), where, key, from, to (which records; then pools are named), grace,
+    keep_history, dry_run.  What the run names is checked in all pools before it is begun in one.  A dry run logs
+    what holds such records, and hands out nothing.  Raises InvalidInput, NotFound, Corrupt, Unavailable.
+    """
+    asked = Request.read(params, also=RECORDS)
+    named = named_records(where=asked.where, key=asked.key, low=asked.low, high=asked.high, pools=asked.pools)
+    lake = Lake.open(asked.lake)
+    names = named_pools(lake, asked.pools)
+    policy_of(Settings({}), grace=asked.grace)  # raises InvalidInput
+    if named is not None:
+        _begin(lake, names, named, keeps_history=asked.keep_history, dry_run=asked.dry_run)
+    how = {"grace": asked.grace, "keep_history": asked.keep_history}
+    all_work: dict[str, dict[str, Any]] = {}
+
+    def look(name: str) -> ErasurePlan:
+        pool = lake.pool(name)
+        work = plan(pool, named)
+        if asked.dry_run:
+            _log_sightings(pool, work, named, grace=asked.grace)
+        return work
+
+    for name, work in look_at_each(names, look, named=bool(asked.pools)):
+        pool_name, _ = split_pool(name)  # the sub-pools of a pool are worked on with it
+        if work is None:
+            all_work[pool_name] = asked.work(pool_name, "cannot be read", erasures=[], **how)
+        elif not work.idle:
+            ids = [one.id for one in work.pending]
+            if pool_name in all_work:
+                ids = list(dict.fromkeys([*all_work[pool_name]["erasures"], *ids]))
+            what = counted(len(ids), "erasure")
+            all_work[pool_name] = asked.work(pool_name, what, erasures=ids, **how)
+    return handed_out(
+        list(all_work.values()),
+        dry_run=asked.dry_run,
+        nothing="no erasure is pending",
+        not_done="nothing is erased",
+    )
+
+
+def _begin(
+    lake: Lake, names: Sequence[str], named: NamedRecords, *, keeps_history: bool, dry_run: bool
+) -> None:
+    """Check the records that the run names in all pools; then begin their erasures, unless it is a dry run."""
+    spans = {name: span_of(lake.pool(name), named) for name in names}
+    for name, span in spans.items():
+        check(lake.pool(name), key_range=span, where=named.where)
+    for name, span in spans.items() if not dry_run else ():
+        receipt = begin(lake.pool(name), key_range=span, where=named.where, keeps_history=keeps_history)
+        log.info("%s: erasure %s is pending", name, receipt.id)
+
+
+def _log_sightings(pool: Pool, work: ErasurePlan, named: NamedRecords | None, *, grace: str | None) -> None:
+    """Log what each erasure would find; of a pending one, by its id."""
+    policy = policy_of(pool.settings, grace=grace)
+    for one in work.pending:
+        searched = replace(pool, sub_pool=one.sub_pool)
+        sighting = look_for(searched, key_range=one.key_range, where=one.where, grace=policy.grace)
+        log.info("%s", sighting_line(pool.name, sighting, erasure_id=one.id))
+    if work.is_new and named is not None:
+        span = span_of(pool, named)
+        sighting = look_for(pool, key_range=span, where=named.where, grace=policy.grace)
+        log.info("%s", sighting_line(pool.name, sighting))

@@ -1,0 +1,80 @@
+"""Who may still need objects that hold such records, in the words of a receipt; pure.
+
+A tag or a deleted branch may need an object that it refers to.  A lease may need an object that was removed after
+the version that it reads.  A load may still commit an object that nothing refers to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from lake_core.history import PoolState, Reference
+from lake_core.leases import Lease, Leases
+from lake_core.leases.lease import WRITE
+
+TAG, DELETED_BRANCH, LEASE = "tag ", "deleted branch ", "lease "
+"""How the words begin; the name or the id comes next."""
+
+LOAD = "a load that has not committed"
+JOURNAL = "the first entries of the journal, because an older object may be that of a lost entry"
+
+
+@dataclass(frozen=True)
+class Holders:
+    """What holds objects at one moment; `tagged`: tags in words, by object; `uncommitted`: reasons by object."""
+
+    state: PoolState
+    leases: Leases
+    tagged: Mapping[str, list[str]] = field(default_factory=dict)
+    uncommitted: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, id: str) -> list[str]:
+        """What may need the object: none if it may be deleted."""
+        if id in self.uncommitted:
+            return [self.uncommitted[id]]
+        if id in self.tagged:
+            return list(dict.fromkeys(self.tagged[id]))
+        removal = self.state.removed.get(id)
+        if removal is None:
+            return []
+        return [named(lease) for lease in self.leases.live if lease.note.version < removal.version]
+
+    def of_referred(self, id: str) -> list[str]:
+        """What will need the object once it is removed now: its tags, and each reader that is at work."""
+        return list(dict.fromkeys(self.tagged.get(id, ()))) or [named(lease) for lease in self.leases.live]
+
+    def writers_before(self, version: int) -> list[str]:
+        """Writers that began before a version: what they write may hold records of that time."""
+        begun = (one for one in self.leases.live if one.note.kind == WRITE and one.note.version < version)
+        return [f"{named(lease)}, which may still write such records" for lease in begun]
+
+
+def tagged_by_object(state: PoolState, pairs: Iterable[tuple[str, Reference]]) -> dict[str, list[str]]:
+    """The tags that refer to each object, in words."""
+    tagged: dict[str, list[str]] = {}
+    for name, reference in pairs:
+        begins = DELETED_BRANCH if state.tags[name].deleted else TAG
+        tagged.setdefault(reference.object, []).append(begins + name)
+    return tagged
+
+
+def named(lease: Lease) -> str:
+    """The lease, its holder and why it is there."""
+    why = f" ({lease.note.why})" if lease.note.why else ""
+    return f"{LEASE}{lease.id} of {lease.note.holder}{why}"
+
+
+def release(by: str, *, pool_name: str, erasure_id: str) -> str:
+    """What a person does so that the erasure is not held by this any more; `by` is as in a receipt."""
+    kind = next((kind for kind in (TAG, DELETED_BRANCH) if by.startswith(kind)), None)
+    if kind is not None:
+        return f"delete it: lake tag {pool_name} -d {by.removeprefix(kind)}"
+    if by.startswith(LEASE):
+        return f"it ends by itself; until when, says: lake leases {pool_name}"
+    if by == JOURNAL:
+        return f"purge them: lake checkpoint {pool_name}, then lake purge {pool_name} --keep 0s"
+    return (
+        "wait until vacuum.grace is over; if no load is under way: "
+        f"lake erase {pool_name} --resume {erasure_id} --grace 0s --yes"
+    )

@@ -1,0 +1,71 @@
+"""What an erasure would find now: the dry run of `lake erase` and of the erasure agent.  Nothing is changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lake_core.erasure.begin import check
+from lake_core.erasure.holders import LOAD, Holders, tagged_by_object
+from lake_core.erasure.means import Means, here
+from lake_core.erasure.receipt import Held
+from lake_core.erasure.search import Search, object_id
+from lake_core.keys import KeyRange
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.lake.pool import Pool
+from lake_core.vacuum.orphans import oldest_of_writers
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """What holds such records now: objects of branches (of `size` bytes), of the list of the removed, orphans, and
+    the tags that hold some.
+
+    `held` are those that an erasure may not delete now, and by whom; "" for a writer that may still write one.
+    """
+
+    referred: tuple[str, ...]
+    size: int
+    removed: tuple[str, ...]
+    uncommitted: tuple[str, ...]
+    tags: tuple[str, ...]
+    held: tuple[Held, ...] = ()
+
+
+def look(
+    pool: Pool,
+    *,
+    key_range: KeyRange = EVERYTHING,
+    where: str | None = None,
+    grace: float | None = None,
+    means: Means | None = None,
+) -> Sighting:
+    """What an erasure would find.  `grace`: as of `run.erase`.
+
+    Writes a lease for a moment, to know the time of the store.  Raises InvalidInput, NotFound, Corrupt,
+    Unavailable.
+    """
+    target = check(pool, key_range=key_range, where=where)
+    loaded, leases = pool.history.load_open(), pool.leases()
+    state = loaded.state
+    search = Search(pool, target, means or here(pool))
+    referred = {r.object: r.size for references in search.in_branches(state).values() for r in references}
+    removed = sorted(set(search.removed(state)) - referred.keys())
+    uncommitted = search.uncommitted(state)
+    pairs = list(search.in_tags(state, now=leases.now))
+    before = leases.now - (pool.settings["vacuum.grace"] if grace is None else grace)
+    first = oldest_of_writers(leases)
+    young = {object_id(i): LOAD for i in uncommitted if i.modified > before or object_id(i) >= first}
+    holders = Holders(state, leases, tagged_by_object(state, pairs), young)
+    all_held = [Held(id, by) for id in sorted(referred) for by in holders.of_referred(id)]
+    rest = sorted({*removed, *young, *holders.tagged} - referred.keys())
+    all_held += [Held(id, by) for id in rest for by in holders.of(id)]
+    if referred:
+        all_held += [Held("", by) for by in holders.writers_before(loaded.version + 1)]
+    return Sighting(
+        tuple(sorted(referred)),
+        sum(referred.values()),
+        tuple(removed),
+        tuple(map(object_id, uncommitted)),
+        tuple(sorted({name for name, _ in pairs})),
+        tuple(all_held),
+    )
