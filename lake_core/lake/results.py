@@ -22,7 +22,7 @@ class LoadResult:
 
     `records` counts the records of the pool itself, `nokey` and `rejected` those of the sub-pools; `size` is the
     bytes of all objects.  `repeated`: the token was used before, and this is the first result.  `notes`: what was
-    detected in the files.
+    detected in the files.  `overtaken`: a reason for each replace that hides records of the load.
     """
 
     version: int | None
@@ -34,6 +34,7 @@ class LoadResult:
     rejected: int = 0
     repeated: bool = False
     notes: tuple[str, ...] = ()
+    overtaken: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,4 +113,5 @@ def committed_load(committed: Committed, objects: list[AddObject]) -> LoadResult
         size=sum(o.size for o in objects),
         nokey=count(NOKEY),
         rejected=count(REJECTED),
+        overtaken=committed.overtaken,
     )

@@ -64,6 +64,7 @@ def test_a_load_reports_its_transaction_and_its_counts_as_json(lake: Command) ->
         "rejected": 0,
         "repeated": False,
         "notes": [],
+        "overtaken": [],
     }
 
 

@@ -45,7 +45,8 @@ def test_a_first_replace_that_overtakes_a_load_hides_only_its_range() -> None:
     written = builder.finish()
     pool.create_branch("other")  # an entry, so that the replace begins later
     branch.replace_with(table(1), key_range=RangeText(high="7"))
-    branch.commit(pending, objects=[w.action for w in written], schemas=[w.schema for w in written])
+    done = branch.commit(pending, objects=[w.action for w in written], schemas=[w.schema for w in written])
+    assert done.overtaken == ("overtaken by the replace of version 2",)
     assert keys(pool) == [1, 8, 100]
 
 
