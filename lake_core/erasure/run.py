@@ -39,7 +39,7 @@ from lake_core.history import Draft, PoolState, Reference
 from lake_core.history.roots import tagged_objects
 from lake_core.history.state import MAIN
 from lake_core.history.tombstone import Tombstone
-from lake_core.history.vacuuming import held_objects
+from lake_core.history.vacuuming import unlisted_objects
 from lake_core.journal.purge import purge, write_newest
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
@@ -310,8 +310,7 @@ class _Run:
         loaded = self.pool.history.load_open()
         state = loaded.state
         ids = {one.object for one in self.receipt.erased if self._exists(one.object)}
-        lost = {id for id in ids - state.removed.vacuumed() if state.removed.get(id) is None}
-        lost -= held_objects(state, lost)
+        lost = unlisted_objects(state, ids) - state.removed.vacuumed()
         lost -= tagged_objects(self.pool.history, state, lost, now=None)
         below = sorted(id for id in lost if id < state.removed.floor or self._was_committed(id))
         if below:

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from lake_core.errors import LakeError, ObjectMissing, ObjectVacuumed
 from lake_core.history import History
 from lake_core.history.roots import tagged_objects
-from lake_core.history.vacuuming import held_objects
+from lake_core.history.vacuuming import unlisted_objects
 from lake_core.phrases import human_time
 from lake_core.records import BeginVacuum
 
@@ -21,9 +21,8 @@ def vacuumed(history: History, objects: Collection[str], *, version: int) -> fro
     state = history.load().state
     if version >= state.removed.horizon:
         return frozenset()
-    unlisted = {id for id in objects if state.removed.get(id) is None}
-    unlisted -= held_objects(state, unlisted)
-    return frozenset(unlisted - tagged_objects(history, state, unlisted, now=None))
+    unlisted = unlisted_objects(state, objects)
+    return unlisted - tagged_objects(history, state, unlisted, now=None)
 
 
 def explained(error: ObjectMissing, history: History, objects: Collection[str], *, version: int) -> LakeError:

@@ -17,7 +17,7 @@ from lake_core.history import Committed, Draft, PoolState
 from lake_core.history.branch_state import BranchState
 from lake_core.history.create import branch_of
 from lake_core.history.state import Tag
-from lake_core.history.vacuuming import held_objects
+from lake_core.history.vacuuming import unlisted_objects
 from lake_core.lake.branches import keeping, planned
 from lake_core.records import Action, DeleteTag, Discard, SetTag
 
@@ -103,9 +103,8 @@ def _unkept(pool: Pool, state: PoolState, tag: Tag) -> dict[str, int]:
             "%s: objects of the deleted branch %s stay on the store: %s", pool.name, tag.branch, error
         )
         return {}
-    kept = held_objects(state, objects) | state.removed.vacuumed()
-    unknown = objects.keys() - kept
-    return {id: objects[id] for id in unknown if state.removed.get(id) is None}
+    unknown = unlisted_objects(state, objects) - state.removed.vacuumed()
+    return {id: objects[id] for id in unknown}
 
 
 def tags(pool: Pool) -> dict[str, Tag]:

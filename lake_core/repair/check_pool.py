@@ -30,7 +30,7 @@ from lake_core.history.extent import Extent, journal_extent
 from lake_core.history.group_commit.requests import MAX_WAIT_MICROSECONDS, Request
 from lake_core.history.snapshot.reference import from_rows
 from lake_core.history.state import PoolState
-from lake_core.history.vacuuming import held_objects, objects_of
+from lake_core.history.vacuuming import objects_of, unlisted_objects
 from lake_core.leases import LeaseNote
 from lake_core.objects.schema import schema_id
 from lake_core.phrases import counted, human_size
@@ -309,13 +309,12 @@ class PoolCheck:
 
     def _behind(self, infos: list[ObjectInfo], extent: Extent) -> Iterator[Finding]:
         """Objects newer than the newest write: of loads under way, that failed, or whose entries are lost."""
-        ids = {naming.data_id(info.name) or "": info for info in infos}
-        state = self._history.load().state if ids else None  # some may be committed meanwhile
-        if state is not None:
-            for id in held_objects(state, ids) | state.removed.get_many(ids).keys():
-                del ids[id]
-        old = sorted(id for id in ids if naming.id_seconds(id) < self._young)
-        young = sorted(ids.keys() - set(old))
+        if not infos:
+            return
+        ids = {naming.data_id(info.name) or "" for info in infos}
+        unlisted = unlisted_objects(self._history.load().state, ids)  # some may be committed meanwhile
+        old = sorted(id for id in unlisted if naming.id_seconds(id) < self._young)
+        young = sorted(unlisted.difference(old))
         lost, place = "tail_may_be_lost", "newer than the newest write"
         if extent.first is None:
             lost, place = "journal_missing", "of a pool whose journal has no entry"

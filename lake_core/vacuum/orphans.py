@@ -31,7 +31,7 @@ from lake_core.errors import Corrupt, PlanAgain
 from lake_core.history import PoolState
 from lake_core.history.extent import journal_extent
 from lake_core.history.roots import tagged_objects
-from lake_core.history.vacuuming import held_objects
+from lake_core.history.vacuuming import unlisted_objects
 from lake_core.journal.hints import read_head_hint
 from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease, Leases
@@ -182,8 +182,7 @@ def list_here(pool: Pool, since: str, upto: str) -> list[ObjectInfo]:
 def unknown_objects(pool: Pool, state: PoolState, infos: list[ObjectInfo]) -> list[ObjectInfo]:
     """Those that no branch, no tag, expired ones too, no list of the removed and no vacuum knows."""
     ids = {_id(info) for info in infos}
-    in_use = held_objects(state, ids) | state.removed.vacuumed()
-    unknown = ids - in_use - state.removed.get_many(ids - in_use).keys()
+    unknown = unlisted_objects(state, ids) - state.removed.vacuumed()
     unknown -= tagged_objects(pool.history, state, unknown, now=None)
     return [info for info in infos if _id(info) in unknown]
 
