@@ -125,7 +125,7 @@ class PoolCheck:
         except Corrupt as error:
             yield self._finding("no_state", naming.pool_journal(self.config.id), str(error))
             yield self._finding(
-                "unchecked", f"{self.config.id}/data", "no state tells which objects the pool has"
+                "unchecked", naming.data(self.config.id), "no state tells which objects the pool has"
             )
             return
         if state.closed is not None:
@@ -274,7 +274,7 @@ class PoolCheck:
     def _unreferenced(self, state: PoolState) -> Iterator[Finding]:
         """Objects that neither a branch nor an older revision in reach refers to; names that are none of ours."""
         self._reach_added()
-        folder = f"{self.config.id}/data"
+        folder = naming.data(self.config.id)
         if self.journal.damaged:
             what = "part of the history cannot be read, and may refer to objects that seem unused"
             yield self._finding("unchecked", folder, what)
