@@ -22,8 +22,8 @@ from lake_core.lake.branches import BranchResult
 from lake_core.lake.feed import Feed
 from lake_core.lake.tags import TagResult
 from lake_core.lake.view import FAIL, WARN, View
-from lake_core.leases import HeldLease, LeaseNote, Leases, read_leases
-from lake_core.leases.lease import MAX_TTL, READ, VACUUM
+from lake_core.leases import HeldLease, LeaseNote, Leases, list_leases
+from lake_core.leases.lease import MAX_TTL, READ
 from lake_core.phrases import counted, did_you_mean, human_duration
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.records import Action, Close, Reopen, Transaction
@@ -140,11 +140,15 @@ class Pool:
 
     def leases(self) -> Leases:
         """The leases of the pool, dead ones too.  Raises Unavailable."""
-        note = LeaseNote(VACUUM, 0, self.context.author, self.settings["lease.ttl"], "list leases")
-        lease = HeldLease(self.store, self.config.id, self.context.ids.new(), note, renewing=False)
-        with lease:  # its time is the store's `now`
-            listed = read_leases(self.store, self.config.id, own=lease.id)
-        return Leases(listed.now, tuple(one for one in listed.all if one.id != lease.id))
+        context, ttl = self.context, self.settings["lease.ttl"]
+        return list_leases(
+            self.store,
+            self.config.id,
+            id=context.ids.new(),
+            holder=context.author,
+            ttl=ttl,
+            why="list leases",
+        )
 
     def create_branch(self, name: str, *, at: str = MAIN) -> BranchResult:
         """Create a branch on a revision; on the tag `NAME@N` restore the deleted branch NAME.

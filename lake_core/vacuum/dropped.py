@@ -19,8 +19,7 @@ from itertools import islice
 from lake_core.catalog import Settings
 from lake_core.errors import Conflict, Unavailable
 from lake_core.lake import Lake
-from lake_core.leases import HeldLease, LeaseNote, read_leases
-from lake_core.leases.lease import VACUUM
+from lake_core.leases import list_leases
 from lake_core.phrases import counted, human_size
 from lake_core.records.pools import DroppedPool
 from lake_core.vacuum.ages import oldest_safe
@@ -68,9 +67,14 @@ def _held(lake: Lake, dropped: DroppedPool, *, grace: float | None) -> str | Non
     if dropped.is_deleted:
         return None
     pool, settings = dropped.pool, Settings(dropped.pool.settings)
-    note = LeaseNote(VACUUM, 0, lake.context.author, settings["lease.ttl"], "vacuum of dropped pools")
-    with HeldLease(lake.store, pool.id, lake.context.ids.new(), note, renewing=False) as own:
-        leases = read_leases(lake.store, pool.id, own=own.id)
+    leases = list_leases(
+        lake.store,
+        pool.id,
+        id=lake.context.ids.new(),
+        holder=lake.context.author,
+        ttl=settings["lease.ttl"],
+        why="vacuum of dropped pools",
+    )
     age = settings["vacuum.grace"] if grace is None else grace
     if oldest_safe(lake.catalog, before=leases.now - age) < dropped.version:
         return "grace"

@@ -13,8 +13,7 @@ A vacuum that was killed is found in the state: the next run goes on with step 2
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -68,12 +67,10 @@ def silent(objects: int, size: int) -> None:
     """Progress that is not shown."""
 
 
-@contextmanager
-def vacuum_lease(pool: Pool, why: str) -> Iterator[HeldLease]:
+def vacuum_lease(pool: Pool, why: str) -> HeldLease:
     """The lease of a vacuum: it holds no object, and its time is the store's `now`."""
     note = LeaseNote(VACUUM, 0, pool.context.author, pool.settings["lease.ttl"], why)
-    with HeldLease(pool.store, pool.config.id, pool.context.ids.new(), note) as lease:
-        yield lease
+    return HeldLease(pool.store, pool.config.id, pool.context.ids.new(), note)
 
 
 def leases_now(pool: Pool, lease: HeldLease) -> Leases:
