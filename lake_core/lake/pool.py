@@ -128,10 +128,10 @@ class Pool:
         """Raises ObjectVacuumed if a vacuum that did not see the lease may take objects of the view."""
         # a vacuum that begins from here on finds the lease; one that began before is in this state, and so is a
         # drop, after which the vacuum of dropped pools may have begun
-        self.history.load_open()
-        if view.on_missing == WARN:
-            return
-        gone = vacuumed(self.history, {r.object for r in view.references}, version=view.version)
+        state = self.history.load_open().state
+        if view.on_missing == WARN or view.version >= state.removed.horizon:
+            return  # otherwise all references are read
+        gone = vacuumed(self.history, state, {r.object for r in view.references}, version=view.version)
         if gone:
             raise ObjectVacuumed(
                 f"pool {self.name!r}: {counted(len(gone), 'object')} of version {view.version} are vacuumed, "
