@@ -57,7 +57,7 @@ from lake_core.records import (
     RemoveTombstone,
     Transaction,
 )
-from lake_core.vacuum.execute import commit, vacuum
+from lake_core.vacuum.execute import vacuum
 from lake_core.vacuum.orphans import PURGE, WRITE, scan_orphans
 from lake_core.vacuum.plan import Plan, PlannedObject
 
@@ -316,7 +316,7 @@ class _Run:
         if below:
             sizes = {one.object: one.size for one in self.receipt.erased}
             discard = Discard(tuple(below), tuple(sizes[id] for id in below))
-            commit(self.pool, (discard,), message=f"{self.reason}: released", on=loaded.version)
+            self.pool.commit_actions((discard,), on=loaded.version, message=f"{self.reason}: released")
 
     def _was_committed(self, id: str) -> bool:
         """Whether a branch or a tag held it in an earlier run: no writer can commit it anew."""

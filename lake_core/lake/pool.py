@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from lake_core.catalog import Settings
 from lake_core.context import Context
 from lake_core.errors import Conflict, InvalidInput, NotFound, ObjectVacuumed
-from lake_core.history import Draft, History
+from lake_core.history import Committed, Draft, History
 from lake_core.history.state import MAIN, Closing, Tag
 from lake_core.lake import branches, tags
 from lake_core.lake.absence import vacuumed
@@ -199,7 +199,7 @@ class Pool:
         loaded = self.history.load()
         if loaded.state.closed is None or self.config.restored:
             with contextlib.suppress(NotFound):  # another process closed it first
-                self._commit_on_main(Close(), loaded.version, message="drop")
+                self.commit_actions((Close(),), branch=MAIN, on=loaded.version, message="drop")
 
     def reopen(self, closed: Closing) -> None:
         """Open the history of a pool that is listed again; `closed` was read before it was listed.
@@ -211,15 +211,23 @@ class Pool:
         if loaded.state.closed is None:
             return
         try:
-            self._commit_on_main(Reopen(closed.version), loaded.version, message="restore")
+            reopen = Reopen(closed.version)
+            self.commit_actions((reopen,), branch=MAIN, on=loaded.version, message="restore")
         except Conflict:
             if self.history.load().state.closed is not None:
                 raise
 
-    def _commit_on_main(self, action: Action, read_version: int, *, message: str) -> None:
+    def commit_actions(
+        self, actions: tuple[Action, ...], *, branch: str = "", on: int | None = None, message: str
+    ) -> Committed:
+        """Commit a transaction that was decided on a version (default: the newest), of a branch or of none.
+
+        Raises what `History.commit` raises.
+        """
         context = self.context
-        draft = Draft(context.ids.new(), MAIN, read_version, context.author, (action,), message=message)
-        self.history.commit(draft)
+        read_version = self.history.load_open().version if on is None else on
+        draft = Draft(context.ids.new(), branch, read_version, context.author, actions, message=message)
+        return self.history.commit(draft)
 
     def log(self, *, branch: str | None = None) -> Iterator[tuple[int, Transaction]]:
         """Transactions newest first; raises NotFound for an unknown branch."""

@@ -38,7 +38,7 @@ from lake_core.leases import HeldLease, Leases
 from lake_core.phrases import counted
 from lake_core.records import Discard, ScanOrphans
 from lake_core.store import ObjectInfo, Store
-from lake_core.vacuum.execute import CHUNK, TRIES, commit, leases_now, vacuum_lease
+from lake_core.vacuum.execute import CHUNK, TRIES, leases_now, vacuum_lease
 
 log = logging.getLogger(__name__)
 
@@ -125,7 +125,7 @@ def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool, l
         return Scanned(pool.name, 0, 0, 0, since, waits_for)
     if upto > state.removed.floor and not dry_run:
         scan = ScanOrphans(upto, naming.first_id(leases.now))
-        commit(pool, (scan,), message="scan for orphans")
+        pool.commit_actions((scan,), on=loaded.version, message="scan for orphans")
     loaded = pool.history.load_open()
     state = loaded.state
     names = lister(pool, since, upto)
@@ -159,8 +159,8 @@ def _discard(pool: Pool, state: PoolState, orphans: list[ObjectInfo], *, upto: s
         for start in range(0, len(infos), CHUNK):
             part = infos[start : start + CHUNK]
             discard = Discard(tuple(map(_id, part)), tuple(info.size for info in part), never_read=never_read)
-            commit(pool, (discard,), message=f"found {counted(len(part), 'orphan')}", on=on)
-    commit(pool, (Discard(scanned=upto),), message="scanned for orphans", on=on)
+            pool.commit_actions((discard,), on=on, message=f"found {counted(len(part), 'orphan')}")
+    pool.commit_actions((Discard(scanned=upto),), on=on, message="scanned for orphans")
 
 
 def iter_objects(store: Store, pool_id: str, since: str, upto: str) -> Iterator[ObjectInfo]:
