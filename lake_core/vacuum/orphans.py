@@ -27,18 +27,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lake_core import naming
-from lake_core.errors import Corrupt, PlanAgain
+from lake_core.errors import Corrupt
 from lake_core.history import PoolState
 from lake_core.history.extent import journal_extent
 from lake_core.history.roots import tagged_objects
 from lake_core.history.vacuuming import unlisted_objects
 from lake_core.journal.hints import read_head_hint
+from lake_core.lake.branches import planned
 from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease, Leases
 from lake_core.phrases import counted
 from lake_core.records import Discard, ScanOrphans
 from lake_core.store import ObjectInfo, Store
-from lake_core.vacuum.execute import CHUNK, TRIES, leases_now, vacuum_lease
+from lake_core.vacuum.execute import CHUNK, leases_now, vacuum_lease
 
 log = logging.getLogger(__name__)
 
@@ -79,12 +80,7 @@ def scan_orphans(
     Raises Conflict (other scans run all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
     with vacuum_lease(pool, "scan for orphans") as lease:
-        for _ in range(TRIES - 1):
-            try:
-                return _scan(pool, lease, grace=grace, dry_run=dry_run, lister=lister or list_here)
-            except PlanAgain:
-                continue
-        return _scan(pool, lease, grace=grace, dry_run=dry_run, lister=lister or list_here)
+        return planned(lambda: _scan(pool, lease, grace=grace, dry_run=dry_run, lister=lister or list_here))
 
 
 def is_due(pool: Pool, *, now: float) -> bool:
