@@ -129,8 +129,7 @@ class _Run:
         self.reason = f"erasure {receipt.id}"
         self.held: tuple[Held, ...] = ()
         self.waits_for = ""
-        self.search = Search(pool, Target(pool.config), means)
-        self._look_at_fields()
+        self.search = Search(pool, Target(pool.config), means)  # `remove` begins with the fields of now
 
     def remove(self) -> None:
         """Bring the pool to a state whose branches hold no such record, and delete what may be deleted.
