@@ -69,9 +69,7 @@ _SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "
 _DURATIONS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-@functools.lru_cache(maxsize=64)
 def _size(text: str) -> int:
-    """Bytes; kept, since each load asks for them."""
     match = re.fullmatch(r"([0-9]{1,18})\s*([kmg]i?)?b?", text.strip().lower())
     if not match or int(match[1]) < 1:
         raise ValueError("use a size such as 500MB or 1GiB")
@@ -327,6 +325,12 @@ KNOWN: dict[str, Setting] = {
 }
 
 
+@functools.lru_cache(maxsize=1024)
+def _parsed(name: str, text: str) -> Any:
+    """The value of a setting, which never changes; kept, since each load asks for several."""
+    return KNOWN[name].parse(text)
+
+
 class Settings:
     """Typed access to a pool's settings."""
 
@@ -334,9 +338,9 @@ class Settings:
         self._texts = dict(texts)
 
     def __getitem__(self, name: str) -> Any:
-        setting, text = KNOWN[name], self.text(name)
+        text = self.text(name)
         try:
-            return setting.parse(text)
+            return _parsed(name, text)
         except ValueError as error:  # an older program accepted it
             raise InvalidInput(f"setting {name}={text}: {error}") from error
 

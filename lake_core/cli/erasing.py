@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from argparse import Namespace
 from dataclasses import replace
 
@@ -20,7 +19,7 @@ from lake_core.erasure.verify import verify
 from lake_core.errors import Incomplete, InvalidInput, NotFound
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
-from lake_core.phrases import counted, human_size
+from lake_core.phrases import counted, human_size, human_time
 
 
 def erase_records(args: Namespace) -> None:
@@ -92,8 +91,8 @@ def erasures(args: Namespace) -> None:
                     "pool": one.pool,
                     "erasure": one.id,
                     "status": one.status,
-                    "begun": _shown(one.begun),
-                    "ended": _shown(one.ended) if one.ended else None,
+                    "begun": human_time(one.begun / 1e6),
+                    "ended": human_time(one.ended / 1e6) if one.ended else None,
                     "author": one.author,
                     "erased": len(one.erased),
                     "held": len({holder.object for holder in one.held}),
@@ -132,7 +131,3 @@ def _pool_of(lake: Lake, receipt: Receipt) -> Pool:
         f"pool {receipt.pool!r} ({receipt.pool_id}) is not in this lake: name the lake of the receipt "
         f"({receipt.lake}); if the pool was dropped, its objects may still be on the store"
     )
-
-
-def _shown(microseconds: int) -> str:
-    return f"{dt.datetime.fromtimestamp(microseconds / 1e6, dt.UTC):%Y-%m-%dT%H:%M:%SZ}"

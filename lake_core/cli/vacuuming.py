@@ -20,7 +20,7 @@ from lake_core.vacuum.orphans import scan_orphans
 def vacuum_pool(args: Namespace) -> None:
     """Scan for orphans, then delete; or write the plan; or delete dropped pools."""
     if args.dropped == (args.pool is not None) or (args.dropped and args.plan is not None):
-        raise InvalidInput("lake vacuum: name a pool, or say --dropped, which takes no --plan")
+        raise InvalidInput("vacuum: name a pool, or say --dropped, which takes no --plan")
     if args.dropped:
         _vacuum_dropped(args)
         return

@@ -7,6 +7,7 @@
     means     how objects are searched, summed, written and deleted: here, or by what `spark_apps` gives
     holders   who may still need an object, and how to release it (pure)
     receipt   what was erased, what is held and by whom: an object beside the pool
+    noting    what a run notes in its receipt
     begin     checks what is asked for, and writes the receipt
     run       the steps: hide, rewrite, vacuum exactly these objects, purge; survives a kill anywhere
     sighting  what an erasure would find: its dry run

@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Collection, Iterable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
@@ -31,7 +30,8 @@ from lake_core.erasure import rewrite
 from lake_core.erasure.begin import begin, target_now
 from lake_core.erasure.holders import DELETED_BRANCH, JOURNAL, LOAD, TAG, Holders, tagged_by_object
 from lake_core.erasure.means import Means, chunks, here
-from lake_core.erasure.receipt import DONE, PENDING, Held, Receipt, ReceiptObject, ReceiptTransaction
+from lake_core.erasure.noting import METADATA, Notes
+from lake_core.erasure.receipt import DONE, PENDING, Held, Receipt
 from lake_core.erasure.search import Search, object_id
 from lake_core.erasure.target import Target
 from lake_core.errors import Conflict, NotFound
@@ -39,25 +39,15 @@ from lake_core.history import Draft, PoolState, Reference
 from lake_core.history.roots import tagged_objects
 from lake_core.history.state import MAIN
 from lake_core.history.tombstone import Tombstone
-from lake_core.history.vacuuming import held_objects
+from lake_core.history.vacuuming import unlisted_objects
 from lake_core.journal.purge import purge, write_newest
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake.branch import Branch
 from lake_core.lake.pool import Pool
-from lake_core.naming import SUB_POOLS
-from lake_core.phrases import counted, human_size
-from lake_core.records import (
-    Action,
-    AddObject,
-    AddTombstone,
-    BeginVacuum,
-    Discard,
-    RemoveReference,
-    RemoveTombstone,
-    Transaction,
-)
-from lake_core.vacuum.execute import commit, vacuum
+from lake_core.phrases import counted
+from lake_core.records import Action, AddTombstone, Discard, RemoveTombstone
+from lake_core.vacuum.execute import vacuum
 from lake_core.vacuum.orphans import PURGE, WRITE, scan_orphans
 from lake_core.vacuum.plan import Plan, PlannedObject
 
@@ -74,9 +64,6 @@ HIDES = "hide the records"
 
 GOES_ON = "show that the journal goes on"
 """The message of a transaction that hides what is hidden already, so that there is a write after an orphan."""
-
-METADATA = "erasure"
-"""The name of the metadata by which the transactions of an erasure are found."""
 
 
 def erase(
@@ -120,17 +107,16 @@ def go_on(
 
 
 class _Run:
-    """One run of an erasure; `receipt` is what is known so far."""
+    """One run of an erasure."""
 
     def __init__(self, pool: Pool, receipt: Receipt, *, grace: float | None, means: Means) -> None:
-        self.pool, self.receipt, self.means = pool, receipt, means
+        self.pool, self.means, self.notes = pool, means, Notes(pool, receipt, means)
         self.grace: float = pool.settings["vacuum.grace"] if grace is None else grace
         self.metadata = {METADATA: receipt.id}
         self.reason = f"erasure {receipt.id}"
         self.held: tuple[Held, ...] = ()
         self.waits_for = ""
-        self.search = Search(pool, Target(pool.config), means)
-        self._look_at_fields()
+        self.search = Search(pool, Target(pool.config), means)  # `remove` begins with the fields of now
 
     def remove(self) -> None:
         """Bring the pool to a state whose branches hold no such record, and delete what may be deleted.
@@ -159,10 +145,10 @@ class _Run:
                 f"{counted(count, 'object')} with such records may not be deleted yet, because of {by}; release "
                 "that, and run the erasure again"
             )
-            return self._write(status=PENDING, held=self.held, statement=statement)
+            return self.notes.write(status=PENDING, held=self.held, statement=statement)
         self._forget()
-        self._gather()
-        self._write(held=())
+        self.notes.gather(self.target)
+        self.notes.write(held=())
         purged = self.receipt.purged
         if self.receipt.erased and not self.receipt.keeps_history:
             self._log("purges the journal")
@@ -174,12 +160,17 @@ class _Run:
             f"At version {version} no object in reach of any branch, tag or lease of the pool holds such a record; "
             f"the {counted(len(self.receipt.erased), 'object')} that held some are deleted"
         )
-        return self._write(
+        return self.notes.write(
             status=DONE, version=version, purged=purged, ended=_microseconds(self.pool), statement=statement
         )
 
     def _log(self, what: str) -> None:
         log.info("%s: %s: %s", self.pool.name, self.reason, what)
+
+    @property
+    def receipt(self) -> Receipt:
+        """What is known so far."""
+        return self.notes.receipt
 
     @property
     def target(self) -> Target:
@@ -227,7 +218,7 @@ class _Run:
             with contextlib.suppress(NotFound):
                 branch = self.pool.branch(name, to_delete=True)
                 for chunk in chunks(references, REWRITES):
-                    self._note([reference.object for reference in chunk])
+                    self.notes.add([reference.object for reference in chunk])
                     self._rewrite_chunk(branch, chunk)
         return bool(by_branch)
 
@@ -255,8 +246,8 @@ class _Run:
         loaded = self.pool.history.load_open()
         removed = self.search.removed(loaded.state)
         uncommitted = self.search.uncommitted(loaded.state)
-        self._note([*removed, *self._tagged(loaded.state), *map(object_id, uncommitted)])
-        self._write()  # checksums must be known before an object is deleted
+        self.notes.add([*removed, *self._tagged(loaded.state), *map(object_id, uncommitted)])
+        self.notes.write()  # checksums must be known before an object is deleted
         if removed or len(loaded.state.removed.vacuums):  # one that was killed is ended first
             self._log(f"deletes {counted(len(removed), 'object')}")
             objects = tuple(_planned(loaded.state, id) for id in sorted(removed))
@@ -293,8 +284,8 @@ class _Run:
         uncommitted = {object_id(info): why for info in self.search.uncommitted(state)}
         tagged = tagged_by_object(state, self.search.in_tags(state, now=leases.now))
         holders = Holders(state, leases, tagged, uncommitted)
-        self._note([*removed, *uncommitted, *tagged])
-        self._gather()
+        self.notes.add([*removed, *uncommitted, *tagged])
+        self.notes.gather(self.target)
         all_held: list[Held] = []
         for one in self.receipt.erased:
             if self._exists(one.object):
@@ -310,14 +301,13 @@ class _Run:
         loaded = self.pool.history.load_open()
         state = loaded.state
         ids = {one.object for one in self.receipt.erased if self._exists(one.object)}
-        lost = {id for id in ids - state.removed.vacuumed() if state.removed.get(id) is None}
-        lost -= held_objects(state, lost)
+        lost = unlisted_objects(state, ids) - state.removed.vacuumed()
         lost -= tagged_objects(self.pool.history, state, lost, now=None)
         below = sorted(id for id in lost if id < state.removed.floor or self._was_committed(id))
         if below:
             sizes = {one.object: one.size for one in self.receipt.erased}
             discard = Discard(tuple(below), tuple(sizes[id] for id in below))
-            commit(self.pool, (discard,), message=f"{self.reason}: released", on=loaded.version)
+            self.pool.commit_actions((discard,), on=loaded.version, message=f"{self.reason}: released")
 
     def _was_committed(self, id: str) -> bool:
         """Whether a branch or a tag held it in an earlier run: no writer can commit it anew."""
@@ -382,52 +372,6 @@ class _Run:
             # a tombstone was retired, or a branch deleted, meanwhile: the next round looks again
             log.info("%s: %s: %s", self.pool.name, self.reason, error)
 
-    def _note(self, objects: Collection[str]) -> None:
-        """Name objects that hold such records, with their checksums."""
-        ids = {one.object for one in self.receipt.erased}
-        new = self._summed(id for id in dict.fromkeys(objects) if id not in ids)
-        self.receipt = msgspec.structs.replace(self.receipt, erased=(*self.receipt.erased, *new))
-
-    def _summed(self, ids: Iterable[str]) -> list[ReceiptObject]:
-        """Those that are on the store, with their checksums."""
-        return [one for chunk in chunks(ids) for one in self.means.total(chunk) if one is not None]
-
-    def _gather(self) -> None:
-        """Name the transactions of this erasure, and the objects that it wrote."""
-        erased = {one.object for one in self.receipt.erased}
-        transactions_by_id = {one.id: one for one in self.receipt.transactions}
-        for version, transaction in self.pool.history.read_transactions():
-            if version <= self.receipt.began:
-                break
-            if _is_of(transaction, self.receipt.id, erased):
-                transactions_by_id.setdefault(transaction.id, _described(version, transaction))
-        transactions = tuple(sorted(transactions_by_id.values(), key=lambda one: (one.version, one.id)))
-        ids = {one.object for one in self.receipt.written}
-        new = self._summed(id for one in transactions for id in one.added if id not in ids)
-        loaded = self.pool.history.load_open()
-        self.receipt = msgspec.structs.replace(
-            self.receipt,
-            version=loaded.version,
-            transactions=transactions,
-            written=(*self.receipt.written, *new),
-            not_searched=_not_searched(loaded.state, self.target),
-        )
-
-    def _write(self, **changes: object) -> Receipt:
-        stored = receipts.read(self.pool, self.receipt.id)  # another process may go on with the same erasure
-        self.receipt = msgspec.structs.replace(receipts.united(stored, self.receipt), **changes)
-        receipts.write(self.pool, self.receipt)
-        log.info(
-            "%s: %s: %s erased (%s), %s written, %s held",
-            self.pool.name,
-            self.reason,
-            counted(len(self.receipt.erased), "object"),
-            human_size(self.receipt.size_erased),
-            len(self.receipt.written),
-            len(self.receipt.held),
-        )
-        return self.receipt
-
 
 def _microseconds(pool: Pool) -> int:
     return int(pool.context.now() * 1_000_000)
@@ -437,36 +381,3 @@ def _planned(state: PoolState, id: str) -> PlannedObject:
     removal = state.removed.get(id)
     assert removal is not None  # `Search.removed` names objects of the list
     return PlannedObject(id, removal.version, removal.time, removal.size)
-
-
-def _is_of(transaction: Transaction, id: str, erased: AbstractSet[str]) -> bool:
-    if transaction.metadata.get(METADATA) == id:
-        return True
-    return any(isinstance(a, BeginVacuum) and not erased.isdisjoint(a.objects) for a in transaction.actions)
-
-
-def _described(version: int, transaction: Transaction) -> ReceiptTransaction:
-    actions = transaction.actions
-    removed = [a.object for a in actions if isinstance(a, RemoveReference)]
-    removed += [id for a in actions if isinstance(a, BeginVacuum) for id in a.objects]
-    return ReceiptTransaction(
-        version,
-        transaction.id,
-        transaction.time,
-        transaction.branch,
-        transaction.message,
-        tuple(removed),
-        tuple(a.object for a in actions if isinstance(a, AddObject)),
-    )
-
-
-def _not_searched(state: PoolState, target: Target) -> dict[str, int]:
-    """The records of the sub-pools that hold some and were not looked at, over all branches."""
-    counts = {}
-    for sub_pool in SUB_POOLS if not target.sub_pool else ():
-        records = sum(
-            branch_state.snapshot.totals(sub_pool).records for branch_state in state.branches.values()
-        )
-        if records and sub_pool not in target.sub_pools:
-            counts[sub_pool] = records
-    return counts

@@ -18,8 +18,9 @@ from lake_core import naming
 from lake_core.erasure.holding import Answer
 from lake_core.erasure.means import Means, chunks
 from lake_core.erasure.target import Target
-from lake_core.errors import Corrupt, NotFound, ObjectMissing
+from lake_core.errors import Corrupt, ObjectMissing
 from lake_core.history import PoolState, Reference
+from lake_core.history.roots import tagged_states
 from lake_core.lake.pool import Pool
 from lake_core.store import ObjectInfo
 from lake_core.vacuum.orphans import LAST, iter_objects, unknown_objects
@@ -56,16 +57,7 @@ class Search:
 
         Raises Corrupt if the state of a tag cannot be read.
         """
-        for name, tag in sorted(state.tags.items()):
-            if not tag.is_live(int(now * 1_000_000)):
-                continue
-            try:
-                tagged = self.pool.history.load_version(tag.version).state
-            except NotFound as error:
-                raise Corrupt(
-                    f"tag {name!r}: the state of version {tag.version} cannot be read, so what it keeps is "
-                    "unknown; delete the tag, or restore the checkpoint"
-                ) from error
+        for name, tag, tagged in tagged_states(self.pool.history, state, now=now):
             references = self.target.references(tagged, tag.branch)
             for reference in self._holding(references, _object_of, self._may_hold):
                 yield name, reference

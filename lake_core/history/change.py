@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from lake_core.errors import InvalidInput
 from lake_core.history.branch_state import BranchState
@@ -42,14 +43,14 @@ class Change:
         """The branch before the transaction; empty if this created it."""
         return self.state.branches.get(self.transaction.branch) or BranchState()
 
-    @property
+    @cached_property
     def removed(self) -> list[Reference]:
         """The references that the transaction removed, as they were."""
         named = [a for a in self.transaction.actions if isinstance(a, RemoveReference)]
         references = (self.before.snapshot.reference(a.object, a.low) for a in named)
         return [reference for reference in references if reference is not None]
 
-    @property
+    @cached_property
     def outputs(self) -> list[AddObject | PutReference]:
         """What a compaction, or the revert of one, put in place of what it removed."""
         return [

@@ -276,12 +276,8 @@ class RemovedBelow(MapBelow[str, Removal]):
         return dict(_removals(self.file.at_keys(REMOVED, [key.encode() for key in keys])))
 
     def items(self) -> Iterator[tuple[str, Removal]]:
-        for table in self.tables():
+        for table in self.file.scan(REMOVED, columns=("key", *_REMOVAL)):
             yield from _removals(table)
-
-    def tables(self) -> Iterator[pa.Table]:
-        """The list by id, a table at a time."""
-        yield from self.file.scan(REMOVED)
 
 
 def _removals(table: pa.Table) -> Iterator[tuple[str, Removal]]:

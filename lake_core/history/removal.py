@@ -95,6 +95,11 @@ class Removed:
         """The objects of the vacuums that have not ended."""
         return frozenset(id for vacuum in self.vacuums.values() for id in vacuum.objects)
 
+    def begun_by(self, transaction_id: str) -> int | None:
+        """The sequence of the vacuum that a transaction began; None if it has ended."""
+        begun = (seq for seq, vacuum in self.vacuums.items() if vacuum.transaction_id == transaction_id)
+        return next(begun, None)
+
     def with_removed(self, object_id: str, removal: Removal) -> Removed:
         """The list with the object."""
         return replace(self, objects=self.objects.insert(object_id, removal))

@@ -50,8 +50,7 @@ def check_objects(state: PoolState, draft: Draft) -> None:
             raise PlanAgain("objects were vacuumed since this was planned; plan again")
         return
     put = {a.object for a in draft.actions if isinstance(a, PutReference)}
-    unlisted = {id for id in put if state.removed.get(id) is None}
-    if gone := sorted(unlisted - held_objects(state, unlisted)):
+    if gone := sorted(unlisted_objects(state, put)):
         raise ObjectVacuumed(
             f"object {gone[0]} was vacuumed, so this revision cannot come back; versions from "
             f"{state.removed.horizon} on are whole"
@@ -108,6 +107,12 @@ def held_objects(state: PoolState, among: Collection[str]) -> frozenset[str]:
     """Those objects that branches refer to."""
     branches = state.branches.values()
     return frozenset(id for branch in branches for id in objects_of(branch.snapshot, among))
+
+
+def unlisted_objects(state: PoolState, among: Collection[str]) -> frozenset[str]:
+    """Those objects that no branch refers to and that are not on the list of the removed."""
+    unlisted = frozenset(among) - state.removed.get_many(among).keys()
+    return unlisted - held_objects(state, unlisted)
 
 
 def objects_of(snapshot: Snapshot, among: Collection[str]) -> Iterator[str]:

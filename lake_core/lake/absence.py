@@ -9,34 +9,36 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from lake_core.errors import LakeError, ObjectMissing, ObjectVacuumed
-from lake_core.history import History
+from lake_core.history import History, PoolState
 from lake_core.history.roots import tagged_objects
-from lake_core.history.vacuuming import held_objects
+from lake_core.history.vacuuming import unlisted_objects
 from lake_core.phrases import human_time
 from lake_core.records import BeginVacuum
 
 
-def vacuumed(history: History, objects: Collection[str], *, version: int) -> frozenset[str]:
-    """Those objects of a revision of `version` that a vacuum took.  Raises Corrupt, Unavailable."""
-    state = history.load().state
+def vacuumed(history: History, state: PoolState, objects: Collection[str], *, version: int) -> frozenset[str]:
+    """Those objects of a revision of `version` that a vacuum took, by the newest state.
+
+    Raises Corrupt, Unavailable.
+    """
     if version >= state.removed.horizon:
         return frozenset()
-    unlisted = {id for id in objects if state.removed.get(id) is None}
-    unlisted -= held_objects(state, unlisted)
-    return frozenset(unlisted - tagged_objects(history, state, unlisted, now=None))
+    unlisted = unlisted_objects(state, objects)
+    return unlisted - tagged_objects(history, state, unlisted, now=None)
 
 
 def explained(error: ObjectMissing, history: History, objects: Collection[str], *, version: int) -> LakeError:
     """The error that says what became of the missing object; the same one if it was not vacuumed."""
     missing = [id for id in objects if id in str(error)]
     try:
-        gone = vacuumed(history, missing, version=version)
+        state = history.load().state
+        gone = vacuumed(history, state, missing, version=version)
         if not gone:
             return error
         object_id = min(gone)
         return ObjectVacuumed(
             f"object {object_id} of version {version} was vacuumed {_when(history, object_id)}; versions from "
-            f"{history.load().state.removed.horizon} on are whole, on_missing=warn reads what is left of this one"
+            f"{state.removed.horizon} on are whole, on_missing=warn reads what is left of this one"
         )
     except LakeError:  # the journal does not say; what was seen still holds
         return error
@@ -45,7 +47,7 @@ def explained(error: ObjectMissing, history: History, objects: Collection[str], 
 def explained_to_reader_of_feed(error: ObjectMissing, history: History, object_id: str) -> LakeError:
     """The error for who reads the objects of a history one after the other, and is behind the vacuum."""
     try:
-        if not vacuumed(history, [object_id], version=0):
+        if not vacuumed(history, history.load().state, [object_id], version=0):
             return error
         return ObjectVacuumed(
             f"object {object_id} was vacuumed {_when(history, object_id)}, before it was read here: begin again "

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from lake_core.catalog import Settings
 from lake_core.context import Context
 from lake_core.errors import Conflict, InvalidInput, NotFound, ObjectVacuumed
-from lake_core.history import Draft, History
+from lake_core.history import Committed, Draft, History
 from lake_core.history.state import MAIN, Closing, Tag
 from lake_core.lake import branches, tags
 from lake_core.lake.absence import vacuumed
@@ -22,8 +22,8 @@ from lake_core.lake.branches import BranchResult
 from lake_core.lake.feed import Feed
 from lake_core.lake.tags import TagResult
 from lake_core.lake.view import FAIL, WARN, View
-from lake_core.leases import HeldLease, LeaseNote, Leases, read_leases
-from lake_core.leases.lease import MAX_TTL, READ, VACUUM
+from lake_core.leases import HeldLease, LeaseNote, Leases, list_leases
+from lake_core.leases.lease import MAX_TTL, READ
 from lake_core.phrases import counted, did_you_mean, human_duration
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.records import Action, Close, Reopen, Transaction
@@ -128,10 +128,10 @@ class Pool:
         """Raises ObjectVacuumed if a vacuum that did not see the lease may take objects of the view."""
         # a vacuum that begins from here on finds the lease; one that began before is in this state, and so is a
         # drop, after which the vacuum of dropped pools may have begun
-        self.history.load_open()
-        if view.on_missing == WARN:
-            return
-        gone = vacuumed(self.history, {r.object for r in view.references}, version=view.version)
+        state = self.history.load_open().state
+        if view.on_missing == WARN or view.version >= state.removed.horizon:
+            return  # otherwise all references are read
+        gone = vacuumed(self.history, state, {r.object for r in view.references}, version=view.version)
         if gone:
             raise ObjectVacuumed(
                 f"pool {self.name!r}: {counted(len(gone), 'object')} of version {view.version} are vacuumed, "
@@ -140,11 +140,15 @@ class Pool:
 
     def leases(self) -> Leases:
         """The leases of the pool, dead ones too.  Raises Unavailable."""
-        note = LeaseNote(VACUUM, 0, self.context.author, self.settings["lease.ttl"], "list leases")
-        lease = HeldLease(self.store, self.config.id, self.context.ids.new(), note, renewing=False)
-        with lease:  # its time is the store's `now`
-            listed = read_leases(self.store, self.config.id, own=lease.id)
-        return Leases(listed.now, tuple(one for one in listed.all if one.id != lease.id))
+        context, ttl = self.context, self.settings["lease.ttl"]
+        return list_leases(
+            self.store,
+            self.config.id,
+            id=context.ids.new(),
+            holder=context.author,
+            ttl=ttl,
+            why="list leases",
+        )
 
     def create_branch(self, name: str, *, at: str = MAIN) -> BranchResult:
         """Create a branch on a revision; on the tag `NAME@N` restore the deleted branch NAME.
@@ -195,7 +199,7 @@ class Pool:
         loaded = self.history.load()
         if loaded.state.closed is None or self.config.restored:
             with contextlib.suppress(NotFound):  # another process closed it first
-                self._commit_on_main(Close(), loaded.version, message="drop")
+                self.commit_actions((Close(),), branch=MAIN, on=loaded.version, message="drop")
 
     def reopen(self, closed: Closing) -> None:
         """Open the history of a pool that is listed again; `closed` was read before it was listed.
@@ -207,15 +211,23 @@ class Pool:
         if loaded.state.closed is None:
             return
         try:
-            self._commit_on_main(Reopen(closed.version), loaded.version, message="restore")
+            reopen = Reopen(closed.version)
+            self.commit_actions((reopen,), branch=MAIN, on=loaded.version, message="restore")
         except Conflict:
             if self.history.load().state.closed is not None:
                 raise
 
-    def _commit_on_main(self, action: Action, read_version: int, *, message: str) -> None:
+    def commit_actions(
+        self, actions: tuple[Action, ...], *, branch: str = "", on: int | None = None, message: str
+    ) -> Committed:
+        """Commit a transaction that was decided on a version (default: the newest), of a branch or of none.
+
+        Raises what `History.commit` raises.
+        """
         context = self.context
-        draft = Draft(context.ids.new(), MAIN, read_version, context.author, (action,), message=message)
-        self.history.commit(draft)
+        read_version = self.history.load_open().version if on is None else on
+        draft = Draft(context.ids.new(), branch, read_version, context.author, actions, message=message)
+        return self.history.commit(draft)
 
     def log(self, *, branch: str | None = None) -> Iterator[tuple[int, Transaction]]:
         """Transactions newest first; raises NotFound for an unknown branch."""

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from lake_core import naming
 from lake_core.errors import Corrupt, InvalidInput, NotFound
-from lake_core.history import Committed, Draft, PoolState
+from lake_core.history import Draft, PoolState
 from lake_core.history.branch_state import BranchState
 from lake_core.history.create import branch_of
 from lake_core.history.state import Tag
-from lake_core.history.vacuuming import held_objects
+from lake_core.history.vacuuming import unlisted_objects
 from lake_core.lake.branches import keeping, planned
-from lake_core.records import Action, DeleteTag, Discard, SetTag
+from lake_core.records import DeleteTag, Discard, SetTag
 
 if TYPE_CHECKING:
     from lake_core.lake.pool import Pool
@@ -75,16 +75,11 @@ def _delete(pool: Pool, name: str, chunk: int) -> TagResult:
     unkept = sorted(_unkept(pool, loaded.state, tag).items()) if tag is not None and tag.deleted else []
     chunks = [unkept[start : start + chunk] for start in range(0, len(unkept), chunk)]
     for early in chunks[:-1]:  # while the tag is there, they are kept; after a kill the next try skips them
-        _commit(pool, (_discard(early),), on=loaded.version, message=f"delete tag {name}")
+        pool.commit_actions((_discard(early),), on=loaded.version, message=f"delete tag {name}")
     last = (_discard(chunks[-1]),) if chunks else ()
-    done = _commit(pool, (DeleteTag(name), *last), on=loaded.version, message=f"delete tag {name}")
+    done = pool.commit_actions((DeleteTag(name), *last), on=loaded.version, message=f"delete tag {name}")
     tagged, branch = (tag.version, tag.branch) if tag is not None else (0, "")
     return TagResult(done.version, done.transaction_id, name, tagged, branch)
-
-
-def _commit(pool: Pool, actions: tuple[Action, ...], *, on: int, message: str) -> Committed:
-    context = pool.context
-    return pool.history.commit(Draft(context.ids.new(), "", on, context.author, actions, message=message))
 
 
 def _discard(chunk: list[tuple[str, int]]) -> Discard:
@@ -103,9 +98,8 @@ def _unkept(pool: Pool, state: PoolState, tag: Tag) -> dict[str, int]:
             "%s: objects of the deleted branch %s stay on the store: %s", pool.name, tag.branch, error
         )
         return {}
-    kept = held_objects(state, objects) | state.removed.vacuumed()
-    unknown = objects.keys() - kept
-    return {id: objects[id] for id in unknown if state.removed.get(id) is None}
+    unknown = unlisted_objects(state, objects) - state.removed.vacuumed()
+    return {id: objects[id] for id in unknown}
 
 
 def tags(pool: Pool) -> dict[str, Tag]:

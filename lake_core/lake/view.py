@@ -119,7 +119,8 @@ class View(Revision):
         """The references without those whose objects a vacuum took, if the view is to warn of them only."""
         if self.on_missing != WARN or self.history is None:
             return tuple(references)
-        gone = vacuumed(self.history, {r.object for r in references}, version=self.version)
+        objects = {r.object for r in references}
+        gone = vacuumed(self.history, self.history.load().state, objects, version=self.version)
         if not gone:
             return tuple(references)
         lost = sum(r.records for r in references if r.object in gone)

@@ -55,24 +55,26 @@ def merged_into(
     merged: list[str] = []
     rivals: list[str] = []
     alike: dict[tuple[str, KeyRange | None], list[Piece]] = defaultdict(list)
+    compacted: list[Piece] = []
     for suspect in suspects:
-        if suspect.candidate.last_seq is None:
-            only = None if suspect.is_whole else suspect.key_range
-            alike[suspect.candidate.schema, only].append(suspect)
+        if suspect.candidate.last_seq is not None:
+            compacted.append(suspect)
             continue
-        mine = _records(store, pool_id, suspect, key, sources=True)
-        shared = np.zeros(len(mine), bool)
-        for holder in holders:
-            shared |= np.isin(mine, _records(store, pool_id, holder, key, sources=True))
-        if shared.any():
-            (merged if shared.all() else rivals).append(suspect.candidate.object)
+        only = None if suspect.is_whole else suspect.key_range
+        alike[suspect.candidate.schema, only].append(suspect)
+    if compacted:
+        theirs = np.concatenate([_sources(store, pool_id, holder, key) for holder in holders])
+        for suspect in compacted:
+            shared = np.isin(_sources(store, pool_id, suspect, key), theirs)
+            if shared.any():
+                (merged if shared.all() else rivals).append(suspect.candidate.object)
     others = list(sound_loads)
     for (schema, only), pieces in alike.items():
         fields = _fields(store, pool_id, pieces[0].candidate)
         groups = _by_source(store, pool_id, holders, fields, key, key_range=only or EVERYTHING)
         explained = [Piece(c, only or c.key_range) for c in others if c.schema == schema]
         for group in (explained, pieces):
-            hashes = {p.candidate.object: _records(store, pool_id, p, key, fields=fields) for p in group}
+            hashes = {p.candidate.object: _records(store, pool_id, p, key, fields) for p in group}
             taken = _taken(groups, hashes)
             if group is pieces:
                 merged += taken
@@ -121,21 +123,25 @@ def _by_source(
     return {source: np.sort(np.array(values, np.int64)) for source, values in parts.items()}
 
 
-def _records(
-    store: Store,
-    pool_id: str,
-    piece: Piece,
-    key: PoolKey,
-    *,
-    fields: pa.Schema | None = None,
-    sources: bool = False,
-) -> Hashes:
-    """The records of an object in the range as numbers; with `sources` of key, sequence and ordinal alone."""
-    values: list[int] = []
+def _records(store: Store, pool_id: str, piece: Piece, key: PoolKey, fields: pa.Schema) -> Hashes:
+    """The records of an object in the range as numbers, in the fields that they share."""
     with DataObject(store, pool_id=pool_id, object_id=piece.candidate.object) as data:
-        names = [*key.names, SEQ, ORDINAL] if sources else _shared(data.schema, fields or data.schema)
-        for batch in data.batches(piece.key_range, key=key, columns=None):
-            values += _hashed(pa.Table.from_batches([batch]), names)
+        return _read(data, piece, key, names=_shared(data.schema, fields), columns=None)
+
+
+def _sources(store: Store, pool_id: str, piece: Piece, key: PoolKey) -> Hashes:
+    """The records of an object in the range as numbers, by key, sequence and ordinal alone."""
+    names = [*key.names, SEQ, ORDINAL]
+    with DataObject(store, pool_id=pool_id, object_id=piece.candidate.object) as data:
+        return _read(data, piece, key, names=names, columns=names)
+
+
+def _read(
+    data: DataObject, piece: Piece, key: PoolKey, *, names: list[str], columns: list[str] | None
+) -> Hashes:
+    values: list[int] = []
+    for batch in data.batches(piece.key_range, key=key, columns=columns):
+        values += _hashed(pa.Table.from_batches([batch]), names)
     return np.sort(np.array(values, np.int64))
 
 

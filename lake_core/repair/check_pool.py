@@ -30,7 +30,7 @@ from lake_core.history.extent import Extent, journal_extent
 from lake_core.history.group_commit.requests import MAX_WAIT_MICROSECONDS, Request
 from lake_core.history.snapshot.reference import from_rows
 from lake_core.history.state import PoolState
-from lake_core.history.vacuuming import held_objects, objects_of
+from lake_core.history.vacuuming import objects_of, unlisted_objects
 from lake_core.leases import LeaseNote
 from lake_core.objects.schema import schema_id
 from lake_core.phrases import counted, human_size
@@ -125,7 +125,7 @@ class PoolCheck:
         except Corrupt as error:
             yield self._finding("no_state", naming.pool_journal(self.config.id), str(error))
             yield self._finding(
-                "unchecked", f"{self.config.id}/data", "no state tells which objects the pool has"
+                "unchecked", naming.data(self.config.id), "no state tells which objects the pool has"
             )
             return
         if state.closed is not None:
@@ -274,7 +274,7 @@ class PoolCheck:
     def _unreferenced(self, state: PoolState) -> Iterator[Finding]:
         """Objects that neither a branch nor an older revision in reach refers to; names that are none of ours."""
         self._reach_added()
-        folder = f"{self.config.id}/data"
+        folder = naming.data(self.config.id)
         if self.journal.damaged:
             what = "part of the history cannot be read, and may refer to objects that seem unused"
             yield self._finding("unchecked", folder, what)
@@ -309,13 +309,12 @@ class PoolCheck:
 
     def _behind(self, infos: list[ObjectInfo], extent: Extent) -> Iterator[Finding]:
         """Objects newer than the newest write: of loads under way, that failed, or whose entries are lost."""
-        ids = {naming.data_id(info.name) or "": info for info in infos}
-        state = self._history.load().state if ids else None  # some may be committed meanwhile
-        if state is not None:
-            for id in held_objects(state, ids) | state.removed.get_many(ids).keys():
-                del ids[id]
-        old = sorted(id for id in ids if naming.id_seconds(id) < self._young)
-        young = sorted(ids.keys() - set(old))
+        if not infos:
+            return
+        ids = {naming.data_id(info.name) or "" for info in infos}
+        unlisted = unlisted_objects(self._history.load().state, ids)  # some may be committed meanwhile
+        old = sorted(id for id in unlisted if naming.id_seconds(id) < self._young)
+        young = sorted(unlisted.difference(old))
         lost, place = "tail_may_be_lost", "newer than the newest write"
         if extent.first is None:
             lost, place = "journal_missing", "of a pool whose journal has no entry"

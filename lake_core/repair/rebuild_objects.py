@@ -24,17 +24,14 @@ def read_candidates(
     store: Store, pool_id: str, progress: Progress
 ) -> tuple[list[Candidate], dict[str, bytes]]:
     """Every data object of the folder, read whole, and the schemas that they have."""
-    folder = f"{pool_id}/data"
-    names = (info for info in store.list(folder) if info.name.endswith(".parquet"))
-    ours = (
-        info for info in names if naming.is_id(info.name.removeprefix(f"{folder}/").removesuffix(".parquet"))
-    )
+    listed = ((naming.data_id(info.name), info) for info in store.list(naming.data(pool_id)))
+    ours = ((id, info) for id, info in listed if id and info.name == naming.data_object(pool_id, id))
     candidates: list[Candidate] = []
     schemas: dict[str, bytes] = {}
     refused = 0
     with ThreadPoolExecutor(DATA_AT_ONCE) as threads:
         for batch in batches_of(ours, DATA_AT_ONCE * 8):
-            for candidate, schema, error in threads.map(lambda info: _candidate(store, pool_id, info), batch):
+            for candidate, schema, error in threads.map(lambda one: _candidate(store, pool_id, *one), batch):
                 candidates.append(candidate)
                 if schema is not None:
                     schemas.setdefault(candidate.schema, schema)
@@ -47,9 +44,8 @@ def read_candidates(
 
 
 def _candidate(
-    store: Store, pool_id: str, info: ObjectInfo
+    store: Store, pool_id: str, id: str, info: ObjectInfo
 ) -> tuple[Candidate, bytes | None, LakeError | None]:
-    id = info.name.rpartition("/")[2].removesuffix(".parquet")
     candidate = Candidate(id, info.size, naming.id_seconds(id), _appeared(store, info.name))
     try:
         with DataObject(store, pool_id=pool_id, object_id=id) as data:

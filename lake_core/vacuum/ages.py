@@ -7,19 +7,25 @@ a checkpoint).  Clocks of writers have no part in it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from lake_core import naming
-from lake_core.catalog import Catalog
 from lake_core.history import History
+from lake_core.store import ObjectInfo
 
 
-def oldest_safe(history: History | Catalog, *, before: float) -> int:
+def oldest_safe(history: History, *, before: float) -> int:
     """The greatest version that surely was committed before a time of the store, in seconds since 1970; 0: none.
 
     Lists the journal.  Raises Unavailable.
     """
-    journal = history.journal
+    return oldest_safe_of(history.journal.store.list(history.journal.name), before=before)
+
+
+def oldest_safe_of(infos: Iterable[ObjectInfo], *, before: float) -> int:
+    """As `oldest_safe`, by the objects of a journal that were listed."""
     safe = 0
-    for info in journal.store.list(journal.name):
+    for info in infos:
         if info.modified <= before:
             versions = (
                 read(info.name)

@@ -19,11 +19,11 @@ from itertools import islice
 from lake_core.catalog import Settings
 from lake_core.errors import Conflict, Unavailable
 from lake_core.lake import Lake
-from lake_core.leases import HeldLease, LeaseNote, read_leases
-from lake_core.leases.lease import VACUUM
+from lake_core.leases import list_leases
 from lake_core.phrases import counted, human_size
 from lake_core.records.pools import DroppedPool
-from lake_core.vacuum.ages import oldest_safe
+from lake_core.store import ObjectInfo
+from lake_core.vacuum.ages import oldest_safe_of
 from lake_core.vacuum.execute import CHUNK, Progress, silent
 
 log = logging.getLogger(__name__)
@@ -61,18 +61,26 @@ def plan_dropped(lake: Lake, *, grace: float | None = None) -> list[PlannedPool]
     Raises Unavailable.
     """
     dropped = sorted(lake.catalog.load().state.dropped.values(), key=lambda d: d.version)
-    return [PlannedPool(one, _held(lake, one, grace=grace)) for one in dropped]
+    journal = lake.catalog.journal
+    infos = list(journal.store.list(journal.name)) if dropped else []
+    return [PlannedPool(one, _held(lake, one, infos, grace=grace)) for one in dropped]
 
 
-def _held(lake: Lake, dropped: DroppedPool, *, grace: float | None) -> str | None:
+def _held(lake: Lake, dropped: DroppedPool, infos: list[ObjectInfo], *, grace: float | None) -> str | None:
+    """What keeps a dropped pool; `infos` are the objects of the list's journal."""
     if dropped.is_deleted:
         return None
     pool, settings = dropped.pool, Settings(dropped.pool.settings)
-    note = LeaseNote(VACUUM, 0, lake.context.author, settings["lease.ttl"], "vacuum of dropped pools")
-    with HeldLease(lake.store, pool.id, lake.context.ids.new(), note, renewing=False) as own:
-        leases = read_leases(lake.store, pool.id, own=own.id)
+    leases = list_leases(
+        lake.store,
+        pool.id,
+        id=lake.context.ids.new(),
+        holder=lake.context.author,
+        ttl=settings["lease.ttl"],
+        why="vacuum of dropped pools",
+    )
     age = settings["vacuum.grace"] if grace is None else grace
-    if oldest_safe(lake.catalog, before=leases.now - age) < dropped.version:
+    if oldest_safe_of(infos, before=leases.now - age) < dropped.version:
         return "grace"
     return "lease" if leases.live else None
 

@@ -13,8 +13,7 @@ A vacuum that was killed is found in the state: the next run goes on with step 2
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -30,8 +29,7 @@ from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease, LeaseNote, Leases, read_leases, remove_dead
 from lake_core.leases.lease import VACUUM
 from lake_core.phrases import counted, human_size
-from lake_core.records import Action, BeginVacuum, ConfirmVacuum, EndVacuum, ScanOrphans
-from lake_core.records.transactions import sequence
+from lake_core.records import BeginVacuum, ConfirmVacuum, EndVacuum, ScanOrphans
 from lake_core.vacuum.ages import oldest_safe
 from lake_core.vacuum.plan import MAX_OBJECTS, Limits, Plan, PlannedObject, choose, still_allowed
 
@@ -68,12 +66,10 @@ def silent(objects: int, size: int) -> None:
     """Progress that is not shown."""
 
 
-@contextmanager
-def vacuum_lease(pool: Pool, why: str) -> Iterator[HeldLease]:
+def vacuum_lease(pool: Pool, why: str) -> HeldLease:
     """The lease of a vacuum: it holds no object, and its time is the store's `now`."""
     note = LeaseNote(VACUUM, 0, pool.context.author, pool.settings["lease.ttl"], why)
-    with HeldLease(pool.store, pool.config.id, pool.context.ids.new(), note) as lease:
-        yield lease
+    return HeldLease(pool.store, pool.config.id, pool.context.ids.new(), note)
 
 
 def leases_now(pool: Pool, lease: HeldLease) -> Leases:
@@ -173,9 +169,9 @@ class _Means:
 def resume(pool: Pool, lease: HeldLease, means: _Means) -> Vacuumed:
     """Finish the vacuums that were interrupted."""
     done = Vacuumed(pool.name)
-    for seq, vacuum in sorted(pool.history.load_open().state.removed.vacuums.items()):
+    for _, vacuum in sorted(pool.history.load_open().state.removed.vacuums.items()):
         before = done.objects
-        done = _finish(pool, lease, seq, done, means)
+        done = _finish(pool, lease, vacuum.transaction_id, done, means)
         done = replace(done, resumed=done.resumed + done.objects - before)
         log.info("%s: went on with the vacuum of transaction %s", pool.name, vacuum.transaction_id)
     return done
@@ -191,43 +187,38 @@ def _chunk(
     planned_on: int,
 ) -> Vacuumed:
     begin = BeginVacuum(tuple(planned.object for planned in objects))
-    version = commit(pool, (begin,), message=f"vacuum {counted(len(objects), 'object')}", on=planned_on)
-    return _finish(pool, lease, sequence_of(pool, version, begin), done, means)
+    message = f"vacuum {counted(len(objects), 'object')}"
+    committed = pool.commit_actions((begin,), on=planned_on, message=message)
+    return _finish(pool, lease, committed.transaction_id, done, means)
 
 
-def sequence_of(pool: Pool, version: int, action: Action) -> int:
-    """The sequence of the transaction that holds the action, in the entry of a version."""
-    entry = pool.history.journal.read(version)
-    index = 0
-    for transaction in entry.transactions if entry is not None else ():
-        if action in transaction.actions:
-            return sequence(version, index)
-        index += transaction.width
-    raise Conflict(f"version {version} was purged meanwhile; run it again")
-
-
-def _finish(pool: Pool, lease: HeldLease, seq: int, done: Vacuumed, means: _Means) -> Vacuumed:
+def _finish(pool: Pool, lease: HeldLease, transaction_id: str, done: Vacuumed, means: _Means) -> Vacuumed:
     """Confirm, delete, end.  Another process may do the same at any time."""
-    begun = pool.history.load_open().state.removed.vacuums.get(seq)
-    if begun is None:  # another process has ended it
+    loaded = pool.history.load_open()
+    seq = loaded.state.removed.begun_by(transaction_id)
+    if seq is None:  # another process has ended it
         return done
+    begun = loaded.state.removed.vacuums[seq]
     if not begun.confirmed:
         spared = _spared(begun, leases_now(pool, lease))
+        confirm = ConfirmVacuum(seq, spared)
         try:
-            commit(pool, (ConfirmVacuum(seq, spared),), message="vacuum: the leases were looked at")
+            pool.commit_actions((confirm,), on=loaded.version, message="vacuum: the leases were looked at")
         except Conflict as error:
             log.info("%s: %s", pool.name, error)
-        begun = pool.history.load_open().state.removed.vacuums.get(seq)
-        if begun is None:
+        loaded = pool.history.load_open()
+        if seq not in loaded.state.removed.vacuums:
             return done
+        begun = loaded.state.removed.vacuums[seq]
         assert begun.confirmed  # by us, or by the process that was faster
         done = replace(done, spared=done.spared + len(spared))
     means.delete([naming.data_object(pool.config.id, id) for id in begun.objects])
     size = sum(removal.size for removal in begun.removals)
     done = replace(done, objects=done.objects + len(begun.objects), size=done.size + size)
     means.progress(done.objects, done.size)
+    message = f"vacuumed {counted(len(begun.objects), 'object')}"
     try:
-        commit(pool, (EndVacuum(seq),), message=f"vacuumed {counted(len(begun.objects), 'object')}")
+        pool.commit_actions((EndVacuum(seq),), on=loaded.version, message=message)
     except Conflict as error:
         log.info("%s: %s", pool.name, error)
     return done
@@ -240,11 +231,3 @@ def _spared(begun: Vacuum, leases: Leases) -> tuple[str, ...]:
         return ()
     pairs = zip(begun.objects, begun.removals, strict=True)
     return tuple(id for id, removal in pairs if removal.version > oldest)
-
-
-def commit(pool: Pool, actions: tuple[Action, ...], *, message: str, on: int | None = None) -> int:
-    """Commit a transaction of no branch that was decided on a version (default: the newest); returns its own."""
-    read_version = pool.history.load_open().version if on is None else on
-    context = pool.context
-    draft = Draft(context.ids.new(), "", read_version, context.author, actions, message=message)
-    return pool.history.commit(draft).version

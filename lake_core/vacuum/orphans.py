@@ -27,18 +27,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lake_core import naming
-from lake_core.errors import Corrupt, PlanAgain
+from lake_core.errors import Corrupt
 from lake_core.history import PoolState
 from lake_core.history.extent import journal_extent
 from lake_core.history.roots import tagged_objects
-from lake_core.history.vacuuming import held_objects
+from lake_core.history.vacuuming import unlisted_objects
 from lake_core.journal.hints import read_head_hint
+from lake_core.lake.branches import planned
 from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease, Leases
 from lake_core.phrases import counted
 from lake_core.records import Discard, ScanOrphans
 from lake_core.store import ObjectInfo, Store
-from lake_core.vacuum.execute import CHUNK, TRIES, commit, leases_now, vacuum_lease
+from lake_core.vacuum.execute import CHUNK, leases_now, vacuum_lease
 
 log = logging.getLogger(__name__)
 
@@ -79,12 +80,7 @@ def scan_orphans(
     Raises Conflict (other scans run all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
     with vacuum_lease(pool, "scan for orphans") as lease:
-        for _ in range(TRIES - 1):
-            try:
-                return _scan(pool, lease, grace=grace, dry_run=dry_run, lister=lister or list_here)
-            except PlanAgain:
-                continue
-        return _scan(pool, lease, grace=grace, dry_run=dry_run, lister=lister or list_here)
+        return planned(lambda: _scan(pool, lease, grace=grace, dry_run=dry_run, lister=lister or list_here))
 
 
 def is_due(pool: Pool, *, now: float) -> bool:
@@ -125,7 +121,7 @@ def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool, l
         return Scanned(pool.name, 0, 0, 0, since, waits_for)
     if upto > state.removed.floor and not dry_run:
         scan = ScanOrphans(upto, naming.first_id(leases.now))
-        commit(pool, (scan,), message="scan for orphans")
+        pool.commit_actions((scan,), on=loaded.version, message="scan for orphans")
     loaded = pool.history.load_open()
     state = loaded.state
     names = lister(pool, since, upto)
@@ -159,8 +155,8 @@ def _discard(pool: Pool, state: PoolState, orphans: list[ObjectInfo], *, upto: s
         for start in range(0, len(infos), CHUNK):
             part = infos[start : start + CHUNK]
             discard = Discard(tuple(map(_id, part)), tuple(info.size for info in part), never_read=never_read)
-            commit(pool, (discard,), message=f"found {counted(len(part), 'orphan')}", on=on)
-    commit(pool, (Discard(scanned=upto),), message="scanned for orphans", on=on)
+            pool.commit_actions((discard,), on=on, message=f"found {counted(len(part), 'orphan')}")
+    pool.commit_actions((Discard(scanned=upto),), on=on, message="scanned for orphans")
 
 
 def iter_objects(store: Store, pool_id: str, since: str, upto: str) -> Iterator[ObjectInfo]:
@@ -182,8 +178,7 @@ def list_here(pool: Pool, since: str, upto: str) -> list[ObjectInfo]:
 def unknown_objects(pool: Pool, state: PoolState, infos: list[ObjectInfo]) -> list[ObjectInfo]:
     """Those that no branch, no tag, expired ones too, no list of the removed and no vacuum knows."""
     ids = {_id(info) for info in infos}
-    in_use = held_objects(state, ids) | state.removed.vacuumed()
-    unknown = ids - in_use - state.removed.get_many(ids - in_use).keys()
+    unknown = unlisted_objects(state, ids) - state.removed.vacuumed()
     unknown -= tagged_objects(pool.history, state, unknown, now=None)
     return [info for info in infos if _id(info) in unknown]
 

@@ -22,7 +22,7 @@ from lake_core.conditions import check, key_range_of
 from lake_core.keys import KeyRange
 from lake_core.lake.view import View
 from lake_core.records.conditions import Condition
-from lake_core.values.keytext import check_range
+from lake_core.values.keytext import RangeText, check_range
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.names import check_apart, check_known
 from spark_apps.datasource.to_spark import check_readable, to_batches
@@ -49,11 +49,8 @@ class LakeReader(DataSourceReader):
         view = opts.leased_view(options)
         check_columns(schema, view.schema, options, pool_name=view.config.name)
         self._where = check(options["where"], view.schema) if "where" in options else None
-        low, high = options.get("from"), options.get("to")
-        self._key_range = KeyRange(
-            b"" if low is None else view.bound_of_text(low),
-            None if high is None else view.bound_of_text(high),
-        )
+        range_text = RangeText(low=options.get("from"), high=options.get("to"))
+        self._key_range = range_text.read(view.key, view.key_classes)
         check_range(self._key_range, view.key)
         if self._where is not None:
             self._key_range = self._key_range.intersect(key_range_of(self._where, view.key, view.schema))

@@ -95,9 +95,13 @@ def purge_until(lake: Lake, pool_name: str, *, keep: float | None = None, now: f
 
 def plan_purge(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> tuple[int, int]:
     """The fence that a purge would leave, and how many entries it would purge."""
-    journal = journal_of(lake, pool_name)
+    return plan_purge_until(journal_of(lake, pool_name), purge_until(lake, pool_name, keep=keep, now=now))
+
+
+def plan_purge_until(journal: Journal[Any, Any], until: int) -> tuple[int, int]:
+    """As `plan_purge`, of the entries up to a version."""
     marks = journal.marks()
-    chosen = choose(journal, marks, until=purge_until(lake, pool_name, keep=keep, now=now))
+    chosen = choose(journal, marks, until=until)
     return (chosen.version, chosen.version - marks.fence) if chosen else (marks.fence, 0)
 
 

@@ -22,7 +22,6 @@ from lake_core.phrases import counted, listed
 from lake_core.reading.revision import Revision
 from lake_core.records import Action, RemoveReference
 from lake_core.vacuum.ages import oldest_safe
-from lake_core.vacuum.execute import leases_now, vacuum_lease
 
 log = logging.getLogger(__name__)
 
@@ -55,8 +54,7 @@ def plan(pool: Pool, *, branch: str = MAIN) -> ExpirePlan:
     target = pool.branch(branch)
     now, loaded_before = None, 0
     if policy.age is not None:
-        with vacuum_lease(pool, "expire") as lease:
-            now = leases_now(pool, lease).now
+        now = pool.leases().now
         loaded_before = oldest_safe(pool.history, before=now - policy.age)
     revision = target.revision(now=now)
     if not policy.expires:

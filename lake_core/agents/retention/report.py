@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 from lake_core.agents.reporting import Found, check_found, conclude, missing, sums
 from lake_core.agents.retention.expire import ExpireResult
 from lake_core.agents.retention.plan import ExpirePlan, RetentionPlan
-from lake_core.phrases import counted, human_size, listed
+from lake_core.phrases import counted, human_size, human_time, listed
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +48,7 @@ def plan_line(pool_name: str, work: ExpirePlan) -> str:
         records = counted(work.records, "record")
         steps.append(f"remove {_objects(len(work.removed))} ({why}): {records}, {human_size(work.size)}")
     if work.tombstone is not None:
-        steps.append(f"delete records with {work.by} before {shown_time(work.older_than)}")
+        steps.append(f"delete records with {work.by} before {human_time(work.older_than)}")
     return f"{pool_name}: {'; '.join(steps)}{stays}"
 
 
@@ -120,11 +119,6 @@ def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict
         to_do="What was done stays; the next run goes on with the rest",
     )
     return totals
-
-
-def shown_time(seconds: float) -> str:
-    """A moment in UTC, to the second."""
-    return f"{dt.datetime.fromtimestamp(seconds, dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _objects(count: int) -> str:

@@ -20,7 +20,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from lake_core.agents.checkpoint.run import checkpoint_and_purge, plan_purge, purge_until
+from lake_core.agents.checkpoint.run import checkpoint_and_purge, plan_purge_until, purge_until
 from lake_core.agents.finding import handed_out, look_at_each
 from lake_core.agents.request import Request, named_pools
 from lake_core.agents.retention import expire as expiry
@@ -69,10 +69,10 @@ def _plan_vacuum(pool: Pool) -> tuple[int, int, Mapping[str, int]]:
 
 def _purgeable(lake: Lake, pool_name: str, *, now: float) -> int:
     """The entries that a checkpoint covers which is old enough itself; all, if one of the newest state would be."""
-    fence, entries = plan_purge(lake, pool_name, now=now)
-    newest = lake.pool(pool_name).history.load_open().version
-    if not entries and purge_until(lake, pool_name, now=now) == newest:
-        return newest - fence
+    history, until = lake.pool(pool_name).history, purge_until(lake, pool_name, now=now)
+    fence, entries = plan_purge_until(history.journal, until)
+    if not entries and until == history.load_open().version:
+        return until - fence
     return entries
 
 

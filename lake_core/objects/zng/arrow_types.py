@@ -45,6 +45,7 @@ from lake_core.objects.zng.types import (
     Record,
     Type,
     Union,
+    plain,
 )
 from lake_core.values.nested import is_list
 from lake_core.values.types import JSON_MARK, is_json
@@ -100,9 +101,7 @@ def arrow_field(name: str, kind: Type) -> pa.Field:
 
 def arrow_schema(kind: Type) -> pa.Schema:
     """The schema of a super type.  Raises InvalidInput if it is no record."""
-    record = kind
-    while isinstance(record, Named):  # ends: a type is not part of itself
-        record = record.target
+    record = plain(kind)
     if not isinstance(record, Record):
         raise InvalidInput(f"values of type {kind!r} are no records; make them a field of one")
     fields = [arrow_field(name, child) for name, child in zip(record.names, record.children, strict=True)]
@@ -169,12 +168,8 @@ def zng_schema(schema: pa.Schema) -> Type:
     fields = list(schema)
     plainest = Record(tuple(schema.names), tuple(map(zng_type, fields)))
     marked = _marked(schema.metadata)
-    if isinstance(marked, Named):
-        target = marked.target
-        while isinstance(target, Named):  # ends: a type is not part of itself
-            target = target.target
-        if target == plainest:
-            return marked
+    if isinstance(marked, Named) and plain(marked) == plainest:
+        return marked
     return plainest
 
 

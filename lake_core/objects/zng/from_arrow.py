@@ -44,6 +44,7 @@ from lake_core.objects.zng.types import (
     Record,
     Type,
     Union,
+    plain,
 )
 from lake_core.values.nested import Items
 
@@ -62,11 +63,8 @@ def batch_of_tables(batches: list[pa.RecordBatch], kinds: Ints | None = None) ->
     types = [zng_schema(batch.schema) for batch in batches]
     columns: list[Column] = []
     for kind, batch in zip(types, batches, strict=True):
-        record = kind
-        while isinstance(record, Named):  # ends: a type is not part of itself
-            record = record.target
         fields = tuple(
-            from_arrow(child, array) for child, array in zip(record.children, batch.columns, strict=True)
+            from_arrow(child, array) for child, array in zip(plain(kind).children, batch.columns, strict=True)
         )
         columns.append(RecordColumn(np.ones(batch.num_rows, np.bool_), fields))
     if kinds is None:

@@ -42,6 +42,7 @@ from lake_core.objects.zng.types import (
     Map,
     Named,
     Type,
+    plain,
 )
 
 _FLOATS: dict[Type, tuple[Any, Any]] = {
@@ -62,10 +63,9 @@ def record_batch(kind: Type, column: Column) -> pa.RecordBatch:
     assert isinstance(column, RecordColumn)
     if not column.valid.all():
         raise InvalidInput(f"a top-level null of type {kind!r}: a table has no form for it")
-    record = kind
-    while isinstance(record, Named):  # ends: a type is not part of itself
-        record = record.target
-    arrays = [to_arrow(child, field) for child, field in zip(record.children, column.fields, strict=True)]
+    arrays = [
+        to_arrow(child, field) for child, field in zip(plain(kind).children, column.fields, strict=True)
+    ]
     if not arrays:
         return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), len(column), [None]))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

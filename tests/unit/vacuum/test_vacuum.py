@@ -16,10 +16,8 @@ from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease, LeaseNote
 from lake_core.records import BeginVacuum, ConfirmVacuum
 from lake_core.vacuum.execute import (
-    commit,
     make_plan,
     read_plan,
-    sequence_of,
     vacuum,
     vacuum_lease,
     write_plan,
@@ -216,12 +214,14 @@ def test_objects_of_a_begun_vacuum_cannot_be_referred_to_and_are_spared_for_a_le
     with vacuum_lease(pool, "test") as own:
         plan = make_plan(pool, own)
         begin = BeginVacuum(tuple(planned.object for planned in plan.objects))
-        seq = sequence_of(pool, commit(pool, (begin,), message="", on=plan.version), begin)
+        committed = pool.commit_actions((begin,), on=plan.version, message="")
+        seq = pool.history.load().state.removed.begun_by(committed.transaction_id)
+    assert seq is not None
     with pytest.raises(ObjectVacuumed):
         pool.create_branch("old", at="2")
-    commit(pool, (ConfirmVacuum(seq, begin.objects),), message="")
+    pool.commit_actions((ConfirmVacuum(seq, begin.objects),), message="")
     with pytest.raises(Conflict, match="another process"):
-        commit(pool, (ConfirmVacuum(seq),), message="")
+        pool.commit_actions((ConfirmVacuum(seq),), message="")
     pool.create_branch("old", at="2")
     assert pool.at("old").to_table().num_rows == 2
 

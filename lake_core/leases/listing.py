@@ -1,0 +1,17 @@
+"""Listing the leases of a pool at a time of the store: a lease is written for a moment, and tells the time.
+
+Called by `Pool.leases` and by the vacuum of dropped pools.  A vacuum holds its own lease (`vacuum.execute`).
+"""
+
+from __future__ import annotations
+
+from lake_core.leases.holding import HeldLease
+from lake_core.leases.lease import VACUUM, LeaseNote, Leases, read_leases
+from lake_core.store import Store
+
+
+def list_leases(store: Store, pool_id: str, *, id: str, holder: str, ttl: float, why: str) -> Leases:
+    """The leases of a pool, dead ones too; without the one that is written, `id`.  Raises Unavailable."""
+    with HeldLease(store, pool_id, id, LeaseNote(VACUUM, 0, holder, ttl, why), renewing=False):
+        listed = read_leases(store, pool_id, own=id)
+    return Leases(listed.now, tuple(lease for lease in listed.all if lease.id != id))
