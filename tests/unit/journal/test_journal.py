@@ -250,7 +250,7 @@ def test_an_entry_that_the_proposer_has_seen_is_not_read_again(store: ScriptedSt
     ours = journal(store)
     ours.load()
     write(journal(store.behind), "theirs")
-    seen = ours.read(1)
+    seen = ours.read_stored(1)
     assert seen is not None
     store.requests.clear()
 
