@@ -9,7 +9,8 @@ The rules (docs/protocol.md says why they suffice; the simulation holds them und
 3. "Exists" with our own id inside means that an earlier try of ours won.
 4. After a lost race the writer folds the entry that won and proposes again on the new state.  A proposal is a pure
    function of the state; it may find that nothing is left to do, or that it conflicts.
-5. The end of the journal is the first version without an entry.  Hints only say how many to read at once.
+5. The end of the journal is the first version without an entry.  Hints only say how many to read at once.  If a
+   later entry is seen, one is lost, and its version is not free.
 6. Entries may be purged up to a fence.  After reading, check for a fence above the state you started from.  If
    there is one, entries may have been deleted while you read: discard the result and start again from a checkpoint.
    After writing entry n, check for a fence at or above n.  If there is one, n was free only because the old entry

@@ -59,6 +59,16 @@ def replaced(journal: str, version: int) -> Corrupt:
     """The error of a version whose entry is not the one that the later ones rest on."""
     return Corrupt(
         f"{naming.entry(journal, version)}: this entry is not the one that later versions rest on, which was lost; "
-        "stop the writers, then put the lost one back from a backup; without one: lake rebuild POOL --name NEW "
-        "(lake fsck POOL says more)"
+        f"{_ADVICE}"
     )
+
+
+def missing(journal: str, version: int) -> Corrupt:
+    """The error of a version without an entry, which is not purged."""
+    return Corrupt(f"{naming.entry(journal, version)}: missing, and not purged; {_ADVICE}")
+
+
+_ADVICE = (
+    "stop the writers, then put the lost one back from a backup; without one: lake rebuild POOL --name NEW "
+    "(lake fsck POOL says more)"
+)

@@ -21,7 +21,7 @@ from lake_core.checkpoints import CheckpointFile, Part
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, LakeError, NotFound, Unavailable
 from lake_core.journal import hints
 from lake_core.journal.limits import JOURNAL_LIMITS, JournalLimits
-from lake_core.journal.link import StoredEntry, check_link, decode_stored, replaced
+from lake_core.journal.link import StoredEntry, check_link, decode_stored, missing, replaced
 from lake_core.journal.loaded_state import RECENT, E, HasId, LoadedState, S, StateFormat
 from lake_core.journal.marks import Mark, Marks, marks_of, read_marks
 from lake_core.journal.recent import Recent
@@ -58,7 +58,7 @@ def _keeps_nothing(state: object) -> frozenset[int]:
 
 
 def _while_there(entries: Iterable[T | None]) -> Iterator[T]:
-    """The entries up to the first missing one; a later one that appeared meanwhile is not the next."""
+    """The entries up to the first missing one."""
     for entry in entries:
         if entry is None:
             return
@@ -158,7 +158,7 @@ class JournalReader(Generic[E, S]):
         if newest is None or newest.version < version:
             return
         if earlier.version < version:
-            raise self._missing(earlier.version + 1)
+            raise missing(self.name, earlier.version + 1)
         for id, at in earlier.recent.items():
             if newest.recent.reaches(at) and newest.recent.find(id) != at:
                 raise replaced(self.name, at)
@@ -187,7 +187,7 @@ class JournalReader(Generic[E, S]):
                 if version <= fence:
                     return
                 if stored is None:
-                    raise self._missing(version)
+                    raise missing(self.name, version)
                 check_link(previous, stored.checksum, journal=self.name, version=version)
                 previous = stored.entry.previous
                 yield version, stored.entry
@@ -207,14 +207,11 @@ class JournalReader(Generic[E, S]):
                 raise NotFound(f"version {after + 1} is purged: the history begins after {fence}")
             for version, stored in zip(versions, entries, strict=True):
                 if stored is None:
-                    raise self._missing(version)
+                    raise missing(self.name, version)
                 check_link(stored.entry.previous, checksum, journal=self.name, version=version - 1)
                 checksum = stored.checksum
                 yield version, stored.entry
             after = versions[-1]
-
-    def _missing(self, version: int) -> Corrupt:
-        return Corrupt(f"{naming.entry(self.name, version)}: missing, and not purged")
 
     def marks(self) -> Marks:
         """Checkpoints and the newest fence."""
@@ -344,6 +341,7 @@ class JournalReader(Generic[E, S]):
                 pass
             except Corrupt:  # an entry that was written below a fence need not fold
                 if not self._is_behind(loaded):
+                    self._newest_at = float("-inf")  # so that no writer goes on from what is in memory
                     raise
             else:
                 if not ended and not self._is_behind(loaded):
@@ -386,8 +384,23 @@ class JournalReader(Generic[E, S]):
         )
 
     def _read_window(self, first: int, count: int) -> list[StoredEntry[E]]:
-        """The entries from version `first` on, at most `count`, up to the first missing one."""
-        return list(_while_there(self.read_all(self.read_stored, range(first, first + count))))
+        """The entries from version `first` on, at most `count`, up to the first missing one.
+
+        Raises Corrupt if one behind that was read, and so none can be the next.
+        """
+        versions = range(first, first + count)
+        if self.store.local_path(self.name) is not None:
+            entries = list(_while_there(map(self.read_stored, versions)))
+            end = first + len(entries)
+            is_hole = len(entries) < count and self.store.get(naming.entry(self.name, end + 1)) is not None
+        else:
+            window = self.fetch(self.read_stored, versions)
+            entries = list(_while_there(window))
+            end = first + len(entries)
+            is_hole = any(stored is not None for stored in window[len(entries) :])
+        if is_hole and self.store.get(naming.entry(self.name, end)) is None:
+            raise missing(self.name, end)
+        return entries
 
     def read_all(self, read: Callable[[K], T], names: Sequence[K]) -> Iterable[T]:
         """`read` of each name, in order; in parallel if each one is a request to a server."""

@@ -259,7 +259,7 @@ class JournalCheck:
         lost = (
             f"the revisions from {begin} to {end} cannot be read"
             if readable is not None
-            else f"readers see nothing after version {begin - 1}"
+            else f"readers stop there, or see nothing after version {begin - 1}"
         )
         yield self._finding(
             "entry_missing", naming.entry(self.journal.name, version), f"{what} missing: {lost}"

@@ -6,6 +6,7 @@ What lies behind was decided on the lost entry.  No reader folds it onto the oth
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -15,6 +16,7 @@ from lake_core.errors import Corrupt
 from lake_core.journal import Journal, purge, write_state
 from lake_core.records.codec import Codec, checksum_of
 from lake_core.store import Created, Store
+from lake_core.store.local import LocalStore
 from tests.support.damage import lose_and_replace
 from tests.support.histories import retry
 from tests.support.notes import CODEC, FORMAT, Note, State, fold, journal, write
@@ -89,6 +91,57 @@ def test_an_entry_whose_answer_is_lost_is_told_from_another_one(store: ScriptedS
     )
     assert write(journal(store), "h").version == 8
     assert journal(store).load().state == tuple("abcdefgh")
+
+
+# ---------------------------------------------------------------- the hole is seen
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+@pytest.mark.parametrize("held", [False, True], ids=["a new process", "one that has read the entries before"])
+def test_a_hole_on_local_files_stops_readers_and_writers(tmp_path: Path, version: int, held: bool) -> None:
+    store = LocalStore(tmp_path)
+    process = journal(store)
+    for number, text in enumerate("abcde", start=1):
+        if number == version and held:
+            process.load()
+        write(journal(store), text)
+    store.delete(naming.entry("j", version))
+    names = {info.name for info in store.list("")}
+    for act in (lambda: process.load(), lambda: write(process, "x"), lambda: write(journal(store), "y")):
+        with pytest.raises(Corrupt, match=f"{naming.entry('j', version)}: missing, and not purged"):
+            act()
+    assert {info.name for info in store.list("")} == names
+
+
+def test_a_hole_that_the_listing_for_news_shows_stops_readers_and_writers() -> None:
+    store = ScriptedStore(InPlaceStore())
+    process = journal(store)
+    write(journal(store.behind), "a")
+    process.load()
+    for text in "bcd":
+        write(journal(store.behind), text)
+    store.behind.delete(naming.entry("j", 2))
+    for act in (lambda: process.load(), lambda: write(process, "x")):
+        with pytest.raises(Corrupt, match=f"{naming.entry('j', 2)}: missing, and not purged"):
+            act()
+    assert store.asked("create") == 0
+
+
+def test_a_hole_that_a_purge_has_made_is_none(store: ScriptedStore) -> None:
+    """The reader stalled between its look at the marks and its reads."""
+    reader = journal(store)
+    store.put("j/HEAD", b"5")
+
+    def meanwhile() -> None:
+        checkpointed(store.behind)
+        purge(journal(store.behind), until=4)
+        write(journal(store.behind), "f")
+        for version in (1, 2, 3, 4):
+            store.behind.delete(naming.entry("j", version))
+        purge(journal(store.behind), until=5)
+
+    store.on("get", naming.entry("j", 1), before=meanwhile)
+    assert reader.load().state == tuple("abcdef")
 
 
 # ---------------------------------------------------------------- the entry in the middle is another one
