@@ -23,7 +23,7 @@ from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import NotFound, ObjectMissing, Unavailable
 from lake_core.history.group_commit.requests import Request
 from lake_core.history.state import PoolState
-from lake_core.journal import LoadedState, write_state
+from lake_core.journal import LoadedState, purge, write_state
 from lake_core.keys.encoding import encode_value
 from lake_core.lake import Lake
 from lake_core.loading.block import Block
@@ -310,6 +310,18 @@ def test_a_checkpoint_that_names_another_entry_than_the_one_that_was_gone_on_fro
     world.pool.branch().append(table(60))
     assert world.fsck()[0].where == name
     assert world.fsck()[0].kind == "checkpoint_differs"
+
+
+def test_the_first_entry_behind_a_fence_does_not_follow_the_checkpoint_there(world: World) -> None:
+    journal = world.pool.history.journal
+    lie = replace(journal.load(), checksum=1)
+    write_state(journal, lie, id=world.lake.context.ids.new(), now=world.clock())
+    purge(journal, until=6)
+    for k in (60, 70):
+        world.pool.branch().append(table(k))
+    found = world.fsck()
+    assert kinds(found) == ["entry_replaced", "no_state", "unchecked"]
+    assert found[0].where == world.entry(7)
 
 
 def test_the_first_entry_behind_a_fence_is_another_one(world: World) -> None:
