@@ -55,15 +55,18 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
     rows: int
 
 
-class CheckpointFooter(msgspec.Struct, frozen=True):
-    """The description of a checkpoint in its own footer: journal, version of the state, id of the writer,
-    groups."""
+class CheckpointFooter(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The description of a checkpoint in its own footer: journal, version of the state, id of the writer, groups.
+
+    `entry_checksum` is that of the entry of the version, 0 if it is not known (`journal.link`).
+    """
 
     format_version: int = msgspec.field(name="version")
     journal: str
     version: int = msgspec.field(name="n")
     id: str
     groups: tuple[Group, ...] = ()
+    entry_checksum: int = msgspec.field(name="entry", default=0)
 
 
 @dataclass(frozen=True)

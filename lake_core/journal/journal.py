@@ -9,7 +9,8 @@ The rules (docs/protocol.md says why they suffice; the simulation holds them und
 3. "Exists" with our own id inside means that an earlier try of ours won.
 4. After a lost race the writer folds the entry that won and proposes again on the new state.  A proposal is a pure
    function of the state; it may find that nothing is left to do, or that it conflicts.
-5. The end of the journal is the first version without an entry.  Hints only say how many to read at once.
+5. The end of the journal is the first version without an entry.  Hints only say how many to read at once.  If a
+   later entry is seen, one is lost, and its version is not free.
 6. Entries may be purged up to a fence.  After reading, check for a fence above the state you started from.  If
    there is one, entries may have been deleted while you read: discard the result and start again from a checkpoint.
    After writing entry n, check for a fence at or above n.  If there is one, n was free only because the old entry
@@ -19,6 +20,8 @@ The rules (docs/protocol.md says why they suffice; the simulation holds them und
 8. `Unavailable` means that nothing was written.  Once a put has been sent, the call must end in a definite answer
    or in OutcomeUnknown, never in Unavailable.
 9. Nothing here deletes; `purge` does.
+10. An entry names the checksum of the one before it, and the fold checks that.  So if an entry is lost and a
+   writer puts another one in its place, no reader folds those behind it onto the wrong one.
 
 `reader` keeps rules 5 and 7, and rule 6 for readers; `put_entry` keeps 2 and 3; this module keeps the rest.
 
@@ -44,6 +47,7 @@ from lake_core.errors import (
     Unavailable,
 )
 from lake_core.journal import hints
+from lake_core.journal.link import StoredEntry, encode_linked
 from lake_core.journal.loaded_state import E, LoadedState, S
 from lake_core.journal.put_entry import PutOutcome, put_entry
 from lake_core.journal.reader import LARGEST_WINDOW, JournalReader, T
@@ -67,7 +71,7 @@ class Appended(Generic[S]):
 class NextEntry(Generic[E]):
     """The answer of a proposer that found the next entry already on the store."""
 
-    entry: E
+    stored: StoredEntry[E]
 
 
 def _nothing(attempt: int, loaded: object) -> None:
@@ -101,21 +105,25 @@ class Journal(JournalReader[E, S]):
             if committed is not None:
                 return Appended(committed, loaded.state, attempt)
             version = loaded.version + 1
+            entry: StoredEntry[E] | None = None
+            after: LoadedState[S] | None = None
+            refusal: LakeError | None = None
             try:
                 proposed = propose(loaded)
                 if isinstance(proposed, NextEntry):
-                    loaded = self._step(loaded, proposed.entry)
+                    loaded = self._step(loaded, proposed.stored)
                     continue
-                entry, refusal = proposed, None
-                # an entry that does not fit must never be written: no reader could fold past it
-                after = None if entry is None else self.folded(loaded, entry)
+                if proposed is not None:
+                    entry = encode_linked(self.codec, proposed, previous=loaded.checksum)
+                    # an entry that does not fit must never be written: no reader could fold past it
+                    after = self.folded(loaded, entry)
             except (CheckpointGone, CheckpointDamaged) as error:
                 log.info("%s: loads again, the state cannot be read: %s", self.name, error)
                 self._loaded = None
                 loaded = self._follow(self._start(), window=LARGEST_WINDOW)
                 continue
             except LakeError as error:
-                entry, refusal, after = None, error, None
+                refusal = error
             if entry is None or after is None:  # doing nothing, or refusing, must rest on the newest state
                 newest = self._follow(loaded, window=1)
                 if newest.version > loaded.version:

@@ -1,4 +1,7 @@
-"""A loaded state: the state after an entry, with its version, the recent ids, and the checkpoint it rests on."""
+"""A loaded state: the state after an entry, with its version, the recent ids, and the checkpoint it rests on.
+
+With it comes the checksum of that entry, which the next one must name (`link`).
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,13 @@ RECENT = "recent"
 
 
 class HasId(Protocol):
-    """An entry as far as the journal knows it: the id that its writer gave it."""
+    """An entry as far as the journal knows it: the id that its writer gave it, the checksum of the one before."""
 
     @property
     def id(self) -> str: ...
+
+    @property
+    def previous(self) -> int: ...
 
 
 E = TypeVar("E", bound=HasId)
@@ -27,12 +33,16 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class LoadedState(Generic[S]):
-    """The state at a version, the recent ids, and the checkpoint that the state rests on (None: it needs none)."""
+    """The state at a version, the recent ids, and the checkpoint that the state rests on (None: it needs none).
+
+    `checksum` is that of the entry of the version, 0 if it is not known.
+    """
 
     version: int
     state: S
     recent: Recent = field(default_factory=Recent, compare=False)
     checkpoint: Mark | None = field(default=None, compare=False)
+    checksum: int = field(default=0, compare=False)
 
     @property
     def floor(self) -> int:

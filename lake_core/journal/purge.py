@@ -61,7 +61,8 @@ def write_state(journal: Journal[Any, Any], loaded: LoadedState[Any], *, id: str
     if journal.format is None:
         raise InvalidInput(f"{journal.name}: this journal has no checkpoints; name a pool")
     name = naming.checkpoint(journal.name, loaded.version, id)
-    footer = CheckpointFooter(VERSION, journal.name, loaded.version, id)
+    checksum = loaded.checksum if journal.codec.version >= 2 else 0
+    footer = CheckpointFooter(VERSION, journal.name, loaded.version, id, entry_checksum=checksum)
     parts = [_recent(loaded.recent), *journal.format.parts(loaded.state, now=now)]
     write_checkpoint(journal.store, name, footer, parts, limits=journal.limits.checkpoints)
     log.info("%s: wrote the checkpoint of version %d", journal.name, loaded.version)

@@ -12,6 +12,7 @@ import logging
 
 from lake_core import naming
 from lake_core.errors import Corrupt, OutcomeUnknown, Unavailable
+from lake_core.journal.link import StoredEntry
 from lake_core.journal.loaded_state import E, S
 from lake_core.journal.reader import JournalReader
 from lake_core.store import Created
@@ -27,21 +28,23 @@ class PutOutcome(enum.Enum):
     GONE = "gone"
 
 
-def put_entry(journal: JournalReader[E, S], version: int, entry: E) -> PutOutcome:
+def put_entry(journal: JournalReader[E, S], version: int, ours: StoredEntry[E]) -> PutOutcome:
     """Put the entry of a version; asks at most `retry.repeats` times whose entry is there.
 
     Raises Unavailable if nothing was written, OutcomeUnknown if an entry may have been written, Corrupt.
     """
-    name, data = naming.entry(journal.name, version), journal.codec.encode(entry)
+    name = naming.entry(journal.name, version)
     sent = False
     for attempt in range(journal.retry.repeats):
         try:
-            created = journal.store.create(name, data)
+            created = journal.store.create(name, ours.data)
             if created is Created.YES:
                 return PutOutcome.OURS
             sent = True  # EXISTS may be our own entry: a store's client repeats lost requests itself
             stored = journal.read(version)
-            if stored is not None and stored != entry:  # compared whole: our id may be in a combined entry
+            if (
+                stored is not None and stored != ours.entry
+            ):  # compared whole: our id may be in a combined entry
                 return PutOutcome.OTHERS
             if stored is not None and created is Created.EXISTS:  # only this answer says that it is durable
                 return PutOutcome.OURS
@@ -58,8 +61,8 @@ def put_entry(journal: JournalReader[E, S], version: int, entry: E) -> PutOutcom
             )
         journal.retry.pause(attempt)
     raise OutcomeUnknown(
-        f"{name}: the store gave no answer in {journal.retry.repeats} tries; whether entry {entry.id} was "
+        f"{name}: the store gave no answer in {journal.retry.repeats} tries; whether entry {ours.entry.id} was "
         "written is unknown",
-        entry_id=entry.id,
+        entry_id=ours.entry.id,
         version=version,
     )

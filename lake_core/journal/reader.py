@@ -1,7 +1,8 @@
 """Reading a journal: the newest state, an earlier one, the entries themselves.
 
-Rules 5 to 7 of `journal`, as far as they bind readers.  The end is the first version without an entry.  After
-reading, the reader checks for a fence above its starting state; if there is one, it starts again from a checkpoint.
+Rules 5 to 7 and 10 of `journal`, as far as they bind readers.  The end is the first version without an entry.
+After reading, the reader checks for a fence above its starting state; if there is one, it starts again from a
+checkpoint.
 It returns no state that rests on a checkpoint below the fence, or on a damaged one.
 """
 
@@ -20,6 +21,7 @@ from lake_core.checkpoints import CheckpointFile, Part
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, LakeError, NotFound, Unavailable
 from lake_core.journal import hints
 from lake_core.journal.limits import JOURNAL_LIMITS, JournalLimits
+from lake_core.journal.link import StoredEntry, check_link, decode_stored, missing, replaced
 from lake_core.journal.loaded_state import RECENT, E, HasId, LoadedState, S, StateFormat
 from lake_core.journal.marks import Mark, Marks, marks_of, read_marks
 from lake_core.journal.recent import Recent
@@ -56,7 +58,7 @@ def _keeps_nothing(state: object) -> frozenset[int]:
 
 
 def _while_there(entries: Iterable[T | None]) -> Iterator[T]:
-    """The entries up to the first missing one; a later one that appeared meanwhile is not the next."""
+    """The entries up to the first missing one."""
     for entry in entries:
         if entry is None:
             return
@@ -130,9 +132,11 @@ class JournalReader(Generic[E, S]):
             if loaded is None or loaded.version > version:
                 loaded = self._start(until=version)
                 if loaded.version == version and loaded.checkpoint is not None:
+                    self._check_history(loaded, version)
                     return loaded  # a checkpoint alone, perhaps below the fence, kept for a tag
             try:
                 reached = self._walk(loaded, window=LARGEST_WINDOW, until=version)
+                self._check_history(reached, version)
             except (CheckpointGone, CheckpointDamaged):
                 pass
             except Corrupt:
@@ -140,30 +144,53 @@ class JournalReader(Generic[E, S]):
                     raise
             else:
                 if not self._is_behind(loaded):
-                    return reached
+                    return reached if reached.version == version else None
             loaded = None
         raise self._purged_too_fast()
 
+    def _check_history(self, earlier: LoadedState[S], version: int) -> None:
+        """Raises Corrupt if the state that was reached on the way to a version is no part of the newest one.
+
+        The newest state must know its recent ids: so the last entry that was folded is checked too, though the
+        one that names it was not read, and so is the entry of a checkpoint.
+        """
+        newest = self._sound()
+        if newest is None or newest.version < version:
+            return
+        if earlier.version < version:
+            raise missing(self.name, earlier.version + 1)
+        for id, at in earlier.recent.items():
+            if newest.recent.reaches(at) and newest.recent.find(id) != at:
+                raise replaced(self.name, at)
+
     def read(self, version: int) -> E | None:
         """The entry of a version, None if it does not exist or is purged.  Raises Corrupt, Unavailable."""
+        stored = self.read_stored(version)
+        return None if stored is None else stored.entry
+
+    def read_stored(self, version: int) -> StoredEntry[E] | None:
+        """The entry of a version, as `read`, with its checksum."""
         name = naming.entry(self.name, version)
         data = self.store.get(name)
-        return None if data is None else self.codec.decode(data, name=name)
+        return None if data is None else decode_stored(self.codec, data, name=name)
 
     def backwards(self) -> Iterator[tuple[int, E]]:
         """Versions and their entries, newest first, back to the newest fence.  Raises Corrupt, Unavailable."""
-        version, window = self.load().version, 1
+        newest, window = self.load(), 1
+        version, previous = newest.version, newest.checksum
         fence = self.marks().fence
         while version > fence:
             versions = range(version, max(fence, version - window), -1)
-            entries = self.fetch(self.read, versions)
+            entries = self.fetch(self.read_stored, versions)
             fence = self.marks().fence  # an entry read at or below it may never have been in the history
-            for version, entry in zip(versions, entries, strict=True):
+            for version, stored in zip(versions, entries, strict=True):
                 if version <= fence:
                     return
-                if entry is None:
-                    raise Corrupt(f"{naming.entry(self.name, version)}: missing, and not purged")
-                yield version, entry
+                if stored is None:
+                    raise missing(self.name, version)
+                check_link(previous, stored.checksum, journal=self.name, version=version)
+                previous = stored.entry.previous
+                yield version, stored.entry
             version, window = version - 1, min(LARGEST_WINDOW, window * 2)
 
     def between(self, after: int, until: int) -> Iterator[tuple[int, E]]:
@@ -171,16 +198,19 @@ class JournalReader(Generic[E, S]):
 
         Raises NotFound if one of them is purged, Corrupt if one is missing, Unavailable.
         """
+        checksum = 0
         while after < until:  # bounded by the versions asked for
             versions = range(after + 1, min(until, after + LARGEST_WINDOW) + 1)
-            entries = self.fetch(self.read, versions)
+            entries = self.fetch(self.read_stored, versions)
             fence = self.marks().fence  # an entry read at or below it may never have been in the history
             if fence > after:
                 raise NotFound(f"version {after + 1} is purged: the history begins after {fence}")
-            for version, entry in zip(versions, entries, strict=True):
-                if entry is None:
-                    raise Corrupt(f"{naming.entry(self.name, version)}: missing, and not purged")
-                yield version, entry
+            for version, stored in zip(versions, entries, strict=True):
+                if stored is None:
+                    raise missing(self.name, version)
+                check_link(stored.entry.previous, checksum, journal=self.name, version=version - 1)
+                checksum = stored.checksum
+                yield version, stored.entry
             after = versions[-1]
 
     def marks(self) -> Marks:
@@ -208,7 +238,9 @@ class JournalReader(Generic[E, S]):
             for key, version in zip(table["key"], table["seq"], strict=True)
         ]
         recent = Recent.of(mark.version, ids, limits=self.limits)
-        loaded = LoadedState(mark.version, self.format.restore(file), recent, mark)
+        loaded = LoadedState(
+            mark.version, self.format.restore(file), recent, mark, file.footer.entry_checksum
+        )
         file.rebuild = partial(self._parts_at, mark.version)
         return loaded
 
@@ -285,7 +317,7 @@ class JournalReader(Generic[E, S]):
                 ) from problem
         raise self._purged_too_fast()
 
-    def _step(self, loaded: LoadedState[S], entry: E) -> LoadedState[S]:
+    def _step(self, loaded: LoadedState[S], entry: StoredEntry[E]) -> LoadedState[S]:
         """The state after the next entry, or a newer one.
 
         Raises Corrupt if the entry does not fit, also when it was written below a fence.
@@ -304,13 +336,15 @@ class JournalReader(Generic[E, S]):
         for _ in range(RESTARTS):
             try:
                 newest = self._walk(loaded, window=window, until=until)
+                ended = until is not None and newest.version < until
             except (CheckpointGone, CheckpointDamaged):  # the checkpoint of `loaded` was purged or is damaged
                 pass
             except Corrupt:  # an entry that was written below a fence need not fold
                 if not self._is_behind(loaded):
+                    self._newest_at = float("-inf")  # so that no writer goes on from what is in memory
                     raise
             else:
-                if newest is not None and not self._is_behind(loaded):
+                if not ended and not self._is_behind(loaded):
                     self._remember(newest)
                     return newest
             log.info("%s: purged while reading after version %d; starts again", self.name, loaded.version)
@@ -320,11 +354,8 @@ class JournalReader(Generic[E, S]):
     def _purged_too_fast(self) -> Unavailable:
         return Unavailable(f"{self.name}: purged faster than it can be read; try again")
 
-    def _walk(self, loaded: LoadedState[S], *, window: int, until: int | None) -> LoadedState[S] | None:
-        """Fold the entries after `loaded`, up to `until` or the end, reading growing windows of them.
-
-        None if the journal ends before `until`.
-        """
+    def _walk(self, loaded: LoadedState[S], *, window: int, until: int | None) -> LoadedState[S]:
+        """Fold the entries after `loaded`, up to `until` or the end, reading growing windows of them."""
         first = loaded.version
         while until is None or loaded.version < until:  # bounded by the length of the journal
             ask = window if until is None else min(window, until - loaded.version)
@@ -338,21 +369,38 @@ class JournalReader(Generic[E, S]):
             log.debug(
                 "%s: folded %d entries, up to version %d", self.name, loaded.version - first, loaded.version
             )
-        return loaded if until is None or loaded.version == until else None
+        return loaded
 
-    def folded(self, loaded: LoadedState[S], entry: E) -> LoadedState[S]:
-        """The state after the next entry.  Raises Corrupt if the entry does not fit."""
-        version = loaded.version + 1
+    def folded(self, loaded: LoadedState[S], stored: StoredEntry[E]) -> LoadedState[S]:
+        """The state after the next entry.  Raises Corrupt if the entry does not fit, or follows another one."""
+        version, entry = loaded.version + 1, stored.entry
+        check_link(entry.previous, loaded.checksum, journal=self.name, version=loaded.version)
         return LoadedState(
             version,
             self.fold(loaded.state, version, entry),
             loaded.recent.after(version, self.ids(entry)),
             loaded.checkpoint,
+            stored.checksum,
         )
 
-    def _read_window(self, first: int, count: int) -> list[E]:
-        """The entries from version `first` on, at most `count`, up to the first missing one."""
-        return list(_while_there(self.read_all(self.read, range(first, first + count))))
+    def _read_window(self, first: int, count: int) -> list[StoredEntry[E]]:
+        """The entries from version `first` on, at most `count`, up to the first missing one.
+
+        Raises Corrupt if one behind that was read, and so none can be the next.
+        """
+        versions = range(first, first + count)
+        if self.store.local_path(self.name) is not None:
+            entries = list(_while_there(map(self.read_stored, versions)))
+            end = first + len(entries)
+            is_hole = len(entries) < count and self.store.get(naming.entry(self.name, end + 1)) is not None
+        else:
+            window = self.fetch(self.read_stored, versions)
+            entries = list(_while_there(window))
+            end = first + len(entries)
+            is_hole = any(stored is not None for stored in window[len(entries) :])
+        if is_hole and self.store.get(naming.entry(self.name, end)) is None:
+            raise missing(self.name, end)
+        return entries
 
     def read_all(self, read: Callable[[K], T], names: Sequence[K]) -> Iterable[T]:
         """`read` of each name, in order; in parallel if each one is a request to a server."""

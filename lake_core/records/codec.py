@@ -5,6 +5,7 @@
 
 The fourth byte is the version of the framing and of the records; a reader that meets a higher one stops.  A flipped
 bit may turn an entry into another valid one, which deletes other records: the checksum notices that (decision 63).
+The next entry of a journal names the same checksum, so it tells which entry it follows (decision 64).
 Encoding is deterministic (fields in declared order, maps sorted, defaults left out), so the same entry is the same
 bytes: golden tests hold them.
 """
@@ -30,14 +31,14 @@ class Codec(Generic[T]):
     """Encodes and decodes one kind of entry.  Encodes for lakes of a format version; decodes those of all."""
 
     def __init__(self, kind: type[T], *, version: int = VERSION) -> None:
-        self._version = version
+        self.version = version
         self._encoder = msgspec.msgpack.Encoder(order="deterministic")
         self._decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(kind)
 
     def encode(self, entry: T) -> bytes:
         """The stored bytes of the entry.  Raises InvalidInput if a text is not UTF-8."""
         try:
-            return frame(self._encoder.encode(entry), version=self._version)
+            return frame(self._encoder.encode(entry), version=self.version)
         except UnicodeEncodeError as error:  # a file name or an argument whose bytes are not UTF-8
             text = error.object if len(error.object) < 200 else f"{error.object[:200]}..."
             raise InvalidInput(f"{text!r} is not UTF-8; write it in UTF-8") from error
@@ -78,6 +79,11 @@ def unframe(data: bytes, *, name: str) -> memoryview:
     if data[4 : 4 + CHECKSUM] != _checksum(payload):
         raise Corrupt(f"{name}: its bytes do not have its checksum (read {len(data)} bytes)")
     return payload
+
+
+def checksum_of(data: bytes) -> int:
+    """The CRC-32 of the MessagePack of stored bytes, which `unframe` has accepted."""
+    return zlib.crc32(memoryview(data)[4:]) if data[3] < 2 else int.from_bytes(data[4 : 4 + CHECKSUM], "big")
 
 
 def _checksum(payload: bytes | memoryview) -> bytes:

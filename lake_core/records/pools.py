@@ -91,9 +91,13 @@ class DroppedPool(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PoolsEntry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One entry of the journal of pools.  `time` is in microseconds since 1970."""
+    """One entry of the journal of pools.  `time` is in microseconds since 1970.
+
+    `previous` is the checksum of the entry before (`journal.link`).
+    """
 
     id: str
     time: int
     author: str
     actions: tuple[PoolAction, ...]
+    previous: int = 0

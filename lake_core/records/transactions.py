@@ -249,11 +249,15 @@ class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
         return 1 + sum(action.lifted for action in self.actions if isinstance(action, Merge))
 
 
-class Entry(msgspec.Struct, frozen=True):
-    """One object of a pool's journal; the writer gives the `id`, by which it recognizes its own entry."""
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One object of a pool's journal; the writer gives the `id`, by which it recognizes its own entry.
+
+    `previous` is the checksum of the entry before (`journal.link`).
+    """
 
     id: str
     transactions: tuple[Transaction, ...]
+    previous: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= sum(t.width for t in self.transactions) < MAX_TRANSACTIONS:

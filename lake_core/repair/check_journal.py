@@ -4,6 +4,9 @@ One listing shows what is there.  The entries above the newest fence are then fo
 each sound checkpoint, and every checkpoint on the way is compared with the fold.  A checkpoint on which the fold
 begins can be compared with itself only.
 
+Each entry names the checksum of the one before it.  If the entry that is there has another one, either this entry
+or the one that names it is not the one that was committed.  The entry behind both tells which.
+
 Others may commit and purge meanwhile.  Hints are read before the listing, since they never run ahead of the
 entries; what is missing counts only if no newer fence explains it.
 """
@@ -19,6 +22,7 @@ from lake_core.checkpoints import CheckpointFile
 from lake_core.errors import CheckpointGone, Corrupt, InvalidInput
 from lake_core.journal import LoadedState
 from lake_core.journal.hints import MAX_DIGITS
+from lake_core.journal.link import StoredEntry, fits
 from lake_core.journal.marks import Mark, Marks, marks_of
 from lake_core.journal.reader import LARGEST_WINDOW, JournalReader
 from lake_core.repair.check_checkpoint import lies_of_checkpoint
@@ -68,7 +72,7 @@ class JournalCheck:
         yield from self._fold(sound)
 
     def _finding(self, kind: str, where: str, what: str) -> Finding:
-        self.damaged = self.damaged or kind in ("entry_missing", "entry_damaged")
+        self.damaged = self.damaged or kind in ("entry_missing", "entry_damaged", "entry_replaced")
         return finding(kind, pool=self.pool, where=where, what=what)
 
     def _hint_names(self) -> tuple[str, str]:
@@ -166,7 +170,7 @@ class JournalCheck:
         """Fold the entries above the fence, and compare the checkpoints on the way."""
         version, last = self.marks.fence, self.last
         loaded: LoadedState[Any] | None = None
-        since = 0
+        since = checksum = 0  # that of the entry before, also if it could not be folded
         if not version:
             loaded = LoadedState(0, self.journal.initial)
             self.on_base(loaded.state)
@@ -174,32 +178,45 @@ class JournalCheck:
             for mark in sound.get(version, ()):
                 try:
                     restored = self.journal.restore(mark)
+                    if self._is_of_another(version, checksum, restored):
+                        what = f"the checkpoint {mark.name} was written after another entry {version}"
+                        yield self._replaced(version, what)
+                        loaded, checksum = None, restored.checksum
                     if loaded is None:
-                        loaded, since = restored, version
+                        loaded, since, checksum = restored, version, checksum or restored.checksum
                         self.on_base(loaded.state)
                         continue
-                    what = self._difference(loaded, restored, since=since)
+                    what_differs = self._difference(loaded, restored, since=since)
                 except CheckpointGone:  # purged meanwhile
                     continue
-                if what is not None:
-                    yield self._finding("checkpoint_differs", mark.name, what)
+                if what_differs is not None:
+                    yield self._finding("checkpoint_differs", mark.name, what_differs)
             if version >= last:
                 return
             count = min(LARGEST_WINDOW, last - version, *(v - version for v in sound if v > version))
             versions = range(version + 1, version + count + 1)
-            for number, entry in zip(versions, self.journal.read_all(self._read, versions), strict=True):
-                if isinstance(entry, Corrupt):
-                    yield self._finding("entry_damaged", naming.entry(self.journal.name, number), str(entry))
-                    loaded = None
-                elif entry is None:
-                    loaded = None
+            for number, stored in zip(versions, self.journal.read_all(self._read, versions), strict=True):
+                if not isinstance(stored, StoredEntry):
+                    loaded, checksum = None, 0
+                if isinstance(stored, Corrupt):
+                    yield self._finding("entry_damaged", naming.entry(self.journal.name, number), str(stored))
+                elif stored is None:
                     if number > self.journal.marks().fence:
                         yield from self._missing(number, sound)
                 else:
                     self.entries += 1
-                    self.on_entry(entry)
+                    self.on_entry(stored.entry)
+                    before, checksum = checksum, stored.checksum
+                    if not fits(stored.entry.previous, before):
+                        loaded = None
+                        fence = self.journal.marks().fence
+                        if number > fence + 1 and self._next_follows(number, checksum) is not False:
+                            yield self._replaced(number - 1, f"version {number} was committed on another one")
+                        elif number > fence:
+                            yield self._replaced(number, f"it does not follow entry {number - 1}")
+                            checksum = 0
                     try:
-                        loaded = loaded and self.journal.folded(loaded, entry)
+                        loaded = loaded and self.journal.folded(loaded, stored)
                     except (Corrupt, InvalidInput) as error:
                         what = f"the entry does not fit the ones before: {error}"
                         yield self._finding("entry_damaged", naming.entry(self.journal.name, number), what)
@@ -207,11 +224,28 @@ class JournalCheck:
             self.progress("entries", count)
             version += count
 
-    def _read(self, version: int) -> Any:
+    def _read(self, version: int) -> StoredEntry[Any] | Corrupt | None:
         try:
-            return self.journal.read(version)
+            return self.journal.read_stored(version)
         except Corrupt as error:
             return error
+
+    def _is_of_another(self, version: int, checksum: int, restored: LoadedState[Any]) -> bool:
+        """Whether a checkpoint was written after another entry than the one of its version, which the checksum is
+        of; if the next entry follows this one, the checkpoint lies."""
+        differs = checksum and restored.checksum and checksum != restored.checksum
+        return bool(differs) and self._next_follows(version, checksum) is not True
+
+    def _next_follows(self, version: int, checksum: int) -> bool | None:
+        """Whether the entry after a version follows the one with the checksum; None if it does not tell."""
+        stored = self._read(version + 1)
+        if not isinstance(stored, StoredEntry) or not stored.entry.previous:
+            return None
+        return stored.entry.previous == checksum
+
+    def _replaced(self, version: int, what: str) -> Finding:
+        where = naming.entry(self.journal.name, version)
+        return self._finding("entry_replaced", where, f"another entry is in its place: {what}")
 
     def _missing(self, version: int, sound: Sound) -> Iterator[Finding]:
         """One finding for a gap, at its first version."""
@@ -225,7 +259,7 @@ class JournalCheck:
         lost = (
             f"the revisions from {begin} to {end} cannot be read"
             if readable is not None
-            else f"readers see nothing after version {begin - 1}"
+            else f"readers stop there, or see nothing after version {begin - 1}"
         )
         yield self._finding(
             "entry_missing", naming.entry(self.journal.name, version), f"{what} missing: {lost}"
@@ -233,6 +267,8 @@ class JournalCheck:
 
     def _difference(self, loaded: LoadedState[Any], stored: LoadedState[Any], *, since: int) -> str | None:
         assert self.journal.format is not None  # a checkpoint was restored by it
+        if loaded.checksum and stored.checksum and loaded.checksum != stored.checksum:
+            return f"it names another entry {loaded.version} than the one that version {loaded.version + 1} follows"
         if sorted(loaded.recent.items()) != sorted(stored.recent.items()):
             return "the recent ids are others than those of the entries"
         parts = (self.journal.format.parts(state, now=0.0) for state in (loaded.state, stored.state))

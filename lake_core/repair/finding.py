@@ -29,6 +29,11 @@ _TAKE_OUT = "put the object back from a backup; without one: " + _REPAIR
 KINDS: dict[str, Kind] = {
     "entry_missing": Kind(DAMAGE, "stop the writers; " + _BACKUP),
     "entry_damaged": Kind(DAMAGE, "stop the writers; " + _BACKUP),
+    "entry_replaced": Kind(
+        DAMAGE,
+        "stop the writers; put the entry that was here before back from a backup, in place of this one, and load "
+        "again what this one loaded; without one: lake rebuild {pool} --name NEW",
+    ),
     "no_state": Kind(DAMAGE, _BACKUP),
     "journal_missing": Kind(
         DAMAGE,

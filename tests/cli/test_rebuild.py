@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import ALREADY_EXISTS, INVALID_INPUT, NOT_FOUND, Command
+from tests.support.command import ALREADY_EXISTS, CORRUPT, INVALID_INPUT, NOT_FOUND, Command
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_a_dry_run_says_what_would_be_made_and_changes_nothing(lake: Command, po
 
 def test_parts_of_a_journal_are_not_touched_and_the_new_pool_has_copies(lake: Command, pool: str) -> None:
     (folder(lake) / "journal" / f"{2:020d}.txn").unlink()
-    assert [r["k"] for r in lake.scan(pool)] == [1]
+    assert lake.run("scan", pool).status == CORRUPT
     before = files(lake)
     assert "--name NEW" in lake.fails(INVALID_INPUT, "rebuild", pool, "--yes")
     assert lake.run("rebuild", pool, "--name", pool, "--yes").status == ALREADY_EXISTS

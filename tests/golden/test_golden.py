@@ -31,6 +31,7 @@ from lake_core.erasure.receipt import decode as decode_receipt
 from lake_core.history import Draft, History
 from lake_core.history.group_commit.requests import Request
 from lake_core.journal import purge, write_state
+from lake_core.journal.link import decode_stored, encode_linked
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import Instant, decode_key, encode_key, encode_value
 from lake_core.lake import Lake
@@ -78,7 +79,7 @@ from lake_core.records import (
     Transaction,
 )
 from lake_core.records.branching import Restored
-from lake_core.records.codec import Codec
+from lake_core.records.codec import Codec, checksum_of
 from lake_core.records.pools import PoolConfig
 from lake_core.records.transactions import sequence
 from lake_core.store.memory import MemoryStore
@@ -260,6 +261,25 @@ def test_a_journal_entry_with_its_checksum() -> None:
     stored = bytes.fromhex((NEWEST / "entry.hex").read_text())
     assert codec.decode(stored, name="entry") == ENTRY
     assert codec.encode(ENTRY).hex() == stored.hex()
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"),
+    [("linked_entry.hex", REOPENING_ENTRY), ("linked_pools_entry.hex", RESTORING_ENTRY)],
+)
+def test_an_entry_that_names_the_one_before_it(name: str, entry: Entry | PoolsEntry) -> None:
+    codec: Codec[Any] = Codec(type(entry))
+    stored = bytes.fromhex((NEWEST / name).read_text())
+    linked = encode_linked(codec, entry, previous=checksum_of(golden("entry.hex")))
+    assert linked.data.hex() == stored.hex()
+    assert decode_stored(codec, stored, name="entry") == linked
+    assert linked.entry.previous == zlib.crc32(golden("entry.hex")[4:])
+    assert linked.checksum == int.from_bytes(stored[4:8], "big")
+
+
+def test_an_entry_of_a_lake_of_version_1_names_none() -> None:
+    linked = encode_linked(Codec(Entry, version=1), ENTRY, previous=7)
+    assert linked.data.hex() == golden("entry.hex").hex()
 
 
 def test_a_journal_entry_that_deletes() -> None:
@@ -706,6 +726,17 @@ def test_a_checkpoint_holds_the_stored_rows(name: str) -> None:
     journal = CHECKPOINTS[name](store).journal
     mark = write_state(journal, journal.load(), id=an_id(77), now=0.0)
     assert content(store.get(mark.name) or b"") == json.loads((NEWEST / f"{name}.json").read_text())
+
+
+def test_a_checkpoint_of_a_lake_of_version_1_has_the_footer_of_version_1() -> None:
+    store = MemoryStore()
+    pool_history(store)
+    journal = History(store, pool_id="p", key=PoolKey.parse("k"), clock=lambda: 0.0, format_version=1).journal
+    mark = write_state(journal, journal.load(), id=an_id(77), now=0.0)
+    footers = [content(data)["footer"] for data in (store.get(mark.name) or b"", golden("checkpoint.hex"))]
+    for footer in footers:
+        del footer["groups"]
+    assert footers[0] == footers[1]
 
 
 @pytest.mark.parametrize("name", CHECKPOINTS)

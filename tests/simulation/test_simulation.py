@@ -34,9 +34,9 @@ def _nothing_is_purged(journal: object, n: int) -> bool:
 
 
 RULES: dict[str, tuple[object, str, object, int]] = {
-    "a reader looks for a fence": (Journal, "_is_behind", _nothing_is_behind, 56),
+    "a reader looks for a fence": (Journal, "_is_behind", _nothing_is_behind, 27),
     "a writer looks for a fence": (Journal, "is_purged", _nothing_is_purged, 155),
-    "a look for news looks for a fence": (reader_module, "marks_of", lambda names: Marks(), 794),
+    "a look for news looks for a fence": (reader_module, "marks_of", lambda names: Marks(), 628),
     "a state's checkpoint must not lie below the fence": (
         LoadedState,
         "floor",

@@ -33,7 +33,7 @@ from lake_core.records import (
     RemoveReference,
     Transaction,
 )
-from lake_core.records.codec import Codec
+from lake_core.records.codec import Codec, checksum_of
 
 
 class Violation(AssertionError):
@@ -51,6 +51,8 @@ class Truth:
     refused: set[str] = field(default_factory=set)
     there: set[int] = field(default_factory=set)
     fence: int = 0
+    checksum: int = 0
+    """That of the newest entry, which the next one must name."""
 
     codec: Codec[Any] = Codec(Entry)  # noqa: RUF009 - it has no state
 
@@ -75,6 +77,9 @@ class Truth:
         if n != self.n + 1:
             raise Violation(f"entry {n} was written after {self.n}: a hole")
         entry = self.codec.decode(data, name=name)
+        if entry.previous != self.checksum:
+            raise Violation(f"entry {n} does not name the entry before it")
+        self.checksum = checksum_of(data)
         for id in self.ids_of(entry):
             if id in self.ids:
                 raise Violation(f"{id} is in entry {self.ids[id]} and in {n}")

@@ -1,11 +1,17 @@
-"""Damage to a checkpoint that nobody notices before the damaged rows are asked for."""
+"""Damage that nobody notices before the damaged rows, or the entries behind it, are asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lake_core import naming
 from lake_core.checkpoints import ROW, CheckpointFile
+from lake_core.records.codec import Codec, checksum_of
 from lake_core.store import Store
 
 
@@ -19,3 +25,34 @@ def turn_a_bit(store: Store, checkpoint: str, *, section: str = "reference") -> 
     )
     at = keys.data_page_offset + keys.total_compressed_size - 1
     store.put(checkpoint, whole[:at] + bytes((whole[at] ^ 1,)) + whole[at + 1 :])
+
+
+def lose_and_replace(store: Store, journal: str, version: int, write: Callable[[], object]) -> None:
+    """Lose the entry of a version, and have `write` put another one there: it sees nothing from there on."""
+    behind: dict[str, bytes] = {}
+    for info in list(store.list(journal)):
+        number = naming.entry_version(info.name)
+        mark = naming.checkpoint_version(info.name)
+        hint = info.name in (naming.head(journal), naming.tail(journal))
+        if hint or (number or 0) >= version or (mark or 0) >= version:
+            behind[info.name] = store.get(info.name) or b""
+            store.delete(info.name)
+    lost = behind.pop(naming.entry(journal, version))
+    write()
+    assert store.get(naming.entry(journal, version)) not in (None, lost), "it was replaced"
+    for name, data in behind.items():
+        store.put(name, data)
+
+
+def link_again(store: Store, journal: str, codec: Codec[Any]) -> None:
+    """Let each entry name the one before it, after a test has changed one of them."""
+    checksum = 0
+    for info in list(store.list(journal)):
+        if naming.entry_version(info.name) is None or naming.is_request(info.name):
+            continue
+        entry = codec.decode(store.get(info.name) or b"", name=info.name)
+        if checksum:
+            entry = msgspec.structs.replace(entry, previous=checksum)
+        data = codec.encode(entry)
+        checksum = checksum_of(data)
+        store.put(info.name, data)

@@ -23,6 +23,7 @@ State = tuple[str, ...]
 class Note(msgspec.Struct, frozen=True):
     id: str
     text: str
+    previous: int = 0
 
 
 CODEC = Codec(Note)

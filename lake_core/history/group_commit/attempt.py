@@ -29,6 +29,7 @@ from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.rebase import Committed, rebase
 from lake_core.history.state import PoolState, Remembered, fold_transaction
 from lake_core.journal import Appended, Journal, LoadedState, NextEntry
+from lake_core.journal.link import StoredEntry, fits
 from lake_core.keys import PoolKey
 from lake_core.records import Consume, Entry, Transaction
 from lake_core.records.transactions import MAX_TRANSACTIONS
@@ -174,7 +175,7 @@ class Attempt:
         self._move(Event.POST)
         self.requests.post(self.draft, possible_since=self.possible_since, time=self.now())
 
-    def _wait_in_queue(self, loaded: LoadedState[PoolState]) -> Entry | None:
+    def _wait_in_queue(self, loaded: LoadedState[PoolState]) -> StoredEntry[Entry] | None:
         """The next entry if another writer has put it; older requests go first, for a bounded number of pauses.
 
         Otherwise every waiting writer would read all requests and build its own combined entry, and all but one
@@ -209,9 +210,9 @@ class Attempt:
         self.queue = self.requests.queue()
         self._move(Event.QUEUE_LISTED if self.queue else Event.NOTHING_LISTED)
 
-    def _read_next(self, loaded: LoadedState[PoolState]) -> Entry | None:
+    def _read_next(self, loaded: LoadedState[PoolState]) -> StoredEntry[Entry] | None:
         with contextlib.suppress(Unavailable):
-            return self.journal.read(loaded.version + 1)
+            return self.journal.read_stored(loaded.version + 1)
         return None
 
     def _rebase(self, state: PoolState, draft: Draft) -> Transaction | Remembered:
@@ -269,7 +270,7 @@ class Attempt:
     def _search_entries(self, possible_since: int, loaded: LoadedState[PoolState]) -> Committed | None:
         """The commit of the draft according to the entries themselves, None if it is not committed.
 
-        Raises OutcomeUnknown if one of the entries is purged.
+        Raises OutcomeUnknown if one of the entries is purged or lost.
         """
         log.info(
             "%s: searches versions %d to %d for %s",
@@ -279,12 +280,19 @@ class Attempt:
             self.draft.id,
         )
         committed = missing = None
+        checksum = 0
         for version in range(possible_since + 1, loaded.version + 1):  # bounded: a stalled writer's entries
-            entry = self.journal.read(version)
-            if entry is None:
+            stored = self.journal.read_stored(version)
+            if stored is None:
                 missing = version
                 break
-            if any(t.id == self.draft.id for t in entry.transactions):
+            if not fits(
+                stored.entry.previous, checksum
+            ):  # the entry before was lost, and another is in its place
+                missing = version - 1
+                break
+            checksum = stored.checksum
+            if any(t.id == self.draft.id for t in stored.entry.transactions):
                 committed = Committed(version, self.draft.id)
                 break
         fence = self.journal.marks().fence  # an entry read at or below it may never have been in the history
@@ -293,8 +301,8 @@ class Attempt:
         if missing is None and fence <= possible_since:
             return None
         raise OutcomeUnknown(
-            f"{naming.entry(self.journal.name, missing or possible_since + 1)}: purged; whether the transaction "
-            f"{self.draft.id} was committed is unknown",
+            f"{naming.entry(self.journal.name, missing or possible_since + 1)}: purged or lost; whether the "
+            f"transaction {self.draft.id} was committed is unknown",
             entry_id=self.draft.id,
             version=possible_since + 1,
         )

@@ -28,6 +28,7 @@ from lake_core.journal import (
     purge,
     write_state,
 )
+from lake_core.journal.link import encode_linked
 from lake_core.journal.marks import Mark, Marks
 from lake_core.journal.reader import FRESH
 from lake_core.store import Created, Store
@@ -632,7 +633,8 @@ def test_an_entry_that_the_proposer_has_seen_is_not_believed_below_a_fence(
     checkpointed_and_purged(store.behind)
 
     def propose(head: LoadedState[State]) -> Note | NextEntry[Note]:
-        return NextEntry(Note("z", text)) if head.version == 5 else Note("our id", "ours")
+        seen = encode_linked(CODEC, Note("z", text), previous=0)
+        return NextEntry(seen) if head.version == 5 else Note("our id", "ours")
 
     appended = ours.append(propose, id="our id")
     assert appended is not None
@@ -645,7 +647,7 @@ def test_an_entry_that_the_proposer_has_seen_and_that_does_not_fit_is_corrupt(st
     misfit = Note("m", "misfit")
     store.behind.create(naming.entry("j", 6), CODEC.encode(misfit))
     with pytest.raises(Corrupt, match="a misfit"):
-        ours.append(lambda head: NextEntry(misfit), id="our id")
+        ours.append(lambda head: NextEntry(encode_linked(CODEC, misfit, previous=0)), id="our id")
 
 
 def test_a_hole_in_what_is_followed_is_corrupt(store: ScriptedStore) -> None:

@@ -1,0 +1,74 @@
+"""Links: each entry names the checksum of the one before it, so that none is replaced unnoticed (decision 64).
+
+If an entry is lost, a writer that reads the journal up to the hole takes its version for free and puts another
+entry there.  The entries behind it were decided on the lost one.  They name its checksum, so a reader that
+folds them onto the other entry notices.
+
+0 means that the checksum is not known: of the first entry, in a lake of format version 1, and after a checkpoint
+that does not tell it (of a lake of version 1, or of a rebuilt pool).  What is not known is not checked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic
+
+import msgspec
+
+from lake_core import naming
+from lake_core.errors import Corrupt
+from lake_core.journal.loaded_state import E
+from lake_core.records.codec import Codec, checksum_of
+
+
+@dataclass(frozen=True)
+class StoredEntry(Generic[E]):
+    """An entry with its bytes on the store, and their checksum."""
+
+    entry: E
+    data: bytes
+    checksum: int
+
+
+def decode_stored(codec: Codec[E], data: bytes, *, name: str) -> StoredEntry[E]:
+    """The entry of these bytes; `name` is for the message.  Raises Corrupt."""
+    return StoredEntry(codec.decode(data, name=name), data, checksum_of(data))
+
+
+def encode_linked(codec: Codec[E], entry: E, *, previous: int) -> StoredEntry[E]:
+    """The entry as it is put behind the one with the checksum `previous`.  Raises InvalidInput."""
+    linked: Any = entry
+    if codec.version >= 2:
+        linked = msgspec.structs.replace(linked, previous=previous)
+    data = codec.encode(linked)
+    return StoredEntry(linked, data, checksum_of(data))
+
+
+def fits(previous: int, checksum: int) -> bool:
+    """Whether an entry that names `previous` may follow the one with this checksum."""
+    return previous in (0, checksum) or not checksum
+
+
+def check_link(previous: int, checksum: int, *, journal: str, version: int) -> None:
+    """Raises Corrupt if the entry of a version has this checksum, and the next one names another."""
+    if not fits(previous, checksum):
+        raise replaced(journal, version)
+
+
+def replaced(journal: str, version: int) -> Corrupt:
+    """The error of a version whose entry is not the one that the later ones rest on."""
+    return Corrupt(
+        f"{naming.entry(journal, version)}: this entry is not the one that later versions rest on, which was lost; "
+        f"{_ADVICE}"
+    )
+
+
+def missing(journal: str, version: int) -> Corrupt:
+    """The error of a version without an entry, which is not purged."""
+    return Corrupt(f"{naming.entry(journal, version)}: missing, and not purged; {_ADVICE}")
+
+
+_ADVICE = (
+    "stop the writers, then put the lost one back from a backup; without one: lake rebuild POOL --name NEW "
+    "(lake fsck POOL says more)"
+)
