@@ -211,7 +211,8 @@ def _check_oldest(branch: BranchState, draft: Draft, rule: Rule) -> None:
 def _check_between(state: PoolState, branch: BranchState, draft: Draft) -> None:
     """Raises PlanAgain if a revert has put back what lies in age between the records that a compaction combines."""
     before = [t for t in branch.tombstones.values() if t.version <= draft.read_version]
-    removed = (branch.snapshot.reference(a.object, a.low) for a in _removed(draft))
+    names = {(action.object, action.low) for action in _removed(draft)}
+    removed = (branch.snapshot.reference(*name) for name in names)
     inputs = [
         r  # no records are left of one that a delete covers
         for r in removed
@@ -220,9 +221,8 @@ def _check_between(state: PoolState, branch: BranchState, draft: Draft) -> None:
     if len(inputs) < 2 or not any(isinstance(a, AddObject) and a.seqs is not None for a in draft.actions):
         return
     span = span_of(inputs)
-    between = [
-        f"object {r.object}" for r in Ages(branch.snapshot.find(span)).between(inputs, most=len(inputs))
-    ]
+    near = Ages(branch.snapshot.find(span)).between(inputs, most=len(names))
+    between = [f"object {r.object}" for r in near if (r.object, r.low) not in names]
     between += [
         f"delete {t.id}"
         for t in branch.tombstones.values()
