@@ -1,6 +1,7 @@
 """The objects that tags keep: read from the states that they name.
 
-A tag whose state cannot be read stops the vacuum, since what it keeps is unknown.
+A live tag whose state cannot be read stops the vacuum, since what it keeps is unknown.  An expired one keeps
+nothing, and a purge may have taken its state.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ def tagged_states(
         try:
             tagged = history.load_version(tag.version).state
         except NotFound as error:
+            if now is None and not tag.is_live(state.time):
+                continue
             raise Corrupt(
                 f"tag {name!r}: the state of version {tag.version} cannot be read, so what it keeps is "
                 "unknown; delete the tag, or restore the checkpoint"

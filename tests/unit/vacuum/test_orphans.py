@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from lake_core.agents.checkpoint.run import checkpoint_and_purge
 from lake_core.errors import Conflict, Corrupt
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
@@ -231,3 +232,20 @@ def test_a_scan_refuses_a_journal_that_ends_before_its_hint(world: World) -> Non
     pool.branch().append(pa.table({"k": [0]}))
     with pytest.raises(Corrupt, match="names version 16, and the newest is 15: entries are lost"):
         scan_orphans(pool)
+
+
+def test_an_expired_tag_whose_version_is_purged_does_not_stop_a_scan(world: World) -> None:
+    world.load(1)
+    world.pool.tag("old", expires=world.clock.now + 10)
+    orphan = world.orphan()
+    world.wait()
+    world.load(2)
+    world.wait()
+    world.load(3)
+    assert checkpoint_and_purge(world.lake, "p", now=world.clock.now + 10 * GRACE).checkpoints == 1
+    world.wait()
+    world.load(4)
+    assert scan_orphans(world.pool).orphans == 1
+    world.wait()
+    vacuum(world.pool)
+    assert orphan not in world.objects
