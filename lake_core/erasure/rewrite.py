@@ -6,8 +6,9 @@
 
 Records keep their sequences, so what others commit meanwhile means the same before and after.  The deletes that
 the branch knows are applied too, as a compaction does.  The new object is written for all keys, not for the range
-of the old one, whose bounds may be keys that are erased.  If another writer took the reference meanwhile, nothing
-is committed; the next round finds what that writer wrote.
+of the old one, whose bounds may be keys that are erased.  Its id is above the floor of the scans for orphans, even
+if the clock is behind.  If another writer took the reference meanwhile, nothing is committed; the next round finds
+what that writer wrote.
 """
 
 from __future__ import annotations

@@ -21,12 +21,14 @@ from lake_core.erasure.verify import verify
 from lake_core.errors import Conflict, Corrupt, InvalidInput, NotFound, ObjectVacuumed
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER, encode_key
+from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease, LeaseNote
 from lake_core.naming import IdSource
 from lake_core.objects.read import DataObject
 from lake_core.repair.fsck import Fsck
 from lake_core.vacuum.execute import vacuum
+from lake_core.vacuum.orphans import scan_orphans
 from tests.unit.erasure.conftest import World, is_ann
 
 ANN = "who = 'ann'"
@@ -649,3 +651,13 @@ def test_objects_are_searched_and_summed_by_chunks_and_rewritten_side_by_side(wo
     assert calls == [("search", 6), ("sum", 6), ("rewrite", 6), ("sum", 5)]
     assert world.names() == ["bob"] * 5
     assert not list(verify(world.reopened(), done))
+def test_an_erasure_whose_clock_is_behind_the_last_scan_for_orphans_is_done(world: World) -> None:
+    world.people("ann", "bob")
+    world.clock.now += 30 * 86_400
+    world.people("cid", first=10)
+    scan_orphans(world.pool)
+    behind = IdSource(clock=lambda: world.clock.now - 20 * 86_400)
+    pool = Lake.open_on(world.store, ids=behind, author="behind").pool("p")
+    assert erase(pool, where=ANN).status == DONE
+    assert not world.holding(is_ann)
+    assert set(world.objects) == {r.object for r in world.pool.at().references}
