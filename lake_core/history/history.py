@@ -75,7 +75,7 @@ class History:
             ids=lambda entry: tuple(t.id for t in entry.transactions),
             format=PoolStateFormat(token_keep, limits),
             limits=limits.journal,
-            kept=lambda state: state.kept,
+            kept=PoolState.kept_at,
         )
 
     def now(self) -> int:

@@ -196,8 +196,16 @@ class PoolState:
 
     @property
     def kept(self) -> frozenset[int]:
-        """The versions that live tags hold: the purge keeps their checkpoints."""
+        """The versions that live tags hold."""
         return frozenset(tag.version for tag in self.tags.values() if tag.is_live(self.time))
+
+    def kept_at(self, now: float) -> frozenset[int]:
+        """The versions whose checkpoints a purge keeps for tags, at a time of the store, in seconds since 1970.
+
+        A writer whose clock is ahead cannot make a tag expire too early.
+        """
+        time = min(self.time, int(now * 1_000_000))
+        return frozenset(tag.version for tag in self.tags.values() if tag.is_live(time))
 
     def ingested(self, branch: str, uri: str) -> Source | None:
         """The source file as the branch knows it: ingested by itself, or by its parent before it began."""

@@ -171,7 +171,8 @@ def _delete_below(journal: Journal[Any, Any], fence: int) -> Purged:
     fences: list[tuple[int, str]] = []
     checkpoints: list[str] = []
     marks = list(journal.store.list(naming.marks(journal.name)))
-    kept = journal.kept(journal.load().state)  # after the fence and the listing
+    now = max((info.modified for info in marks), default=0.0)  # the time of the fence, or a later one
+    kept = journal.kept(journal.load().state, now)  # after the fence and the listing
     for info in marks:
         checkpoint_version = naming.checkpoint_version(info.name)
         if checkpoint_version is not None and checkpoint_version < fence and checkpoint_version not in kept:

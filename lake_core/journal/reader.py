@@ -53,7 +53,7 @@ def _only_id(entry: HasId) -> tuple[str, ...]:
     return (entry.id,)
 
 
-def _keeps_nothing(state: object) -> frozenset[int]:
+def _keeps_nothing(state: object, now: float) -> frozenset[int]:
     return frozenset()
 
 
@@ -90,8 +90,9 @@ class JournalReader(Generic[E, S]):
     ids: Callable[[E], tuple[str, ...]] = _only_id
     format: StateFormat[S] | None = None
     limits: JournalLimits = JOURNAL_LIMITS
-    kept: Callable[[S], frozenset[int]] = _keeps_nothing
-    """Versions whose checkpoints a purge keeps, though entries around them are gone."""
+    kept: Callable[[S, float], frozenset[int]] = _keeps_nothing
+    """Versions whose checkpoints a purge keeps at a time of the store, in seconds since 1970, though entries around
+    them are gone."""
     fetch: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]] = _in_threads
     _loaded: LoadedState[S] | None = None
     _damaged: set[str] = field(default_factory=set)

@@ -80,7 +80,9 @@ class JournalCheck:
 
     def _list(self) -> Iterator[Finding]:
         marks: list[str] = []
+        now = 0.0
         for info in self.journal.store.list(self.journal.name):
+            now = max(now, info.modified)
             version = naming.entry_version(info.name)
             if version is not None and info.name == naming.entry(self.journal.name, version):
                 if self.runs and self.runs[-1][1] == version - 1:
@@ -97,7 +99,7 @@ class JournalCheck:
             elif info.name not in self._hint_names():
                 yield self._finding("object_unknown", info.name, "not an object of a journal")
         self.marks = marks_of(marks)
-        kept = self._kept()
+        kept = self._kept(now)
         for mark in self.marks.checkpoints:
             if mark.version < self.marks.fence and mark.version not in kept:
                 yield self._finding("entry_leftover", mark.name, "a checkpoint below the fence")
@@ -107,10 +109,10 @@ class JournalCheck:
                 where = naming.entry(self.journal.name, begin)
                 yield self._finding("entry_leftover", where, f"the entries {begin} to {until} are purged")
 
-    def _kept(self) -> frozenset[int]:
-        """The versions whose checkpoints tags hold; none if the journal cannot be read."""
+    def _kept(self, now: float) -> frozenset[int]:
+        """The versions whose checkpoints tags hold at a time of the store; none if the journal cannot be read."""
         try:
-            return self.journal.kept(self.journal.load().state)
+            return self.journal.kept(self.journal.load().state, now)
         except Corrupt:
             return frozenset()
 

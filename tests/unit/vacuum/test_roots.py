@@ -7,10 +7,13 @@ import logging
 import pyarrow as pa
 import pytest
 
+from lake_core.agents.checkpoint.run import checkpoint_and_purge
 from lake_core.errors import NotFound
 from lake_core.lake import Lake
 from lake_core.lake.tags import delete_tag
+from lake_core.naming import IdSource
 from lake_core.vacuum.execute import make_plan, vacuum, vacuum_lease
+from tests.support.clocks import DAY
 from tests.support.stores import ScriptedStore
 from tests.unit.vacuum.conftest import World
 
@@ -125,3 +128,16 @@ def test_a_tag_whose_state_cannot_be_read_is_deleted_and_what_stays_is_said(
         pool.delete_tag(root)
     assert "objects of the deleted branch dev stay on the store" in caplog.text
     assert root not in world.reopened().tags
+
+
+def test_a_writer_whose_clock_is_ahead_does_not_make_a_tag_expire_too_early(world: World) -> None:
+    world.pool.tag("report", at="2", expires=world.clock.now + 10 * DAY)
+    objects = world.held("report")
+    ahead = IdSource(clock=lambda: world.clock.now + 20 * DAY)
+    Lake.open_on(world.store, ids=ahead, author="ahead").pool("p").branch().append(pa.table({"k": [7]}))
+    world.compact()
+    world.wait()
+    checkpoint_and_purge(world.lake, "p", now=world.clock.now + 30 * DAY)
+    vacuum(world.reopened())
+    assert objects <= world.objects
+    assert world.reopened().at("report").to_table()["k"].to_pylist() == [1]
