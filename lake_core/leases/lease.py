@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import msgspec
 
 from lake_core import naming
+from lake_core.errors import Unavailable
 from lake_core.store import Store
 
 MAX_TTL = 86_400.0
@@ -96,7 +97,7 @@ def read_leases(store: Store, pool_id: str, *, own: str) -> Leases:
     """All leases, by one listing and a read for each; `own` is one that the caller has just written.
 
     The listing is taken after the caller's last commit was answered, so it has every lease that was there then.
-    Raises Unavailable.
+    Raises Unavailable, also if another process takes the own one for dead and removes it meanwhile.
     """
     leases = []
     now = 0.0
@@ -110,7 +111,9 @@ def read_leases(store: Store, pool_id: str, *, own: str) -> Leases:
         if data is not None:  # otherwise its work has ended
             leases.append(Lease(id, _note(data), info.modified))
     if not now:
-        raise LookupError(f"lease {own} is not among those listed")
+        raise Unavailable(
+            f"lease {own}: this process stood still, and another one removed its lease as a dead one; try again"
+        )
     return Leases(now, tuple(leases))
 
 

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from lake_core import naming
+from lake_core.errors import Unavailable
 from lake_core.leases import HeldLease, LeaseNote, read_leases, remove_dead
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
@@ -84,7 +85,7 @@ def test_a_lease_whose_answer_is_lost_is_created_again() -> None:
 
 
 def test_a_lease_that_the_lister_did_not_write_is_no_clock() -> None:
-    with pytest.raises(LookupError):
+    with pytest.raises(Unavailable, match="removed its lease as a dead one"):
         read_leases(MemoryStore(), "pool", own=IDS.new())
 
 
