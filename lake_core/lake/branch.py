@@ -20,7 +20,7 @@ from lake_core.catalog import Settings
 from lake_core.combine import Rule
 from lake_core.combine.rule import rule_of
 from lake_core.context import Context
-from lake_core.errors import InvalidInput
+from lake_core.errors import Conflict, InvalidInput
 from lake_core.history import Committed, Draft, History
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
@@ -28,6 +28,7 @@ from lake_core.lake import deletes, loads, merges, replaces, reverts
 from lake_core.lake import files as pool_files
 from lake_core.lake.delete_spec import DeleteSpec, may_delete
 from lake_core.lake.merges import MergeResult
+from lake_core.lake.refused import discard_refused
 from lake_core.lake.results import DeleteResult, LoadResult, PendingLoad
 from lake_core.lake.reverts import RevertResult
 from lake_core.leases import HeldLease, LeaseNote
@@ -292,7 +293,11 @@ class Branch:
 
     def commit_draft(self, draft: Draft, *, does: str) -> Committed:
         """Commit a draft; log what it `does` and what others wrote.  Raises what `History.commit` raises."""
-        committed = self.history.commit(draft)
+        try:
+            committed = self.history.commit(draft)
+        except Conflict:
+            discard_refused(self.context, self.history, draft)
+            raise
         name, version = self.config.name, committed.version
         if committed.repeated:
             log.info("%s: nothing was written: version %d used the token", name, version)

@@ -71,6 +71,27 @@ def pending(world: World) -> tuple[PendingLoad, list[object], list[pa.Schema]]:
     return begun, [w.action for w in written], [w.schema for w in written]
 
 
+def test_what_a_refused_writer_wrote_below_the_last_scan_is_deleted(world: World) -> None:
+    """No scan looks at its object: the scan passed the id before the object was there."""
+    world.load(1)
+    behind = IdSource(clock=lambda: world.clock.now - 3 * GRACE)
+    branch = Lake.open_on(world.store, ids=behind, author="behind").pool("p").branch()
+    begun = branch.begin_load()
+    assert isinstance(begun, PendingLoad)
+    builder = branch.builder(begun)
+    builder.add(Block(pa.table({"k": [5]})))
+    world.wait()
+    world.load(2)
+    scan_orphans(world.pool)
+    written = builder.finish()
+    with pytest.raises(Conflict, match="a scan for orphans has passed it"):
+        branch.commit(begun, objects=[w.action for w in written], schemas=[w.schema for w in written])
+    assert len(world.objects - world.held()) == 1
+    world.wait()
+    vacuum(world.pool)
+    assert world.objects == world.held()
+
+
 def test_a_stalled_writer_that_comes_back_is_refused(world: World) -> None:
     """Its objects may have been taken for orphans."""
     world.load(1)
