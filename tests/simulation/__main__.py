@@ -1,54 +1,58 @@
-"""`make sim SEEDS=n [FROM=m]`: many seeds, a failing one is printed and can be run again alone."""
+"""`make sim SEEDS=n [FROM=m]`: many seeds, a failing one is printed and can be run again alone.
+
+With `--pairs` the seeds of `pairs`, and a table of who met whom; `--write` puts it into docs/simulation.md.
+"""
 
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import sys
 import time
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 
-from tests.simulation.world import Violation, simulate
-
-
-def _chunk(seeds: range) -> tuple[dict[str, int], list[str]]:
-    logging.disable(logging.WARNING)
-    counted: dict[str, int] = {}
-    failed: list[str] = []
-    for seed in seeds:
-        try:
-            for what, times in simulate(seed).items():
-                counted[what] = counted.get(what, 0) + times
-        except Violation as violation:
-            failed.append(str(violation))
-    return counted, failed
+from tests.simulation.pairs import names_of, simulate_pair
+from tests.simulation.seeds import CHUNK, CHUNKS, run_chunk
+from tests.simulation.table import PairCounts, table_of, write_table
+from tests.simulation.world import simulate
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="make sim", description="The journal under every fault.")
+    parser = argparse.ArgumentParser(prog="make sim", description="The journal, or pairs, under every fault.")
     parser.add_argument("seeds", type=int, nargs="?", default=1000)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--pairs", action="store_true", help="every two who work on a pool, not the journal")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--write", action="store_true", help="put the table of pairs into docs/simulation.md")
     args = parser.parse_args()
-    begun = time.monotonic()
-    chunks = [
-        range(start, min(start + 100, args.first + args.seeds))
-        for start in range(args.first, args.first + args.seeds, 100)
-    ]
-    counted: dict[str, int] = {}
-    failed: list[str] = []
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for done, (outcomes, violations) in enumerate(pool.map(_chunk, chunks), 1):
-            for what, times in outcomes.items():
-                counted[what] = counted.get(what, 0) + times
-            for violation in violations:
+    begun, last = time.monotonic(), args.first + args.seeds
+    chunks = [range(start, min(start + CHUNK, last)) for start in range(args.first, last, CHUNK)]
+    counted: Counter[str] = Counter()
+    failed: dict[int, str] = {}
+    run = partial(run_chunk, simulate_pair if args.pairs else simulate)
+    context = get_context("spawn")
+    with ProcessPoolExecutor(args.processes, context, max_tasks_per_child=CHUNKS) as pool:
+        for done, (outcomes, violations) in enumerate(pool.map(run, chunks), 1):
+            counted.update(outcomes)
+            for violation in violations.values():
                 print(violation, flush=True)
-            failed += violations
+            failed |= violations
             if sys.stderr.isatty():
-                print(f"\r{done * 100:,} seeds", end="", file=sys.stderr)
+                print(f"\r{done * CHUNK:,} seeds", end="", file=sys.stderr)
     print(f"{args.seeds:,} seeds in {time.monotonic() - begun:.0f} s, {len(failed)} failed")
     for what, times in sorted(counted.items()):
-        print(f"  {what:32} {times:12,}")
+        print(f"  {what:44} {times:12,}")
+    if args.pairs:
+        counts = PairCounts(
+            Counter(names_of(seed) for seed in range(args.first, last)),
+            Counter(names_of(seed) for seed in failed),
+        )
+        print(table_of(counts))
+        if args.write:
+            write_table(counts)
     return 1 if failed else 0
 
 

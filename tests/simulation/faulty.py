@@ -80,8 +80,14 @@ class FaultyStore:
     clock: Callable[[], float] = float
     """The store's own, in seconds."""
     modified: dict[str, float] = field(default_factory=dict)
+    page: int = PAGE
+    """Names of a page of a listing."""
+    puts_halves: bool = True
+    """Whether a put is seen half; our stores replace an object at once, and the port promises it of no store."""
 
     def _request(self) -> None:
+        if self.scheduler.is_elsewhere:
+            return  # its order among the others is not the seed's
         self.scheduler.pause()
         self.requests += 1
         if self.late and self.chance.random() < 0.05:
@@ -141,11 +147,12 @@ class FaultyStore:
 
     def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
         self._request()
-        self.objects[name] = data[: self.chance.randrange(len(data) + 1)]
-        self.modified[name] = self.clock()
-        self.halves.add(name)
-        self.scheduler.pause()  # whoever is killed here leaves it so
-        self.halves.discard(name)
+        if self.puts_halves:
+            self.objects[name] = data[: self.chance.randrange(len(data) + 1)]
+            self.modified[name] = self.clock()
+            self.halves.add(name)
+            self.scheduler.pause()  # whoever is killed here leaves it so
+            self.halves.discard(name)
         self.objects[name] = data
         self.modified[name] = self.clock()
 
@@ -156,10 +163,10 @@ class FaultyStore:
     def _pages(self, folder: str, after: str) -> Iterator[ObjectInfo]:
         while True:  # bounded by the names there are
             self._request()
-            page = sorted(n for n in self.objects if n.startswith(folder) and n > after)[:PAGE]
+            page = sorted(n for n in self.objects if n.startswith(folder) and n > after)[: self.page]
             for name in page:
                 yield ObjectInfo(name, len(self.objects.get(name, b"")), self.modified.get(name, 0.0))
-            if len(page) < PAGE:
+            if len(page) < self.page:
                 return
             after = page[-1]
 

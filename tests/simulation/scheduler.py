@@ -7,6 +7,7 @@ time, and may be killed where it waits: then nothing of it runs any more, no `fi
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -31,18 +32,26 @@ class Scheduler:
     chance: random.Random
     most_steps: int = 20_000
     stalls: float = 0.02
+    longest_stall: int = LONGEST_STALL
     steps: int = 0
+    running: Actor | None = None
     actors: list[Actor] = field(default_factory=list)
     after_step: Callable[[], None] = lambda: None
     over: bool = False
     _killed: list[Actor] = field(default_factory=list)
     _main: greenlet = field(default_factory=getcurrent)
+    _thread: int = field(default_factory=threading.get_ident)
 
     def start(self, name: str, run: Callable[[], None]) -> Actor:
         """A new actor, to be run from now on."""
         actor = Actor(name, greenlet(run, parent=self._main))
         self.actors.append(actor)
         return actor
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the caller runs in a thread of its own, which the actor that started it waits for."""
+        return threading.get_ident() != self._thread
 
     def pause(self) -> None:
         """Called by an actor: others may run now."""
@@ -77,9 +86,11 @@ class Scheduler:
                 continue
             actor = self.chance.choice(ready)
             if self.stalls and self.chance.random() < self.stalls:
-                actor.stalled = self.chance.randint(1, LONGEST_STALL)
+                actor.stalled = self.chance.randint(1, self.longest_stall)
                 continue
+            self.running = actor
             actor.thread.switch()
+            self.running = None
             if actor.thread.dead and actor in self.actors:
                 self.actors.remove(actor)
             self.after_step()

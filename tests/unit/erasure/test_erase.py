@@ -651,6 +651,8 @@ def test_objects_are_searched_and_summed_by_chunks_and_rewritten_side_by_side(wo
     assert calls == [("search", 6), ("sum", 6), ("rewrite", 6), ("sum", 5)]
     assert world.names() == ["bob"] * 5
     assert not list(verify(world.reopened(), done))
+
+
 def test_an_erasure_whose_clock_is_behind_the_last_scan_for_orphans_is_done(world: World) -> None:
     world.people("ann", "bob")
     world.clock.now += 30 * 86_400

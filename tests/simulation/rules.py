@@ -1,0 +1,161 @@
+"""The rules, how each is left out, and a seed that fails then: that of the journal's world, or of a pair's.
+
+The seed is tried first; others where a change of the code has made it another story.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+from lake_core.agents.compact import rewrite
+from lake_core.agents.retention import plan as retention
+from lake_core.erasure.run import _Run
+from lake_core.erasure.search import Search
+from lake_core.history import PoolState, rebase
+from lake_core.history import checkpoint as checkpoints
+from lake_core.journal import Journal, LoadedState
+from lake_core.journal import reader as journal_reader
+from lake_core.journal.marks import Marks
+from lake_core.journal.recent import Recent
+from lake_core.lake import branches, tags
+from lake_core.lake.pool import Pool
+from lake_core.leases.lease import Leases
+from lake_core.vacuum import execute, orphans
+from tests.simulation.pairs import make_pasts, simulate_pair
+from tests.simulation.truth import Violation
+from tests.simulation.world import simulate
+
+purge = importlib.import_module("lake_core.journal.purge")  # the package has a function of that name
+
+ENOUGH = 1_000
+"""Seeds of which one must fail."""
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    return None
+
+
+def _no(*_: Any, **__: Any) -> bool:
+    return False
+
+
+def _yes(*_: Any, **__: Any) -> bool:
+    return True
+
+
+def _none(*_: Any, **__: Any) -> frozenset[str]:
+    return frozenset()
+
+
+def _no_list(*_: Any, **__: Any) -> list[Any]:
+    return []
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`places`: what to put where, so that the rule is left out.  `pair`: whose seeds; None: the journal's."""
+
+    seed: int
+    places: tuple[tuple[Any, str, Any], ...]
+    pair: tuple[str, ...] | None = None
+
+    def fails(self) -> bool:
+        """Whether the seed fails, or one of the first ones."""
+        make_pasts()
+        with self.left_out():
+            return any(map(self.is_violated, (self.seed, *range(ENOUGH))))
+
+    def is_violated(self, seed: int) -> bool:
+        """Whether the seed fails."""
+        try:
+            simulate(seed) if self.pair is None else simulate_pair(seed, self.pair)
+        except Violation:
+            return True
+        return False
+
+    @contextlib.contextmanager
+    def left_out(self) -> Iterator[None]:
+        """Without the rule."""
+        with ExitStack() as stack:
+            for owner, name, instead in self.places:
+                stack.enter_context(patch.object(owner, name, instead))
+            yield
+
+
+def _of(owner: Any, name: str, instead: Any, seed: int, *pair: str) -> Rule:
+    return Rule(seed, ((owner, name, instead),), pair or None)
+
+
+RULES: dict[str, Rule] = {
+    "a reader looks for a fence": _of(Journal, "_is_behind", _no, 56),
+    "a writer looks for a fence": _of(Journal, "is_purged", _no, 155),
+    "a look for news looks for a fence": _of(journal_reader, "marks_of", lambda names: Marks(), 794),
+    "a state's checkpoint must not lie below the fence": _of(
+        LoadedState, "floor", property(lambda head: head.version), 92
+    ),
+    "recent ids are looked up": _of(Recent, "find", lambda recent, id: None, 0),
+    "recent ids are kept in checkpoints": _of(
+        Recent, "of", classmethod(lambda cls, n, items, limits: Recent(n, limits=limits)), 405
+    ),
+    "a purge goes only up to a sound checkpoint": _of(purge, "is_sound", _yes, 190),
+    "a fence comes before what is deleted": _of(purge, "put_fence", _yes, 3),
+    "what was removed is left out of a checkpoint": _of(
+        checkpoints, "without", lambda table, gone: table, 110
+    ),
+    # --- what is kept
+    "a vacuum looks at the leases": _of(
+        Leases, "live", property(lambda self: []), 4, "vacuum", *("reader with a lease",) * 3
+    ),
+    "a vacuum looks at the leases once more": _of(
+        execute, "_spared", lambda *_: (), 30, *("vacuum",) * 2, *("reader with a lease",) * 3
+    ),
+    "a reader with a lease looks whether all is there": _of(
+        Pool, "_check_whole", _nothing, 30, *("vacuum",) * 2, *("reader with a lease",) * 2
+    ),
+    "a vacuum waits for the grace time": _of(
+        execute, "oldest_safe", lambda *_, **__: 1 << 40, 5, "vacuum", "reader without a lease", "compactor"
+    ),
+    "branches keep": _of(execute, "held_objects", _none, 0, "vacuum", "branch maker and merger"),
+    "tags keep": _of(execute, "tagged_objects", _none, 0, "vacuum", "tagger"),
+    "a purge keeps the checkpoints of tags": _of(
+        PoolState, "kept", property(_none), 19, "checkpoint and purge", "tagger"
+    ),
+    "a tag that a purge has passed writes its checkpoint again": _of(
+        branches, "passed", _no, 91, "checkpoint and purge", "tagger"
+    ),
+    "a branch that is let go lists what it kept": _of(
+        tags, "_unkept", lambda *_: {}, 52, "branch maker and merger", "tagger"
+    ),
+    "a scan of orphans raises the floor": _of(
+        rebase, "check_objects", _nothing, 23, "orphan scan", *("stalled writer",) * 2, "vacuum", "loader"
+    ),
+    "a scan of orphans knows what is referred to": _of(
+        orphans, "held_objects", _none, 0, "orphan scan", "loader"
+    ),
+    # --- what is shown
+    "a load that was overtaken hides its own records": _of(
+        rebase, "_overtaken", lambda *_: (), 30, "replacer", "stalled writer"
+    ),
+    "what hides older versions stays": Rule(
+        5,
+        ((retention, "must_stay", _no_list), (rebase, "must_stay", _no_list)),
+        ("expirer", "undoer"),
+    ),
+    "delete markers that hide stay": Rule(
+        12,
+        ((rewrite, "_hides_older", _no), (rebase, "must_stay", _no_list)),
+        ("compactor", "loader", "loader"),
+    ),
+    # --- what is erased
+    "an erasure searches removed objects": _of(Search, "removed", _no_list, 0, "eraser", "compactor"),
+    "an erasure searches orphans": _of(Search, "uncommitted", _no_list, 3, "eraser", "stalled writer"),
+    "an erasure searches tags": _of(Search, "in_tags", lambda *_, **__: iter(()), 11, "eraser", "tagger"),
+    "an erasure looks again": _of(_Run, "_is_clean", _yes, 0, "eraser", "compactor"),
+}
+"""The rules that few seeds need; tests/unit holds the others by races at one request."""
