@@ -1,7 +1,8 @@
 """The objects that tags keep: read from the states that they name.
 
-A live tag whose state cannot be read stops the vacuum, since what it keeps is unknown.  An expired one keeps
-nothing, and a purge may have taken its state.
+A live tag whose state cannot be read stops the vacuum, since what it keeps is unknown.  Where expired ones count
+too, one that expires and cannot be read is skipped: a purge may have taken its state.  Whether it has expired is
+not asked, because clocks differ, and what such a tag keeps is on the list of the removed or referred to.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def tagged_states(
         try:
             tagged = history.load_version(tag.version).state
         except NotFound as error:
-            if now is None and not tag.is_live(state.time):
+            if now is None and tag.expires is not None:
                 continue
             raise Corrupt(
                 f"tag {name!r}: the state of version {tag.version} cannot be read, so what it keeps is "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.checkpoint.run import checkpoint_and_purge
+from lake_core.agents.checkpoint.run import checkpoint_and_purge, purge_pool, write_checkpoint
 from lake_core.errors import Conflict, Corrupt
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
@@ -270,3 +270,19 @@ def test_an_expired_tag_whose_version_is_purged_does_not_stop_a_scan(world: Worl
     world.wait()
     vacuum(world.pool)
     assert orphan not in world.objects
+
+
+def test_a_checkpoint_of_a_writer_whose_clock_is_behind_makes_no_expired_tag_live_for_a_scan(
+    world: World,
+) -> None:
+    world.load(1)
+    world.pool.tag("old", expires=world.clock.now + 10)
+    world.wait()
+    world.load(2)
+    behind = Lake.open_on(
+        world.store, ids=IdSource(clock=lambda: world.clock.now - 3 * GRACE), author="behind"
+    )
+    write_checkpoint(behind, "p", now=world.clock.now)
+    assert purge_pool(world.lake, "p", keep=0.0, now=world.clock.now + 1).checkpoints == 1
+    world.wait()
+    assert scan_orphans(world.reopened()).listed == 2
