@@ -93,9 +93,9 @@ def _of(owner: Any, name: str, instead: Any, seed: int, *pair: str) -> Rule:
 
 
 RULES: dict[str, Rule] = {
-    "a reader looks for a fence": _of(Journal, "_is_behind", _no, 56),
+    "a reader looks for a fence": _of(Journal, "_is_behind", _no, 27),
     "a writer looks for a fence": _of(Journal, "is_purged", _no, 155),
-    "a look for news looks for a fence": _of(journal_reader, "marks_of", lambda names: Marks(), 794),
+    "a look for news looks for a fence": _of(journal_reader, "marks_of", lambda names: Marks(), 628),
     "a state's checkpoint must not lie below the fence": _of(
         LoadedState, "floor", property(lambda head: head.version), 92
     ),
@@ -113,18 +113,18 @@ RULES: dict[str, Rule] = {
         Leases, "live", property(lambda self: []), 4, "vacuum", *("reader with a lease",) * 3
     ),
     "a vacuum looks at the leases once more": _of(
-        execute, "_spared", lambda *_: (), 30, *("vacuum",) * 2, *("reader with a lease",) * 3
+        execute, "_spared", lambda *_: (), 4, *("vacuum",) * 2, *("reader with a lease",) * 3
     ),
     "a reader with a lease looks whether all is there": _of(
-        Pool, "_check_whole", _nothing, 30, *("vacuum",) * 2, *("reader with a lease",) * 2
+        Pool, "_check_whole", _nothing, 0, *("vacuum",) * 2, *("reader with a lease",) * 2
     ),
     "a vacuum waits for the grace time": _of(
-        execute, "oldest_safe", lambda *_, **__: 1 << 40, 5, "vacuum", "reader without a lease", "compactor"
+        execute, "oldest_safe", lambda *_, **__: 1 << 40, 10, "vacuum", "reader without a lease", "compactor"
     ),
     "branches keep": _of(execute, "held_objects", _none, 0, "vacuum", "branch maker and merger"),
     "tags keep": _of(execute, "tagged_objects", _none, 0, "vacuum", "tagger"),
     "a purge keeps the checkpoints of tags": _of(
-        PoolState, "kept", property(_none), 19, "checkpoint and purge", "tagger"
+        PoolState, "kept_at", _none, 19, "checkpoint and purge", "tagger"
     ),
     "a tag that a purge has passed writes its checkpoint again": _of(
         branches, "passed", _no, 91, "checkpoint and purge", "tagger"
@@ -133,10 +133,10 @@ RULES: dict[str, Rule] = {
         tags, "_unkept", lambda *_: {}, 52, "branch maker and merger", "tagger"
     ),
     "a scan of orphans raises the floor": _of(
-        rebase, "check_objects", _nothing, 23, "orphan scan", *("stalled writer",) * 2, "vacuum", "loader"
+        rebase, "check_objects", _nothing, 681, "orphan scan", *("stalled writer",) * 2, "vacuum", "loader"
     ),
     "a scan of orphans knows what is referred to": _of(
-        orphans, "held_objects", _none, 0, "orphan scan", "loader"
+        orphans, "unlisted_objects", lambda state, among: frozenset(among), 0, "orphan scan", "loader"
     ),
     # --- what is shown
     "a load that was overtaken hides its own records": _of(
