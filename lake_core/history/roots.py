@@ -3,6 +3,8 @@
 A live tag whose state cannot be read stops the vacuum, since what it keeps is unknown.  Where expired ones count
 too, one that expires and cannot be read is skipped: a purge may have taken its state.  Whether it has expired is
 not asked, because clocks differ, and what such a tag keeps is on the list of the removed or referred to.
+
+A tag that was deleted since the state was loaded keeps nothing.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ def tagged_states(
             tagged = history.load_version(tag.version).state
         except NotFound as error:
             if now is None and tag.expires is not None:
+                continue
+            if history.load().state.tags.get(name) != tag:
                 continue
             raise Corrupt(
                 f"tag {name!r}: the state of version {tag.version} cannot be read, so what it keeps is "

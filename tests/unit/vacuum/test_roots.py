@@ -7,8 +7,10 @@ import logging
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.checkpoint.run import checkpoint_and_purge
+from lake_core.agents.checkpoint.run import checkpoint_and_purge, write_checkpoint
 from lake_core.errors import NotFound
+from lake_core.history.roots import tagged_objects
+from lake_core.journal import purge
 from lake_core.lake import Lake
 from lake_core.lake.tags import delete_tag
 from lake_core.naming import IdSource
@@ -141,3 +143,15 @@ def test_a_writer_whose_clock_is_ahead_does_not_make_a_tag_expire_too_early(worl
     vacuum(world.reopened())
     assert objects <= world.objects
     assert world.reopened().at("report").to_table()["k"].to_pylist() == [1]
+
+
+def test_a_tag_that_was_deleted_and_purged_since_the_state_was_loaded_keeps_nothing(world: World) -> None:
+    world.pool.tag("first", at="1")
+    state = world.pool.history.load().state
+    among = world.held()
+    assert tagged_objects(world.pool.history, state, among, now=None) == among
+    world.pool.delete_tag("first")
+    write_checkpoint(world.lake, "p", now=world.clock.now)
+    pool = world.reopened()
+    purge(pool.history.journal, until=pool.history.load().version)
+    assert tagged_objects(pool.history, state, among, now=None) == frozenset()
