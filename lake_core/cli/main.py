@@ -389,6 +389,11 @@ def build_parser() -> Parser:
     )
     sub.add_argument("--plan", metavar="ID", help="delete only what this plan names")
     sub.add_argument(
+        "--every-name",
+        action="store_true",
+        help="look for objects that were never committed among all names, not only among those since the last scan",
+    )
+    sub.add_argument(
         "--dry-run", action="store_true", help="write a plan and print its id and sums; delete nothing"
     )
 

@@ -19,6 +19,10 @@ from lake_core.vacuum.orphans import scan_orphans
 
 def vacuum_pool(args: Namespace) -> None:
     """Scan for orphans, then delete; or write the plan; or delete dropped pools."""
+    if args.every_name and (args.dropped or args.plan is not None):
+        raise InvalidInput(
+            "vacuum: --every-name belongs to the scan for orphans; leave out --dropped and --plan"
+        )
     if args.dropped == (args.pool is not None) or (args.dropped and args.plan is not None):
         raise InvalidInput("vacuum: name a pool, or say --dropped, which takes no --plan")
     if args.dropped:
@@ -28,7 +32,7 @@ def vacuum_pool(args: Namespace) -> None:
     if args.dry_run:
         if args.plan is not None:
             raise InvalidInput("vacuum: --dry-run writes a plan, --plan does one; give one of them")
-        scan = scan_orphans(pool, grace=args.grace, dry_run=True)
+        scan = scan_orphans(pool, grace=args.grace, dry_run=True, every_name=args.every_name)
         with vacuum_lease(pool, "plan a vacuum") as lease:
             plan = make_plan(pool, lease, grace=args.grace)
         write_plan(pool, plan)
@@ -57,7 +61,9 @@ def vacuum_pool(args: Namespace) -> None:
             )
         return
     planned = None if args.plan is None else read_plan(pool, args.plan)
-    scanned = None if planned is not None else scan_orphans(pool, grace=args.grace)
+    scanned = (
+        None if planned is not None else scan_orphans(pool, grace=args.grace, every_name=args.every_name)
+    )
     begun = pool.context.now()
     total = None if planned is None else planned.size
     with shown_deleting(f"vacuuming {args.pool}", total=total) as progress:

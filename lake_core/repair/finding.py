@@ -73,7 +73,9 @@ KINDS: dict[str, Kind] = {
         "compare with lake rebuild {pool} --name NEW --dry-run; if no record is missing: delete the object, or "
         "leave it to the vacuum after the next lake purge {pool}",
     ),
-    "object_unreferenced": Kind(LEFTOVER, "leave it to the vacuum"),
+    "object_unreferenced": Kind(
+        LEFTOVER, "leave it to the vacuum; if it stays: lake vacuum {pool} --every-name"
+    ),
     "object_unknown": Kind(LEFTOVER, "move it out of the lake"),
     "entry_leftover": Kind(LEFTOVER, "the next lake purge {pool} deletes it"),
     "request_leaked": Kind(LEFTOVER, "a later commit deletes it if it is readable; otherwise delete it"),

@@ -71,16 +71,22 @@ Lister = Callable[[Pool, str, str], list[ObjectInfo]]
 
 
 def scan_orphans(
-    pool: Pool, *, grace: float | None = None, dry_run: bool = False, lister: Lister | None = None
+    pool: Pool,
+    *,
+    grace: float | None = None,
+    dry_run: bool = False,
+    every_name: bool = False,
+    lister: Lister | None = None,
 ) -> Scanned:
     """Put orphans older than the grace time (seconds) onto the list of the removed.
 
-    `lister` lists the names, perhaps spread over machines (default: here).
+    `every_name`: list also the names that earlier scans have passed.  A writer that stood still before it wrote,
+    and then died, leaves an object there.  `lister` lists the names, perhaps spread over machines (default: here).
 
     Raises Conflict (other scans run all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
     with vacuum_lease(pool, "scan for orphans") as lease:
-        return planned(lambda: _scan(pool, lease, grace=grace, dry_run=dry_run, lister=lister or list_here))
+        return planned(lambda: _scan(pool, lease, grace, dry_run, every_name, lister or list_here))
 
 
 def is_due(pool: Pool, *, now: float) -> bool:
@@ -90,14 +96,16 @@ def is_due(pool: Pool, *, now: float) -> bool:
     return next(iter_objects(pool.store, pool.config.id, since, before), None) is not None
 
 
-def _scan(pool: Pool, lease: HeldLease, *, grace: float | None, dry_run: bool, lister: Lister) -> Scanned:
+def _scan(
+    pool: Pool, lease: HeldLease, grace: float | None, dry_run: bool, every_name: bool, lister: Lister
+) -> Scanned:
     leases = leases_now(pool, lease)
     before = leases.now - (pool.settings["vacuum.grace"] if grace is None else grace)
     hint = read_head_hint(pool.store, pool.history.journal.name)
     loaded = pool.history.load_open()
     state = loaded.state
     _check_end(pool, hint, loaded.version)
-    since = state.removed.scanned
+    since = "" if every_name else state.removed.scanned
     upto = max(min(naming.first_id(before), oldest_of_writers(leases)), state.removed.floor)
     waits_for = ""
     if upto > state.removed.floor:

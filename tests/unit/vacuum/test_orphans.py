@@ -92,6 +92,26 @@ def test_what_a_refused_writer_wrote_below_the_last_scan_is_deleted(world: World
     assert world.objects == world.held()
 
 
+def test_what_a_writer_left_below_the_last_scan_before_it_died_is_found_among_every_name(
+    world: World,
+) -> None:
+    world.load(1)
+    id = world.lake.context.ids.new()
+    world.wait()
+    world.load(2)
+    scan_orphans(world.pool)
+    world.wait()
+    world.load(3)
+    world.store.put(f"{world.pool.config.id}/data/{id}.parquet", b"orphan")
+    world.wait()
+    world.load(4)
+    assert scan_orphans(world.pool).orphans == 0
+    assert scan_orphans(world.pool, every_name=True).orphans == 1
+    world.wait()
+    assert vacuum(world.pool).objects == 1
+    assert world.objects == world.held()
+
+
 def test_a_stalled_writer_that_comes_back_is_refused(world: World) -> None:
     """Its objects may have been taken for orphans."""
     world.load(1)
