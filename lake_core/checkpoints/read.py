@@ -110,6 +110,16 @@ class CheckpointFile:
         for number, _ in self._groups(section, branch, sub_pool):
             yield self._read(number, keep=False, columns=columns)
 
+    def greater(
+        self, section: str, column: str, value: int, *, branch: str = "", sub_pool: str = ""
+    ) -> Iterator[pa.Table]:
+        """The rows with a greater value in the column; of a row group without any, no other column is read."""
+        for number, _ in self._groups(section, branch, sub_pool):
+            few = self._read(number, keep=False, columns=("key", column))
+            if pc.any(pc.greater(few[column], value)).as_py():
+                table = self._read(number, keep=False)
+                yield table.filter(pc.greater(table[column], value))
+
     def overlapping(self, key_range: KeyRange, *, branch: str, sub_pool: str) -> pa.Table:
         """The references whose range [key, high) overlaps the key range."""
         tables = [_EMPTY]

@@ -122,7 +122,7 @@ def objects_of(snapshot: Snapshot, among: Collection[str]) -> Iterator[str]:
     asked = pa.array(sorted(among), pa.string())
     for sub_pool in ("", *snapshot.sub_pools()):
         for fixed, removed in ((snapshot.checkpoint, snapshot.removed), (snapshot.folded, snapshot.dropped)):
-            for table in fixed.tables(sub_pool=sub_pool):
+            for table in fixed.tables(sub_pool=sub_pool, columns=("key", "object")):
                 of_interest = table.filter(pc.is_in(table["object"], asked))
                 yield from without(of_interest, removed)["object"].to_pylist()
     names = frozenset(among)

@@ -16,11 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.checkpoints import CheckpointFile
-from lake_core.checkpoints.layout import Column
+from lake_core.checkpoints.layout import ROW, Column
 from lake_core.history.snapshot.reference import Reference, from_rows, to_rows
 from lake_core.keys import KeyRange
+from lake_core.records.transactions import version_of
 
 REFERENCE = "reference"
+EVERY = tuple(ROW.names)
+"""The columns of a row."""
 
 
 class FixedReferences(Protocol):
@@ -38,8 +41,11 @@ class FixedReferences(Protocol):
     def overlapping(self, key_range: KeyRange, *, sub_pool: str) -> Iterable[Reference]:
         """The references of the (sub-)pool that overlap the range."""
 
-    def tables(self, *, sub_pool: str) -> Iterator[pa.Table]:
-        """The rows of the (sub-)pool by low bound, a table at a time."""
+    def tables(self, *, sub_pool: str, columns: tuple[str, ...] = EVERY) -> Iterator[pa.Table]:
+        """The rows of the (sub-)pool by low bound, a table at a time; `columns`, with `key`, are those needed."""
+
+    def newer_than(self, sequence: int, *, sub_pool: str) -> Iterator[pa.Table]:
+        """The rows whose newest record is newer, a table at a time."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +108,13 @@ class TableReferences:
             overlaps = pc.and_(overlaps, pc.less(table["key"], pa.scalar(key_range.high, pa.binary())))
         return from_rows(table.filter(overlaps), sub_pool=sub_pool)
 
-    def tables(self, *, sub_pool: str) -> Iterator[pa.Table]:
+    def tables(self, *, sub_pool: str, columns: tuple[str, ...] = EVERY) -> Iterator[pa.Table]:
         if sub_pool in self.by_sub_pool:
             yield self.by_sub_pool[sub_pool]
+
+    def newer_than(self, sequence: int, *, sub_pool: str) -> Iterator[pa.Table]:
+        for table in self.tables(sub_pool=sub_pool):
+            yield table.filter(pc.greater(table["seq"], sequence))
 
 
 def by_key(table: pa.Table) -> pa.Table:
@@ -156,5 +166,9 @@ class CheckpointReferences:
             self.file.overlapping(key_range, branch=self.branch, sub_pool=sub_pool), sub_pool=sub_pool
         )
 
-    def tables(self, *, sub_pool: str) -> Iterator[pa.Table]:
-        yield from self.file.scan(REFERENCE, branch=self.branch, sub_pool=sub_pool)
+    def tables(self, *, sub_pool: str, columns: tuple[str, ...] = EVERY) -> Iterator[pa.Table]:
+        yield from self.file.scan(REFERENCE, branch=self.branch, sub_pool=sub_pool, columns=columns)
+
+    def newer_than(self, sequence: int, *, sub_pool: str) -> Iterator[pa.Table]:
+        if version_of(sequence + 1) <= self.file.footer.version:  # otherwise it is older as a whole
+            yield from self.file.greater(REFERENCE, "seq", sequence, branch=self.branch, sub_pool=sub_pool)

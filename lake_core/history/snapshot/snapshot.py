@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 from rpds import HashTrieMap, HashTrieSet
 
 from lake_core.errors import Corrupt
@@ -162,8 +161,7 @@ class Snapshot:
         references = [r for r in self.added.values() if r.seq > sequence]
         for sub_pool in ("", *self.sub_pools()):
             for fixed, removed in ((self.checkpoint, self.removed), (self.folded, self.dropped)):
-                for table in fixed.tables(sub_pool=sub_pool):
-                    newer = table.filter(pc.greater(table["seq"], sequence))
+                for newer in fixed.newer_than(sequence, sub_pool=sub_pool):
                     references += [
                         r for r in from_rows(newer, sub_pool=sub_pool) if (r.object, r.low) not in removed
                     ]

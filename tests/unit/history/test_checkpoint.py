@@ -27,6 +27,7 @@ from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
 from lake_core.naming import IdSource
 from lake_core.records import Consume, RemoveReference, Source
+from lake_core.records.transactions import sequence
 from lake_core.store import Store
 from tests.support import histories
 from tests.support.clocks import DAY
@@ -132,6 +133,21 @@ def test_a_key_range_reads_the_row_groups_that_hold_it(store: ScriptedStore) -> 
     found = snapshot(state).find(KeyRange(encode_value(5), encode_value(6)))
     assert [r.object for r in found] == [an_id(5)]
     assert file_of(state).groups_read - before == 1
+
+
+def test_what_is_newer_than_a_sequence_is_read_from_the_row_groups_that_hold_such(
+    store: ScriptedStore,
+) -> None:
+    for n in range(1, 9):  # four row groups by key; the newer of each two is in the same one
+        history(store).commit(draft(n, add(n, low=n, high=n + 1)))
+    state = restored(store, checkpoint(store))
+    references = snapshot(state).find()
+    for version, groups in ((8, 0), (7, 1), (4, 2), (0, 4)):
+        before = file_of(state).groups_read
+        newer = snapshot(state).newer_than(sequence(version + 1) - 1)
+        assert newer == [r for r in references if r.seq >= sequence(version + 1)]
+        looked_at = 4 if groups else 0
+        assert file_of(state).groups_read - before == looked_at + groups
 
 
 def test_a_token_and_a_source_are_looked_up_in_one_row_group_each(store: ScriptedStore) -> None:
