@@ -33,15 +33,18 @@ def main() -> int:
     counted: Counter[str] = Counter()
     failed: dict[int, str] = {}
     run = partial(run_chunk, simulate_pair if args.pairs else simulate)
-    context = get_context("spawn")
-    with ProcessPoolExecutor(args.processes, context, max_tasks_per_child=CHUNKS) as pool:
-        for done, (outcomes, violations) in enumerate(pool.map(run, chunks), 1):
-            counted.update(outcomes)
-            for violation in violations.values():
-                print(violation, flush=True)
-            failed |= violations
-            if sys.stderr.isatty():
-                print(f"\r{done * CHUNK:,} seeds", end="", file=sys.stderr)
+    at_once = CHUNKS * args.processes
+    for begin in range(
+        0, len(chunks), at_once
+    ):  # new processes; `max_tasks_per_child` may hang (CPython 115634)
+        with ProcessPoolExecutor(args.processes, get_context("spawn")) as pool:
+            for done, (outcomes, violations) in enumerate(pool.map(run, chunks[begin : begin + at_once]), 1):
+                counted.update(outcomes)
+                for violation in violations.values():
+                    print(violation, flush=True)
+                failed |= violations
+                if sys.stderr.isatty():
+                    print(f"\r{(begin + done) * CHUNK:,} seeds", end="", file=sys.stderr)
     print(f"{args.seeds:,} seeds in {time.monotonic() - begun:.0f} s, {len(failed)} failed")
     for what, times in sorted(counted.items()):
         print(f"  {what:44} {times:12,}")

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tests.simulation.truth import Violation
 
 CHUNK = 100
-CHUNKS = 10
+CHUNKS = 5
 """Chunks of a process: dead greenlets keep about half a megabyte of each seed."""
 
 Chunk = tuple[Counter[str], dict[int, str]]
