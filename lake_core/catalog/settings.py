@@ -69,7 +69,9 @@ _SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "
 _DURATIONS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
+@functools.lru_cache(maxsize=64)
 def _size(text: str) -> int:
+    """Bytes; kept, since each load asks for them."""
     match = re.fullmatch(r"([0-9]{1,18})\s*([kmg]i?)?b?", text.strip().lower())
     if not match or int(match[1]) < 1:
         raise ValueError("use a size such as 500MB or 1GiB")
@@ -91,8 +93,9 @@ LONGEST_SPAN = 1000 * 366 * 86_400
 """Seconds: a duration that begins now ends in the years that a date can have."""
 
 
+@functools.lru_cache(maxsize=64)
 def duration(text: str) -> float:
-    """Seconds of a text such as 30s or 7d.  Raises ValueError."""
+    """Seconds of a text such as 30s or 7d; kept, since each load asks for some.  Raises ValueError."""
     match = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)\s*([smhd])", text.strip().lower())
     if not match:
         raise ValueError("use a duration such as 30s, 10m, 6h, 7d")
@@ -325,12 +328,6 @@ KNOWN: dict[str, Setting] = {
 }
 
 
-@functools.lru_cache(maxsize=1024)
-def _parsed(name: str, text: str) -> Any:
-    """The value of a setting, which never changes; kept, since each load asks for several."""
-    return KNOWN[name].parse(text)
-
-
 class Settings:
     """Typed access to a pool's settings."""
 
@@ -340,7 +337,7 @@ class Settings:
     def __getitem__(self, name: str) -> Any:
         text = self.text(name)
         try:
-            return _parsed(name, text)
+            return KNOWN[name].parse(text)
         except ValueError as error:  # an older program accepted it
             raise InvalidInput(f"setting {name}={text}: {error}") from error
 
