@@ -1,7 +1,7 @@
 """Objects of an old revision that a vacuum took: said so, with when and by which transaction.
 
-An object is *vacuumed* if the newest state neither refers to it nor lists it as removed, and no tag keeps it.  A
-missing object that is not vacuumed is damage, and stays `ObjectMissing`.
+An object is *vacuumed* if the newest state neither refers to it nor lists it as removed, and no live tag keeps it.
+A missing object that is not vacuumed is damage, and stays `ObjectMissing`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ def vacuumed(history: History, state: PoolState, objects: Collection[str], *, ve
     if version >= state.removed.horizon:
         return frozenset()
     unlisted = unlisted_objects(state, objects)
-    return unlisted - tagged_objects(history, state, unlisted, now=None)
+    now = max(history.now(), state.time) / 1e6  # the own clock may be behind that of who vacuumed
+    return unlisted - tagged_objects(history, state, unlisted, now=now)
 
 
 def explained(error: ObjectMissing, history: History, objects: Collection[str], *, version: int) -> LakeError:

@@ -63,6 +63,8 @@ def _revert(branch: Branch, revision: str, *, message: str, maintenance: bool) -
     newest = branch.history.load_open()
     if version > newest.version:
         raise NotFound(f"version {version} does not exist; the newest is {newest.version}")
+    if branch.name not in newest.state.branches:
+        raise NotFound(f"branch {branch.name!r} does not exist; it was deleted meanwhile")
     changes = list(changes_of(branch.history, branch.name, since=version, until=newest.version))
     chosen = [c for c in changes if c.version == version and id in ("", c.transaction.id)]
     later = [c for c in changes if c.version > version]

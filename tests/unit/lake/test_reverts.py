@@ -282,6 +282,17 @@ def test_what_is_merged_is_not_reverted_on_the_branch() -> None:
         pool.branch("dev").revert("2")
 
 
+def test_nothing_is_reverted_on_a_branch_that_was_deleted_meanwhile() -> None:
+    pool = new_pool()
+    load(pool, 1)
+    pool.create_branch("dev")
+    load(pool, 2, branch="dev")
+    branch = pool.branch("dev")
+    pool.delete_branch("dev")
+    with pytest.raises(NotFound, match="branch 'dev' does not exist"):
+        branch.revert("3")
+
+
 def test_what_has_no_inverse_says_what_to_do_instead() -> None:
     pool = new_pool()
     load(pool, 1)

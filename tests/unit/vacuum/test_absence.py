@@ -10,7 +10,7 @@ from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
 from lake_core.errors import InvalidInput, ObjectMissing, ObjectVacuumed
 from lake_core.system_tables.sql import query
 from lake_core.vacuum.execute import vacuum
-from tests.unit.vacuum.conftest import World
+from tests.unit.vacuum.conftest import GRACE, World
 
 
 @pytest.fixture
@@ -41,6 +41,18 @@ def test_when_the_history_is_purged_the_time_is_bounded(vacuumed: World) -> None
     write_checkpoint(vacuumed.lake, "p", now=vacuumed.clock.now)
     purge_pool(vacuumed.lake, "p", keep=0.0, now=vacuumed.clock.now + 5)
     with pytest.raises(ObjectVacuumed, match="vacuumed before"):
+        view.to_table()
+
+
+def test_what_a_tag_kept_until_it_expired_was_vacuumed_and_is_no_damage(world: World) -> None:
+    world.load(3, 1)
+    world.load(2)
+    world.pool.tag("kept", expires=world.clock.now + 2 * GRACE)
+    view = world.pool.at("2")
+    world.compact()
+    world.wait(3 * GRACE)
+    assert vacuum(world.pool).objects == 2
+    with pytest.raises(ObjectVacuumed, match="was vacuumed"):
         view.to_table()
 
 
