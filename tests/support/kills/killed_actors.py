@@ -32,6 +32,7 @@ from lake_core.lake.branch import Branch
 from lake_core.lake.pool import Pool
 from lake_core.records import Transaction
 from tests.support.kills.killing import kill_at_random
+from tests.support.servers.s3 import options_of_environment
 
 POOLS = {"kept": "append", "newest": "upsert"}
 ROLES = {"load": 2, "upsert": 2, "delete": 2, "replace": 1, "compact": 2, "apply": 1}
@@ -91,7 +92,7 @@ def replace(pool: Pool, seed: int) -> str | None:
 
 def act(role: str, uri: str, notes: str, seed: int, pause: float) -> None:
     """One actor: works until it is killed, and writes down what was acknowledged."""
-    lake = Lake.open(uri)
+    lake = Lake.open(uri, options=options_of_environment())
     chance = random.Random(seed)
     pools = {name: lake.pool(name) for name in POOLS}
     with open(notes, "a") as file:
@@ -201,7 +202,7 @@ def _log(pool: Pool) -> Iterator[tuple[int, Transaction]]:
 
 def stress(uri: str, *, seconds: float, folder: Path, moment: float, pause: float) -> dict[str, int]:
     """Runs it all and checks; what happened.  Raises AssertionError."""
-    lake = Lake.create(uri)
+    lake = Lake.create(uri, options=options_of_environment())
     for name, kind in POOLS.items():
         lake.create_pool(name, key="k", kind=kind, settings=SETTINGS)
     killed = kill_at_random(
@@ -214,7 +215,7 @@ def stress(uri: str, *, seconds: float, folder: Path, moment: float, pause: floa
     )
     notes = _notes(folder)
     acknowledged = {(line[1], line[2]) for line in notes if line[0] == "done" and len(line) == 3}
-    counted = check(Lake.open(uri), acknowledged)
+    counted = check(Lake.open(uri, options=options_of_environment()), acknowledged)
     deep = [int(line[1]) for line in notes if line[0] == "depth"]
     jobs = sum(int(line[2]) for line in notes if line[0] == "depth")
     retired = sum(int(line[2]) for line in notes if line[0] == "applied")

@@ -42,6 +42,7 @@ from lake_core.loading.block import Block
 from lake_core.naming import data_id
 from lake_core.repair.fsck import Fsck
 from tests.support.kills.killing import kill_at_random
+from tests.support.servers.s3 import options_of_environment
 
 POOL = "p"
 ROLES = {
@@ -93,7 +94,7 @@ class Actor:
     """One process: works until it is killed, and writes down what it tries and what was acknowledged."""
 
     def __init__(self, uri: str, notes: Path, seed: int, pause: float, grace: float) -> None:
-        self.lake = Lake.open(uri)
+        self.lake = Lake.open(uri, options=options_of_environment())
         self.notes, self.seed, self.pause, self.grace = notes, seed, pause, grace
         self.chance = random.Random(seed)
         self.file = notes.open("a")
@@ -284,7 +285,7 @@ def stress(
     uri: str, *, seconds: float, folder: Path, moment: float, pause: float, grace: float
 ) -> dict[str, int]:
     """Runs it all and checks; what happened.  Raises AssertionError."""
-    lake = Lake.create(uri)
+    lake = Lake.create(uri, options=options_of_environment())
     lake.create_pool(POOL, key="k", settings=settings(grace))
     lake.pool(POOL).branch().append(table("n0-0"))
     (folder / "first").write_text("try n0-0\ndone n0-0\n")
@@ -296,7 +297,7 @@ def stress(
         moment=moment,
         is_enough=lambda: _is_enough(noted(folder)),
     )
-    lake = Lake.open(uri)
+    lake = Lake.open(uri, options=options_of_environment())
     objects = settle(lake, grace)
     notes = noted(folder)
     words = Counter(line[0] for line in notes)
