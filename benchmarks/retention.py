@@ -117,7 +117,8 @@ def find_orphans(path: str) -> dict[str, Any]:
     lake = Lake.open(path)
     _write(lake.pool("p"), [lake.context.ids.new() for _ in range(ORPHANS)])
     time.sleep(1.1)  # ids have whole seconds, and the scan looks only at those that are over
-    _add(lake, lake.pool("p"), range(OBJECTS + MERGED, OBJECTS + MERGED + 1))  # what is newer than this one waits
+    # What is newer than the newest write waits.
+    _add(lake, lake.pool("p"), range(OBJECTS + MERGED, OBJECTS + MERGED + 1))
     time.sleep(1.1)
     pool = Lake.open(path).pool("p")
     with timed() as answer:
