@@ -11,6 +11,7 @@ from lake_core.combine import Rule
 from lake_core.conditions import check, holds, key_range_of, parse, top_level
 from lake_core.history.tombstone import newer_than_all
 from lake_core.keys import KeyRange, PoolKey
+from lake_core.objects.schema import unite_schemas
 from lake_core.reading.plan import plan_scan
 from lake_core.reading.revision import Revision
 from lake_core.reading.scan import scan
@@ -52,18 +53,25 @@ class DeleteSpec:
 
 
 def check_delete(
-    revision: Revision, *, key_range: KeyRange, where: str | Condition | None, narrow: bool
+    revision: Revision,
+    *,
+    key_range: KeyRange,
+    where: str | Condition | None,
+    narrow: bool,
+    brought: pa.Schema | None = None,
 ) -> DeleteSpec | None:
     """The range and the condition, checked; None if no record can fulfil the condition.
 
-    With `narrow` the condition narrows the range.  Raises InvalidInput for an empty range, and for a condition that
-    does not fit the pool's fields.  In aggregate pools a condition may name fields of the key only, since the value
-    of any other field is combined from all records of the key.
+    With `narrow` the condition narrows the range.  It may name the fields of the revision, and those that
+    new records bring.  In aggregate pools it may name fields of the key only, since the value of any other field is
+    combined from all records of the key.
+
+    Raises InvalidInput for an empty range, and for a condition that does not fit the fields.
     """
     check_range(key_range, revision.key)
     if where is None:
         return DeleteSpec(key_range, None, revision.sub_pool)
-    schema = revision.schema
+    schema = revision.schema if brought is None else unite_schemas([revision.schema, brought])
     if narrow and not schema.names:  # nothing was ever loaded: there are no fields to check, and no records
         if isinstance(where, str):
             parse(where)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange, PoolKey
@@ -30,8 +33,9 @@ def begin_replace(
     token: str,
     message: str,
     options: Mapping[str, str] | None,
+    brought: pa.Schema | None = None,
 ) -> tuple[PendingLoad, DeleteSpec] | LoadResult:
-    """A load and what it replaces, or the first result under the token."""
+    """A load and what it replaces, or the first result under the token; `brought` are fields of the new records."""
     pending = begin_load(branch, token=token, message=message, options=options)
     if isinstance(pending, LoadResult):
         return pending
@@ -39,7 +43,7 @@ def begin_replace(
         raise InvalidInput(
             "in an upsert pool a replace takes a range without a condition; delete by the condition, then load"
         )
-    spec = check_delete(branch.revision(), key_range=key_range, where=where, narrow=False)
+    spec = check_delete(branch.revision(), key_range=key_range, where=where, narrow=False, brought=brought)
     assert spec is not None  # None only if the condition narrows the range
     return pending, spec
 
@@ -82,9 +86,12 @@ def replace_by_blocks(
 ) -> LoadResult:
     """Replace records by others, which must be among those that they replace.
 
-    A range as text waits for the records if nothing else tells the class of its values.
+    A range as text waits for the records if nothing else tells the class of its values.  A condition waits for the
+    first of them, since it may name fields that only they bring: every new record must fulfil it.
     """
     key, classes = branch.config.key, branch.revision().key_classes
+    blocks = iter(blocks)
+    first = next(blocks, None) if where is not None else None
     waits = isinstance(key_range, RangeText) and not key_range.is_readable(key, classes)
     begun = begin_replace(
         branch,
@@ -93,13 +100,14 @@ def replace_by_blocks(
         token=token,
         message=message,
         options=options,
+        brought=first.table.schema if first is not None else None,
     )
     if isinstance(begun, LoadResult):
         return begun
     pending, spec = begun
     builder = branch.builder(pending)
     with lease_of(branch, pending, why="replace"):
-        for block in blocks:
+        for block in chain([first] if first is not None else [], blocks):
             if spec.condition is not None and block.table.num_rows:
                 check_fulfils(block.table, spec.condition)
             builder.add(block)

@@ -168,3 +168,29 @@ def test_a_replace_whose_objects_are_built_elsewhere_is_checked_too() -> None:
     with pytest.raises(InvalidInput, match="no record tells the type"):
         branch.commit(pending, replaced=spec, objects=[], schemas=[])
     assert not pool.at().version
+
+
+def test_a_first_replace_takes_a_condition_over_the_fields_of_its_records_and_may_be_repeated() -> None:
+    pool = a_pool()
+    records = pa.table({"k": [1, 2], "day": [dt.date(2026, 1, 31)] * 2, "at": [{"zone": "a"}] * 2})
+    for _ in range(2):
+        pool.branch().replace_with(records, where="day = '2026-01-31' and at.zone = 'a'")
+        assert keys(pool) == [1, 2]
+
+
+def test_a_condition_over_a_field_that_a_replace_brings_keeps_what_has_no_such_field() -> None:
+    pool = a_pool()
+    pool.branch().append(table(5))
+    pool.branch().replace_with(pa.table({"k": [1], "v": [7]}), where="v > 6")
+    pool.branch().replace_with(pa.table({"k": [2], "v": [8]}), where="v > 6")
+    assert keys(pool) == [2, 5]
+
+
+def test_a_condition_over_a_field_that_neither_the_pool_nor_a_new_record_has_is_refused() -> None:
+    pool = a_pool()
+    with pytest.raises(InvalidInput, match="at `w`: no such field; there are: k, v"):
+        pool.branch().replace_with(pa.table({"k": [1], "v": [7]}), where="w > 6")
+    pool.branch().append(pa.table({"k": [1], "v": [7]}))
+    with pytest.raises(InvalidInput, match="at `w`: no such field; there are: k, v"):
+        pool.branch().replace_with(table(1), where="w > 6")
+    assert keys(pool) == [1]
