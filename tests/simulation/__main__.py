@@ -34,9 +34,8 @@ def main() -> int:
     failed: dict[int, str] = {}
     run = partial(run_chunk, simulate_pair if args.pairs else simulate)
     at_once = CHUNKS * args.processes
-    for begin in range(
-        0, len(chunks), at_once
-    ):  # new processes; `max_tasks_per_child` may hang (CPython 115634)
+    # New processes now and then, since their memory grows; `max_tasks_per_child` may hang (CPython 115634).
+    for begin in range(0, len(chunks), at_once):
         with ProcessPoolExecutor(args.processes, get_context("spawn")) as pool:
             for done, (outcomes, violations) in enumerate(pool.map(run, chunks[begin : begin + at_once]), 1):
                 counted.update(outcomes)

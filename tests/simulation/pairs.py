@@ -626,16 +626,11 @@ class World:
 
 PAST = (
     *("loader",) * 4,
-    *("deleter", "compactor", "compactor", "replacer", "branch maker and merger", "branch maker and merger"),
-    *(
-        "branch maker and merger",
-        "tagger",
-        "orphan",
-        "tombstones",
-        "checkpoint and purge",
-        "undoer",
-        "vacuum",
-    ),
+    "deleter",
+    *("compactor",) * 2,
+    "replacer",
+    *("branch maker and merger",) * 3,
+    *("tagger", "orphan", "tombstones", "checkpoint and purge", "undoer", "vacuum"),
 )
 """What may have happened before."""
 
