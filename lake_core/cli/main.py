@@ -22,6 +22,7 @@ from lake_core.cli.completion import SHELLS
 from lake_core.cli.options import CHANGING, FILES, add_read_options
 from lake_core.cli.parser import Parser, check_text
 from lake_core.cli.sink import abandon, complain, flush, open_missing, print_text
+from lake_core.cli.without_pandas import leave_pandas_out
 from lake_core.errors import LakeError, OutputFailed
 
 RECORD_FORMATS = ("json", "csv", "parquet", "arrow", "table")
@@ -30,7 +31,9 @@ LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status."""
+    """Run one command; returns the exit status.  Without `argv` the process is the command's own."""
+    if argv is None:
+        leave_pandas_out()
     open_missing()
     try:
         try:

@@ -116,14 +116,17 @@ def unlisted_objects(state: PoolState, among: Collection[str]) -> frozenset[str]
 
 
 def objects_of(snapshot: Snapshot, among: Collection[str]) -> Iterator[str]:
-    """Those objects that references name, some of them more than once; the references are read as columns."""
-    if not among:
-        return
-    asked = pa.array(sorted(among), pa.string())
-    for sub_pool in ("", *snapshot.sub_pools()):
-        for fixed, removed in ((snapshot.checkpoint, snapshot.removed), (snapshot.folded, snapshot.dropped)):
+    """Those objects that references name, some of them more than once; the references are read as columns.
+
+    Ids sort by time, so what is newer than all fixed references is not looked for there.
+    """
+    names = frozenset(among)
+    for fixed, removed in ((snapshot.checkpoint, snapshot.removed), (snapshot.folded, snapshot.dropped)):
+        asked = pa.array(sorted(name for name in names if name <= fixed.newest), pa.string())
+        if not len(asked):
+            continue
+        for sub_pool in ("", *snapshot.sub_pools()):
             for table in fixed.tables(sub_pool=sub_pool, columns=("key", "object")):
                 of_interest = table.filter(pc.is_in(table["object"], asked))
                 yield from without(of_interest, removed)["object"].to_pylist()
-    names = frozenset(among)
     yield from (r.object for r in snapshot.added.values() if r.object in names)

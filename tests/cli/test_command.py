@@ -65,17 +65,36 @@ def test_errors_and_help_load_no_engine(code: str) -> None:
     assert not modules_after(code) & set(SLOW)
 
 
-def test_showing_a_pool_loads_no_pandas(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [["show", "p"], ["scan", "p"], ["get", "p", "1"], ["load", "p", "FILE"], ["query", "select * from p"]],
+    ids=lambda words: words[0],
+)
+def test_the_command_loads_no_pandas(tmp_path: Path, words: list[str]) -> None:
     pytest.importorskip("pandas")
-    lake = Lake.create(str(tmp_path))
+    lake, file = Lake.create(str(tmp_path / "lake")), tmp_path / "new.json"
     lake.create_pool("p", key="k").branch().append(pa.table({"k": [1], "s": ["a"]}))
-    shown = modules_after(
+    file.write_text('{"k": 2, "s": "b"}')
+    words = [str(file) if word == "FILE" else word for word in words]
+    modules = modules_after(
+        "from lake_core.cli.main import main\n"
+        f"sys.argv[1:] = {['--lake', lake.store.uri, *words]!r}\n"
+        "with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())):\n"
+        "    assert main() == 0"
+    )
+    assert "pyarrow" in modules  # it did work
+    assert "pandas" not in modules
+
+
+def test_a_process_that_is_not_the_commands_own_keeps_pandas(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    Lake.create(str(tmp_path))
+    assert "pandas" in modules_after(
         "from lake_core.cli.main import main\n"
         "with contextlib.redirect_stdout(io.StringIO()):\n"
-        f"    main(['--lake', {str(tmp_path)!r}, 'show', 'p'])"
+        f"    main(['--lake', {str(tmp_path)!r}, 'ls'])\n"
+        "import pandas"
     )
-    assert "pyarrow" in shown  # it did work
-    assert "pandas" not in shown
 
 
 def test_a_package_with_a_lazy_face_still_gives_its_names() -> None:
