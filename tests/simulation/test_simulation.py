@@ -7,7 +7,7 @@ import pytest
 from tests.simulation.rules import ENOUGH, RULES
 from tests.simulation.world import failing_seeds, simulate
 
-SEEDS = 2_400
+SEEDS = 1_200
 CHUNK = 100
 
 pytestmark = pytest.mark.usefixtures("without_warnings")

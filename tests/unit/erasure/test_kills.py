@@ -72,11 +72,19 @@ def is_such(kind: str) -> Callable[[Row], bool]:
     return (lambda row: row["k"] == 1) if kind == "aggregate" else (lambda row: row["who"] == "ann")
 
 
-@pytest.mark.parametrize("kind", ["append", "upsert", "aggregate"])
 @pytest.mark.parametrize("acts", [False, True])
-@pytest.mark.parametrize("every", [13, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("kind", "every"),
+    [
+        *((kind, 13) for kind in ("append", "upsert", "aggregate")),
+        *(
+            pytest.param(kind, every, marks=pytest.mark.slow)
+            for kind, every in (("append", 1), ("upsert", 3), ("aggregate", 3))
+        ),
+    ],
+)
 def test_killed_at_any_call_and_run_again_it_ends_the_same(kind: str, acts: bool, every: int) -> None:
-    """At every thirteenth call, and among the slow tests at each."""
+    """At every thirteenth call; among the slow tests at each, or at every third."""
     first = prepared(kind)
     before = {name: first.pool.at(name).to_table().to_pylist() for name in ("main", "dev")}
     whole = copied(first)
