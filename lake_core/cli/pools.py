@@ -185,7 +185,9 @@ def show(args: Namespace) -> None:
         _line(f"{'range':12} {json_of(shown['low'])} to {json_of(shown['high'])}")
     for sub_pool in view.state.branches[view.branch].snapshot.sub_pools():
         if not view.sub_pool:
-            beside = sum(r.records for r in view.state.branches[view.branch].snapshot.find(sub_pool=sub_pool))
+            beside = sum(
+                r.records for r in view.state.branches[view.branch].snapshot.overlapping(sub_pool=sub_pool)
+            )
             _line(f"{'beside it':12} {counted(beside, 'record')} in {pool.name}.{sub_pool}")
     _line(f"{'whole':12} versions from {left.oldest:,} on")
     if left.first is not None and left.last is not None:

@@ -107,7 +107,7 @@ class Target:
             return
         for sub_pool in self.sub_pools:
             span = self.range_in(sub_pool)
-            for reference in () if span.empty else branch_state.snapshot.find(span, sub_pool=sub_pool):
+            for reference in () if span.empty else branch_state.snapshot.overlapping(span, sub_pool=sub_pool):
                 if self.may_be_in(reference, state.schema):
                     yield reference
 

@@ -55,7 +55,7 @@ def _combined(
             if name not in sources and not change.before.snapshot.holds(*name):
                 sources[name] = inputs
     going = {(a.object, a.low) for a in change.transaction.actions if isinstance(a, AddObject | PutReference)}
-    for present in newest.branches[change.transaction.branch].snapshot.find(key_range):
+    for present in newest.branches[change.transaction.branch].snapshot.overlapping(key_range):
         name = present.object, present.low
         near = [r for r in sources.get(name, {}).values() if r.key_range.overlaps(key_range)]
         is_past = any(r.first_seq <= last for r in near) and any(r.seq >= first for r in near)
@@ -104,5 +104,5 @@ def _kept_markers(change: Change) -> bool:
     return any(
         other.first_seq <= newest and (other.object, other.low) not in names
         for one in removed
-        for other in change.before.snapshot.find(one.key_range, sub_pool=one.sub_pool)
+        for other in change.before.snapshot.overlapping(one.key_range, sub_pool=one.sub_pool)
     )

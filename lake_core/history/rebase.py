@@ -200,7 +200,7 @@ def _check_oldest(branch: BranchState, draft: Draft, rule: Rule) -> None:
     if rule.keeps_all or not leaving:
         return
     span = KeyRange(min(r.low for r in leaving), max(r.high for r in leaving))
-    staying = [r for r in branch.snapshot.find(span) if (r.object, r.low) not in names]
+    staying = [r for r in branch.snapshot.overlapping(span) if (r.object, r.low) not in names]
     if blocked := must_stay(leaving, staying, kind=rule.kind):
         raise PlanAgain(
             f"object {blocked[0].object} hides older records that were committed or put back since this was "
@@ -221,7 +221,7 @@ def _check_between(state: PoolState, branch: BranchState, draft: Draft) -> None:
     if len(inputs) < 2 or not any(isinstance(a, AddObject) and a.seqs is not None for a in draft.actions):
         return
     span = span_of(inputs)
-    near = Ages(branch.snapshot.find(span)).between(inputs, most=len(names))
+    near = Ages(branch.snapshot.overlapping(span)).between(inputs, most=len(names))
     between = [f"object {r.object}" for r in near if (r.object, r.low) not in names]
     between += [
         f"delete {t.id}"
@@ -324,7 +324,7 @@ def _check_retired(state: PoolState, branch: BranchState, name: str, *, forced: 
 
 def still_covered(state: PoolState, branch: BranchState, tombstone: Tombstone) -> list[Reference]:
     """The references whose records the tombstone may still cover."""
-    references = branch.snapshot.find(tombstone.key_range, sub_pool=tombstone.sub_pool)
+    references = branch.snapshot.overlapping(tombstone.key_range, sub_pool=tombstone.sub_pool)
     return [r for r in references if tombstone.may_cover(r, state.schema)]
 
 
@@ -378,7 +378,7 @@ def _check_width(state: PoolState, draft: Draft) -> None:
 
 
 def _schemas_held(state: PoolState, branch: str, sub_pool: str) -> set[str]:
-    return {reference.schema for reference in state.branches[branch].snapshot.find(sub_pool=sub_pool)}
+    return {reference.schema for reference in state.branches[branch].snapshot.overlapping(sub_pool=sub_pool)}
 
 
 @functools.lru_cache(maxsize=4096)
@@ -399,7 +399,7 @@ def _check_room(state: PoolState, draft: Draft, rule: Rule) -> None:
         digits = max(pool_digits, _max_digits(_forms(incoming.values(), name)))
         if digits < 0:
             continue
-        references = state.branches[draft.branch].snapshot.find() if 0 <= pool_digits < digits else []
+        references = state.branches[draft.branch].snapshot.overlapping() if 0 <= pool_digits < digits else []
         statistics = [a.columns for a in added] + [r.columns for r in references]
         _check_largest(name, digits, statistics)
 
@@ -413,7 +413,7 @@ def _check_room_of_merge(state: PoolState, draft: Draft, actions: tuple[Action, 
     for name in (name for name, function in rule.aggregates if function == "sum"):
         digits = _max_digits(_forms(_pool_schemas(state), name))
         if digits >= 0:
-            references = state.branches[draft.branch].snapshot.find()
+            references = state.branches[draft.branch].snapshot.overlapping()
             put = (a.columns for a in actions if isinstance(a, PutReference) and not a.sub_pool)
             _check_largest(name, digits, [*put, *(r.columns for r in references)])
 

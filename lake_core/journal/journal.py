@@ -101,7 +101,7 @@ class Journal(JournalReader[E, S]):
         """
         loaded = self._fresh() or self.load()
         for attempt in range(self.retry.races):
-            committed = loaded.recent.find(id)
+            committed = loaded.recent.version_of(id)
             if committed is not None:
                 return Appended(committed, loaded.state, attempt)
             version = loaded.version + 1
@@ -153,14 +153,14 @@ class Journal(JournalReader[E, S]):
                     entry_id=id,
                     version=version,
                 ) from error
-            if loaded.recent.find(id) is None and not loaded.recent.reaches(version):
+            if loaded.recent.version_of(id) is None and not loaded.recent.reaches(version):
                 raise OutcomeUnknown(
                     f"{naming.entry(self.name, version)}: purged, and older than the recent ids; whether {id} was "
                     f"committed as version {version} is unknown",
                     entry_id=id,
                     version=version,
                 )
-        committed = loaded.recent.find(id)
+        committed = loaded.recent.version_of(id)
         if committed is not None:
             return Appended(committed, loaded.state, self.retry.races)
         raise Conflict(f"{self.name}: lost {self.retry.races} races for the next entry; try again later")

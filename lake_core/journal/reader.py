@@ -161,7 +161,7 @@ class JournalReader(Generic[E, S]):
         if earlier.version < version:
             raise missing(self.name, earlier.version + 1)
         for id, at in earlier.recent.items():
-            if newest.recent.reaches(at) and newest.recent.find(id) != at:
+            if newest.recent.reaches(at) and newest.recent.version_of(id) != at:
                 raise replaced(self.name, at)
 
     def read(self, version: int) -> E | None:

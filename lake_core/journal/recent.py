@@ -31,7 +31,7 @@ class Recent:
     old: HashTrieMap[str, int] = field(default_factory=HashTrieMap)
     limits: JournalLimits = JOURNAL_LIMITS
 
-    def find(self, id: str) -> int | None:
+    def version_of(self, id: str) -> int | None:
         """The version of the entry that holds the id, None if the id is not among the recent ones."""
         version = self.young.get(id)
         return self.old.get(id) if version is None else version
@@ -44,7 +44,7 @@ class Recent:
         for id in ids:
             if id in young or id in old:
                 raise Corrupt(
-                    f"entry {version}: the id {id} is in the history already, in entry {self.find(id)}"
+                    f"entry {version}: the id {id} is in the history already, in entry {self.version_of(id)}"
                 )
             young = young.insert(id, version)
         return Recent(version, young, old, self.limits)

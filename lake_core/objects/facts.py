@@ -85,7 +85,7 @@ def read_content(
     with reading(data.name):
         for batch in data.batches(key_range, key=key, columns=None):
             table = pa.Table.from_batches([batch])
-            first, end = _place(table, 0, key), _place(table, table.num_rows - 1, key)
+            first, end = _order(table, 0, key), _order(table, table.num_rows - 1, key)
             if (before is not None and first < before) or not _in_order(table, key):
                 faults["the records are out of order"] = None
             for group in range(len(told.groups) if whole else 0):
@@ -117,7 +117,7 @@ def read_content(
     return Content(records, low, last, columns, sequences, tuple(faults))
 
 
-def _place(table: pa.Table, row: int, key: PoolKey) -> tuple[bytes, int, int]:
+def _order(table: pa.Table, row: int, key: PoolKey) -> tuple[bytes, int, int]:
     """What the records of an object are ordered by."""
     if SEQ not in table.schema.names:
         return key_at(table, row, key), 0, 0

@@ -103,7 +103,7 @@ class Revision:
 
     def references_in(self, key_range: KeyRange) -> list[Reference]:
         """The references that overlap a key range, clipped to it, by low bound, then by arrival."""
-        return self.snapshot.find(key_range, sub_pool=self.sub_pool)
+        return self.snapshot.overlapping(key_range, sub_pool=self.sub_pool)
 
     def lifts_of(self, references: Iterable[Reference]) -> dict[int, Lift]:
         """The lifts that the references name.  Raises Corrupt if one is not known."""

@@ -72,7 +72,10 @@ def plan_repair(branch: Branch, *, objects: Sequence[str], transactions: Sequenc
     named_objects = dict.fromkeys(added)
     subs = ("", *state.snapshot.sub_pools())
     references = [
-        r for sub_pool in subs for r in state.snapshot.find(sub_pool=sub_pool) if r.object in named_objects
+        r
+        for sub_pool in subs
+        for r in state.snapshot.overlapping(sub_pool=sub_pool)
+        if r.object in named_objects
     ]
     referenced = {r.object for r in references}
     if unknown := [name for name in objects if name not in referenced]:

@@ -61,7 +61,9 @@ def system_table(lake: Lake, name: str) -> pa.Table:
     if kind == "tombstones":
         return meta.tombstones_table(view.state, branch=view.branch, key=view.config.key)
     snapshot = view.state.branches[view.branch].snapshot
-    references = [r for sub_pool in ("", *snapshot.sub_pools()) for r in snapshot.find(sub_pool=sub_pool)]
+    references = [
+        r for sub_pool in ("", *snapshot.sub_pools()) for r in snapshot.overlapping(sub_pool=sub_pool)
+    ]
     table = meta.references_table(references, view.config.key, lambda seq: seq // MAX_TRANSACTIONS)
     return meta.objects_table(table) if kind == "objects" else table
 

@@ -757,9 +757,9 @@ def test_a_stored_checkpoint_is_read_as_what_it_was(name: str) -> None:
         return
     ours, theirs = restored.state, folded.state
     for sub in ("", "$nokey"):
-        assert ours.branches["main"].snapshot.find(sub_pool=sub) == theirs.branches["main"].snapshot.find(
-            sub_pool=sub
-        )
+        assert ours.branches["main"].snapshot.overlapping(sub_pool=sub) == theirs.branches[
+            "main"
+        ].snapshot.overlapping(sub_pool=sub)
     assert dict(ours.tokens.items()) == dict(theirs.tokens.items())
     assert dict(ours.sources.items()) == dict(theirs.sources.items())
     assert dict(ours.schemas) == dict(theirs.schemas)

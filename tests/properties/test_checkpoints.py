@@ -106,7 +106,7 @@ def said(state: PoolState, spans: Iterable[tuple[int, int]]) -> Any:
     ranges = [KeyRange(), *(KeyRange(encode_value(a), encode_value(b)) for a, b in spans)]
     return {
         "tip": state.branches["main"].tip,
-        "references": {(sub, span): found.find(span, sub_pool=sub) for sub in subs for span in ranges},
+        "references": {(sub, span): found.overlapping(span, sub_pool=sub) for sub in subs for span in ranges},
         "totals": {sub: found.totals(sub) for sub in subs},
         "len": (len(found), found.records, found.size),
         "used": {sub: found.schemas(sub) for sub in subs},

@@ -84,6 +84,6 @@ def test_a_snapshot_is_what_a_dictionary_holds(
     for sub in ("", "$nokey"):
         held = [r for r in model.values() if r.sub_pool == sub]
         by_order = sorted(held, key=lambda r: r.order)
-        assert found.find(sub_pool=sub) == by_order
-        assert found.find(span, sub_pool=sub) == [r for r in by_order if r.key_range.overlaps(span)]
+        assert found.overlapping(sub_pool=sub) == by_order
+        assert found.overlapping(span, sub_pool=sub) == [r for r in by_order if r.key_range.overlaps(span)]
     assert found.sub_pools() == sorted({r.sub_pool for r in model.values()} - {""})

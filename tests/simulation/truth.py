@@ -202,7 +202,7 @@ class PoolTruth(Truth):
 
     def is_state(self, n: int, state: PoolState) -> None:
         branch = state.branches["main"]
-        found = frozenset(r.object for r in branch.snapshot.find())
+        found = frozenset(r.object for r in branch.snapshot.overlapping())
         if found != self.objects[n] or len(branch.snapshot) != len(found):
             raise Violation(f"the state after {n} has other objects: {sorted(found ^ self.objects[n])}")
         if branch.tip != n:

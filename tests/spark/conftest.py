@@ -112,7 +112,7 @@ class Landing:
         """The data objects that the pool's newest transaction holds."""
         newest = self.lake.pool(pool).at()
         snapshot = newest.state.branches["main"].snapshot
-        return {r.object for sub in ("", *snapshot.sub_pools()) for r in snapshot.find(sub_pool=sub)}
+        return {r.object for sub in ("", *snapshot.sub_pools()) for r in snapshot.overlapping(sub_pool=sub)}
 
     def transactions(self, pool: str) -> int:
         """How many there are."""

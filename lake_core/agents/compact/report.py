@@ -13,13 +13,13 @@ from lake_core.phrases import counted, human_size
 log = logging.getLogger(__name__)
 
 
-def plan_lines(pool: str, plan: CompactionPlan) -> Iterator[str]:
+def plan_lines(pool_name: str, plan: CompactionPlan) -> Iterator[str]:
     """A plan in lines: what is decided for the pool and why, then each job."""
     if not plan.jobs:
-        yield f"{pool}: nothing to compact ({overlap(plan.depth)}; the policy allows {plan.allowed:,})"
+        yield f"{pool_name}: nothing to compact ({overlap(plan.depth)}; the policy allows {plan.allowed:,})"
         return
     yield (
-        f"{pool}: {overlap(plan.depth)} (the policy allows {plan.allowed:,}), {plan.depth_after:,} after "
+        f"{pool_name}: {overlap(plan.depth)} (the policy allows {plan.allowed:,}), {plan.depth_after:,} after "
         f"{counted(len(plan.jobs), 'job')} of {plan.strategy}: rewrite {human_size(plan.rewritten)} of "
         f"{human_size(plan.size)} (write amplification {plan.write_amplification:.2f})"
     )
@@ -35,12 +35,12 @@ def overlap(depth: int) -> str:
     return f"at most {depth:,} objects overlap" if depth > 1 else "no objects overlap"
 
 
-def start_line(pool: str, planned: Sequence[Mapping[str, Any]], jobs: Sequence[CompactionJob]) -> str:
+def start_line(pool_name: str, planned: Sequence[Mapping[str, Any]], jobs: Sequence[CompactionJob]) -> str:
     """What a task is about to do: the jobs that were planned, and those whose inputs are still there."""
     size = human_size(sum(job.size for job in jobs))
     gone = len(planned) - len(jobs)
     others = f"; {gone:,} planned before and done since" if gone else ""
-    return f"{pool}: {counted(len(jobs), 'job')}, {size} to rewrite{others}"
+    return f"{pool_name}: {counted(len(jobs), 'job')}, {size} to rewrite{others}"
 
 
 def job_line(job: CompactionJob, result: CompactionResult) -> str:
@@ -55,12 +55,12 @@ def job_line(job: CompactionJob, result: CompactionResult) -> str:
 
 
 def summary(
-    pool: str, results: Sequence[CompactionResult], *, depth_before: int, depth_after: int
+    pool_name: str, results: Sequence[CompactionResult], *, depth_before: int, depth_after: int
 ) -> dict[str, Any]:
     """What was done in a pool, as plain values for the report."""
     kept = [result for result in results if result.version is not None]
     return {
-        "pool": pool,
+        "pool": pool_name,
         "jobs": len(kept),
         "dropped": len(results) - len(kept),
         "inputs": sum(result.inputs for result in kept),

@@ -328,7 +328,7 @@ def _is_ingested(state: PoolState, draft: Draft) -> bool:
 
 def _is_done(request: ObjectInfo, loaded: LoadedState[PoolState]) -> bool:
     """Whether the recent ids show that the draft of the request is committed."""
-    return loaded.recent.find(naming.request_id(request.name)) is not None
+    return loaded.recent.version_of(naming.request_id(request.name)) is not None
 
 
 def _is_known_since(version: int, loaded: LoadedState[PoolState]) -> bool:

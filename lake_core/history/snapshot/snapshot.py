@@ -144,7 +144,7 @@ class Snapshot:
         """Whether the branch refers to the object's range that begins at `low`."""
         return self._find((object_id, low)) is not None
 
-    def find(self, key_range: KeyRange = EVERYTHING, *, sub_pool: str = "") -> list[Reference]:
+    def overlapping(self, key_range: KeyRange = EVERYTHING, *, sub_pool: str = "") -> list[Reference]:
         """The references of the (sub-)pool that overlap the range, by low bound, then by arrival."""
         added = [r for r in self.added.values() if r.sub_pool == sub_pool and r.key_range.overlaps(key_range)]
         below = self._overlapping(self.checkpoint, self.removed, key_range, sub_pool=sub_pool)
@@ -154,7 +154,7 @@ class Snapshot:
     def all(self) -> Iterator[Reference]:
         """The references of the pool itself and of its sub-pools."""
         for sub_pool in ("", *self.sub_pools()):
-            yield from self.find(sub_pool=sub_pool)
+            yield from self.overlapping(sub_pool=sub_pool)
 
     def newer_than(self, sequence: int) -> list[Reference]:
         """The references, also of sub-pools, whose newest record is newer, from old to new."""

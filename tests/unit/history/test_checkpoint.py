@@ -77,7 +77,7 @@ def test_a_pool_opens_from_its_checkpoint_as_it_was(store: ScriptedStore) -> Non
     history(store).commit(draft(2, add(2, sub_pool="$nokey")))
     state = restored(store, checkpoint(store))
     folded = history(store).load_version(2).state
-    assert snapshot(state).find() == snapshot(folded).find()
+    assert snapshot(state).overlapping() == snapshot(folded).overlapping()
     assert snapshot(state).sub_pools() == ["$nokey"]
     assert (len(snapshot(state)), snapshot(state).records) == (2, 2)
     assert state.branches["main"].tip == 2
@@ -90,7 +90,7 @@ def test_a_pool_opens_from_its_checkpoint_as_it_was(store: ScriptedStore) -> Non
 def test_an_empty_pool_opens_from_its_checkpoint(store: ScriptedStore) -> None:
     state = restored(store, checkpoint(store))
     assert state.branches["main"].tip == 0
-    assert snapshot(state).find() == []
+    assert snapshot(state).overlapping() == []
 
 
 def test_what_a_checkpoint_knows_decides_what_lands(store: ScriptedStore) -> None:
@@ -107,7 +107,7 @@ def test_what_a_checkpoint_knows_decides_what_lands(store: ScriptedStore) -> Non
         later.commit(draft(5, RemoveReference(an_id(9), encode_value(0))))
     assert later.commit(draft(6, RemoveReference(an_id(1), encode_value(0)))).version == 2
     assert later.commit(draft(7, add(1, low=3))).version == 3
-    assert [r.low for r in snapshot(history(store).load().state).find()] == [encode_value(3)]
+    assert [r.low for r in snapshot(history(store).load().state).overlapping()] == [encode_value(3)]
 
 
 # ---------------------------------------------------------------- reading only what is needed
@@ -130,7 +130,7 @@ def test_a_key_range_reads_the_row_groups_that_hold_it(store: ScriptedStore) -> 
         history(store).commit(draft(n, add(n, low=n, high=n + 1)))
     state = restored(store, checkpoint(store))
     before = file_of(state).groups_read
-    found = snapshot(state).find(KeyRange(encode_value(5), encode_value(6)))
+    found = snapshot(state).overlapping(KeyRange(encode_value(5), encode_value(6)))
     assert [r.object for r in found] == [an_id(5)]
     assert file_of(state).groups_read - before == 1
 
@@ -141,7 +141,7 @@ def test_what_is_newer_than_a_sequence_is_read_from_the_row_groups_that_hold_suc
     for n in range(1, 9):  # four row groups by key; the newer of each two is in the same one
         history(store).commit(draft(n, add(n, low=n, high=n + 1)))
     state = restored(store, checkpoint(store))
-    references = snapshot(state).find()
+    references = snapshot(state).overlapping()
     for version, groups in ((8, 0), (7, 1), (4, 2), (0, 4)):
         before = file_of(state).groups_read
         newer = snapshot(state).newer_than(sequence(version + 1) - 1)
@@ -302,7 +302,7 @@ def damaged_late(store: Store, mark: Mark, section: str = "reference") -> None:
 
 
 def found(state: PoolState) -> list[str]:
-    return [r.object for r in snapshot(state).find()]
+    return [r.object for r in snapshot(state).overlapping()]
 
 
 def test_damage_that_is_found_late_does_not_stop_a_writer(store: ScriptedStore) -> None:
@@ -331,7 +331,7 @@ def test_a_reader_that_finds_damage_late_reads_the_same_state_from_elsewhere(
     state = reader.load().state
     assert file_of(state).name == mark.name
     assert found(state) == expected
-    assert list(snapshot(state).find(KeyRange(b"", encode_value(1)))) != []
+    assert list(snapshot(state).overlapping(KeyRange(b"", encode_value(1)))) != []
     assert snapshot(state).holds(expected[0], encode_value(0))
     assert found(history(store).load().state) == expected
     newest = reader.load()
@@ -360,7 +360,7 @@ def test_damage_that_nothing_can_mend_is_corrupt_and_named(store: ScriptedStore)
     damaged_late(store, mark)
     state = history(store).load().state
     with pytest.raises(Corrupt, match=f"{mark.name}: row group .* is damaged"):
-        snapshot(state).find()
+        snapshot(state).overlapping()
 
 
 @pytest.mark.parametrize("section", ["reference", "token", "source"])
@@ -386,7 +386,7 @@ def test_a_store_that_does_not_answer_while_damage_is_mended_is_unavailable(stor
     state = history(store).load().state
     store.on("get", ".txn", instead=unavailable, times=ALWAYS)
     with pytest.raises(Unavailable):
-        snapshot(state).find()
+        snapshot(state).overlapping()
     store.forget()
     assert found(state) == [an_id(1)]
 
@@ -421,8 +421,8 @@ def test_a_state_whose_checkpoint_was_purged_says_load_again_and_then_can_be_rea
     checkpoint(store, id=2)
     purge(history(store).journal, until=2)
     with pytest.raises(CheckpointGone, match="load again"):
-        snapshot(old).find()
-    assert len(snapshot(reader.load().state).find()) == 2
+        snapshot(old).overlapping()
+    assert len(snapshot(reader.load().state).overlapping()) == 2
 
 
 def test_a_writer_whose_checkpoint_was_purged_goes_on_from_the_next(store: ScriptedStore) -> None:

@@ -397,7 +397,7 @@ def test_one_id_in_two_requests_is_committed_once(store: ScriptedStore) -> None:
     store.create(naming.request(JOURNAL, an_id(2)), other)
     crowded(store).commit(draft(9, add(9)))
     assert in_entry(store, 1) == [an_id(9), an_id(1)]
-    held = history(store).load().state.branches["main"].snapshot.find()
+    held = history(store).load().state.branches["main"].snapshot.overlapping()
     assert [r.object for r in held] == [an_id(9), an_id(1)]
 
 

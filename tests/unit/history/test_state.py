@@ -24,7 +24,7 @@ def folded(*entries: Entry) -> PoolState:
 
 
 def held(state: PoolState, *, sub_pool: str = "") -> list[str]:
-    return [r.object for r in state.branches["main"].snapshot.find(sub_pool=sub_pool)]
+    return [r.object for r in state.branches["main"].snapshot.overlapping(sub_pool=sub_pool)]
 
 
 BEFORE = entry(transaction(KNOWN, add(1), Consume((FILE,)), token="used"))
@@ -48,7 +48,7 @@ def test_records_count_as_written_at_the_entry_and_the_place_in_it() -> None:
         BEFORE,
         entry(transaction(add(2), parent=1), transaction(add(3, ordinal=4), parent=2, id=an_id(901))),
     )
-    found = state.branches["main"].snapshot.find()
+    found = state.branches["main"].snapshot.overlapping()
     assert [(r.object, r.seq, r.ordinal) for r in found] == [
         (an_id(1), sequence(1), 0),
         (an_id(2), sequence(2, 0), 0),
@@ -150,7 +150,7 @@ def test_a_range_finds_the_references_that_may_hold_keys_of_it() -> None:
 
     def found(low: int, high: int) -> list[str]:
         span = KeyRange(encode_value(low), encode_value(high))
-        return [r.object for r in snapshot.find(span)]
+        return [r.object for r in snapshot.overlapping(span)]
 
     assert found(0, 5) == [an_id(1)]
     assert found(0, 6) == [an_id(1), an_id(3)]

@@ -156,7 +156,7 @@ def test_of_work_that_began_on_one_state_the_ids_say_what_a_replace_overtook(
 def test_a_replace_covers_what_is_older_and_not_what_it_brings_also_where_a_compaction_mixed_them() -> None:
     state = folded((KNOWN, add(1, 3, 5)), (AddTombstone("t", LOW, HIGH, replaces=True), add(2, 3, 5)))
     tombstone = main(state).tombstones["t"]
-    old, new = sorted(main(state).snapshot.find(), key=lambda r: r.seq)
+    old, new = sorted(main(state).snapshot.overlapping(), key=lambda r: r.seq)
     mixed = msgspec.structs.replace(new, object=an_id(3), oldest=old.seq)
     assert [tombstone.reaches(r) for r in (old, new, mixed)] == [True, False, True]
     assert [tombstone.covers_all(r, state.schema) for r in (old, new, mixed)] == [True, False, False]
@@ -165,5 +165,5 @@ def test_a_replace_covers_what_is_older_and_not_what_it_brings_also_where_a_comp
 def test_a_mark_that_comes_late_takes_nothing_back() -> None:
     low = encode_value(0)
     marks = [(MarkApplied(an_id(1), low, upto),) for upto in (7, 3)]
-    (reference,) = main(folded((KNOWN, add(1)), *marks)).snapshot.find()
+    (reference,) = main(folded((KNOWN, add(1)), *marks)).snapshot.overlapping()
     assert reference.applied == 7

@@ -98,7 +98,7 @@ def test_a_checkpoint_knows_the_ids_that_the_entries_hold(store: ScriptedStore) 
     mark = checkpoint(store)
     restored, folded = journal(store).restore(mark), journal(store).load()
     assert sorted(restored.recent.items()) == sorted(folded.recent.items())
-    assert restored.recent.find("id of c") == 3
+    assert restored.recent.version_of("id of c") == 3
 
 
 def test_an_earlier_state_is_had_from_the_checkpoint_before_it(store: ScriptedStore) -> None:

@@ -20,13 +20,13 @@ def after(upto: int, start: Recent | None = None) -> Recent:
 
 
 def test_nothing_is_known_of_an_empty_journal() -> None:
-    assert Recent().find("id") is None
+    assert Recent().version_of("id") is None
     assert list(Recent().items()) == []
 
 
 def test_an_id_is_found_with_its_entry() -> None:
     recent = Recent().after(1, ["a", "b"]).after(2, ["c"])
-    assert [recent.find(id) for id in "abcd"] == [1, 1, 2, None]
+    assert [recent.version_of(id) for id in "abcd"] == [1, 1, 2, None]
 
 
 def test_an_id_that_comes_a_second_time_is_corrupt() -> None:
@@ -39,18 +39,18 @@ def test_an_id_that_comes_a_second_time_is_corrupt() -> None:
 
 def test_an_id_of_the_generation_before_is_known_and_comes_once() -> None:
     recent = after(GENERATION + 1)
-    assert recent.find("id of 5") == 5
+    assert recent.version_of("id of 5") == 5
     with pytest.raises(Corrupt):
         recent.after(GENERATION + 2, ["id of 5"])
 
 
 def test_ids_are_forgotten_when_the_second_generation_after_theirs_begins() -> None:
     last = after(2 * GENERATION - 1)
-    assert last.find("id of 1") == 1
+    assert last.version_of("id of 1") == 1
     next_ = after(2 * GENERATION, last)
-    assert next_.find(f"id of {GENERATION - 1}") is None
-    assert next_.find(f"id of {GENERATION}") == GENERATION
-    assert next_.find(f"id of {2 * GENERATION}") == 2 * GENERATION
+    assert next_.version_of(f"id of {GENERATION - 1}") is None
+    assert next_.version_of(f"id of {GENERATION}") == GENERATION
+    assert next_.version_of(f"id of {2 * GENERATION}") == 2 * GENERATION
 
 
 @pytest.mark.parametrize(
@@ -59,14 +59,14 @@ def test_ids_are_forgotten_when_the_second_generation_after_theirs_begins() -> N
 def test_recent_ids_reach_as_far_back_as_every_id_is_known(n: int) -> None:
     recent = after(n)
     for at in range(1, n + 1):
-        assert recent.reaches(at) == (recent.find(f"id of {at}") is not None)
+        assert recent.reaches(at) == (recent.version_of(f"id of {at}") is not None)
     assert recent.reaches(n + 1)
 
 
 def test_a_value_is_not_changed_by_what_follows() -> None:
     before = after(GENERATION - 1)
     after(2 * GENERATION, before)
-    assert before.find("id of 1") == 1
+    assert before.version_of("id of 1") == 1
 
 
 @pytest.mark.parametrize("n", [0, 7, GENERATION - 1, GENERATION, 2 * GENERATION + 3])

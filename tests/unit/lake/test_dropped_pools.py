@@ -70,7 +70,7 @@ def finish_load(branch: Branch) -> Work:
 
 
 def finish_compaction(branch: Branch) -> Work:
-    references = branch.history.load().state.branches["main"].snapshot.find()
+    references = branch.history.load().state.branches["main"].snapshot.overlapping()
     work = begin_compaction(branch, references, outputs=1, message="")
     new_id = branch.context.ids.new
     written = [rewrite(work, piece, branch.store, new_id=new_id) for piece in range(len(work.pieces))]
@@ -88,7 +88,9 @@ WRITES: dict[str, Work] = {
     "replace": lambda branch: branch.replace_with(records(2)),
     "begin a load": lambda branch: branch.begin_load(),
     "begin a replace": lambda branch: branch.begin_replace(),
-    "compact": lambda branch: compact(branch, branch.history.load().state.branches["main"].snapshot.find()),
+    "compact": lambda branch: compact(
+        branch, branch.history.load().state.branches["main"].snapshot.overlapping()
+    ),
 }
 UNDER_WAY = {"load": finish_load, "compaction": finish_compaction}
 

@@ -424,7 +424,7 @@ def test_the_order_of_a_merge_is_the_same_in_every_process() -> None:
     assert entry is not None
     before = pool.history.load_version(version - 1).state
     again = fold_entry(before, version, codec.decode(codec.encode(entry), name="x"))
-    assert again.branches["main"].snapshot.find() == pool.at().references
+    assert again.branches["main"].snapshot.overlapping() == pool.at().references
 
 
 def test_a_feed_delivers_what_a_merge_brought_once() -> None:

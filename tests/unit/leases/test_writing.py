@@ -44,7 +44,7 @@ def branch_of(store: ScriptedStore, after: str = "0s") -> Branch:
 
 
 def compacted(branch: Branch, path: Path) -> object:
-    return compact(branch, branch.history.load().state.branches["main"].snapshot.find())
+    return compact(branch, branch.history.load().state.branches["main"].snapshot.overlapping())
 
 
 WRITES: dict[str, Callable[[Branch, Path], object]] = {
@@ -175,7 +175,7 @@ def test_a_writer_whose_clock_is_behind_by_a_month_is_not_refused(write: str) ->
     if write == "append":
         slow.append(pa.table({"k": [2]}))
     else:
-        compact(slow, slow.history.load().state.branches["main"].snapshot.find())
+        compact(slow, slow.history.load().state.branches["main"].snapshot.overlapping())
     newest = {r.object for r in pool.at().references}
     assert max(newest) >= floor
     clock.now += 8 * DAY

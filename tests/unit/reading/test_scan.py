@@ -67,7 +67,7 @@ def span(low: int, high: int) -> KeyRange:
 def test_the_depth_is_the_most_objects_that_hold_one_key(ranges: list[tuple[int, int]], depth: int) -> None:
     loads = [add(n, low, high) for n, (low, high) in enumerate(ranges)]
     state = fold_entry(PoolState(), 1, entry(transaction(KNOWN, *loads)))
-    assert overlap_depth(tuple(state.branches["main"].snapshot.find())) == depth
+    assert overlap_depth(tuple(state.branches["main"].snapshot.overlapping())) == depth
     plan = plan_scan(Revision(PoolConfig(an_id(1), "p", KEY), 1, "main", state, now=0))
     assert plan.depth == depth
     assert plan.limits.batch_bytes(depth) * depth <= plan.limits.buffer_bytes

@@ -345,14 +345,14 @@ def test_a_checkpoint_of_which_a_page_is_damaged(world: World) -> None:
 
 def without_a_reference(state: PoolState) -> PoolState:
     branch = state.branches["main"]
-    one = branch.snapshot.find()[0]
+    one = branch.snapshot.overlapping()[0]
     snapshot = branch.snapshot.remove(one.object, one.low)
     return _with(state, snapshot=snapshot)
 
 
 def with_another_size(state: PoolState) -> PoolState:
     snapshot = state.branches["main"].snapshot
-    one = snapshot.find()[-1]
+    one = snapshot.overlapping()[-1]
     return _with(
         state,
         snapshot=snapshot.remove(one.object, one.low).add(msgspec.structs.replace(one, size=one.size + 1)),
@@ -361,7 +361,7 @@ def with_another_size(state: PoolState) -> PoolState:
 
 def with_another_bound(state: PoolState) -> PoolState:
     snapshot = state.branches["main"].snapshot
-    one = snapshot.find()[-1]
+    one = snapshot.overlapping()[-1]
     wider = msgspec.structs.replace(one, high=one.high + b"\0")
     return _with(state, snapshot=snapshot.remove(one.object, one.low).add(wider))
 
@@ -759,7 +759,7 @@ def branched(world: World) -> None:
     for start in (0, 5):
         pool.branch("dev").append(table(*range(start, start + 10)))
     dev = pool.at("dev").held
-    compact(pool.branch("dev"), [r for r in dev.snapshot.find() if dev.is_unmerged(r)])
+    compact(pool.branch("dev"), [r for r in dev.snapshot.overlapping() if dev.is_unmerged(r)])
     pool.branch().merge("dev")
     pool.create_branch("lifted")
     pool.create_branch("other", at="dev")

@@ -76,7 +76,7 @@ def test_a_lake_in_a_folder_whose_name_is_not_utf_8_is_used_like_any_other(tmp_p
     branch = Lake.create(folder).create_pool("p", key="k").branch()
     for _ in range(3):
         branch.append(pa.table({"k": [2, 1]}))
-    compact(branch, branch.history.load().state.branches["main"].snapshot.find())
+    compact(branch, branch.history.load().state.branches["main"].snapshot.overlapping())
     assert Lake.open(folder).pool("p").at().to_table()["k"].to_pylist() == [1, 1, 1, 2, 2, 2]
 
 
