@@ -534,7 +534,7 @@ class TestLake(LakeMachine.TestCase):
 
 @pytest.mark.slow
 class TestLakeAtLength(LakeMachine.TestCase):
-    settings = lives(100)
+    settings = lives(50)
 
 
 def hours(seconds: float, run: Callable[[], None]) -> None:

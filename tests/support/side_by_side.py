@@ -2,8 +2,7 @@
 
     python -m tests.support.side_by_side [FOLDER] [--seconds N]
 
-The one takes the folders that need Airflow and Spark, and the properties; the other takes all the rest, so a new
-folder is never left out.
+The one takes the folders that need Airflow and Spark; the other takes all the rest, so no new folder is left out.
 Airflow comes before Spark: its tests look for processes that were left behind, and Spark keeps one until it ends.
 
 A line is printed when a part ends, or as soon as a test fails.  What a process says at its end is printed in one
@@ -24,7 +23,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-FIRST = ("airflow", "local", "properties", "spark")
+FIRST = ("airflow", "local", "spark")
 """Folders of the first process, in this order; both processes take about as long."""
 
 OPTIONS = ("-q", "-p", "tests.support.parts", "-o", "console_output_style=classic")
