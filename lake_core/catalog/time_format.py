@@ -82,6 +82,8 @@ def _gives_back(format: str, *, parts: int) -> bool:
             moment = moment.replace(**zero)  # type: ignore[arg-type]
         try:
             text = moment.replace(tzinfo=dt.UTC).strftime(format)
+            if text == moment.replace(tzinfo=dt.UTC, year=moment.year + 4).strftime(format):
+                return False  # without a year; Python 3.15 reads none
             read = dt.datetime.strptime(text, format)
         except (ValueError, re.error, OverflowError):
             return False
