@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +25,7 @@ from lake_core.vacuum.execute import (
     write_plan,
 )
 from tests.support.records import an_id
-from tests.support.stores import ScriptedStore, unavailable
+from tests.support.stores import ScriptedStore, StoreInFront, unavailable
 from tests.unit.vacuum.conftest import GRACE, World
 
 
@@ -303,6 +305,33 @@ def test_every_way_to_read_a_vacuumed_version_says_that_it_was_vacuumed(world: W
         told = explained_to_reader_of_feed(missing, world.pool.history, object_id)
         assert isinstance(told, ObjectVacuumed)
         assert "begin again from the newest state" in str(told)
+
+
+def test_a_vacuumed_version_is_not_called_damaged_whichever_request_fails(world: World) -> None:
+    class Failing(StoreInFront):
+        behind, number, calls = world.store, 0, 0
+
+        def ask(self, request: str, name: str, call: Callable[[], Any]) -> Any:
+            self.calls += 1
+            return unavailable() if self.calls == self.number else call()
+
+    world.load(1)
+    world.load(2)
+    store = Failing()
+    view = Lake.open_on(store, ids=world.lake.context.ids).pool("p").at("2")
+    world.compact()
+    world.wait()
+    vacuum(world.pool)
+    said: Counter[type[Exception]] = Counter()
+    store.calls = 0
+    with pytest.raises(ObjectVacuumed):
+        view.to_table()
+    for number in range(1, store.calls + 1):
+        store.number, store.calls = number, 0
+        with pytest.raises((ObjectVacuumed, Unavailable)) as raised:
+            view.to_table()
+        said[raised.type] += 1
+    assert min(said[ObjectVacuumed], said[Unavailable]) > 0
 
 
 def test_an_object_that_no_vacuum_took_stays_missing_for_the_reader_of_a_feed(world: World) -> None:
