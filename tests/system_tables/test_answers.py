@@ -162,7 +162,7 @@ def test_what_parquet_cannot_hold_is_said_in_one_line_and_no_file_is_left(lake: 
     path = lake.folder / "x.parquet"
     message = lake.fails(INVALID_INPUT, "query", f"select {sql} as v", "-o", str(path))
     assert "parquet cannot hold column 'v' of type " in message
-    assert message.endswith("use --format json")
+    assert message.endswith("choose another format, such as json")
     assert not list(lake.folder.iterdir())
 
 
