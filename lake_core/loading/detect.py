@@ -59,6 +59,7 @@ _MARKS = ((b"PAR1", "parquet"), (b"ORC", "orc"), (b"Obj\x01", "avro"))
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 """Control characters that text does not have; UTF-16 and UTF-32 have marks."""
 
+_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*[{\[]")
 _BARE_NAME = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{\s*[A-Za-z_$][A-Za-z0-9_$]*\s*:")
 
 _TEXT_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
@@ -124,8 +125,9 @@ def format_of(reading: Reading, declared: str = "auto") -> str:
     refused = next(((what, do) for pattern, what, do in _REFUSED_PATTERNS if pattern.match(begin)), None)
     is_text = not _NO_TEXT.search(begin) or begin.startswith(_TEXT_MARKS)
     is_named_so = reading.file.lower().endswith(".zst")
-    may_be_zst = begin and (refused or is_named_so or not is_text or not by_name)
-    if may_be_zst and has_trailer(last_bytes(reading, TRAILER_BYTES)):
+    is_in_doubt = refused or is_named_so or not is_text or not (by_name or _JSON.match(begin))
+    may_be_zst = begin and not begin[0] % 2  # it begins with the tag of a primitive
+    if is_in_doubt and may_be_zst and has_trailer(last_bytes(reading, TRAILER_BYTES)):
         if by_name or not is_named_so:
             reading.tell("format zst, by its last bytes")
         return "zst"
@@ -136,7 +138,7 @@ def format_of(reading: Reading, declared: str = "auto") -> str:
     if _BARE_NAME.match(begin):
         reading.tell("format zson, by its first name, which has no quotes")
         return "zson"
-    if begin.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+    if _JSON.match(begin):
         reading.tell("format json, by its first character")
         return "json"
     if not begin.strip() and not reading.file.rpartition("/")[2].strip("-"):

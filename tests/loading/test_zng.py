@@ -12,10 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lake_core.agents.ingest.plan import Part, Unit
 from lake_core.errors import InvalidInput
+from lake_core.lake import Lake
+from lake_core.lake.results import PendingLoad
 from lake_core.loading.block import Reading
 from lake_core.loading.detect import format_of, read_blocks
 from lake_core.objects.zng.rows import batch_of
+from spark_apps.load import LoadWork, build_unit
 from tests.support.command import Command
 from tests.support.zng_files import rows_of_text, zng_of, zst_of
 
@@ -88,6 +92,8 @@ def test_standard_input_is_read(lake: Command, form: str, monkeypatch: pytest.Mo
         ("a.zng", b"", "zng"),
         ("a.zng", b"\xf6\x01", "zng"),
         ("empty", as_zst(""), "zst"),
+        ("data", as_zst('{a:"{\\"a\\":12345678}"}'), "zst"),
+        ("data", as_zst("{k:4294967296}"), "zst"),
         ("a.json", as_zng("1\n"), "json"),
         ("a.zng", as_zng("1\n"), "zng"),
     ],
@@ -290,6 +296,18 @@ def test_fields_of_different_types_with_one_form_are_the_plain_type_together(lak
         '{k:2,a:"text",b:null(ip),c:null([int64])}',
         "{k:3,a:null(string),b:10.0.0.3,c:[3]}",
     ]
+
+
+def test_a_task_of_the_agents_reads_them(lake: Command) -> None:
+    lake.pool()
+    pool = Lake.open(lake.uri).pool("p").branch("main")
+    job = pool.begin_load()
+    assert isinstance(job, PendingLoad)
+    names = [lake.file(f"{form}.{form}", make(TEXT)) for form, make in FORMS.items()]
+    units = [Unit(0, tuple(Part(name, 1) for name in names))]
+    work = LoadWork(lake.uri, pool.config, job, "auto", pool.readings(names), tuple(units))
+    (written,) = build_unit(work, 0)
+    assert written.action.records == 6
 
 
 def test_batches_of_columns_are_the_same_rows() -> None:

@@ -47,6 +47,9 @@ _MOST_BAD = 1_000
 """Values of one group whose bytes are no values of their types.  With more of them the file is damaged; each costs
 a look of its own."""
 
+_PART_ROWS = 131_072
+"""Values that are looked at together: a group of very small ones may have millions, all of them bad."""
+
 _REMEMBERED = 10_000
 """Types whose faults are remembered; a file may have any number of streams with types of their own."""
 
@@ -114,7 +117,7 @@ def _parts(values: Rows | Batch) -> Iterator[tuple[int, int]]:
     while stack:  # ends: each round gives a part, or halves one
         low, high = stack.pop()
         nodes = sum(values.types[kind].nodes for kind in np.unique(values.kinds[low:high]).tolist())
-        if high - low > 1 and (high - low) * nodes > MAX_CELLS:
+        if high - low > 1 and ((high - low) * nodes > MAX_CELLS or high - low > _PART_ROWS):
             middle = (low + high) // 2
             stack += [(middle, high), (low, middle)]
         else:

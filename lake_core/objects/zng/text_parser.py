@@ -33,10 +33,13 @@ from lake_core.objects.zng.types import (
 )
 
 T = TypeVar("T")
+MAX_VALUES = 1_000_000
+"""Values that are written in one piece of text, those inside of others counted: each takes some 200 bytes."""
+
 Kind = Literal["word", "string", "type", "record", "array", "set", "map"]
 
 _SPACE = re.compile(r"\s*")
-_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_STRING = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
 _WORD = re.compile(r'[^\s{}\[\]()<>|,"=]+')
 _KEY_WORD = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:.]*(?:Z|[+-]\d\d:\d\d)|[0-9a-fA-F:.]+/[0-9a-fA-F]+"
@@ -103,12 +106,16 @@ class Names:
 class Parser:
     """Reads values from one text.  Raises Malformed."""
 
-    def __init__(self, text: str, names: Names, type_of: Callable[[Node], Type]) -> None:
+    def __init__(
+        self, text: str, names: Names, type_of: Callable[[Node], Type], *, most: int = MAX_VALUES
+    ) -> None:
         """`type_of` says which type a value has by itself: `value(=name)` names that."""
         self._text = text
         self._names = names
         self._type_of = type_of
         self._at = 0
+        self._most = most
+        self._count = 0
 
     def next(self) -> Node | None:
         """The next value; None at the end."""
@@ -140,6 +147,9 @@ class Parser:
     def _value(self, depth: int, *, is_key: bool = False) -> Node:
         if not depth:
             raise self._malformed(f"a value is nested deeper than {MAX_DEPTH}")
+        self._count += 1
+        if self._count > self._most:
+            raise self._malformed(f"more than {self._most:,} values within one another, or in one line")
         node = self._bare(depth, is_key=is_key)
         if match := _PRIMITIVE.match(self._text, self._at):  # most types are one of these
             node.types.append(_BY_NAME[match[1]])

@@ -17,7 +17,7 @@ from lake_core.objects.zng.rows import Rows
 from lake_core.objects.zng.slices import Buffer, Ints
 from lake_core.objects.zng.text_parser import Malformed, Names, Parser
 from lake_core.objects.zng.text_values import type_of, value_of
-from lake_core.objects.zng.types import Type
+from lake_core.objects.zng.types import Type, fault_of
 from lake_core.objects.zng.wire import MAX_VALUE_BYTES
 
 MAX_TEXT_BYTES = 64 << 20
@@ -26,7 +26,7 @@ MAX_TEXT_BYTES = 64 << 20
 _GROUP_NODES = 100_000
 """Types that all types of a group are made of, as in `reader`."""
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 _OPENING, _CLOSING = (b"{", b"[", b"("), (b"}", b"]", b")")
 
 Bad = Callable[[int, str, bytes], None]
@@ -102,6 +102,8 @@ def _parsed(text: bytes, names: Names) -> tuple[list[tuple[Type, bytes | None, i
     try:
         while (node := parser.next()) is not None:  # ends: each round takes a character at least
             kind, body = value_of(node)
+            if fault := fault_of(kind):
+                raise Malformed(node.position, fault)
             if len(body or b"") > MAX_VALUE_BYTES:
                 raise Malformed(node.position, f"a value of more than {MAX_VALUE_BYTES:,} bytes")
             at = len(decoded[: node.position].encode(errors="surrogateescape")) if values else 0

@@ -57,7 +57,9 @@ from lake_core.objects.zng.wire import container, primitive, signed, unsigned
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
+_HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*+")
+_LONGEST_WORD = 1_000
+"""Characters of a number, a time or an address; no value needs as many, and patterns take long for many more."""
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII)
 _PART = r"(\d+)(?:\.(\d+))?(y|d|h|ms|us|µs|ns|m|s)"
 _DURATION = re.compile(rf"-?(?:{_PART})+", re.ASCII)
@@ -280,6 +282,10 @@ def _primitive(node: Node, kind: Type) -> bytes:
 
 def _of_word(word: str, kind: Type) -> bytes | None:
     """The body of a word as this type; None or ValueError if it is none."""
+    if kind in (BYTES, DECIMAL):
+        return bytes.fromhex(word[2:]) if _HEX.fullmatch(word) else None
+    if len(word) > _LONGEST_WORD:
+        return None
     if kind in _BITS:
         low, high = _BITS[kind]
         number = int(word) if _INTEGER.fullmatch(word) else high
@@ -295,8 +301,6 @@ def _of_word(word: str, kind: Type) -> bytes | None:
         return struct.pack(_FLOATS[kind], value)
     if kind is BOOL:
         return {"true": b"\1", "false": b"\0"}.get(word)
-    if kind in (BYTES, DECIMAL):
-        return bytes.fromhex(word[2:]) if _HEX.fullmatch(word) else None
     if kind is TIME:
         return _ticks(_nanoseconds(word))
     if kind is DURATION:

@@ -7,7 +7,9 @@ import io
 import pytest
 
 from lake_core.errors import InvalidInput
+from lake_core.objects.zng.text_parser import Malformed, Names, Parser
 from lake_core.objects.zng.text_reader import read_text
+from lake_core.objects.zng.text_values import type_of
 from tests.support.zng_files import lines_of, rows_of_text, zng_of
 
 
@@ -81,6 +83,9 @@ def test_a_value_may_have_several_lines_and_a_line_several_values() -> None:
         ("{a:1}}", "a value is missing"),
         ("[" * 200 + "]" * 200, "nested deeper than 100"),
         ("null(" + "[" * 200 + "int64" + "]" * 200 + ")", "nested deeper than 100"),
+        ("{" + ",".join(f"f{n}:1" for n in range(100_001)) + "}", "made of more than 100,000 types"),
+        ("1" * 100_000 + "x", "is no value"),
+        ("{a:" * 99 + "1" + "}" * 99 + "x", "'x' is no value"),
         ("{a:1}({a:int64,b:int64})", "the fields a are not those of"),
         ("{a:1(float64)(string)}", "a value of type <float64>, where <string> is expected"),
     ],
@@ -101,6 +106,12 @@ def test_a_type_that_doubles_with_each_name_is_refused_before_it_fills_the_memor
     lines = io.BytesIO("\n".join(names).encode())
     list(read_text(lines, name="test", bad=lambda line, why, text: told.append(why)))
     assert "a type is made of more than 100,000 types" in told[0]
+
+
+def test_a_piece_of_text_has_no_more_values_than_memory_holds() -> None:
+    with pytest.raises(Malformed, match="more than 3 values within one another, or in one line"):
+        Parser("[1,[2]]", Names(), type_of, most=3).next()
+    assert Parser("[1,2]", Names(), type_of, most=3).next() is not None
 
 
 def test_what_is_never_closed_is_refused_where_it_begins() -> None:
