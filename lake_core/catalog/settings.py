@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # `lake --help` and `lake load --help` read this module: they
     from lake_core.keys import PoolKey
 
 TYPE_PREFIX = "type."
-FORMATS = ("auto", "json", "ndjson", "csv", "parquet", "avro", "orc")
+FORMATS = ("auto", "json", "ndjson", "csv", "parquet", "avro", "orc", "zng", "zst", "zson")
 
 
 def _one_of(*words: str) -> Callable[[str], str]:

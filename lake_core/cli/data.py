@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 
 from lake_core.cli.options import open_lake, read_options
-from lake_core.cli.output import format_of_output, print_json, print_table, say, write_records
+from lake_core.cli.output import BINARY, format_of_output, print_json, print_table, say, write_records
 from lake_core.cli.reading import files_to_read, shown_progress
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.keys import KeyRange
@@ -170,7 +170,7 @@ def _format(args: Namespace) -> str:
     output = getattr(args, "output", None)
     chosen = "json" if args.json else args.format
     if output is not None:
-        return chosen or format_of_output(output)
-    if chosen in ("parquet", "arrow") and sys.stdout.isatty():
+        return chosen or format_of_output(output) or "json"
+    if chosen in BINARY and sys.stdout.isatty():
         raise InvalidInput(f"--format {chosen} is not for a terminal; add -o FILE")
     return chosen or ("table" if sys.stdout.isatty() else "json")

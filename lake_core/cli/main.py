@@ -25,7 +25,8 @@ from lake_core.cli.sink import abandon, complain, flush, open_missing, print_tex
 from lake_core.cli.without_pandas import leave_pandas_out
 from lake_core.errors import LakeError, OutputFailed
 
-RECORD_FORMATS = ("json", "csv", "parquet", "arrow", "table")
+FILE_FORMATS = ("json", "csv", "parquet", "arrow", "zng", "zst", "zson")
+RECORD_FORMATS = (*FILE_FORMATS, "table")
 LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 """The level of logging without `-v`, with one, and with two."""
 
@@ -206,7 +207,9 @@ def build_parser() -> Parser:
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument("new", metavar="NEW")
 
-    sub = command("load", "data.load", "load files (JSON, CSV, Parquet, Avro, ORC) as one transaction")
+    sub = command(
+        "load", "data.load", "load files (JSON, CSV, Parquet, Avro, ORC, ZNG, ZST) as one transaction"
+    )
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument("files", nargs="+", metavar="FILE", help=FILES)
     sub.add_argument(
@@ -218,6 +221,29 @@ def build_parser() -> Parser:
         "--token", default="", metavar="T", help="load once under this token, however often the command runs"
     )
     sub.add_argument("--message", default="", metavar="M", help="a text to keep with the transaction")
+
+    sub = command("convert", "converting.convert", "write files in another format, without a lake")
+    sub.add_argument(
+        "files", nargs="+", metavar="FILE", help=f"{FILES}; without -o the last one is the target"
+    )
+    sub.add_argument(
+        "-o",
+        dest="output",
+        metavar="TARGET",
+        help="the file to write; it appears when it is complete; -: standard output",
+    )
+    sub.add_argument(
+        "--output-format", choices=FILE_FORMATS, help="format of the target (default: by its name's ending)"
+    )
+    sub.add_argument("--force", action="store_true", help="replace the target if it exists")
+    add_read_options(sub)
+    sub.add_argument(
+        "--type",
+        action="append",
+        default=[],
+        metavar="FIELD=TYPE",
+        help="read a field as this type; repeatable",
+    )
 
     sub = command("scan", "data.scan", "print the records of a key range, in key order")
     sub.add_argument("pool", metavar="POOL")
@@ -236,7 +262,7 @@ def build_parser() -> Parser:
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument("key", metavar="KEY", help="the key; of several fields a JSON list")
     sub.add_argument(
-        "--format", choices=("json", "csv", "table"), help="default: json, or table on a terminal"
+        "--format", choices=("json", "csv", "zson", "table"), help="default: json, or table on a terminal"
     )
     _add_at(sub)
     _add_on_missing(sub)

@@ -18,11 +18,34 @@ from lake_core.cli.alignment import aligned, printable
 from lake_core.cli.csvtext import csv_header, csv_lines
 from lake_core.cli.sink import flush, print_message, print_text, sink
 from lake_core.errors import InvalidInput
+from lake_core.objects.zng.arrow_types import zng_schema, zng_type
+from lake_core.objects.zng.from_arrow import batch_of_tables
+from lake_core.objects.zng.text import type_text
+from lake_core.objects.zng.text_writer import TextWriter
+from lake_core.objects.zng.writer import ZngWriter
+from lake_core.objects.zst.writer import ZstWriter
 from lake_core.phrases import counted
 from lake_core.values.typed_json import json_lines, shown
-from lake_core.values.types import is_json, show_type
+from lake_core.values.types import ZNG_MARK, is_json, show_type
 
-_BY_ENDING = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".arrows": "arrow"}
+_JSON = (".ndjson", ".jsonl", ".json")
+_BY_ENDING = {
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".zng": "zng",
+    ".zst": "zst",
+    ".zson": "zson",
+}
+_COMPRESSED = (".zst", ".zstd", ".gz", ".bz2", ".xz")
+ENDINGS = (*_JSON, *_BY_ENDING)
+"""The endings of names that tell a format."""
+
+BINARY = ("parquet", "arrow", "zng", "zst")
+"""Formats that are not for a terminal."""
+
 _WIDEST = 40
 _TABLE_ROWS = 1000
 
@@ -90,9 +113,17 @@ def say(message: str) -> None:
     print_message(printable(message) + "\n")
 
 
-def format_of_output(path: str) -> str:
-    """The format that a file's name asks for; JSON if it asks for none."""
-    return _BY_ENDING.get(os.path.splitext(path)[1].lower(), "json")
+def format_of_output(path: str, *, default: str | None = "json") -> str | None:
+    """The format that a file's name asks for, otherwise the default.
+
+    Raises InvalidInput for a name that asks for a compressed file.
+    """
+    name, ending = os.path.splitext(path.lower())
+    if ending in _COMPRESSED and os.path.splitext(name)[1] in ENDINGS:
+        raise InvalidInput(
+            f"-o {path}: the lake writes no compressed files; leave {ending} out and compress the file"
+        )
+    return "json" if ending in _JSON else _BY_ENDING.get(ending, default)
 
 
 def write_records(tables: Iterable[pa.Table], schema: pa.Schema, *, format: str, path: str | None) -> int:
@@ -101,16 +132,54 @@ def write_records(tables: Iterable[pa.Table], schema: pa.Schema, *, format: str,
     Raises InvalidInput if the format cannot hold a column, and what `sink` raises.
     """
     with sink(path) as file:
-        if format == "json":
-            return _write_lines(tables, json_lines, file)
-        if format == "csv":
-            file.write(csv_header(schema.names))
-            return _write_lines(tables, csv_lines, file)
         if format == "table":
             return _write_text(
                 tables, schema, file, total=terminal_width(sys.stdout) if path is None else None
             )
-        return _write_arrow(tables, schema, file, format)
+        return write_to(file, tables, schema, format)
+
+
+def write_to(file: BinaryIO, tables: Iterable[pa.Table], schema: pa.Schema, format: str) -> int:
+    """Write the records to an open file; as `write_records`."""
+    if format == "json":
+        return _write_lines(tables, json_lines, file)
+    if format == "csv":
+        file.write(csv_header(schema.names) if schema.names else b"")
+        return _write_lines(tables, csv_lines, file)
+    if format in ("zng", "zst", "zson"):
+        return _write_values(tables, schema, file, format)
+    return _write_arrow(tables, schema, file, format)
+
+
+def untyped(schema: pa.Schema, format: str) -> list[str]:
+    """The fields, with their types, that the format writes as text or as another type; none if it keeps types."""
+    if format not in ("json", "csv"):
+        return []
+    return [f"{field.name} ({_type_name(field)})" for field in schema if not _is_plain(field)]
+
+
+def _is_plain(field: pa.Field) -> bool:
+    """Whether JSON has the type: a reader infers it again."""
+    if is_json(field):
+        return True
+    if ZNG_MARK in (field.metadata or {}):
+        return False
+    kind = field.type
+    if pa.types.is_nested(kind):
+        is_map = pa.types.is_map(kind)
+        return not is_map and all(_is_plain(kind.field(at)) for at in range(kind.num_fields))
+    return bool(
+        pa.types.is_null(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_int64(kind)
+        or pa.types.is_float64(kind)
+        or pa.types.is_string(kind)
+    )
+
+
+def _type_name(field: pa.Field) -> str:
+    text = type_text(zng_type(field)) if ZNG_MARK in (field.metadata or {}) else show_type(field)
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
 
 
 def _write_lines(
@@ -124,6 +193,28 @@ def _write_lines(
                 file.write(pc.binary_join(whole, "\n")[0].as_buffer())
                 file.write(b"\n")
         count += table.num_rows
+    return count
+
+
+def value_writer(file: BinaryIO, format: str) -> ZngWriter | ZstWriter | TextWriter:
+    """A writer of values with their types; `close` ends what it writes, not the file."""
+    match format:
+        case "zng":
+            return ZngWriter(file)
+        case "zst":
+            return ZstWriter(file)
+    return TextWriter(file)
+
+
+def _write_values(tables: Iterable[pa.Table], schema: pa.Schema, file: BinaryIO, format: str) -> int:
+    zng_schema(schema)  # refuses a type before the first record, and if there is none
+    count = 0
+    writer = value_writer(file, format)
+    for table in tables:
+        for batch in table.to_batches():
+            writer.write(batch_of_tables([batch]))
+        count += table.num_rows
+    writer.close()
     return count
 
 
@@ -167,11 +258,11 @@ def _holding(table: pa.Table, format: str) -> Iterator[None]:
                     writer.write_table(alone)
             except pa.ArrowException as reason:
                 raise InvalidInput(
-                    f"--format {format} cannot hold column {field.name!r} of type {show_type(field)}: {reason}; "
-                    "use --format json"
+                    f"{format} cannot hold column {field.name!r} of type {show_type(field)}: {reason}; "
+                    "choose another format, such as json"
                 ) from error
         raise InvalidInput(
-            f"--format {format} cannot hold the records: {error}; use --format json"
+            f"{format} cannot hold the records: {error}; choose another format, such as json"
         ) from error
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Any, BinaryIO, cast
 
-from lake_core.errors import InvalidInput, OutputFailed
+from lake_core.errors import AlreadyExists, InvalidInput, OutputFailed
 
 STDOUT = "standard output"
 _NOT_WHOLE = "the result is not whole; what the command changed stands"
@@ -77,8 +77,11 @@ def standard_output() -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def sink(path: str | None) -> Iterator[BinaryIO]:
-    """The output that `-o` names; None is standard output.  Raises InvalidInput and OutputFailed."""
+def sink(path: str | None, *, may_replace: bool = True) -> Iterator[BinaryIO]:
+    """The output that `-o` names; None is standard output.
+
+    Raises InvalidInput and OutputFailed, and AlreadyExists if a file has the name and must not be replaced.
+    """
     if path is None:
         with standard_output() as told:
             yield told
@@ -87,6 +90,8 @@ def sink(path: str | None) -> Iterator[BinaryIO]:
         if os.path.isdir(path) or path.endswith(os.sep):
             raise IsADirectoryError(0, "Is a directory")
         special = _is_special(path)
+        if not (may_replace or special) and os.path.lexists(path):
+            raise _exists(path)
         file = open(path, "wb") if special else _beside(path)  # noqa: SIM115 - closed below
     lost = "what was written before stands" if special else "nothing was written under that name"
     try:
@@ -96,7 +101,7 @@ def sink(path: str | None) -> Iterator[BinaryIO]:
         with failing_as_output(f"-o {path}", lost):
             file.close()
             if not special:
-                os.replace(file.name, os.path.realpath(path))
+                _give_name(file.name, path, may_replace=may_replace)
     except BaseException:
         with suppress(OSError):
             file.close()
@@ -104,6 +109,27 @@ def sink(path: str | None) -> Iterator[BinaryIO]:
             with suppress(OSError):
                 os.unlink(file.name)
         raise
+
+
+def _give_name(temporary: str, path: str, *, may_replace: bool) -> None:
+    """Give the whole file its name.  Raises AlreadyExists if another one got it meanwhile and must stay."""
+    if may_replace:
+        os.replace(temporary, os.path.realpath(path))
+        return
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise _exists(path) from None
+    except OSError:  # a file system without links
+        if os.path.lexists(path):
+            raise _exists(path) from None
+        os.replace(temporary, path)
+    else:
+        os.unlink(temporary)
+
+
+def _exists(path: str) -> AlreadyExists:
+    return AlreadyExists(f"{path} exists; name another file, or add --force")
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from lake_core.loading.block import Block, Reading, Rejected
 from lake_core.loading.partitions import with_constants
 from lake_core.objects.limits import MAX_KEY_BYTES, MAX_VALUE_BYTES, check_schema
 from lake_core.objects.storable import ALWAYS_STORABLE, unstorable
-from lake_core.values.nested import Items, is_list
+from lake_core.values.nested import Items, alternatives, fields_of, is_list
 from lake_core.values.typed_json import json_lines
 
 
@@ -157,7 +157,9 @@ def _longest(array: pa.Array) -> int:
     if pa.types.is_dictionary(kind):
         return _longest(array.dictionary)
     if pa.types.is_struct(kind):
-        return max((_longest(part) for part in array.flatten()), default=0)
+        return max((_longest(part) for part in fields_of(array)), default=0)
+    if pa.types.is_union(kind):
+        return max((_longest(part.values) for part in alternatives(array)), default=0)
     if pa.types.is_map(kind):
         return max(map(_longest, Items(array).entries))
     if is_list(kind):

@@ -1,8 +1,13 @@
 """Finding a file's format, and reading it with the reader of that format.
 
-The first bytes decide for formats with a mark of their own (Parquet, ORC, Avro, and those that the lake does not
-read), even if the name says another.  For text the name's ending decides.  If it says nothing, a first `{` or `[`
+The first bytes decide for formats with a mark of their own (Parquet, ORC, Avro, ZNG, and those that the lake does
+not read), even if the name says another.  ZST has its mark at the end, which is looked at if the begin is no text,
+or if nothing else tells the format.  For text the name's ending decides.  If it says nothing, a first `{` or `[`
 means JSON.
+
+Readable text of ZNG begins like JSON, except that the names of most fields have no quotes.
+
+`.zst` is the ending of two things: of files that zstd compressed, which their first bytes tell, and of ZST.
 """
 
 from __future__ import annotations
@@ -21,7 +26,10 @@ from lake_core.loading.formats.csv import read_csv
 from lake_core.loading.formats.json import read_ndjson
 from lake_core.loading.formats.orc import read_orc
 from lake_core.loading.formats.parquet import read_parquet
-from lake_core.loading.opening import first_bytes
+from lake_core.loading.formats.zng import read_zng
+from lake_core.loading.opening import first_bytes, last_bytes
+from lake_core.objects.zng.reader import looks_like_zng
+from lake_core.objects.zst.layout import EMPTY, TRAILER_BYTES, has_trailer
 from lake_core.phrases import choices
 
 _ENDINGS = {
@@ -38,6 +46,8 @@ _ENDINGS = {
     ".pq": "parquet",
     ".avro": "avro",
     ".orc": "orc",
+    ".zng": "zng",
+    ".zson": "zson",
 }
 _COMPRESSED = (".gz", ".zst", ".zstd", ".bz2", ".xz")
 
@@ -45,6 +55,14 @@ FORMATS = ALL_FORMATS[1:]
 """`json` is lines, an array, or documents; `ndjson` is lines only, whatever they look like."""
 
 _MARKS = ((b"PAR1", "parquet"), (b"ORC", "orc"), (b"Obj\x01", "avro"))
+
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+"""Control characters that text does not have; UTF-16 and UTF-32 have marks."""
+
+_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*[{\[]")
+_BARE_NAME = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{\s*[A-Za-z_$][A-Za-z0-9_$]*\s*:")
+
+_TEXT_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 
 _REFUSED = (
     (rb"PAR[E]", "an encrypted Parquet file", "decrypt it first"),
@@ -100,17 +118,27 @@ def format_of(reading: Reading, declared: str = "auto") -> str:
     if declared != "auto":
         return by_name
     begin = first_bytes(reading)
-    for mark, by_mark in _MARKS:
-        if begin.startswith(mark):
-            if by_name and by_name != by_mark:
-                reading.tell(f"format {by_mark}, by its first bytes")
-            return by_mark
-    for pattern, what, do in _REFUSED_PATTERNS:
-        if pattern.match(begin):
-            raise InvalidInput(f"{reading.file}: this is {what}; {do}")
+    if by_bytes := _format_by_bytes(begin):
+        if by_name and by_name != by_bytes:
+            reading.tell(f"format {by_bytes}, by its first bytes")
+        return by_bytes
+    refused = next(((what, do) for pattern, what, do in _REFUSED_PATTERNS if pattern.match(begin)), None)
+    is_text = not _NO_TEXT.search(begin) or begin.startswith(_TEXT_MARKS)
+    is_named_so = reading.file.lower().endswith(".zst")
+    is_in_doubt = refused or is_named_so or not is_text or not (by_name or _JSON.match(begin))
+    may_be_zst = begin and not begin[0] % 2  # it begins with the tag of a primitive
+    if is_in_doubt and may_be_zst and has_trailer(last_bytes(reading, TRAILER_BYTES)):
+        if by_name or not is_named_so:
+            reading.tell("format zst, by its last bytes")
+        return "zst"
+    if refused:
+        raise InvalidInput(f"{reading.file}: this is {refused[0]}; {refused[1]}")
     if by_name:
         return by_name
-    if begin.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+    if _BARE_NAME.match(begin):
+        reading.tell("format zson, by its first name, which has no quotes")
+        return "zson"
+    if _JSON.match(begin):
         reading.tell("format json, by its first character")
         return "json"
     if not begin.strip() and not reading.file.rpartition("/")[2].strip("-"):
@@ -118,6 +146,16 @@ def format_of(reading: Reading, declared: str = "auto") -> str:
     raise InvalidInput(
         f"{reading.file}: neither the name nor the first bytes tell the format; add --format {'|'.join(FORMATS)}"
     )
+
+
+def _format_by_bytes(begin: bytes) -> str:
+    """The format whose mark the first bytes are; "" if there is none."""
+    for mark, by_mark in _MARKS:
+        if begin.startswith(mark):
+            return by_mark
+    if begin.startswith(EMPTY):
+        return "zst"
+    return "zng" if looks_like_zng(begin) else ""
 
 
 def read_blocks(reading: Reading, *, format: str = "auto") -> Iterator[Block]:
@@ -136,6 +174,8 @@ def read_blocks(reading: Reading, *, format: str = "auto") -> Iterator[Block]:
             blocks = read_avro(reading)
         case "orc":
             blocks = read_orc(reading)
+        case ("zng" | "zst" | "zson") as values:
+            blocks = read_zng(reading, values)
         case _:
             blocks = read_parquet(reading)
     yield from checked(blocks, reading)

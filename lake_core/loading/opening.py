@@ -233,12 +233,12 @@ class _Recoded(io.RawIOBase):
 
 
 @contextmanager
-def open_seekable(reading: Reading) -> Iterator[BinaryIO]:
+def open_seekable(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]:
     """The file's content, for reading in any order; a compressed file is unpacked into a temporary one.
 
     Raises NotFound, Unavailable, and InvalidInput if a compressed file is truncated or damaged.
     """
-    with open_bytes(reading) as file:
+    with open_bytes(reading, count=count) as file:
         compression = compression_of(_peek(file))
         if not compression:
             yield file
@@ -254,6 +254,13 @@ def first_bytes(reading: Reading) -> bytes:
     """The first bytes of the file's unpacked content; raises as `open_unpacked` does."""
     with open_unpacked(reading, count=0) as file:
         return file.read(FIRST)
+
+
+def last_bytes(reading: Reading, size: int) -> bytes:
+    """The last bytes of the file's unpacked content, at most `size`; raises as `open_seekable` does."""
+    with open_seekable(reading, count=0) as file:
+        file.seek(max(0, file.seek(0, io.SEEK_END) - size))
+        return file.read(size)
 
 
 def is_stream(path: str) -> bool:

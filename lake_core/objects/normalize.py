@@ -10,11 +10,12 @@
 | timestamps and times in seconds | milliseconds, which Parquet has; zones become UTC |
 | UUID | its text |
 | other extension types (tensors) | their storage |
-| records without fields | typed JSON |
-| unions, intervals of months, any other type | refused |
+| records without fields; unions | typed JSON |
+| intervals of months, any other type | refused |
 
 `normalized` runs once, when a load brings data.  At any depth, it marks fields with values that a wider relative of
-their type cannot hold (`values.types.WIDE_MARK`).  Called by `loading.builder`.
+their type cannot hold (`values.types.WIDE_MARK`), and keeps the mark of ZNG types (`ZNG_MARK`) if the values are of
+that type.  Called by `loading.builder`, and by readers of files whose records have several types.
 """
 
 from __future__ import annotations
@@ -27,9 +28,13 @@ import pyarrow.compute as pc
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import TICKS
 from lake_core.objects.schema import EXACT_IN_DOUBLE, cast_column, members_of
-from lake_core.values.nested import Items, is_list, mask_of
+from lake_core.objects.zng.arrow_types import zng_type
+from lake_core.objects.zng.from_arrow import from_arrow
+from lake_core.objects.zng.type_values import type_value
+from lake_core.objects.zng.types import FLOAT16, IP, NET, Enum, Type
+from lake_core.values.nested import Items, fields_of, is_list, mask_of
 from lake_core.values.typed_json import to_typed
-from lake_core.values.types import JSON_MARK, WIDE_MARK, is_json, json_field, show_type
+from lake_core.values.types import WIDE_MARK, ZNG_MARK, is_json, json_field, show_type
 
 _NANOSECONDS = 2**63 - 1
 _AS_IT_IS = frozenset(
@@ -50,8 +55,9 @@ def normalized(table: pa.Table) -> pa.Table:
     """
     arrays, fields = [], []
     for field, column in zip(table.schema, table.columns, strict=True):
+        field = _of_zng_type(field, column)
         if field.type.id in _AS_IT_IS and not is_json(field):
-            target, stored = pa.field(field.name, field.type), column
+            target, stored = _bare(field), column
         else:
             source, plain = _without_extension(field, column)
             target = _stored(source, field.name)
@@ -66,6 +72,12 @@ def normalized(table: pa.Table) -> pa.Table:
     return pa.table(arrays, schema=pa.schema(fields))
 
 
+def check_types(schema: pa.Schema) -> None:
+    """Raises InvalidInput if the lake does not store records of the schema."""
+    for field in schema:
+        _stored(_plain_field(field), field.name)
+
+
 def _without_extension(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Field, pa.ChunkedArray]:
     """Extension types and dictionaries, at any depth, as plain Arrow; foreign metadata left out."""
     if not _holds_foreign(field.type):
@@ -76,7 +88,47 @@ def _without_extension(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Fie
 
 
 def _bare(field: pa.Field) -> pa.Field:
-    return field.with_metadata(JSON_MARK if is_json(field) else None)
+    """The field without foreign metadata."""
+    if is_json(field):
+        return json_field(field.name)
+    mark = (field.metadata or {}).get(ZNG_MARK)
+    return pa.field(field.name, field.type, metadata=None if mark is None else {ZNG_MARK: mark})
+
+
+def _of_zng_type(field: pa.Field, column: pa.ChunkedArray) -> pa.Field:
+    """The field, without its marks of ZNG types if the values are not of those types."""
+    if not _has_zng_mark(field):
+        return field
+    try:
+        kind = zng_type(field)
+        if _may_not_hold(kind):
+            for chunk in column.chunks:
+                from_arrow(kind, chunk)
+    except (InvalidInput, pa.ArrowException):  # another program wrote the mark, or changed the values
+        return _without_zng_mark(field)
+    return field
+
+
+def _has_zng_mark(field: pa.Field) -> bool:
+    return ZNG_MARK in (field.metadata or {}) or any(map(_has_zng_mark, members_of(field.type)))
+
+
+def _may_not_hold(kind: Type) -> bool:
+    """Whether some value of the Arrow type is none of the ZNG type."""
+    return kind in (IP, NET) or isinstance(kind, Enum) or any(map(_may_not_hold, kind.children))
+
+
+def _without_zng_mark(field: pa.Field) -> pa.Field:
+    kind = field.type
+    if pa.types.is_struct(kind):
+        kind = pa.struct([_without_zng_mark(member) for member in kind])
+    elif pa.types.is_map(kind):
+        key = _without_zng_mark(kind.key_field).with_nullable(False)
+        kind = pa.map_(key, _without_zng_mark(kind.item_field))
+    elif pa.types.is_list(kind):
+        kind = pa.list_(_without_zng_mark(kind.value_field))
+    metadata = {name: value for name, value in (field.metadata or {}).items() if name != ZNG_MARK}
+    return pa.field(field.name, kind, field.nullable, metadata=metadata or None)
 
 
 def _holds_foreign(kind: pa.DataType) -> bool:
@@ -101,12 +153,12 @@ def _plain_field(field: pa.Field) -> pa.Field:
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return _plain_field(pa.field(field.name, kind.value_type))
     if pa.types.is_struct(kind):
-        return pa.field(field.name, pa.struct([_plain_field(member) for member in kind]))
+        return _bare(field).with_type(pa.struct([_plain_field(member) for member in kind]))
     if pa.types.is_map(kind):
         key = _plain_field(kind.key_field).with_nullable(False)
-        return pa.field(field.name, pa.map_(key, _plain_field(kind.item_field)))
+        return _bare(field).with_type(pa.map_(key, _plain_field(kind.item_field)))
     if is_list(kind):
-        return pa.field(field.name, pa.list_(_plain_field(kind.value_field)))
+        return _bare(field).with_type(pa.list_(_plain_field(kind.value_field)))
     return _bare(field)
 
 
@@ -125,7 +177,7 @@ def _plain_array(array: pa.Array, field: pa.Field) -> pa.Array:
     if pa.types.is_run_end_encoded(kind):
         return _plain_array(pc.run_end_decode(array), pa.field(field.name, kind.value_type))
     if pa.types.is_struct(kind):
-        children = [_plain_array(child, member) for child, member in zip(array.flatten(), kind, strict=True)]
+        children = [_plain_array(child, member) for child, member in zip(fields_of(array), kind, strict=True)]
         return pa.StructArray.from_arrays(children, fields=list(target.type), mask=mask_of(array))
     if pa.types.is_map(kind):
         items = Items(array)
@@ -150,7 +202,7 @@ def _stored(field: pa.Field, path: str) -> pa.Field:
     kind = field.type
     if is_json(field):
         return json_field(field.name)
-    plain = pa.field(field.name, kind)
+    plain = _bare(field)
     if kind.id in _AS_IT_IS:
         return plain
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
@@ -158,7 +210,8 @@ def _stored(field: pa.Field, path: str) -> pa.Field:
     if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
         return plain.with_type(pa.binary())
     if pa.types.is_float16(kind):
-        return plain.with_type(pa.float32())
+        mark = plain.metadata or {ZNG_MARK: type_value(FLOAT16)}  # so that ZNG gets back what it was
+        return plain.with_type(pa.float32()).with_metadata(mark)
     if pa.types.is_date64(kind):
         return plain.with_type(pa.date32())
     if pa.types.is_timestamp(kind):
@@ -186,6 +239,10 @@ def _stored(field: pa.Field, path: str) -> pa.Field:
         return plain.with_type(pa.map_(key.with_nullable(False), item))
     if is_list(kind):
         return plain.with_type(pa.list_(_stored(kind.value_field.with_name("item"), f"{path}[]")))
+    if pa.types.is_union(kind):
+        for at in range(kind.num_fields):
+            _stored(kind.field(at).with_name(field.name), path)
+        return json_field(field.name)
     raise InvalidInput(f"field {path!r}: the lake has no type {show_type(field)}; convert it to another type")
 
 
@@ -195,7 +252,7 @@ def _marked(field: pa.Field, column: pa.ChunkedArray | pa.Array) -> pa.Field:
     if is_json(field):
         return field
     if _is_wide(column, kind):
-        return field.with_metadata(WIDE_MARK)
+        return field.with_metadata({**(field.metadata or {}), **WIDE_MARK})
     if not pa.types.is_nested(kind):
         return field
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
@@ -207,7 +264,7 @@ def _marked(field: pa.Field, column: pa.ChunkedArray | pa.Array) -> pa.Field:
 
 def _marked_inside(kind: pa.DataType, array: pa.Array) -> pa.DataType:
     if pa.types.is_struct(kind):
-        return pa.struct([_keeping(f, _marked(f, a)) for f, a in zip(kind, array.flatten(), strict=True)])
+        return pa.struct([_keeping(f, _marked(f, a)) for f, a in zip(kind, fields_of(array), strict=True)])
     if pa.types.is_map(kind):
         keys, items = Items(array).entries
         return pa.map_(
@@ -219,7 +276,9 @@ def _marked_inside(kind: pa.DataType, array: pa.Array) -> pa.DataType:
 
 def _keeping(earlier: pa.Field, marked: pa.Field) -> pa.Field:
     """The newly marked field, with the marks that an earlier part of the column needed."""
-    return marked if marked.metadata or not earlier.metadata else marked.with_metadata(earlier.metadata)
+    if not earlier.metadata:
+        return marked
+    return marked.with_metadata({**earlier.metadata, **(marked.metadata or {})})
 
 
 def _is_wide(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> bool:

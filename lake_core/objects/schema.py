@@ -20,7 +20,16 @@ from lake_core.errors import Corrupt
 from lake_core.keys.encoding import TICKS
 from lake_core.values.nested import Items, mask_of
 from lake_core.values.typed_json import typed
-from lake_core.values.types import SUM_MARK, WIDE_MARK, is_json, is_sum, is_wide, json_field, show_type
+from lake_core.values.types import (
+    SUM_MARK,
+    WIDE_MARK,
+    ZNG_MARK,
+    is_json,
+    is_sum,
+    is_wide,
+    json_field,
+    show_type,
+)
 
 EXACT_IN_DOUBLE = 2**53
 
@@ -60,6 +69,18 @@ def unite_fields(a: pa.Field, b: pa.Field) -> pa.Field:
         return b
     if pa.types.is_null(b.type):
         return a
+    return _with_shared_mark(_unite_types(a, b), a, b)
+
+
+def _with_shared_mark(united: pa.Field, a: pa.Field, b: pa.Field) -> pa.Field:
+    """The united field without the mark of a ZNG type, unless both fields have the same one."""
+    marks = united.metadata or {}
+    if ZNG_MARK not in marks or (a.metadata or {}).get(ZNG_MARK) == (b.metadata or {}).get(ZNG_MARK):
+        return united
+    return united.with_metadata({name: value for name, value in marks.items() if name != ZNG_MARK} or None)
+
+
+def _unite_types(a: pa.Field, b: pa.Field) -> pa.Field:
     if is_sum(a) or is_sum(b):
         return _unite_sums(a, b)
     nested = _unite_nested(a, b)

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.keys.encoding import TICKS
-from lake_core.values.nested import Items, is_list, mask_of
+from lake_core.values.nested import Items, alternatives, fields_of, is_list, mask_of
 from lake_core.values.text import FIRST_DAY, FIRST_SECOND, LAST_DAY, LAST_SECOND
 from lake_core.values.typed_json import typed
 
@@ -70,8 +70,11 @@ def _faults(array: pa.Array, rows: Rows) -> Iterator[tuple[Rows, str]]:
     elif pa.types.is_run_end_encoded(kind):
         yield from _faults(pc.run_end_decode(array), rows)
     elif pa.types.is_struct(kind):
-        for member in array.flatten():
+        for member in fields_of(array):
             yield from _faults(member, rows)
+    elif pa.types.is_union(kind):
+        for part in alternatives(array):
+            yield from _faults(part.values, rows[part.rows])
     elif pa.types.is_map(kind):
         entries = Items(array)
         parents = rows[entries.rows]
@@ -123,7 +126,7 @@ def _without_signed_zeros(array: pa.Array) -> pa.Array:
     if pa.types.is_floating(kind):
         return pc.add(array, pa.scalar(0.0, kind))  # -0.0 + 0.0 is 0.0
     if pa.types.is_struct(kind):
-        members = [_without_signed_zeros(member) for member in array.flatten()]
+        members = [_without_signed_zeros(member) for member in fields_of(array)]
         return pa.StructArray.from_arrays(members, fields=list(kind), mask=mask_of(array))
     if pa.types.is_map(kind):
         entries = Items(array)

@@ -1,8 +1,10 @@
-"""Taking Arrow's records, lists and maps apart and putting them together, slices and nulls included.
+"""Taking Arrow's records, lists, maps and unions apart and putting them together, slices and nulls included.
 
 A list array that is sliced, or whose null rows have items, does not say by itself which of its items count.
 `Items` does: it has the items of the rows that are not null, one after another, and each row's first.  Maps are
-lists of entries; Arrow's own cast from one to the other breaks slices with records inside (Arrow 26).
+lists of entries; Arrow's own cast from one to the other breaks slices with records inside (Arrow 26).  A union has
+no nulls of its own; Arrow's own `flatten` of records ends the process if one of the fields is a union
+(`fields_of`).
 """
 
 from __future__ import annotations
@@ -24,6 +26,44 @@ def is_list(kind: pa.DataType) -> bool:
 def mask_of(array: pa.Array) -> pa.Array | None:
     """Which rows are null, as Arrow's constructors want it; None if none is."""
     return pc.is_null(array) if array.null_count else None
+
+
+def fields_of(array: pa.StructArray) -> list[pa.Array]:
+    """The values of each field of records, null where the record is null; a union has any value there."""
+    if not any(pa.types.is_union(field.type) for field in array.type):
+        return list(array.flatten())
+    return [
+        array.field(at) if pa.types.is_union(field.type) else pc.struct_field(array, [at])
+        for at, field in enumerate(array.type)
+    ]
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One type of an array of unions: the rows that have it, and their values."""
+
+    field: pa.Field
+    rows: npt.NDArray[np.int64]
+    values: pa.Array
+
+
+def alternatives(array: pa.Array) -> list[Alternative]:
+    """The values of an array of unions, those of each type apart."""
+    kind = array.type
+    fields = [kind.field(at) for at in range(kind.num_fields)]
+    if not len(array):  # there may be no memory
+        nothing = np.zeros(0, np.int64)
+        return [Alternative(field, nothing, array.field(at).slice(0, 0)) for at, field in enumerate(fields)]
+    buffers = array.buffers()  # `type_codes` and `offsets` of a slice are not its own
+    codes = np.frombuffer(buffers[1], np.int8, len(array), offset=array.offset)
+    at = np.arange(len(array), dtype=np.int64)
+    if kind.mode == "dense":
+        at = np.frombuffer(buffers[2], np.int32, len(array), offset=4 * array.offset).astype(np.int64)
+    parts = []
+    for number, (field, code) in enumerate(zip(fields, kind.type_codes, strict=True)):
+        rows = np.flatnonzero(codes == code)
+        parts.append(Alternative(field, rows, array.field(number).take(pa.array(at[rows]))))
+    return parts
 
 
 @dataclass(frozen=True)
@@ -56,7 +96,7 @@ class Items:
     @property
     def entries(self) -> tuple[pa.Array, pa.Array]:
         """Keys and values of maps."""
-        keys, values = self._lists.flatten().flatten()
+        keys, values = fields_of(self._lists.flatten())
         return keys, values
 
     @property

@@ -40,7 +40,7 @@ import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import TICKS, Instant, Value, class_of, from_array
-from lake_core.values.nested import Items, is_list, mask_of
+from lake_core.values.nested import Items, alternatives, fields_of, is_list, mask_of
 from lake_core.values.text import NotReadable, exact_number, read, read_double, show
 from lake_core.values.types import is_json
 
@@ -115,6 +115,8 @@ def _texts(array: pa.Array, field: pa.Field, *, typed_form: bool) -> pa.Array:
         return _maps(array, kind, typed_form=typed_form)
     if is_list(kind):
         return _lists(array, kind.value_field, typed_form=typed_form)
+    if pa.types.is_union(kind):
+        return _alternatives(array, typed_form=typed_form)
     if pa.types.is_decimal(kind):
         text = _decimals(array)
         return _tagged("decimal", text) if typed_form else text
@@ -239,7 +241,7 @@ def _records(array: pa.StructArray, kind: pa.StructType, *, typed_form: bool) ->
     """`kind` rather than the array's own type: the marks of fields inside may be there alone."""
     children = [
         _texts(values, child, typed_form=typed_form)
-        for values, child in zip(array.flatten(), kind, strict=True)
+        for values, child in zip(fields_of(array), kind, strict=True)
     ]
     text = _objects([child.name for child in kind], children, len(array))
     if typed_form and any(child.name.startswith(TAG) for child in kind):
@@ -248,6 +250,13 @@ def _records(array: pa.StructArray, kind: pa.StructType, *, typed_form: bool) ->
         wrapped = pc.binary_join_element_wise(f'{{"{_RECORD}":', text, "}", "")
         text = pc.if_else(pc.and_(alone, named), wrapped, text)
     return _where_valid(text, array)
+
+
+def _alternatives(array: pa.Array, *, typed_form: bool) -> pa.Array:
+    """A union: each value as its own type says."""
+    parts = alternatives(array)
+    texts = pa.concat_arrays([_texts(part.values, part.field, typed_form=typed_form) for part in parts])
+    return texts.take(pa.array(np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")))
 
 
 def _lists(array: pa.Array, item: pa.Field, *, typed_form: bool) -> pa.Array:

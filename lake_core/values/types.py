@@ -21,6 +21,10 @@ WIDE_MARK = {b"lake.wide": b"1"}
 SUM_MARK = {b"lake.sum": b"1"}
 """Metadata of a field that an aggregate pool sums: it has room for the sums of many records."""
 
+ZNG_MARK = b"lake.zng"
+"""Metadata of a field, or of a schema: the ZNG type of its values, if the Arrow type does not say all of it
+(decision 62)."""
+
 _NAMED: dict[str, pa.DataType] = {
     "string": pa.string(),
     "binary": pa.binary(),

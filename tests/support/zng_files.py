@@ -11,6 +11,7 @@ import pytest
 
 from lake_core.objects.zng.reader import read
 from lake_core.objects.zng.rows import Batch, Rows
+from lake_core.objects.zng.text_reader import read_text
 from lake_core.objects.zng.writer import ZngWriter
 from lake_core.objects.zst.reader import ZstFile
 from lake_core.objects.zst.writer import ZstWriter
@@ -34,6 +35,14 @@ def rows_of(data: bytes) -> list[Rows]:
 
 def lines_of(data: bytes) -> list[str]:
     return [rows.text(row) for rows in rows_of(data) for row in range(len(rows))]
+
+
+def rows_of_text(text: str) -> list[Rows]:
+    def refuse(line: int, why: str, _: bytes) -> None:
+        raise ValueError(f"line {line}: {why}")
+
+    lines = io.BytesIO(text.encode(errors="surrogateescape"))
+    return [rows for rows, _ in read_text(lines, name="test", bad=refuse)]
 
 
 def zng_of(values: Iterable[Rows | Batch], *, block_bytes: int = 0) -> bytes:

@@ -161,8 +161,8 @@ def _beyond(sql: str, format: str) -> bool:
 def test_what_parquet_cannot_hold_is_said_in_one_line_and_no_file_is_left(lake: Command, sql: str) -> None:
     path = lake.folder / "x.parquet"
     message = lake.fails(INVALID_INPUT, "query", f"select {sql} as v", "-o", str(path))
-    assert "--format parquet cannot hold column 'v' of type " in message
-    assert message.endswith("use --format json")
+    assert "parquet cannot hold column 'v' of type " in message
+    assert message.endswith("choose another format, such as json")
     assert not list(lake.folder.iterdir())
 
 

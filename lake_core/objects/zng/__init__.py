@@ -5,7 +5,7 @@
     slices, columns  many values at once, without a Python object a value: the form between ZNG, ZST and Arrow
     rows             top-level values, as bodies (`Rows`) or as columns (`Batch`)
     reader, writer   streams of messages, compressed blocks, ends of streams
-    text             values and types as readable text
+    text             values and types as readable text; `text_writer`: lines of them
     arrow_types      which Arrow type holds a type; `to_arrow`, `from_arrow`: columns to arrays and back
     addresses        addresses, networks, and bytes that should be text, as strings
 

@@ -109,7 +109,7 @@ def ip_bodies(array: pa.Array) -> pa.Array:
     distinct = array.dictionary_encode()
     texts = distinct.dictionary
     bodies = _v4_bodies(texts)
-    return (_back(texts, _ip_body, "ip") if bodies is None else bodies).take(distinct.indices)
+    return (_back(texts, ip_body, "ip") if bodies is None else bodies).take(distinct.indices)
 
 
 def _v4_bodies(texts: pa.Array) -> pa.Array | None:
@@ -127,7 +127,7 @@ def _v4_bodies(texts: pa.Array) -> pa.Array | None:
 
 def net_bodies(array: pa.Array) -> pa.Array:
     """The bytes of networks.  Raises InvalidInput for text that is none."""
-    return _back(array, _net_body, "net")
+    return _back(array, net_body, "net")
 
 
 def bytes_bodies(array: pa.Array) -> pa.Array:
@@ -150,16 +150,20 @@ def _back(array: pa.Array, convert: Callable[[str], bytes], what: str) -> pa.Arr
     return pa.array(bodies, pa.binary()).take(distinct.indices)
 
 
-def _ip_body(text: str) -> bytes:
+def ip_body(text: str) -> bytes:
+    """The bytes of an address.  Raises ValueError for other text."""
+    if "%" in text:  # the zone of an address is not part of it
+        raise ValueError(text)
     return ipaddress.ip_address(text).packed
 
 
-def _net_body(text: str) -> bytes:
+def net_body(text: str) -> bytes:
+    """The bytes of a network.  Raises ValueError for other text."""
     address, slash, mask = text.rpartition("/")
-    body = _ip_body(address)
+    body = ip_body(address)
     if len(mask) == 2 * len(body):
         return body + bytes.fromhex(mask)
-    bits = int(mask)
+    bits = int(mask) if mask.isascii() and mask.isdigit() else -1
     if not slash or not 0 <= bits <= 8 * len(body):
         raise ValueError(text)
     ones = ((1 << bits) - 1) << (8 * len(body) - bits)

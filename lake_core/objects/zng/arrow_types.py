@@ -1,8 +1,9 @@
 """Which Arrow type holds the values of a ZNG type, and the other way round; docs/zng-zst.md lists it for users.
 
 Every ZNG type has one Arrow type.  Several may have the same one (text: string, bstring, ip, net, error, enum), so
-a field carries its ZNG type as metadata, `MARK`.  Without it the type is the plainest of those.  Types that only
-Arrow has become names, `lake.date` over int32, so that both ways lead back.
+a field carries its ZNG type as metadata, `ZNG_MARK`.  Without it the type is the plainest of those.  Types that
+only Arrow has become names, `lake.date` over int32, so that both ways lead back.  Objects store half floats as
+floats; the mark says what they were.
 """
 
 from __future__ import annotations
@@ -48,10 +49,7 @@ from lake_core.objects.zng.types import (
     plain,
 )
 from lake_core.values.nested import is_list
-from lake_core.values.types import JSON_MARK, is_json
-
-MARK = b"lake.zng"
-"""Metadata of a field or a schema: its ZNG type, as the body of a type value."""
+from lake_core.values.types import JSON_MARK, ZNG_MARK, is_json
 
 MAX_UNION_TYPES = 127
 """Types of one union with the null beside them; Arrow counts them in a signed byte."""
@@ -95,7 +93,7 @@ def arrow_field(name: str, kind: Type) -> pa.Field:
     return (
         field
         if zng_type(field) == kind
-        else field.with_metadata({**(field.metadata or {}), MARK: type_value(kind)})
+        else field.with_metadata({**(field.metadata or {}), ZNG_MARK: type_value(kind)})
     )
 
 
@@ -105,7 +103,7 @@ def arrow_schema(kind: Type) -> pa.Schema:
     if not isinstance(record, Record):
         raise InvalidInput(f"values of type {kind!r} are no records; make them a field of one")
     fields = [arrow_field(name, child) for name, child in zip(record.names, record.children, strict=True)]
-    return pa.schema(fields, metadata={MARK: type_value(kind)} if isinstance(kind, Named) else None)
+    return pa.schema(fields, metadata={ZNG_MARK: type_value(kind)} if isinstance(kind, Named) else None)
 
 
 def arrow_type(kind: Type) -> pa.DataType:
@@ -176,18 +174,38 @@ def zng_schema(schema: pa.Schema) -> Type:
 def zng_type(field: pa.Field) -> Type:
     """The type of the field's values: that of its mark if it fits, otherwise the plainest."""
     marked = _marked(field.metadata)
-    if marked is not None and arrow_type(marked) == field.type:
+    if marked is not None and _is_form_of(marked, field.type):
         return marked
     if is_json(field):
         return Named("lake.json", STRING)
     return _plainest(field)
 
 
+def _is_form_of(kind: Type, stored: pa.DataType) -> bool:
+    try:
+        return _holds(stored, arrow_type(kind))
+    except InvalidInput:  # a mark of another program, of a type that has no Arrow type
+        return False
+
+
+def _holds(stored: pa.DataType, kind: pa.DataType) -> bool:
+    """Whether the stored type has the values of the other one: it is that type, or its stored form."""
+    if stored == kind:
+        return True
+    if stored.id != kind.id:
+        return bool(pa.types.is_float32(stored) and pa.types.is_float16(kind))
+    if pa.types.is_union(kind) or stored.num_fields != kind.num_fields:
+        return False
+    pairs = [(stored.field(at), kind.field(at)) for at in range(kind.num_fields)]
+    named = pa.types.is_struct(kind)
+    return bool(pairs) and all((a.name == b.name or not named) and _holds(a.type, b.type) for a, b in pairs)
+
+
 def _marked(metadata: dict[bytes, bytes] | None) -> Type | None:
-    if not metadata or MARK not in metadata:
+    if not metadata or ZNG_MARK not in metadata:
         return None
     try:
-        return read_type_value(metadata[MARK], MARK.decode())
+        return read_type_value(metadata[ZNG_MARK], ZNG_MARK.decode())
     except Corrupt:
         return None
 

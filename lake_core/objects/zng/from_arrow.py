@@ -100,7 +100,7 @@ def _valid(array: pa.Array) -> npt.NDArray[np.bool_]:
 
 def _records(kind: Record, array: pa.Array) -> Column:
     valid = _valid(array)
-    arrays = [array.field(at) for at in range(array.type.num_fields)]  # `flatten` aborts if one is a union
+    arrays = [array.field(at) for at in range(array.type.num_fields)]
     if array.null_count:
         present = pa.array(np.flatnonzero(valid))
         arrays = [values.take(present) for values in arrays]
@@ -165,6 +165,8 @@ def _values(kind: Type, array: pa.Array) -> Slices:
         integers = array.type.to_pandas_dtype() if pa.types.is_integer(array.type) else np.int64
         return signed_values(_raw(array, integers).astype(np.int64), valid)
     if kind in _FLOATS:
+        if kind is FLOAT16 and pa.types.is_float32(array.type):  # its stored form
+            array = array.cast(pa.float16())
         width, word = _FLOATS[kind]
         return fixed_values(_raw(array, word).astype(np.uint64), width, valid)
     if kind is BOOL:

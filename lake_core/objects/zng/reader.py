@@ -8,6 +8,8 @@ may be several streams in a row: where one ends, its types are forgotten.
 from __future__ import annotations
 
 import bisect
+import codecs
+import io
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -18,7 +20,7 @@ from lake_core.errors import Corrupt
 from lake_core.objects.zng.rows import Rows
 from lake_core.objects.zng.slices import Buffer
 from lake_core.objects.zng.typedefs import NAMED, RECORD, TypeReader
-from lake_core.objects.zng.types import Record, Type, Union, plain
+from lake_core.objects.zng.types import FIRST_TYPEDEF, Record, Type, Union, plain
 from lake_core.objects.zng.wire import MAX_VALUE_BYTES, Cursor, corrupt
 
 WIDE_VALUE, COMPRESSED, APPLICATION, END = 0xF5, 0xFD, 0xFE, 0xFF
@@ -118,6 +120,15 @@ class _Reader:
         self._ended = False
         self._block = Cursor(b"", name=name)
         """A compressed block whose values did not all fit into a group."""
+
+    def knows(self, begin: bytes) -> bool:
+        """Whether these bytes are messages, and define a type or hold a value."""
+        group = _Group("", self._rows_bytes)
+        try:
+            self._messages(group, Cursor(begin, name=""))
+        except Corrupt:
+            return False
+        return bool(group.kinds) or self._types.type_of(FIRST_TYPEDEF) is not None
 
     def groups(self, offset: int) -> Iterator[Rows]:
         """The values in groups."""
@@ -244,6 +255,17 @@ class _Reader:
             cursor.position = position
             if position > begun:
                 group.add(data[begun:position], cursor, begun)
+
+
+def looks_like_zng(begin: bytes) -> bool:
+    """Whether the first bytes of a file are messages of ZNG with a type or a value; the last one may be cut.
+
+    A first value of a type that needs no definition does not count, because text may begin alike; nor does the mark
+    of UTF-16.
+    """
+    if not begin or begin[0] <= WIDE_VALUE or begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return False
+    return _Reader(io.BytesIO(), "", ROWS_BYTES).knows(begin)
 
 
 def _header(cursor: Cursor, position: int) -> tuple[int, int, int]:

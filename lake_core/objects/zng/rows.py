@@ -11,8 +11,8 @@ from itertools import pairwise
 import numpy as np
 
 from lake_core.errors import Corrupt
-from lake_core.objects.zng.columns import Column, of_bodies
-from lake_core.objects.zng.slices import Buffer, Ints, Slices
+from lake_core.objects.zng.columns import Column, RecordColumn, encoded, of_bodies, record_bodies
+from lake_core.objects.zng.slices import Buffer, Bytes, Ints, Slices, interleaved
 from lake_core.objects.zng.text import value_text
 from lake_core.objects.zng.types import Type
 
@@ -39,6 +39,10 @@ class Rows:
         return Rows(
             self.buffer, self.types, self.kinds[start:stop], self.start[start:stop], self.length[start:stop]
         )
+
+    def chosen(self, rows: Ints) -> Rows:
+        """The values of these rows."""
+        return Rows(self.buffer, self.types, self.kinds[rows], self.start[rows], self.length[rows])
 
     def body(self, row: int) -> bytes | None:
         """The body of one value; None if it is null."""
@@ -93,6 +97,30 @@ class Batch:
 def batch_of(rows: Rows) -> Batch:
     """The values as columns.  Raises Corrupt if bytes are no values of their type."""
     return Batch(rows.types, rows.kinds, rows.columns())
+
+
+def rows_of(batch: Batch) -> Rows:
+    """The values as bodies; the bytes of those of each type stand apart."""
+    start, length = np.zeros(len(batch), np.int64), np.full(len(batch), -1)
+    parts: list[Bytes] = []
+    begun = 0
+    every = by_kind(batch.kinds, len(batch.types))
+    for kind, column, rows in zip(batch.types, batch.columns, every, strict=True):
+        if isinstance(column, RecordColumn):
+            pieces = record_bodies(kind, column)
+        else:
+            pieces = encoded(kind, column).bodies()
+        data, offsets = interleaved([pieces])
+        sizes = np.diff(offsets)
+        if isinstance(column, RecordColumn):
+            rows = rows[column.valid]
+        else:
+            sizes[~column.valid] = -1
+        start[rows], length[rows] = offsets[:-1] + begun, sizes
+        parts.append(data)
+        begun += len(data)
+    buffer = Buffer(np.concatenate([np.zeros(0, np.uint8), *parts]), lambda _, what: Corrupt(what))
+    return Rows(buffer, batch.types, batch.kinds, start, length)
 
 
 def by_kind(kinds: Ints, count: int) -> list[Ints]:

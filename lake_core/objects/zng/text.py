@@ -33,6 +33,7 @@ from lake_core.objects.zng.types import (
     IP,
     NET,
     NULL,
+    PRIMITIVES,
     SIGNED,
     STRING,
     TIME,
@@ -52,16 +53,24 @@ from lake_core.objects.zng.types import (
 from lake_core.objects.zng.wire import Cursor, as_signed, as_unsigned
 
 _IMPLIED = frozenset((INT64, DURATION, TIME, FLOAT64, BOOL, BYTES, STRING, IP, NET, TYPE, NULL))
-_DURATIONS = (
-    ("y", 31_536_000_000_000_000),
-    ("d", 86_400_000_000_000),
-    ("h", 3_600_000_000_000),
-    ("m", 60_000_000_000),
-)
+DURATION_UNITS = {
+    "y": 31_536_000_000_000_000,
+    "d": 86_400_000_000_000,
+    "h": 3_600_000_000_000,
+    "m": 60_000_000_000,
+    "s": 1_000_000_000,
+    "ms": 1_000_000,
+    "us": 1_000,
+    "ns": 1,
+}
+"""Nanoseconds of the units of durations; a year has 365 days."""
+
 _ESCAPES = {
     ord(c): "\\" + e
     for c, e in (("\\", "\\"), ('"', '"'), ("\b", "b"), ("\f", "f"), ("\n", "n"), ("\r", "r"), ("\t", "t"))
 }
+_TYPE_NAME = re.compile(r"[\w$./]+")
+_RESERVED = frozenset(kind.name for kind in PRIMITIVES)
 _IDENTIFIER = re.compile(r"(?:[^\W\d]|\$)(?:\w|\$)*")
 
 
@@ -161,11 +170,11 @@ class _Writer:
         if is_typed or (not (null and kind is not NULL) and _implied(kind)):
             return
         if kind in self._names:
-            self.parts.append(f"({kind.label})")
+            self.parts.append(f"({type_name_text(str(kind.label))})")
         elif not null and _describes_itself(kind):
             if isinstance(kind, Named):
                 self._names.add(kind)
-                self.parts.append(f"(={kind.name})")
+                self.parts.append(f"(={type_name_text(kind.name)})")
         else:
             self.parts.append("(")
             self.type(kind)
@@ -175,7 +184,7 @@ class _Writer:
         """Appends a type."""
         match kind:
             case Named():
-                self.parts.append(kind.name)
+                self.parts.append(type_name_text(kind.name))
                 if kind not in self._names:
                     self._names.add(kind)
                     self.parts.append("=(")
@@ -253,7 +262,8 @@ def _symbol(kind: Enum, body: bytes) -> str:
     at = as_unsigned(body)
     if at >= len(kind.symbols):
         raise Corrupt(f"an enum of {len(kind.symbols)} symbols has the value {at}")
-    return kind.symbols[at]
+    symbol = kind.symbols[at]
+    return quoted(symbol.encode(), escape_bytes=False) if symbol == "null" else name_text(symbol)
 
 
 def _primitive(kind: Primitive, body: bytes) -> str:
@@ -304,10 +314,11 @@ def duration_text(nanoseconds: int) -> str:
     if not nanoseconds:
         return "0s"
     text, left = "-" if nanoseconds < 0 else "", abs(nanoseconds)
-    for unit, size in _DURATIONS:
-        count, left = divmod(left, size)
+    for unit in ("y", "d", "h", "m"):
+        count, left = divmod(left, DURATION_UNITS[unit])
         text += f"{count}{unit}" if count else ""
-    for unit, size in (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)):
+    for unit in ("s", "ms", "us", "ns"):
+        size = DURATION_UNITS[unit]
         if left >= size:
             whole, rest = divmod(left, size)
             fraction = f".{rest:0{len(str(size)) - 1}}".rstrip("0") if rest else ""
@@ -357,6 +368,12 @@ def net_text(body: bytes) -> str:
 def name_text(name: str) -> str:
     """A name, quoted if it is no identifier."""
     return name if _IDENTIFIER.fullmatch(name) else quoted(name.encode(), escape_bytes=False)
+
+
+def type_name_text(name: str) -> str:
+    """The name of a type, quoted if it would be read as something else."""
+    is_plain = _TYPE_NAME.fullmatch(name) and name not in _RESERVED
+    return name if is_plain else quoted(name.encode(), escape_bytes=False)
 
 
 def quoted(body: bytes, *, escape_bytes: bool) -> str:

@@ -17,11 +17,13 @@ MAX_VALUE_BYTES = 10 << 20
 _MIN_INT64 = -(2**63)
 
 
+ADVICE = "; the file is damaged, or is no such file: restore it from a copy"
+"""The end of the message about damaged bytes."""
+
+
 def corrupt(name: str, offset: int, what: str) -> Corrupt:
     """The error for damaged bytes at an offset of a file."""
-    return Corrupt(
-        f"{name}: byte {offset:,}: {what}; the file is damaged, or is no such file: restore it from a copy"
-    )
+    return Corrupt(f"{name}: byte {offset:,}: {what}{ADVICE}")
 
 
 def uvarint(number: int) -> bytes:

@@ -14,9 +14,8 @@ import lz4.block
 import numpy as np
 
 from lake_core.errors import InvalidInput
-from lake_core.objects.zng.columns import RecordColumn, encoded, record_bodies
 from lake_core.objects.zng.reader import COMPRESSED, END, WIDE_VALUE
-from lake_core.objects.zng.rows import Batch, Rows, by_kind
+from lake_core.objects.zng.rows import Batch, Rows, rows_of
 from lake_core.objects.zng.slices import Bytes, Ints, Pieces, interleaved, made, uvarints
 from lake_core.objects.zng.typedefs import TypeWriter
 from lake_core.objects.zng.types import Type
@@ -41,13 +40,15 @@ class ZngWriter:
         """Write values, in their order."""
         if not len(values):
             return
-        bodies = _bodies_of_batch(values) if isinstance(values, Batch) else _bodies_of_rows(values)
+        rows = rows_of(values) if isinstance(values, Batch) else values
         self._written = True
         ids, definitions = self._ids(values.types, values.kinds)
-        length = bodies[2]
+        length = np.maximum(rows.length, 0)
         if int(length.max()) > MAX_VALUE_BYTES:
             raise InvalidInput(f"a value of {length.max():,} bytes; ZNG holds at most {MAX_VALUE_BYTES:,}")
-        data, offsets = interleaved([_type_ids(ids), uvarints(length).bodies(), bodies])
+        data, offsets = interleaved(
+            [_type_ids(ids), uvarints(length).bodies(), (rows.buffer, rows.start, length)]
+        )
         bounds = [*definitions, len(values)]
         for first, stop in pairwise(bounds):
             self._output.write(definitions[first])
@@ -114,26 +115,3 @@ def _single_bytes(numbers: Ints) -> Pieces:
     """One byte each."""
     count = len(numbers)
     return made(numbers.astype(np.uint8)), np.arange(count), np.ones(count, np.int64)
-
-
-def _bodies_of_rows(rows: Rows) -> Pieces:
-    return rows.buffer, rows.start, np.maximum(rows.length, 0)
-
-
-def _bodies_of_batch(batch: Batch) -> Pieces:
-    """The bodies of the values, in their order."""
-    start, length = np.zeros(len(batch), np.int64), np.zeros(len(batch), np.int64)
-    parts: list[Bytes] = []
-    begun = 0
-    every = by_kind(batch.kinds, len(batch.types))
-    for kind, column, rows in zip(batch.types, batch.columns, every, strict=True):
-        if isinstance(column, RecordColumn):
-            pieces = record_bodies(kind, column)
-            rows = rows[column.valid]
-        else:
-            pieces = encoded(kind, column).bodies()
-        data, offsets = interleaved([pieces])
-        start[rows], length[rows] = offsets[:-1] + begun, np.diff(offsets)
-        parts.append(data)
-        begun += len(data)
-    return made(np.concatenate(parts)), start, length

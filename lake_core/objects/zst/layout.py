@@ -37,6 +37,9 @@ VERSION = 1
 _MAGIC = "zst"
 _BEGIN = bytes([ARRAY, INT64.id, RECORD])
 
+EMPTY = bytes.fromhex("f602066f6666736574 07066c656e67746806 f717 f60104726f6f7418 190101 ff") + _BEGIN
+"""The begin of a file without values: no data, a root without segments, the trailer.  It would pass for ZNG."""
+
 
 class Segment(NamedTuple):
     """Bytes of the data section that hold values of one column."""
@@ -74,6 +77,12 @@ def trailer_bytes(trailer: Trailer) -> bytes:
     sections = container(b"".join(primitive(signed(size)) for size in trailer.sections))
     body = primitive(_MAGIC.encode()) + b"".join(primitive(signed(number)) for number in numbers) + sections
     return bytes(typedefs) + uvarint(type_id) + uvarint(len(body)) + body + bytes([END])
+
+
+def has_trailer(tail: bytes) -> bool:
+    """Whether the last bytes of a file look like the end of ZST, of any version."""
+    at = tail.rfind(_BEGIN)
+    return at >= 0 and primitive(_MAGIC.encode()) in tail[at:]
 
 
 def find_trailer(tail: bytes, *, size: int, name: str) -> tuple[Trailer, int]:

@@ -144,6 +144,10 @@ class ColumnWriter:
         """The segments."""
         raise NotImplementedError
 
+    def emptied(self) -> int:
+        """How many arrays were null, and are empty in the file."""
+        return 0
+
 
 def column_writer(kind: Type, segment_bytes: int) -> ColumnWriter:
     """Of a column of the type."""
@@ -198,6 +202,10 @@ class _FieldWriter:
             if self._values and self._nulls:
                 self._presence.stream.flush(output)
 
+    def emptied(self) -> int:
+        """As of the column."""
+        return self._column.emptied()
+
     def map(self) -> FieldMap:
         column = self._column.map() if self._values else None
         return FieldMap(column, tuple(self._presence.stream.segments))
@@ -220,6 +228,9 @@ class RecordWriter(ColumnWriter):
         for writer in self._fields:
             writer.flush(output, end=end)
 
+    def emptied(self) -> int:
+        return sum(field.emptied() for field in self._fields)
+
     def map(self) -> ColumnMap:
         return RecordMap(tuple(writer.map() for writer in self._fields))
 
@@ -230,10 +241,12 @@ class _ListWriter(ColumnWriter):
     def __init__(self, kind: Array, segment_bytes: int) -> None:
         self._values = column_writer(kind.inner, segment_bytes)
         self._lengths = Stream(segment_bytes)
+        self._emptied = 0
 
     def add(self, column: Column, place: PlaceOf, due: list[Flush]) -> None:
         assert isinstance(column, ListColumn)
         counts = np.maximum(column.lengths, 0)
+        self._emptied += int(np.count_nonzero(column.lengths < 0))
         ends = np.cumsum(counts)
 
         def inside(at: int) -> Place:
@@ -246,6 +259,9 @@ class _ListWriter(ColumnWriter):
     def flush(self, output: Output, *, end: bool) -> None:
         self._lengths.flush(output)
         self._values.flush(output, end=end)
+
+    def emptied(self) -> int:
+        return self._emptied + self._values.emptied()
 
     def map(self) -> ColumnMap:
         return ListMap(self._values.map(), tuple(self._lengths.segments))
@@ -269,6 +285,9 @@ class _UnionWriter(ColumnWriter):
         self._selector.flush(output)
         for writer in self._columns:
             writer.flush(output, end=end)
+
+    def emptied(self) -> int:
+        return sum(column.emptied() for column in self._columns)
 
     def map(self) -> ColumnMap:
         return UnionMap(tuple(writer.map() for writer in self._columns), tuple(self._selector.segments))

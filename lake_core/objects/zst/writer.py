@@ -54,6 +54,11 @@ class ZstWriter:
         """How many were written."""
         return self._records
 
+    @property
+    def emptied(self) -> int:
+        """How many null arrays inside of arrays and unions became empty, since the format has no other form."""
+        return sum(column.emptied() for column in self._columns)
+
     def write(self, values: Rows | Batch) -> None:
         """Write values, in their order."""
         if not len(values):
