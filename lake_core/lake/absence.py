@@ -31,7 +31,7 @@ def vacuumed(history: History, state: PoolState, objects: Collection[str], *, ve
 def explained(error: ObjectMissing, history: History, objects: Collection[str], *, version: int) -> LakeError:
     """The error that says what became of the missing object; the same one if it was not vacuumed.
 
-    It is Unavailable if the store does not answer: then nobody can tell damage from a vacuum.
+    It is Unavailable if the store does not answer: damage and a vacuum look alike then.
     """
 
     def text(object_id: str, state: PoolState) -> str:
