@@ -6,7 +6,7 @@ A view is a revision and a store.  The command, SQL, and PySpark read through it
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -35,6 +35,12 @@ log = logging.getLogger(__name__)
 
 FAIL, WARN = "fail", "warn"
 """What a view does if a vacuum took an object of it: raise ObjectVacuumed; leave it out and log a warning."""
+
+
+def among(references: Iterable[Reference], only: Collection[tuple[str, bytes]] | None) -> Sequence[Reference]:
+    """The references that `only` names by object and low bound; all if it is None."""
+    names = None if only is None else set(only)
+    return [r for r in references if names is None or (r.object, r.low) in names]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,12 +165,15 @@ class View(Revision):
         with self._absence_explained(references):
             return explain(self, self.store, key_range, references)
 
-    def split(self, key_range: KeyRange, *, pieces: int) -> list[KeyRange]:
+    def split(
+        self, key_range: KeyRange, *, pieces: int, only: Collection[tuple[str, bytes]] | None = None
+    ) -> list[KeyRange]:
         """The range as at most `pieces` ranges that follow each other and hold about equal bytes.
 
+        `only`: bytes of these references (object and low bound), None: of all.
         Raises ObjectVacuumed, ObjectMissing, Corrupt, Unavailable.
         """
-        references = self._without_vacuumed(self.references_in(key_range))
+        references = self._without_vacuumed(among(self.references_in(key_range), only))
         with self._absence_explained(references):
             return split(references, self.store, pool_id=self.config.id, key_range=key_range, pieces=pieces)
 

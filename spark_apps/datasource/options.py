@@ -35,6 +35,8 @@ Options = Mapping[str, str]
 """As Spark gives them: names in lower case; `path` is what load, save or start were given."""
 
 READ = ("at", "columns", "from", "to", "where", "tasks", "onMissing", "lease", "leaseFor")
+PART = "part"
+"""Names a part of a revision (`part`): for native reads, not for users."""
 SYSTEM_TABLE = ("at", "columns")
 READ_STREAM = ("branch", "columns", "startingTransaction", "maxTransactionsPerBatch", "lease")
 LEASE_FOR = "6h"
@@ -55,6 +57,8 @@ WRITE_STREAM = (
 def check_names(options: Options, accepted: tuple[str, ...], *, what: str) -> None:
     """Raises InvalidInput for an option that `what` does not have."""
     allowed = {"lake", "path", "casesensitive", *(name.lower() for name in accepted)}
+    if accepted == READ:
+        allowed.add(PART)
     has_metadata = "meta.NAME" in accepted
     unknown = sorted(
         name

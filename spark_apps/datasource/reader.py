@@ -1,8 +1,8 @@
 """A batch read: the records of `lake scan`, cut into key ranges.
 
-The reader pins the transaction and the time when it is planned, so all tasks read one snapshot.  A task reads a
-range of keys and merges; the ranges weigh about the same and follow each other, so the rows of the whole read
-are in key order.
+The reader pins the version, the branch and the time when it is planned, so all tasks read one revision.  A task
+reads ranges of keys and merges; the tasks weigh about the same and follow each other, so the rows of the whole read
+are in key order.  The option `part` names a revision and some key ranges of it; a native read gives it (`part`).
 
 Spark keeps one reader for a `load`, however many queries use it.  So the reader does not take Spark's filters
 (`pushFilters`): a filter of one query would narrow what all others read.  Options of
@@ -20,24 +20,25 @@ from pyspark.sql.types import StructType
 
 from lake_core.conditions import check, key_range_of
 from lake_core.keys import KeyRange
-from lake_core.lake.view import View
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.lake.view import View, among
 from lake_core.records.conditions import Condition
 from lake_core.values.keytext import RangeText, check_range
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.names import check_apart, check_known
+from spark_apps.datasource.part import Identity, Part, decode
 from spark_apps.datasource.to_spark import check_readable, to_batches
 from spark_apps.datasource.types import arrow_schema
 
 TASK_SIZE = 64 << 20
 MAX_TASKS = 256
-_NOTHING = KeyRange(b"", b"")
 
 
 @dataclass
 class KeyPartition(InputPartition):
-    """The range of keys that one task reads."""
+    """The ranges of keys that one task reads, in key order."""
 
-    key_range: KeyRange
+    key_ranges: tuple[KeyRange, ...]
 
 
 class LakeReader(DataSourceReader):
@@ -46,7 +47,10 @@ class LakeReader(DataSourceReader):
     def __init__(self, options: opts.Options, schema: StructType) -> None:
         opts.check_names(options, opts.READ, what="a read")
         self._schema = schema
-        view = opts.leased_view(options)
+        part = decode(options["part"]) if "part" in options else None
+        view = opts.leased_view(options if part is None else {**options, "at": str(part.version)})
+        if part is not None:
+            view = part.pin(view)
         check_columns(schema, view.schema, options, pool_name=view.config.name)
         self._where = check(options["where"], view.schema) if "where" in options else None
         range_text = RangeText(low=options.get("from"), high=options.get("to"))
@@ -54,35 +58,40 @@ class LakeReader(DataSourceReader):
         check_range(self._key_range, view.key)
         if self._where is not None:
             self._key_range = self._key_range.intersect(key_range_of(self._where, view.key, view.schema))
-        if not view.version:  # no transaction to pin: this read does not see what is committed from here on
-            self._key_range = _NOTHING
         self._tasks = opts.count(options, "tasks")
-        # from here on every task reads this transaction, whatever is committed to the branch
+        # from here on every task reads this revision, whatever is committed to the branch
+        self._part = part or Part.of(view, [EVERYTHING])
+        key_ranges = [r.intersect(self._key_range) for r in self._part.key_ranges if view.version]
+        self._key_ranges = [key_range for key_range in key_ranges if not key_range.empty]
         self._pinned = {
             "lake": view.store.uri,
             "path": opts.table_name(options).partition("@")[0],
+            # without a transaction there is nothing to pin, and nothing to read
             "at": str(view.version) if view.version else view.branch,
             "onmissing": view.on_missing,
         }
-        self._now = view.now
 
     def _view(self) -> View:
-        return replace(opts.open_view(self._pinned), now=self._now)
+        return self._part.pin(opts.open_view(self._pinned))
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One key range a task, of about equal weight, in key order."""
-        if self._key_range.empty:
-            return [KeyPartition(_NOTHING)]
-        return [
-            KeyPartition(key_range)
-            for key_range in split_tasks(self._view(), self._key_range, tasks=self._tasks)
-        ]
+        """The key ranges of each task, of about equal weight, in key order."""
+        if not self._key_ranges:
+            return [KeyPartition(())]
+        whole = KeyRange(self._key_ranges[0].low, self._key_ranges[-1].high)
+        pieces = split_tasks(self._view(), whole, tasks=self._tasks, only=self._part.references)
+        inside = (
+            tuple(r.intersect(piece) for r in self._key_ranges if r.overlaps(piece)) for piece in pieces
+        )
+        return [KeyPartition(key_ranges) for key_ranges in inside if key_ranges]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The records of one range, in key order."""
+        """The records of one task, in key order."""
         assert isinstance(partition, KeyPartition)
-        if not partition.key_range.empty:
-            yield from read_range(self._view(), partition.key_range, self._schema, self._where)
+        view = self._view() if partition.key_ranges else None
+        for key_range in partition.key_ranges:
+            assert view is not None
+            yield from read_range(view, key_range, self._schema, self._where, only=self._part.references)
 
 
 def check_columns(
@@ -94,20 +103,33 @@ def check_columns(
     check_readable(pool_schema, arrow_schema(schema))
 
 
-def split_tasks(view: View, key_range: KeyRange, *, tasks: int | None = None) -> list[KeyRange]:
+def split_tasks(
+    view: View, key_range: KeyRange, *, tasks: int | None = None, only: Sequence[Identity] | None = None
+) -> list[KeyRange]:
     """The range as the ranges of so many tasks, or of as many as its bytes are worth."""
-    references = view.references_in(key_range)
+    references = among(view.references_in(key_range), only)
     worth = -(-sum(r.size for r in references) // TASK_SIZE)
     pieces = tasks or max(1, min(MAX_TASKS, worth))
-    return view.split(key_range, pieces=pieces)
+    return view.split(key_range, pieces=pieces, only=only)
 
 
 def read_range(
-    view: View, key_range: KeyRange, schema: StructType, where: Condition | None = None
+    view: View,
+    key_range: KeyRange,
+    schema: StructType,
+    where: Condition | None = None,
+    *,
+    only: Sequence[Identity] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The view's records of a range in Spark's types; columns that no record has are null."""
+    """The view's records of a range in Spark's types; columns that no record has are null.
+
+    `only`: of these references, None: of all.
+    """
     target = arrow_schema(schema)
     names = set(view.schema.names)
     columns = [name for name in target.names if name in names]
-    for table in view.scan(key_range=key_range, columns=columns, where=where):
+    plan = view.plan(key_range=key_range, columns=columns, where=where)
+    if only is not None:
+        plan = replace(plan, references=tuple(among(plan.references, only)))
+    for table in view.run(plan):
         yield from to_batches(table, target)

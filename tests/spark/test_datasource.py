@@ -17,8 +17,9 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions as f
-from pyspark.sql.types import StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
+from lake_core.errors import InvalidInput
 from lake_core.lake import Lake
 from lake_core.lake.view import View
 from lake_core.loading.sources import find_files
@@ -27,6 +28,7 @@ from lake_core.values.typed_json import json_lines
 from local.flights import KEY, NULL, RECORDS, by_day, read_flights
 from spark_apps.datasource import LakeDataSource
 from spark_apps.datasource import options as opts
+from spark_apps.datasource.part import Part
 from spark_apps.datasource.system_tables import SystemTableReader
 from spark_apps.load import load_files
 from tests.spark.conftest import Landing
@@ -354,6 +356,46 @@ def test_a_planned_read_does_not_see_what_is_committed_meanwhile(numbers: Landin
         numbers.lake.pool(pool).branch().append(pa.table({"k": [7]}))
         rows = [reader.read(partition) for partition in reader.partitions()]
         assert sum(batch.num_rows for batches in rows for batch in batches) == expected  # type: ignore[union-attr]
+
+
+def test_a_branch_is_read_as_it_is_also_if_the_newest_transaction_is_of_another_branch(
+    landing: Landing,
+) -> None:
+    landing.pool()
+    pool = landing.lake.pool("p")
+    pool.branch().append(pa.table({"k": [1]}))
+    pool.create_branch("dev")
+    pool.branch("dev").append(pa.table({"k": [2]}))
+    pool.branch().append(pa.table({"k": [3]}))
+    assert planned_keys(landing, path="p@dev") == [1, 2]
+    assert planned_keys(landing, path="p", at="dev") == [1, 2]
+    assert planned_keys(landing, path="p") == [1, 3]
+
+
+def test_a_part_of_a_revision_is_its_key_ranges_and_of_them_the_references_that_it_names(
+    landing: Landing,
+) -> None:
+    landing.pool()
+    pool = landing.lake.pool("p")
+    for keys in ([1, 2, 3, 4], [2, 3], [4, 5]):
+        pool.branch().append(pa.table({"k": keys}))
+    view = pool.at()
+    ranges = [view.key_range(low=1, high=3), view.key_range(low=4, high=5)]
+    part = Part.of(view, ranges)
+    assert planned_keys(landing, path="p", part=part.encode()) == [1, 2, 2, 4, 4]
+    assert planned_keys(landing, path="p", part=part.encode(), tasks="3") == [1, 2, 2, 4, 4]
+    some = Part.of(view, ranges, [r for r in view.references if r.records == 2])
+    pool.branch().append(pa.table({"k": [1]}))
+    assert planned_keys(landing, path="p", part=some.encode()) == [2, 4]
+    with pytest.raises(InvalidInput, match="part=7: not a part of a read"):
+        planned_keys(landing, path="p", part="7")
+
+
+def planned_keys(landing: Landing, **options: str) -> list[int]:
+    """What a read gives, planned and run in this process."""
+    source = LakeDataSource({"lake": landing.uri, **options})
+    reader = source.reader(StructType([StructField("k", LongType())]))
+    return [k for task in reader.partitions() for b in reader.read(task) for k in b.column("k").to_pylist()]
 
 
 def test_sub_pools_are_read_like_pools(spark: Any, landing: Landing) -> None:

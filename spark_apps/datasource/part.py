@@ -1,0 +1,63 @@
+"""A part of one revision, as a native read names it to the data source: the option `part`.
+
+A version alone does not name a revision: an entry of the journal may hold several branches.  So a part names the
+version, the branch, and the time from which ages count.  It is a read of these key ranges; of the references there
+it reads all, or only those that are named.  `spark_apps.native` writes it, `reader` reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import msgspec
+
+from lake_core.errors import InvalidInput
+from lake_core.history import Reference
+from lake_core.keys import KeyRange
+from lake_core.lake.view import View
+
+Identity = tuple[str, bytes]
+"""An object, and the low bound of the reference to it."""
+
+
+class Part(msgspec.Struct, frozen=True):
+    """Key ranges of one revision, in key order; `references`: read only these, None: all.
+
+    `now` is in seconds since 1970.
+    """
+
+    version: int
+    branch: str
+    now: float
+    key_ranges: tuple[KeyRange, ...]
+    references: tuple[Identity, ...] | None = None
+
+    @classmethod
+    def of(
+        cls, view: View, key_ranges: Iterable[KeyRange], references: Iterable[Reference] | None = None
+    ) -> Part:
+        """A part of the view's revision."""
+        only = None if references is None else tuple((r.object, r.low) for r in references)
+        return cls(view.version, view.branch, view.now, tuple(key_ranges), only)
+
+    def pin(self, view: View) -> View:
+        """The view, of the part's version, as a view of the part's revision."""
+        return replace(view, branch=self.branch, now=self.now)
+
+    def encode(self) -> str:
+        """The text of the option."""
+        return msgspec.json.encode(self).decode()
+
+
+_DECODER = msgspec.json.Decoder(Part)
+
+
+def decode(text: str) -> Part:
+    """The part that the option's text says; raises InvalidInput."""
+    try:
+        return _DECODER.decode(text)
+    except msgspec.DecodeError as error:
+        raise InvalidInput(
+            f"part={text[:60]}: not a part of a read ({error}); leave the option to pyspark_lake.read"
+        ) from error
