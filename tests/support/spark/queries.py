@@ -5,8 +5,8 @@ summed, since sums of doubles depend on the order.
 
     python -m tests.support.spark.queries LAKE POOL SEED COUNT
 
-asks the Spark that `spark_session` gives, and prints how many queries agreed.  Run by test_masters over Spark
-Connect.
+asks the Spark that `spark_session` gives, by the data source and then by a native read, and prints how many queries
+agreed.  Run by test_masters over Spark Connect.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+import pyspark_lake
 from lake_core.lake import Lake
 from spark_apps.session import spark_session
 
@@ -149,11 +150,16 @@ def disagreements(spark: Any, frame: Any, table: pa.Table, *, seed: int, count: 
 def main(uri: str, pool: str, seed: str, count: str) -> None:
     with spark_session("queries") as spark:
         frame = spark.read.format("lake").option("lake", uri).option("tasks", "3").load(pool)
+        native = pyspark_lake.read(spark, pool, lake=uri)
         table = Lake.open(uri).pool(pool).at().to_table()
         wrong = disagreements(spark, frame, table, seed=int(seed), count=int(count))
+        wrong += disagreements(spark, native, table, seed=int(seed) + 1, count=int(count))
+        ways = pyspark_lake.explain(spark, pool, lake=uri)
+        if "parquet" not in ways or "data source" not in ways:
+            wrong.append(f"not both ways: {ways}")
     if wrong:
         raise SystemExit("\n".join(["Spark and DuckDB differ:", *wrong]))
-    print(f"{count} agree")
+    print(f"2 times {count} agree")
 
 
 if __name__ == "__main__":

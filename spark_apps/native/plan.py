@@ -1,0 +1,417 @@
+"""Deciding which records of a revision Spark's own Parquet reader reads, and which the data source: pure.
+
+A native read has no order.  So in append pools no record needs a merge, and each reference is decided on its own.
+In upsert and aggregate pools the keys are cut into stretches, at the bounds of the references: where two references
+overlap, the data source merges them; where one lies alone, its records are part of the answer as they are stored.
+
+Spark's reader takes a reference if all of these can be said exactly; otherwise the data source reads it:
+
+| what | how it is said |
+|---|---|
+| columns | the object's own, cast to the pool's (`columns`); columns that it lacks are null |
+| the range asked for, and a clip of the reference | comparisons of the key's columns (`bounds`) |
+| tombstones, age-off, `where` | conditions (`conditions`), and `_seq` if an object has several sequences |
+| delete markers of upsert pools | `_deleted` |
+
+References with the same columns and conditions are one read.  The number of reads, of comparisons and of key ranges
+for the data source is bounded; what is beyond the bound comes by the data source.  `read` does what is decided
+here, `explain` shows it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import pyarrow as pa
+
+from lake_core.combine.hidden import DELETED, ORDER, SEQ
+from lake_core.conditions import may_hold
+from lake_core.history import Reference
+from lake_core.history.tombstone import Tombstone, covering
+from lake_core.keys import KeyRange
+from lake_core.phrases import counted
+from lake_core.reading.plan import ScanPlan
+from spark_apps.native.bounds import is_whole, within
+from spark_apps.native.columns import NotNative, check_names, check_readable, may_be_moved, presented
+from spark_apps.native.conditions import predicate_of
+from spark_apps.native.predicates import (
+    TRUE,
+    Compared,
+    NotTrue,
+    Predicate,
+    all_of,
+    any_of,
+    columns_of,
+    comparisons,
+    sql,
+)
+
+PARQUET, SOURCE = "parquet", "data source"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of one native read."""
+
+    reads: int = 64
+    """Reads by Spark's reader: each is a branch of the query's plan."""
+
+    ranges: int = 256
+    """Key ranges for the data source: each task is told those it reads."""
+
+    comparisons: int = 200
+    """Comparisons in the condition of one read: Spark compiles them."""
+
+
+LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class ParquetRead:
+    """One read by Spark's Parquet reader: objects of one schema, the columns to read, a filter, and what is given.
+
+    `projection`: an SQL expression for each column of the result.
+    """
+
+    references: tuple[Reference, ...]
+    columns: pa.Schema
+    predicate: Predicate
+    projection: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SourceRead:
+    """What the data source reads: key ranges in key order, and of them only `references`; None: all."""
+
+    key_ranges: tuple[KeyRange, ...]
+    references: tuple[Reference, ...] | None
+
+
+@dataclass(frozen=True)
+class Share:
+    """What goes one way for one reason; `key_range` is the whole that its parts lie in, `size` is in bytes.
+
+    Records and bytes are those of the references: at least as many as are read.
+    """
+
+    way: str
+    why: str
+    key_range: KeyRange
+    references: int
+    records: int
+    size: int
+
+
+@dataclass(frozen=True)
+class NativePlan:
+    """Reads whose rows together are the records of the plan, each once."""
+
+    parquet: tuple[ParquetRead, ...]
+    source: SourceRead | None
+    shares: tuple[Share, ...]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Keys that the same references hold; `alone` is the reference if there is one only."""
+
+    key_range: KeyRange
+    alone: Reference | None
+    size: int = 0
+
+
+def decide(
+    plan: ScanPlan,
+    *,
+    asked: KeyRange,
+    whole: Mapping[str, KeyRange],
+    blocked: str = "",
+    limits: Limits = LIMITS,
+) -> NativePlan:
+    """Which way the records of the plan are read.
+
+    `asked`: the key range that the user asked for, without that of the condition.  `whole`: the key ranges of
+    objects that a reference may be a clip of, by their footers.  `blocked`: why Spark's reader can read nothing; ""
+    if it can.
+    """
+    return _Deciding(plan, asked, whole, blocked, limits).decided()
+
+
+def unclear(plan: ScanPlan) -> list[Reference]:
+    """The references that may be clips of their objects, as far as the state tells."""
+    return [r for r in plan.references if not is_whole(r, plan.key, plan.schemas[r.schema])]
+
+
+def stretches(references: Iterable[Reference], asked: KeyRange) -> Iterator[Stretch]:
+    """The keys of the range that references hold, cut at every bound of one, in key order."""
+    edges: list[tuple[bytes, int, Reference]] = []
+    for reference in references:
+        key_range = reference.key_range.intersect(asked)
+        if not key_range.empty:
+            assert key_range.high is not None
+            edges += [(key_range.low, 1, reference), (key_range.high, -1, reference)]
+    edges.sort(key=lambda edge: edge[0])
+    active: dict[tuple[str, bytes], Reference] = {}
+    begin = b""
+    for bound, at_bound in groupby(edges, key=lambda edge: edge[0]):
+        if active:
+            alone = next(iter(active.values())) if len(active) == 1 else None
+            yield Stretch(KeyRange(begin, bound), alone, alone.size if alone else 0)
+        for _, step, reference in at_bound:
+            if step > 0:
+                active[reference.object, reference.low] = reference
+            else:
+                del active[reference.object, reference.low]
+        begin = bound
+
+
+@dataclass
+class _Deciding:
+    plan: ScanPlan
+    asked: KeyRange
+    whole: Mapping[str, KeyRange]
+    blocked: str
+    limits: Limits
+    _reads: dict[tuple[str, ...], ParquetRead] = field(default_factory=dict)
+    _events: list[tuple[str, str, KeyRange, Reference | None]] = field(default_factory=list)
+    _shapes: dict[tuple[str, frozenset[str]], tuple[str, ...] | NotNative] = field(default_factory=dict)
+
+    def decided(self) -> NativePlan:
+        alive = [r for r in self.plan.references if not self._is_gone(r)]
+        if self.blocked and alive:
+            self._events += [(SOURCE, self.blocked, r.key_range, r) for r in alive]
+            return NativePlan((), SourceRead((self.plan.key_range,), None), self._shares())
+        source = self._append(alive) if self.plan.rule.keeps_all else self._merging(alive)
+        return NativePlan(tuple(self._reads.values()), source, self._shares())
+
+    def _tombstones(self, reference: Reference) -> tuple[Tombstone, ...]:
+        return covering(self.plan.tombstones, reference, self.plan.schemas.__getitem__)
+
+    def _is_gone(self, reference: Reference) -> bool:
+        """Whether no record of the reference has a part in the answer, as `reading.scan` decides it."""
+        upsert = self.plan.rule.kind == "upsert"
+        return any(
+            t.covers_all(reference, self.plan.schemas.__getitem__)
+            for t in self._tombstones(reference)
+            if not (upsert and t.condition)
+        )
+
+    # --- pools that keep all records: each reference on its own
+
+    def _append(self, references: Sequence[Reference]) -> SourceRead | None:
+        parts = {}
+        for reference in references:
+            key_range = reference.key_range.intersect(self.asked)
+            if not key_range.empty:
+                parts[reference] = [key_range]
+        rejected = self._by_parquet(parts)
+        for reference, (why, key_ranges) in rejected.items():
+            self._events += [(SOURCE, why, key_range, reference) for key_range in key_ranges]
+        only = None if len(rejected) == len(references) else tuple(rejected)
+        return SourceRead((self.plan.key_range,), only) if rejected else None
+
+    # --- pools whose records combine: stretches of keys
+
+    def _merging(self, references: Sequence[Reference]) -> SourceRead | None:
+        cut = [
+            stretch
+            for stretch in stretches(references, self.asked)
+            if stretch.alone is None or self._may_fulfil(stretch.alone)
+        ]
+        parts: dict[Reference, list[KeyRange]] = {}
+        merged: list[KeyRange] = []
+        for is_native, run in groupby(
+            zip(cut, _with_few_ranges(cut, self.limits.ranges), strict=True), key=lambda pair: pair[1]
+        ):
+            together = [stretch for stretch, _ in run]
+            if is_native:
+                for stretch in together:
+                    assert stretch.alone is not None
+                    parts.setdefault(stretch.alone, []).append(stretch.key_range)
+                continue
+            merged.append(KeyRange(together[0].key_range.low, together[-1].key_range.high))
+            for stretch in together:
+                why = "between stretches that are merged" if stretch.alone else "references overlap: merged"
+                self._events.append((SOURCE, why, stretch.key_range, stretch.alone))
+        for reference, (why, key_ranges) in self._by_parquet(parts).items():
+            self._events += [(SOURCE, why, key_range, reference) for key_range in key_ranges]
+            merged += key_ranges
+        ranges = [r.intersect(self.plan.key_range) for r in _joined(merged)]
+        kept = tuple(r for r in ranges if not r.empty)
+        return SourceRead(kept, None) if kept else None
+
+    def _may_fulfil(self, reference: Reference) -> bool:
+        where, schema = self.plan.where, self.plan.schemas[reference.schema]
+        return where is None or may_hold(where, schema, reference.columns, records=reference.records)
+
+    # --- one reference by Spark's reader
+
+    def _by_parquet(
+        self, parts: Mapping[Reference, list[KeyRange]]
+    ) -> dict[Reference, tuple[str, list[KeyRange]]]:
+        """Make the reads; returns the references that the data source must read, why, and their key ranges."""
+        rejected: dict[Reference, tuple[str, list[KeyRange]]] = {}
+        groups: dict[tuple[str, ...], list[tuple[Reference, ParquetRead]]] = {}
+        for reference, key_ranges in parts.items():
+            try:
+                if self.blocked:
+                    raise NotNative(self.blocked)
+                read = self._read(reference, _joined(key_ranges))
+            except NotNative as reason:
+                rejected[reference] = (str(reason), key_ranges)
+                continue
+            types = [f"{f.name} {f.type}" for f in read.columns]
+            name = (sql(read.predicate), *types, "", *read.projection)
+            groups.setdefault(name, []).append((reference, read))
+        by_size = sorted(groups, key=lambda name: -sum(r.size for r, _ in groups[name]))
+        for name in by_size[self.limits.reads :]:
+            why = f"beyond {counted(self.limits.reads, 'read')} with conditions of their own"
+            for reference, _ in groups.pop(name):
+                rejected[reference] = (why, parts[reference])
+        for name, members in groups.items():
+            first = members[0][1]
+            references = tuple(reference for reference, _ in members)
+            self._reads[name] = ParquetRead(references, first.columns, first.predicate, first.projection)
+            why = "no merge needed"
+            if first.predicate != TRUE:
+                why += f", {counted(comparisons(first.predicate), 'comparison')} a row"
+            self._events += [
+                (PARQUET, why, r, reference) for reference in references for r in parts[reference]
+            ]
+        return rejected
+
+    def _read(self, reference: Reference, key_ranges: Sequence[KeyRange]) -> ParquetRead:
+        """The read of one reference's records in the key ranges; raises NotNative."""
+        plan, schema = self.plan, self.plan.schemas[reference.schema]
+        names = [*schema.names, *(ORDER.names if reference.oldest is not None else ())]
+        check_names(names)
+        parts: list[Predicate] = [self._clip(reference, key_ranges, schema)]
+        parts += [self._not_hidden(t, reference, schema) for t in self._tombstones(reference)]
+        if plan.where is not None:
+            parts.append(predicate_of(plan.where, schema))
+        has_markers = plan.rule.kind == "upsert" and DELETED in schema.names
+        if has_markers and not pa.types.is_null(schema.field(DELETED).type):
+            parts.append(NotTrue(Compared((DELETED,), "=", pa.scalar(True))))
+        predicate = all_of([part for part in parts if part != TRUE])
+        if comparisons(predicate) > self.limits.comparisons:
+            raise NotNative(f"its conditions have more than {self.limits.comparisons:,} comparisons")
+        projection = self._projection(reference, schema)
+        stored = pa.schema([*schema, *(ORDER if reference.oldest is not None else ())])
+        used = {*plan.columns, *columns_of(predicate)}
+        columns = [f for f in stored if f.name in used and not pa.types.is_null(f.type)]
+        return ParquetRead((reference,), pa.schema(columns or [_narrow(schema)]), predicate, projection)
+
+    def _projection(self, reference: Reference, schema: pa.Schema) -> tuple[str, ...]:
+        """The columns of the result, from an object of the schema; raises NotNative."""
+        statistics = {column.name: column for column in reference.columns}
+        asked = [f for f in schema if f.name in self.plan.columns]
+        moved = frozenset(f.name for f in asked if may_be_moved(f, statistics.get(f.name)))
+        shape = self._shapes.get((reference.schema, moved))
+        if shape is None:
+            by_name = {f.name: f for f in asked}
+            try:
+                shape = tuple(
+                    presented(by_name.get(name), self.plan.schema.field(name), moved=name in moved)
+                    for name in self.plan.columns
+                )
+            except NotNative as reason:
+                shape = reason
+            self._shapes[reference.schema, moved] = shape
+        if isinstance(shape, NotNative):
+            raise shape
+        return shape
+
+    def _clip(self, reference: Reference, key_ranges: Sequence[KeyRange], schema: pa.Schema) -> Predicate:
+        whole = self.whole.get(reference.object)
+        if whole is None:
+            if not is_whole(reference, self.plan.key, schema):
+                raise NotNative("whether it is a clip of its object is not known: too many footers to read")
+            whole = reference.key_range
+        inside = [within(key_range, whole, self.plan.key, schema) for key_range in key_ranges]
+        return TRUE if TRUE in inside else any_of(inside)
+
+    def _not_hidden(self, tombstone: Tombstone, reference: Reference, schema: pa.Schema) -> Predicate:
+        """The records of the reference that the tombstone does not hide; raises NotNative."""
+        parts: list[Predicate] = []
+        if not tombstone.reaches_all(reference):
+            if reference.lifts:
+                raise NotNative("a merge of branches gave its records other sequences than they store")
+            if tombstone.exactly is None:
+                parts.append(Compared((SEQ,), "<", pa.scalar(tombstone.seq, pa.int64())))
+            else:
+                first, last = (pa.scalar(seq, pa.int64()) for seq in tombstone.exactly)
+                parts += [Compared((SEQ,), ">=", first), Compared((SEQ,), "<=", last)]
+        parts.append(within(tombstone.key_range, reference.key_range, self.plan.key, schema))
+        if tombstone.condition is not None:
+            parts.append(predicate_of(tombstone.condition, schema))
+        return NotTrue(all_of([part for part in parts if part != TRUE]))
+
+    def _shares(self) -> tuple[Share, ...]:
+        shares = []
+        grouped: dict[tuple[str, str], list[tuple[KeyRange, Reference | None]]] = {}
+        for way, why, key_range, reference in self._events:
+            grouped.setdefault((way, why), []).append((key_range, reference))
+        for (way, why), parts in grouped.items():
+            ranges = [key_range for key_range, _ in parts]
+            hull = KeyRange(min(r.low for r in ranges), _highest(ranges))
+            references: Iterable[Reference] = {r for _, r in parts if r is not None}
+            if not references:  # merged stretches have several references each
+                references = _overlapping(self.plan.references, _joined(ranges))
+            records, size = sum(r.records for r in references), sum(r.size for r in references)
+            shares.append(Share(way, why, hull, len(list(references)), records, size))
+        return tuple(sorted(shares, key=lambda s: (s.way != PARQUET, -s.size)))
+
+
+def _narrow(schema: pa.Schema) -> pa.Field:
+    """A column to read if none is asked for, so that Spark counts the records; raises NotNative."""
+    for stored in sorted(schema, key=lambda f: (pa.types.is_nested(f.type), pa.types.is_string(f.type))):
+        try:
+            check_readable(stored)
+        except NotNative:
+            continue
+        if not pa.types.is_null(stored.type):
+            return stored
+    raise NotNative("it has no column that Spark's reader gives")
+
+
+def _highest(ranges: Iterable[KeyRange]) -> bytes | None:
+    highs = [r.high for r in ranges]
+    return None if None in highs else max(high for high in highs if high is not None)
+
+
+def _joined(ranges: Iterable[KeyRange]) -> list[KeyRange]:
+    """Ranges that do not overlap, in key order, with neighbours that meet as one."""
+    joined: list[KeyRange] = []
+    for key_range in sorted(ranges, key=lambda r: r.low):
+        if joined and joined[-1].high == key_range.low:
+            joined[-1] = KeyRange(joined[-1].low, key_range.high)
+        else:
+            joined.append(key_range)
+    return joined
+
+
+def _overlapping(references: Iterable[Reference], ranges: Sequence[KeyRange]) -> list[Reference]:
+    """The references that overlap one of the ranges, which are in key order."""
+    lows = [key_range.low for key_range in ranges]
+    last = ((r, bisect_left(lows, r.high) - 1) for r in references)  # the last range that begins within it
+    return [r for r, index in last if index >= 0 and ranges[index].overlaps(r.key_range)]
+
+
+def _with_few_ranges(cut: Sequence[Stretch], most: int) -> list[bool]:
+    """Whether each stretch stays native; the smallest between two merged ones do not, so that ranges are few.
+
+    Ranges are counted as runs of merged stretches; keys between them that no reference holds do not divide a run.
+    """
+    native = [stretch.alone is not None for stretch in cut]
+    runs = [(is_native, list(run)) for is_native, run in groupby(range(len(cut)), key=native.__getitem__)]
+    excess = sum(not is_native for is_native, _ in runs) - most
+    if excess <= 0:
+        return native
+    between = [run for is_native, run in runs[1:-1] if is_native]
+    for run in sorted(between, key=lambda run: sum(cut[index].size for index in run))[:excess]:
+        for index in run:
+            native[index] = False
+    return native

@@ -1,0 +1,165 @@
+"""The frame of a native read: opens the revision, decides (`plan`), and unites the reads of both ways.
+
+Spark's reader is told everything that could change an answer: the schema, so that it infers none; not to skip
+missing or damaged files; not to rebase old dates; not to read names of folders as columns or patterns.
+
+Whether the JVM can read the store is tried with the first object, by asking for the frame's schema: Spark then
+looks whether the object is there.  If it cannot (no connector, credentials that only Python has, a server on
+another machine), everything comes by the data source, and a warning says so once for each store.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.types import StructType
+
+from lake_core.errors import InvalidInput
+from lake_core.keys import KeyRange
+from lake_core.lake.view import View
+from lake_core.reading.plan import ScanPlan
+from lake_core.reading.scan import result_schema
+from lake_core.values.keytext import RangeText
+from spark_apps.datasource import options as opts
+from spark_apps.datasource.names import check_apart
+from spark_apps.datasource.part import Part
+from spark_apps.datasource.types import spark_schema
+from spark_apps.native.footers import key_ranges
+from spark_apps.native.plan import LIMITS, Limits, NativePlan, ParquetRead, SourceRead, decide, unclear
+from spark_apps.native.predicates import TRUE, sql
+
+log = logging.getLogger(__name__)
+
+SETTINGS = {
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "mergeSchema": "false",
+    "__globPaths__": "false",
+}
+"""What Spark's Parquet reader is told, whatever the session says.  By the last one paths are no patterns."""
+
+_HADOOP = {"s3": "s3a"}
+"""The scheme by which Hadoop knows a store, if it is another than the lake's."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A read that was decided: the revision, the plan, and which way its records go."""
+
+    view: View
+    plan: ScanPlan
+    native: NativePlan
+    schema: StructType
+
+
+def frame(spark: Any, options: opts.Options, *, limits: Limits = LIMITS) -> Any:
+    """The records of the revision and the range that the options of the data source name, as a DataFrame.
+
+    Raises what the data source raises.
+    """
+    if opts.names_system_table(options):
+        return _source(spark, options)
+    opened = open_read(spark, options, limits=limits)
+    parts = [_parquet(spark, opened, read) for read in opened.native.parquet]
+    if opened.native.source is not None:
+        parts.append(_rest(spark, options, opened, opened.native.source))
+    if not parts:
+        return spark.createDataFrame([], opened.schema)
+    return reduce(lambda above, below: above.union(below), parts)
+
+
+def open_read(spark: Any, options: opts.Options, *, limits: Limits = LIMITS) -> Opened:
+    """Open what the options name, and decide how it is read; raises what the data source raises."""
+    opts.check_names(options, opts.READ, what="a read")
+    if opts.PART in options:
+        raise InvalidInput("part: an option of the data source alone; use from_, to and where")
+    opts.count(options, "tasks")
+    view = opts.leased_view(options)
+    asked = RangeText(low=options.get("from"), high=options.get("to")).read(view.key, view.key_classes)
+    plan = view.plan(key_range=asked, columns=opts.columns(options), where=options.get("where"))
+    schema = spark_schema(result_schema(plan))
+    check_apart(schema, options, what=f"pool {view.config.name!r}")
+    blocked = _why_blocked(spark, view, plan) if plan.references else ""
+    whole: Mapping[str, KeyRange] = {}
+    if not blocked:
+        whole = key_ranges(unclear(plan), view.store, pool_id=view.config.id)
+    native = decide(plan, asked=asked, whole=whole, blocked=blocked, limits=limits)
+    return Opened(view, plan, native, schema)
+
+
+def _parquet(spark: Any, opened: Opened, read: ParquetRead) -> Any:
+    names = [opened.view.object_name(reference) for reference in read.references]
+    paths = [path_of(opened.view.store.uri, name) for name in names]
+    stored = _reader(spark, read.columns).parquet(*paths)
+    if read.predicate != TRUE:
+        stored = stored.where(sql(read.predicate))
+    return stored.selectExpr(*read.projection)
+
+
+def _reader(spark: Any, columns: pa.Schema) -> Any:
+    return spark.read.schema(spark_schema(columns)).options(**SETTINGS)
+
+
+def path_of(store_uri: str, name: str) -> str:
+    """Where Hadoop finds an object of the store."""
+    scheme, sign, rest = store_uri.partition("://")
+    return f"{_HADOOP.get(scheme, scheme)}{sign}{rest}/{name}"
+
+
+def _rest(spark: Any, options: opts.Options, opened: Opened, source: SourceRead) -> Any:
+    part = Part.of(opened.view, source.key_ranges, source.references)
+    pinned = {
+        **{name: options[name] for name in ("where", "tasks", "casesensitive") if name in options},
+        "lake": opened.view.store.uri,
+        "path": opts.table_name(options).partition("@")[0],
+        "onmissing": opened.view.on_missing,
+        opts.PART: part.encode(),
+    }
+    return _source(spark, pinned, opened.schema)
+
+
+def _source(spark: Any, options: opts.Options, schema: StructType | None = None) -> Any:
+    reader = spark.read.format("lake")
+    if schema is not None:
+        reader = reader.schema(schema)
+    return reader.options(**{k: v for k, v in options.items() if k != "path"}).load(options["path"])
+
+
+def _why_blocked(spark: Any, view: View, plan: ScanPlan) -> str:
+    """Why the JVM cannot read the view's store; "" if it can."""
+    path = path_of(view.store.uri, view.object_name(plan.references[0]))
+    try:
+        _reader(spark, pa.schema([])).parquet(path).schema  # noqa: B018 (over Connect only this asks the server)
+    except Exception as error:  # of Spark, of Py4J, or of gRPC: any means that Spark's reader has no object
+        reason = _first_line(error)
+        _warn_once(view.store.uri, reason)
+        return f"the JVM cannot read {view.store.uri}: {reason}"
+    return ""
+
+
+_WARNED: set[str] = set()
+"""The stores that this process has warned of."""
+
+
+def _warn_once(uri: str, reason: str) -> None:
+    if uri in _WARNED:
+        return
+    _WARNED.add(uri)
+    log.warning(
+        "Spark's own reader cannot read %s (%s): all records come by the data source, which is slower; give Spark "
+        "a connector and credentials for the store",
+        uri,
+        reason,
+    )
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    java = [line for line in lines if "Exception" in line or line.startswith("[")]
+    return (java or lines or [type(error).__name__])[0].removeprefix(": ")[:200]
