@@ -24,6 +24,7 @@ NAMES = (
     "beside",
     "zng",
     "retention",
+    "spark",
 )
 _LINE = "{:<38} {:>12} {:>8} {:>12} {:>12} {:>9}  {}"
 
