@@ -2,6 +2,7 @@
 
     read          the frame: opens the revision, decides, and unites the reads of both ways
     plan          which records Spark's reader reads and which the data source, and why: a pure value
+    stretches     keys cut at the bounds of references
     columns       the columns of an object as columns of the pool, where Spark's reader gives them exactly
     conditions    conditions of the lake as predicates, where both mean the same
     bounds        key ranges as predicates

@@ -20,8 +20,7 @@ here, `explain` shows it.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -48,6 +47,7 @@ from spark_apps.native.predicates import (
     comparisons,
     sql,
 )
+from spark_apps.native.stretches import highest, joined, overlapping, stretches, with_few_ranges
 
 PARQUET, SOURCE = "parquet", "data source"
 
@@ -114,15 +114,6 @@ class NativePlan:
     shares: tuple[Share, ...]
 
 
-@dataclass(frozen=True)
-class Stretch:
-    """Keys that the same references hold; `alone` is the reference if there is one only."""
-
-    key_range: KeyRange
-    alone: Reference | None
-    size: int = 0
-
-
 def decide(
     plan: ScanPlan,
     *,
@@ -143,29 +134,6 @@ def decide(
 def unclear(plan: ScanPlan) -> list[Reference]:
     """The references that may be clips of their objects, as far as the state tells."""
     return [r for r in plan.references if not is_whole(r, plan.key, plan.schemas[r.schema])]
-
-
-def stretches(references: Iterable[Reference], asked: KeyRange) -> Iterator[Stretch]:
-    """The keys of the range that references hold, cut at every bound of one, in key order."""
-    edges: list[tuple[bytes, int, Reference]] = []
-    for reference in references:
-        key_range = reference.key_range.intersect(asked)
-        if not key_range.empty:
-            assert key_range.high is not None
-            edges += [(key_range.low, 1, reference), (key_range.high, -1, reference)]
-    edges.sort(key=lambda edge: edge[0])
-    active: dict[tuple[str, bytes], Reference] = {}
-    begin = b""
-    for bound, at_bound in groupby(edges, key=lambda edge: edge[0]):
-        if active:
-            alone = next(iter(active.values())) if len(active) == 1 else None
-            yield Stretch(KeyRange(begin, bound), alone, alone.size if alone else 0)
-        for _, step, reference in at_bound:
-            if step > 0:
-                active[reference.object, reference.low] = reference
-            else:
-                del active[reference.object, reference.low]
-        begin = bound
 
 
 @dataclass
@@ -224,7 +192,7 @@ class _Deciding:
         parts: dict[Reference, list[KeyRange]] = {}
         merged: list[KeyRange] = []
         for is_native, run in groupby(
-            zip(cut, _with_few_ranges(cut, self.limits.ranges), strict=True), key=lambda pair: pair[1]
+            zip(cut, with_few_ranges(cut, self.limits.ranges), strict=True), key=lambda pair: pair[1]
         ):
             together = [stretch for stretch, _ in run]
             if is_native:
@@ -239,7 +207,7 @@ class _Deciding:
         for reference, (why, key_ranges) in self._by_parquet(parts).items():
             self._events += [(SOURCE, why, key_range, reference) for key_range in key_ranges]
             merged += key_ranges
-        ranges = [r.intersect(self.plan.key_range) for r in _joined(merged)]
+        ranges = [r.intersect(self.plan.key_range) for r in joined(merged)]
         kept = tuple(r for r in ranges if not r.empty)
         return SourceRead(kept, None) if kept else None
 
@@ -259,7 +227,7 @@ class _Deciding:
             try:
                 if self.blocked:
                     raise NotNative(self.blocked)
-                read = self._read(reference, _joined(key_ranges))
+                read = self._read(reference, joined(key_ranges))
             except NotNative as reason:
                 rejected[reference] = (str(reason), key_ranges)
                 continue
@@ -356,10 +324,10 @@ class _Deciding:
             grouped.setdefault((way, why), []).append((key_range, reference))
         for (way, why), parts in grouped.items():
             ranges = [key_range for key_range, _ in parts]
-            hull = KeyRange(min(r.low for r in ranges), _highest(ranges))
+            hull = KeyRange(min(r.low for r in ranges), highest(ranges))
             references: Iterable[Reference] = {r for _, r in parts if r is not None}
             if not references:  # merged stretches have several references each
-                references = _overlapping(self.plan.references, _joined(ranges))
+                references = overlapping(self.plan.references, joined(ranges))
             records, size = sum(r.records for r in references), sum(r.size for r in references)
             shares.append(Share(way, why, hull, len(list(references)), records, size))
         return tuple(sorted(shares, key=lambda s: (s.way != PARQUET, -s.size)))
@@ -375,43 +343,3 @@ def _narrow(schema: pa.Schema) -> pa.Field:
         if not pa.types.is_null(stored.type):
             return stored
     raise NotNative("it has no column that Spark's reader gives")
-
-
-def _highest(ranges: Iterable[KeyRange]) -> bytes | None:
-    highs = [r.high for r in ranges]
-    return None if None in highs else max(high for high in highs if high is not None)
-
-
-def _joined(ranges: Iterable[KeyRange]) -> list[KeyRange]:
-    """Ranges that do not overlap, in key order, with neighbours that meet as one."""
-    joined: list[KeyRange] = []
-    for key_range in sorted(ranges, key=lambda r: r.low):
-        if joined and joined[-1].high == key_range.low:
-            joined[-1] = KeyRange(joined[-1].low, key_range.high)
-        else:
-            joined.append(key_range)
-    return joined
-
-
-def _overlapping(references: Iterable[Reference], ranges: Sequence[KeyRange]) -> list[Reference]:
-    """The references that overlap one of the ranges, which are in key order."""
-    lows = [key_range.low for key_range in ranges]
-    last = ((r, bisect_left(lows, r.high) - 1) for r in references)  # the last range that begins within it
-    return [r for r, index in last if index >= 0 and ranges[index].overlaps(r.key_range)]
-
-
-def _with_few_ranges(cut: Sequence[Stretch], most: int) -> list[bool]:
-    """Whether each stretch stays native; the smallest between two merged ones do not, so that ranges are few.
-
-    Ranges are counted as runs of merged stretches; keys between them that no reference holds do not divide a run.
-    """
-    native = [stretch.alone is not None for stretch in cut]
-    runs = [(is_native, list(run)) for is_native, run in groupby(range(len(cut)), key=native.__getitem__)]
-    excess = sum(not is_native for is_native, _ in runs) - most
-    if excess <= 0:
-        return native
-    between = [run for is_native, run in runs[1:-1] if is_native]
-    for run in sorted(between, key=lambda run: sum(cut[index].size for index in run))[:excess]:
-        for index in run:
-            native[index] = False
-    return native

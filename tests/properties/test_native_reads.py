@@ -46,13 +46,13 @@ def check(seed: int, limits: Limits = LIMITS, **options: Any) -> None:
     assert canonical(rows(native, plan, view)) == canonical(list(view.run(plan))), native
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(SEEDS)
 def test_both_ways_together_give_every_record_once(seed: int) -> None:
     check(seed)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(SEEDS, st.integers(0, 2), st.integers(1, 2), st.integers(0, 6))
 def test_so_they_do_with_few_reads_ranges_and_comparisons(
     seed: int, reads: int, ranges: int, comparisons: int

@@ -21,8 +21,9 @@ from lake_core.reading.plan import ScanPlan
 from lake_core.records.transactions import sequence
 from lake_core.store.memory import MemoryStore
 from spark_apps.native.footers import key_ranges
-from spark_apps.native.plan import LIMITS, Limits, NativePlan, decide, stretches, unclear
+from spark_apps.native.plan import LIMITS, Limits, NativePlan, decide, unclear
 from spark_apps.native.predicates import TRUE, columns_of, sql
+from spark_apps.native.stretches import stretches
 from tests.support.spark.native_model import canonical, rows
 
 
