@@ -39,7 +39,7 @@ from tests.support.spark.queries import disagreements, records
 pytestmark = pytest.mark.spark
 
 SEEDS = range(6)
-QUERIES = 6
+QUERIES = 4
 
 
 @pytest.fixture(autouse=True)
@@ -168,6 +168,9 @@ FILTERED: dict[str, tuple[pa.Array, list[str]]] = {
 }
 """For each column: its values, and what Spark compares them with."""
 
+GUARDED = ("x", "y", "r.x", "d", "t", "ms", "q.d")
+"""The columns that are not pushed down, since Spark would lose rows."""
+
 
 def test_what_spark_pushes_down_to_parquet_loses_no_row(spark: Any, landing: Landing) -> None:
     """Of plain Parquet Spark loses rows with NaN, -0.0, instants in milliseconds, and days of October 1582."""
@@ -186,7 +189,7 @@ def test_what_spark_pushes_down_to_parquet_loses_no_row(spark: Any, landing: Lan
         f"{path} {op} {value}"
         for path, (_, values) in FILTERED.items()
         for value in values
-        for op in ("=", "<>", "<", ">=")
+        for op in (("=", "<>", "<") if path in GUARDED else ("<>", ">="))
     ]
     for first in range(0, len(queries), 60):
         some = queries[first : first + 60]
