@@ -35,7 +35,7 @@ from lake_core.naming import IdSource
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.records.metadata import check_metadata
 from lake_core.records.pools import DroppedPool, PoolConfig
-from lake_core.store import Created, LockedStore, NoLock, Store, guarded, open_store
+from lake_core.store import Address, Created, LockedStore, NoLock, Store, guarded, open_store
 from lake_core.store.probe import probe_create
 
 _MAGIC = "lake"
@@ -125,14 +125,14 @@ class Lake:
     @classmethod
     def open(
         cls,
-        uri: str,
+        uri: str | Address,
         *,
         options: Mapping[str, Any] | None = None,
         ids: IdSource | None = None,
         author: str = "",
         metadata: Mapping[str, str] | None = None,
     ) -> Lake:
-        """Open the lake at `uri`; `metadata` goes with every transaction on its pools.
+        """Open the lake at a URI or an address; `metadata` goes with every transaction on its pools.
 
         Raises NotFound, Corrupt, Unavailable, InvalidInput (a URI of no store; too much metadata).
         """
