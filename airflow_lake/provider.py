@@ -47,6 +47,9 @@ CONNECTION = {
 }
 
 
+OPERATORS = ("load", "replace", "delete", "compact", "checkpoint", "retain", "query")
+
+
 def get_provider_info() -> dict[str, Any]:
     """The provider, in the form of Airflow's provider_info.schema.json."""
     return {
@@ -57,5 +60,18 @@ def get_provider_info() -> dict[str, Any]:
             {"integration-name": INTEGRATION, "external-doc-url": "https://pypi.org/project/log-lake/"}
         ],
         "hooks": [{"integration-name": INTEGRATION, "python-modules": ["airflow_lake.hooks.lake"]}],
+        "operators": [
+            {
+                "integration-name": INTEGRATION,
+                "python-modules": [f"airflow_lake.operators.{name}" for name in OPERATORS],
+            }
+        ],
+        "sensors": [
+            {"integration-name": INTEGRATION, "python-modules": ["airflow_lake.sensors.transactions"]}
+        ],
+        "triggers": [
+            {"integration-name": INTEGRATION, "python-modules": ["airflow_lake.triggers.transactions"]}
+        ],
+        "asset-uris": [{"schemes": ["lake"], "handler": "airflow_lake.assets.check_uri"}],
         "connection-types": [CONNECTION],
     }
