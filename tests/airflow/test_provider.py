@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import zipfile
@@ -18,6 +19,7 @@ import pytest
 
 from lake_core.lake import Lake
 from lake_core.store import open_store
+from local import java
 from tests.support.repository import ROOT
 from tests.support.servers.s3 import BUCKET, make_bucket, moto, s3_client
 from tests.support.wheel import build
@@ -161,3 +163,39 @@ def test_credentials_come_from_the_usual_connection_and_go_with_the_store(ask: A
     refused, why = answer[3]
     assert refused is False
     assert "no credentials for S3" in why
+
+
+SPARK = """
+from airflow_lake.reach import open_spark
+from lake_core.errors import Unavailable
+with open_spark("here")("a test") as session:
+    answer = [session.range(3).count(), session.sparkContext.master]
+try:
+    with open_spark("here", "remote")("a test"):
+        pass
+except Unavailable as error:
+    answer.append(str(error))
+"""
+
+
+def test_spark_is_that_of_the_lakes_connection_or_of_the_one_that_a_task_names(
+    ask: Ask, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    known, master, refused = ask(
+        SPARK,
+        AIRFLOW_CONN_HERE=connection(
+            conn_type="lake", host=str(tmp_path / "lake"), extra={"spark_conn_id": "local"}
+        ),
+        AIRFLOW_CONN_LOCAL=connection(conn_type="spark", host="local[1]"),
+        AIRFLOW_CONN_REMOTE=connection(
+            conn_type="spark_connect", host="sc://127.0.0.1", port=port, password="hush"
+        ),
+        JAVA_HOME=str(java.provide(os.environ).home),
+        SPARK_LOCAL_IP="127.0.0.1",
+        LAKE_SPARK_REMOTE="sc://nobody-asks.invalid:1",
+    )
+    assert (known, master) == (3, "local[1]"), "the variable does not count where a connection is named"
+    assert refused.startswith(f"no Spark at sc://127.0.0.1:{port} (connection 'remote'): ")
+    assert "hush" not in refused
