@@ -43,7 +43,9 @@ with DAG("own_orders_loaded", schedule=[lake_asset("orders", lake=LAKE)]):
     @task
     def events(triggering_asset_events: Any = None) -> list[Any]:
         return [
-            [key.uri, event.extra] for key, several in triggering_asset_events.items() for event in several
+            [event.asset.uri, event.extra]
+            for several in triggering_asset_events.values()
+            for event in several
         ]
 
     events()
