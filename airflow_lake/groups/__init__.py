@@ -6,20 +6,27 @@
     agents     the seven agents                 upkeep     four of them together
     pack       at most 64 mapped tasks          tasks      what the tasks do
     form       an agent as a DAG of its own
+
+Names are imported when they are first used, so that the pure modules load without Airflow.
 """
 
-from airflow_lake.groups.agents import (
-    CheckpointGroup,
-    CompactGroup,
-    ErasureGroup,
-    IngestGroup,
-    IntervalsGroup,
-    RetentionGroup,
-    TombstonesGroup,
-)
-from airflow_lake.groups.config import LakeConfig
-from airflow_lake.groups.form import agent_dag
-from airflow_lake.groups.upkeep import LakeUpkeep
+from typing import TYPE_CHECKING
+
+from lake_core.faces import on_demand
+
+if TYPE_CHECKING:
+    from airflow_lake.groups.agents import (
+        CheckpointGroup,
+        CompactGroup,
+        ErasureGroup,
+        IngestGroup,
+        IntervalsGroup,
+        RetentionGroup,
+        TombstonesGroup,
+    )
+    from airflow_lake.groups.config import LakeConfig
+    from airflow_lake.groups.form import agent_dag
+    from airflow_lake.groups.upkeep import LakeUpkeep
 
 __all__ = [
     "CheckpointGroup",
@@ -33,3 +40,19 @@ __all__ = [
     "TombstonesGroup",
     "agent_dag",
 ]
+
+__getattr__ = on_demand(
+    __name__,
+    {
+        "CheckpointGroup": "agents",
+        "CompactGroup": "agents",
+        "ErasureGroup": "agents",
+        "IngestGroup": "agents",
+        "IntervalsGroup": "agents",
+        "LakeConfig": "config",
+        "LakeUpkeep": "upkeep",
+        "RetentionGroup": "agents",
+        "TombstonesGroup": "agents",
+        "agent_dag": "form",
+    },
+)

@@ -90,7 +90,10 @@ def _connection(conn_id: str, kind: str) -> Any:
     try:
         return BaseHook.get_connection(conn_id)
     except AirflowNotFoundException as error:
+        or_else = (
+            "; or name the lake by its URI (in LAKE, or as the parameter `lake`)" if kind == "lake" else ""
+        )
         raise InvalidInput(
             f"no connection {conn_id!r} in Airflow; make one of type {kind}: Admin, Connections, or airflow "
-            f"connections add {conn_id} --conn-type {kind}"
+            f"connections add {conn_id} --conn-type {kind}{or_else}"
         ) from error

@@ -135,6 +135,7 @@ def test_a_connection_that_is_missing_is_one_line_that_says_how_to_make_it(ask: 
         AIRFLOW__DATABASE__SQL_ALCHEMY_CONN="sqlite:////dev/null/none",
     )
     assert answer.startswith("no connection 'absent' in Airflow; make one of type lake")
+    assert answer.endswith("or name the lake by its URI (in LAKE, or as the parameter `lake`)")
 
 
 def test_credentials_come_from_the_usual_connection_and_go_with_the_store(ask: Ask) -> None:
