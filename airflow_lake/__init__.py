@@ -1,10 +1,17 @@
-"""What the agents' DAGs share, and, in the wheel, the DAGs themselves.
+"""The provider for Airflow: connection, operators, triggers, assets, and the agents as task groups.
 
-An Airflow of your own, with `log-lake[airflow]` installed, gets the agents by one file in its DAGs folder:
+    provider     what Airflow is told of this package     connection   what a connection says (pure)
+    hooks        LakeHook                                 reach        which lake and which Spark a task works on
+    operators    one action on one pool                   sensors, triggers   "a pool has a new transaction"
+    assets       a pool as an asset, with partitions      groups       LakeUpkeep, and one group an agent
+    defaults     retries and time limits of the agents
+
+An Airflow of your own, with `log-lake[airflow]` installed, gets the agents as DAGs by one file in its DAGs folder:
 
     from airflow_lake.dags import checkpoint, compact, erasure, ingest, intervals, retention, tombstones  # DAGs
 
-The DAG files are kept in `dags/` of the repository, which is the DAGs folder of `make up`.  The wheel puts them
-below this package (`airflow_lake.dags`), because a package called `dags` would hide one of the user's own.  So a
-DAG file may import this package, and no other DAG file (decision 55).
+or as a group in a DAG of your own (`airflow_lake.groups`).  The DAG files are kept in `dags/` of the
+repository, which is the DAGs folder of `make up`.  The wheel puts them below this package
+(`airflow_lake.dags`), because a package called `dags` would hide one of the user's own.  So a DAG file may
+import this package, and no other DAG file (decision 55).
 """

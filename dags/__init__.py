@@ -1,4 +1,1 @@
-"""The agents as Airflow DAGs: topology only.
-
-The tasks are the same in each: find -> run -> report.  What a task does is in lake_core.agents and spark_apps.
-"""
+"""The agents as Airflow DAGs: each file puts one task group (`airflow_lake.groups`) into a DAG of its own."""

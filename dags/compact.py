@@ -10,37 +10,7 @@ default hourly at a quarter past), from the trigger form and from the command li
     airflow dags trigger lake_compact --conf '{"pools": ["flights"], "dry_run": true}'
 """
 
-from __future__ import annotations
+from airflow_lake.groups import CompactGroup, agent_dag
 
-from typing import Any
-
-from airflow.sdk import task
-
-from airflow_lake.defaults import REPORT, WORK, agent
-
-
-@agent("compact", usually="15 * * * *", doc=__doc__)
-def lake_compact() -> None:
-    @task
-    def find(params: dict[str, Any]) -> list[dict[str, Any]]:
-        from lake_core.agents.compact import run as compact
-
-        return compact.find(params)
-
-    @task(map_index_template="{{ work['title'] }}", **WORK)
-    def run(work: dict[str, Any]) -> dict[str, Any]:
-        from spark_apps import compact
-
-        return compact.run(work)
-
-    @task(**REPORT)
-    def report(all_work: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
-        from lake_core.agents.compact import report as compact
-
-        return compact.report(all_work, list(results or []))
-
-    all_work = find()
-    report(all_work, run.expand(work=all_work))
-
-
-lake_compact()
+with agent_dag("compact", usually="15 * * * *", doc=__doc__):
+    CompactGroup(takes_params=True, prefix_group_id=False)

@@ -14,60 +14,7 @@ Airflow keeps the parameters of a run.  If a condition may not be kept there, be
 goes on with it by its id.
 """
 
-from __future__ import annotations
+from airflow_lake.groups import ErasureGroup, agent_dag
 
-from typing import Any
-
-from airflow.sdk import Param, task
-
-from airflow_lake.defaults import REPORT, WORK, agent
-
-
-def text(title: str, description: str) -> Param:
-    """A text that may be left out."""
-    return Param(None, type=["null", "string"], title=title, description=description)
-
-
-PARAMS = {
-    "where": text("Where", "Erase records that fulfil this condition, in the pools that are named"),
-    "key": text("Key", "Erase records of this key: a JSON value or list, or plain text"),
-    "from": text("From key", "Erase records from this key on (inclusive)"),
-    "to": text("To key", "Erase records up to this key (exclusive)"),
-    "grace": text(
-        "Grace",
-        "Objects that were written and not committed may be those of a load for this long (default: vacuum.grace)",
-    ),
-    "keep_history": Param(
-        False,
-        type="boolean",
-        title="Keep the history",
-        description="Do not purge the journal, whose entries may hold keys and bounds of the records",
-    ),
-}
-
-
-@agent("erasure", usually="30 4 * * *", doc=__doc__, params=PARAMS)
-def lake_erasure() -> None:
-    @task
-    def find(params: dict[str, Any]) -> list[dict[str, Any]]:
-        from lake_core.agents.erasure import run as erasure
-
-        return erasure.find(params)
-
-    @task(map_index_template="{{ work['title'] }}", **WORK)
-    def run(work: dict[str, Any]) -> dict[str, Any]:
-        from spark_apps import erasure
-
-        return erasure.run(work)
-
-    @task(**REPORT)
-    def report(all_work: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
-        from lake_core.agents.erasure import report as erasure
-
-        return erasure.report(all_work, list(results or []))
-
-    all_work = find()
-    report(all_work, run.expand(work=all_work))
-
-
-lake_erasure()
+with agent_dag("erasure", usually="30 4 * * *", doc=__doc__):
+    ErasureGroup(takes_params=True, prefix_group_id=False)

@@ -16,46 +16,7 @@ form and from the command line:
     airflow dags trigger lake_ingest --conf '{"pools": ["flights"], "dry_run": true}'
 """
 
-from __future__ import annotations
+from airflow_lake.groups import IngestGroup, agent_dag
 
-from typing import Any
-
-from airflow.sdk import Param, task
-
-from airflow_lake.defaults import REPORT, WORK, agent
-
-WAIT = Param(
-    True,
-    type="boolean",
-    title="Wait for batches to fill",
-    description="Let a batch that is not full wait for the pool's ingest.batch_age. Off: ingest everything now",
-)
-
-
-@agent("ingest", usually="*/5 * * * *", doc=__doc__, params={"wait": WAIT})
-def lake_ingest() -> None:
-    @task
-    def find(params: dict[str, Any]) -> list[dict[str, Any]]:
-        from lake_core.agents.ingest import run as ingest
-
-        return ingest.find(params)
-
-    @task(map_index_template="{{ batch['title'] }}", **WORK)
-    def run(batch: dict[str, Any]) -> dict[str, Any]:
-        from spark_apps import ingest
-
-        return ingest.run(batch)
-
-    @task(**REPORT)
-    def report(
-        all_work: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None, params: dict[str, Any]
-    ) -> dict[str, int]:
-        from lake_core.agents.ingest import report as ingest
-
-        return ingest.report(params, all_work, list(results or []))
-
-    all_work = find()
-    report(all_work, run.expand(batch=all_work))
-
-
-lake_ingest()
+with agent_dag("ingest", usually="*/5 * * * *", doc=__doc__):
+    IngestGroup(takes_params=True, prefix_group_id=False)

@@ -16,63 +16,7 @@ interval: it appends the files that it is given:
     airflow dags trigger lake_intervals --conf '{"pools": ["flights"], "files": ["/incoming/late.csv"]}'
 """
 
-from __future__ import annotations
+from airflow_lake.groups import IntervalsGroup, agent_dag
 
-import os
-from datetime import datetime
-from typing import Any
-
-from airflow.sdk import CronDataIntervalTimetable, Param, dag, task
-
-from airflow_lake.defaults import DEFAULT_ARGS, PARAMS, REPORT, WORK
-
-FILES = Param(
-    [],
-    type="array",
-    items={"type": "string"},
-    title="Files",
-    description="Only for manual runs: files to append, one a line",
-)
-SCHEDULE = os.environ.get("LAKE_INTERVALS_SCHEDULE", "@daily")
-
-
-@dag(
-    dag_id="lake_intervals",
-    schedule=CronDataIntervalTimetable(SCHEDULE, "UTC") if SCHEDULE else None,
-    start_date=datetime(2000, 1, 1),
-    catchup=False,
-    default_args=DEFAULT_ARGS,
-    params=PARAMS | {"files": FILES},
-    tags=["lake"],
-    doc_md=__doc__,
-)
-def lake_intervals() -> None:
-    @task
-    def find(params: dict[str, Any], dag_run: Any = None) -> list[dict[str, Any]]:
-        from lake_core.agents.intervals import run as intervals
-
-        by_hand = dag_run.run_type == "manual"  # Airflow gives such runs the last interval before them
-        return intervals.find(
-            params,
-            begin=None if by_hand else dag_run.data_interval_start,
-            end=None if by_hand else dag_run.data_interval_end,
-            run=dag_run.run_id,
-        )
-
-    @task(map_index_template="{{ work['title'] }}", **WORK)
-    def run(work: dict[str, Any]) -> dict[str, Any]:
-        from spark_apps import intervals
-
-        return intervals.run(work)
-
-    @task(**REPORT)
-    def report(all_work: list[dict[str, Any]] | None, results: list[dict[str, Any]] | None) -> dict[str, int]:
-        from lake_core.agents.intervals import report as intervals
-
-        return intervals.report(all_work, list(results or []))
-
-    all_work = find()
-    report(all_work, run.expand(work=all_work))
-
-
-lake_intervals()
+with agent_dag("intervals", usually="@daily", doc=__doc__, intervals=True):
+    IntervalsGroup(takes_params=True, prefix_group_id=False)

@@ -20,9 +20,11 @@ import pyarrow as pa
 from lake_core import errors
 from lake_core.agents.checkpoint.report import journal_line
 from lake_core.agents.checkpoint.run import all_journals, checkpoint_and_purge, journal_of, look
+from lake_core.agents.request import OpenLake
 from lake_core.cli.parser import Parser
 from lake_core.lake import Lake
-from spark_apps.session import spark_session
+from lake_core.store import Address, address_of
+from spark_apps.session import OpenSpark, spark_session
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +34,9 @@ _ANSWER = "pool string, done string, error string"
 def checkpoint_pools(spark: Any, lake: Lake, pools: list[str]) -> list[dict[str, Any]]:
     """A `CheckpointResult` as values for each journal; for one that failed: `pool`, `failed`, `kind` of error."""
     names = spark.range(0, len(pools), 1, len(pools)) if pools else None
-    rows = names.mapInArrow(_task(lake.store.uri, pools), _ANSWER).collect() if names is not None else []
+    rows = (
+        names.mapInArrow(_task(address_of(lake.store), pools), _ANSWER).collect() if names is not None else []
+    )
     done = [_failed(row.pool, row.error) if row.error else json.loads(row.done) for row in rows]
     return sorted(done, key=lambda one: str(one["pool"]))
 
@@ -42,9 +46,11 @@ def _failed(pool_name: str, wire: str) -> dict[str, Any]:
     return {"pool": pool_name, "failed": str(error), "kind": type(error).__name__}
 
 
-def _task(uri: str, pools: list[str]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _task(
+    address: Address, pools: list[str]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def answers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        lake = Lake.open(uri)
+        lake = Lake.open(address)
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield _row(
@@ -64,13 +70,15 @@ def _row(pool_name: str, work: Callable[[str], Any]) -> pa.RecordBatch:
     return pa.record_batch(columns, names=["pool", "done", "error"])
 
 
-def run(all_work: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def run(
+    all_work: list[dict[str, Any]], *, open_lake: OpenLake = Lake.open, open_spark: OpenSpark = spark_session
+) -> list[dict[str, Any]]:
     """The agent's task: all journals that `agents.checkpoint.run.find` gave, in one session.
 
     Raises Unavailable if the store did not answer for some: trying again may help, and does nothing twice.
     """
-    lake = Lake.open(all_work[0]["lake"])
-    with spark_session("lake checkpoint") as spark:
+    lake = open_lake(all_work[0]["lake"])
+    with open_spark("lake checkpoint") as spark:
         results = checkpoint_pools(spark, lake, [work["pool"] for work in all_work])
     for one in results:
         if one.get("failed"):

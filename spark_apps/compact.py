@@ -22,13 +22,14 @@ from lake_core.agents.compact.jobs import CompactionJob, CompactionResult, jobs_
 from lake_core.agents.compact.report import job_line, pool_line, start_line, summary
 from lake_core.agents.compact.rewrite import PendingCompaction, rewrite
 from lake_core.agents.compact.run import plan_pool, run_jobs
+from lake_core.agents.request import OpenLake
 from lake_core.cli.parser import Parser
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.naming import IdSource
 from lake_core.objects.write import WrittenObject
-from lake_core.store import open_store
-from spark_apps.session import spark_session
+from lake_core.store import Address, address_of, open_store
+from spark_apps.session import OpenSpark, spark_session
 from spark_apps.spread import parallelism, spread
 
 log = logging.getLogger(__name__)
@@ -40,7 +41,7 @@ def compact(spark: Any, branch: Branch, jobs: Sequence[CompactionJob]) -> list[C
     """Carry out jobs; raises the first failure after all have been tried."""
 
     def on_spark(work: PendingCompaction) -> list[WrittenObject]:
-        return spread(spark, partial(_rewrite, branch.store.uri, work), len(work.pieces))
+        return spread(spark, partial(_rewrite, address_of(branch.store), work), len(work.pieces))
 
     return run_jobs(
         branch,
@@ -52,21 +53,23 @@ def compact(spark: Any, branch: Branch, jobs: Sequence[CompactionJob]) -> list[C
     )
 
 
-def _rewrite(store: str, work: PendingCompaction, piece: int) -> list[WrittenObject]:
+def _rewrite(store: Address, work: PendingCompaction, piece: int) -> list[WrittenObject]:
     """In a worker."""
     written = rewrite(work, piece, open_store(store), new_id=IdSource().new)
     return [] if written is None else [written]
 
 
-def run(work: dict[str, Any]) -> dict[str, Any]:
+def run(
+    work: dict[str, Any], *, open_lake: OpenLake = Lake.open, open_spark: OpenSpark = spark_session
+) -> dict[str, Any]:
     """The agent's task `run`: the jobs of one pool as `agents.compact.run.find` gave them."""
-    lake = Lake.open(work["lake"])
+    lake = open_lake(work["lake"])
     pool = lake.pool(work["pool"])
     jobs = jobs_still_there(pool.at(work["branch"]).references, work["jobs"])
     log.info("%s", start_line(work["pool"], work["jobs"], jobs))
     results: list[CompactionResult] = []
     if jobs:  # otherwise an earlier try has done them, and Spark need not start
-        with spark_session(f"lake compact {work['pool']}") as spark:
+        with open_spark(f"lake compact {work['pool']}") as spark:
             results = compact(spark, pool.branch(work["branch"]), jobs)
     depth = pool.at(work["branch"]).depth
     done = summary(work["pool"], results, depth_before=work["depth"], depth_after=depth)

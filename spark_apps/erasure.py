@@ -25,6 +25,7 @@ import msgspec
 from lake_core import errors
 from lake_core.agents.erasure.report import report
 from lake_core.agents.erasure.run import erase_pending, find
+from lake_core.agents.request import OpenLake
 from lake_core.cli.parser import Parser
 from lake_core.erasure.holding import Answer, answer_of
 from lake_core.erasure.means import Means, here, summed_if_there
@@ -35,8 +36,9 @@ from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
 from lake_core.objects.write import WrittenObject
-from lake_core.store import open_store
+from lake_core.store import Address, address_of, open_store
 from spark_apps.retention import delete_objects, list_objects, when_needed
+from spark_apps.session import OpenSpark, spark_session
 from spark_apps.spread import Pair, gather, packed, unpacked
 
 log = logging.getLogger(__name__)
@@ -60,26 +62,26 @@ class Limits:
 
 def means_of(session: Callable[[], Any], pool: Pool, *, limits: Limits = Limits()) -> Means:
     """The means of an erasure in this pool, in Spark tasks; `session` opens Spark when it is needed."""
-    uri, pool_id, alone = pool.store.uri, pool.config.id, here(pool)
+    address, pool_id, alone = address_of(pool.store), pool.config.id, here(pool)
 
     def search(target: Target, object_ids: Sequence[str]) -> Sequence[Answer]:
         if len(object_ids) <= limits.alone:
             return alone.search(target, object_ids)
         parts = _parts(object_ids, limits.search)
-        pairs = gather(session(), partial(_search, uri, target, parts), len(parts))
+        pairs = gather(session(), partial(_search, address, target, parts), len(parts))
         return [_answer(pair) for pair in pairs]
 
     def total(object_ids: Sequence[str]) -> Sequence[ReceiptObject | None]:
         if len(object_ids) <= limits.alone:
             return alone.total(object_ids)
         parts = _parts(object_ids, limits.search)
-        pairs = gather(session(), partial(_total, uri, pool_id, parts), len(parts))
+        pairs = gather(session(), partial(_total, address, pool_id, parts), len(parts))
         return [msgspec.msgpack.decode(one, type=ReceiptObject | None) for one, _ in pairs]
 
     def rewrite(all_work: Sequence[PendingRewrite]) -> Sequence[WrittenObject | None]:
         if len(all_work) == 1 or sum(work.reference.size for work in all_work) <= limits.alone_bytes:
             return alone.rewrite(all_work)
-        pairs = gather(session(), partial(_rewrite, uri, tuple(all_work)), len(all_work))
+        pairs = gather(session(), partial(_rewrite, address, tuple(all_work)), len(all_work))
         return [unpacked(pair) if pair[0] else None for pair in pairs]
 
     return Means(
@@ -91,7 +93,7 @@ def _parts(object_ids: Sequence[str], size: int) -> list[tuple[str, ...]]:
     return [tuple(object_ids[at : at + size]) for at in range(0, len(object_ids), size)]
 
 
-def _search(store: str, target: Target, parts: Sequence[Sequence[str]], unit: int) -> list[Pair]:
+def _search(store: Address, target: Target, parts: Sequence[Sequence[str]], unit: int) -> list[Pair]:
     """In a worker: a pair an object."""
     opened = open_store(store)
     return [_packed_answer(answer_of(opened, target, id)) for id in parts[unit]]
@@ -112,14 +114,14 @@ def _answer(pair: Pair) -> Answer:
     return error
 
 
-def _total(store: str, pool_id: str, parts: Sequence[Sequence[str]], unit: int) -> list[Pair]:
+def _total(store: Address, pool_id: str, parts: Sequence[Sequence[str]], unit: int) -> list[Pair]:
     """In a worker: a pair an object."""
     opened = open_store(store)
     totals = (summed_if_there(opened, pool_id, id) for id in parts[unit])
     return [(msgspec.msgpack.encode(one), b"") for one in totals]
 
 
-def _rewrite(store: str, all_work: Sequence[PendingRewrite], unit: int) -> list[Pair]:
+def _rewrite(store: Address, all_work: Sequence[PendingRewrite], unit: int) -> list[Pair]:
     """In a worker: one object."""
     written = write(all_work[unit], open_store(store), new_id=IdSource().new)
     return [(b"", b"") if written is None else packed(written)]
@@ -144,10 +146,12 @@ def erase_pool(
     return {"pool": pool_name, "erasures": [vars(one) for one in results]}
 
 
-def run(work: dict[str, Any]) -> dict[str, Any]:
+def run(
+    work: dict[str, Any], *, open_lake: OpenLake = Lake.open, open_spark: OpenSpark = spark_session
+) -> dict[str, Any]:
     """The agent's task `run`: the erasures of one pool as `agents.erasure.run.find` gave them."""
-    lake = Lake.open(work["lake"])
-    with when_needed(f"lake erasure {work['pool']}") as session:
+    lake = open_lake(work["lake"])
+    with when_needed(f"lake erasure {work['pool']}", open_spark=open_spark) as session:
         return _run(session, lake, work)
 
 
@@ -177,7 +181,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         all_work = find(params)
         lake = Lake.open(params["lake"])
-        with when_needed("lake erasure", remote=remote) as session:
+        with when_needed("lake erasure", open_spark=partial(spark_session, remote=remote)) as session:
             for work in all_work:
                 try:
                     results.append(_run(session, lake, work))

@@ -24,7 +24,7 @@ from lake_core.records.pools import PoolConfig
 from lake_core.repair.check_objects import CheckObjects, check_objects
 from lake_core.repair.finding import DAMAGE, Finding
 from lake_core.repair.fsck import Fsck
-from lake_core.store import open_store
+from lake_core.store import Address, address_of, open_store
 from spark_apps.session import spark_session
 from spark_apps.spread import Pair, gather
 
@@ -32,7 +32,7 @@ UNIT = 64
 """References whose objects one task checks: it lives long enough to be worth its start, and is short to repeat."""
 
 
-def on_spark(spark: Any, store: str, *, data: bool) -> CheckObjects:
+def on_spark(spark: Any, store: Address, *, data: bool) -> CheckObjects:
     """A `CheckObjects` whose objects are read by tasks."""
 
     def check(config: PoolConfig, batches: Iterable[Sequence[Reference]]) -> Iterator[Finding]:
@@ -45,7 +45,7 @@ def on_spark(spark: Any, store: str, *, data: bool) -> CheckObjects:
 
 
 def _check(
-    store: str, config: PoolConfig, units: Sequence[Sequence[Reference]], data: bool, unit: int
+    store: Address, config: PoolConfig, units: Sequence[Sequence[Reference]], data: bool, unit: int
 ) -> list[Pair]:
     """In a worker."""
     return [(msgspec.msgpack.encode(check_objects(open_store(store), config, units[unit], data=data)), b"")]
@@ -53,7 +53,7 @@ def _check(
 
 def fsck(spark: Any, lake: Lake, pools: Sequence[str] = (), *, data: bool = False) -> Iterator[Finding]:
     """What is wrong with the lake, or the pools.  Raises NotFound, Corrupt, Unavailable."""
-    check = on_spark(spark, lake.store.uri, data=data)
+    check = on_spark(spark, address_of(lake.store), data=data)
     return Fsck(lake.context, list(pools), data=data, check_objects=check).run()
 
 

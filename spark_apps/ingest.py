@@ -27,6 +27,7 @@ from lake_core import errors
 from lake_core.agents.ingest import parking
 from lake_core.agents.ingest.plan import Batch, Part, Unit
 from lake_core.agents.ingest.report import batch_line
+from lake_core.agents.request import OpenLake
 from lake_core.cli.parser import Parser
 from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.lake import Lake
@@ -40,7 +41,7 @@ from lake_core.phrases import counted, human_size
 from lake_core.records import AddObject
 from lake_core.records.source_files import SourceFile
 from spark_apps.load import LoadWork, build_unit, check_unchanged, load_files, work_of
-from spark_apps.session import spark_session
+from spark_apps.session import OpenSpark, spark_session
 from spark_apps.spread import Pair, gather
 
 log = logging.getLogger(__name__)
@@ -57,13 +58,15 @@ class BatchResult:
     refused: tuple[Refused, ...] = ()
 
 
-def run(batch: dict[str, Any]) -> dict[str, Any]:
+def run(
+    batch: dict[str, Any], *, open_lake: OpenLake = Lake.open, open_spark: OpenSpark = spark_session
+) -> dict[str, Any]:
     """The agent's task `run`: one batch as `agents.ingest.run.find` gave it, committed exactly once.
 
     It parks the files that are refused.  Files that changed or vanished, or that another run ingested meanwhile,
     wait for the next run; the others are ingested all the same.
     """
-    lake = Lake.open(batch["lake"])
+    lake = open_lake(batch["lake"])
     pool = lake.pool(batch["pool"])
     branch = batch["branch"]
     files = msgspec.convert(batch["files"], list[SourceFile])
@@ -78,7 +81,7 @@ def run(batch: dict[str, Any]) -> dict[str, Any]:
     if isinstance(first, LoadResult):  # committed before: Spark is not worth starting
         done = BatchResult(first)
     else:
-        with spark_session(f"lake ingest {pool.name}") as spark:
+        with open_spark(f"lake ingest {pool.name}") as spark:
             done = ingest_waiting(spark, lake, pool, files, branch=branch)
     for file, why in done.refused:
         parking.park(pool, file, why=why, now=pool.context.now(), branch=branch)

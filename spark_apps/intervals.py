@@ -9,27 +9,30 @@ from typing import Any
 import msgspec
 
 from lake_core.agents.intervals.report import interval_line
+from lake_core.agents.request import OpenLake
 from lake_core.lake import Lake
 from lake_core.records.source_files import SourceFile
 from spark_apps.load import load_files
-from spark_apps.session import spark_session
+from spark_apps.session import OpenSpark, spark_session
 
 log = logging.getLogger(__name__)
 
 
-def run(work: dict[str, Any]) -> dict[str, Any]:
+def run(
+    work: dict[str, Any], *, open_lake: OpenLake = Lake.open, open_spark: OpenSpark = spark_session
+) -> dict[str, Any]:
     """The agent's task `run`: one pool as `agents.intervals.run.find` gave it.
 
     With an interval the task replaces it; without one it appends the files, once for each run.  An interval is
     replaced as a whole or not at all, so a file that is refused fails the task.
     """
-    lake = Lake.open(work["lake"])
+    lake = open_lake(work["lake"])
     pool = lake.pool(work["pool"])
     interval = None
     if work["begin"]:
         interval = dt.datetime.fromisoformat(work["begin"]), dt.datetime.fromisoformat(work["end"])
     message = f"replaced {work['begin']} to {work['end']}" if interval else "appended by hand"
-    with spark_session(f"lake intervals {work['pool']}") as spark:
+    with open_spark(f"lake intervals {work['pool']}") as spark:
         result = load_files(
             spark,
             lake,

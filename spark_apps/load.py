@@ -35,7 +35,7 @@ from lake_core.objects.write import WrittenObject
 from lake_core.phrases import counted, human_size
 from lake_core.records.pools import PoolConfig
 from lake_core.records.source_files import SourceFile
-from lake_core.store import open_store
+from lake_core.store import Address, address_of, open_store
 from spark_apps import spread as spreading
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ ORDINALS_PER_UNIT = 100_000
 class LoadWork:
     """All that a task needs, as plain values: it is shipped to the workers."""
 
-    store: str
+    store: Address
     config: PoolConfig
     job: PendingLoad
     format: str
@@ -171,7 +171,7 @@ def work_of(
     """What the tasks of a job do; `readings` default to the pool's settings."""
     names = dict.fromkeys(part.file for unit in units for part in unit.parts)
     return LoadWork(
-        store=lake.store.uri,
+        store=address_of(lake.store),
         config=branch.config,
         job=job,
         format=format,

@@ -23,15 +23,16 @@ from typing import Any
 import msgspec
 
 from lake_core import errors, naming
+from lake_core.agents.request import OpenLake
 from lake_core.agents.retention.report import RetentionResult
 from lake_core.agents.retention.run import DROPPED, plan, retain, retain_dropped
 from lake_core.cli.parser import Parser
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
-from lake_core.store import ObjectInfo, Store, open_store
+from lake_core.store import Address, ObjectInfo, Store, address_of, open_store
 from lake_core.vacuum.dropped import plan_dropped
 from lake_core.vacuum.orphans import iter_objects
-from spark_apps.session import spark_session
+from spark_apps.session import OpenSpark, spark_session
 from spark_apps.spread import Pair, gather, parallelism
 
 log = logging.getLogger(__name__)
@@ -78,10 +79,10 @@ def delete_objects(
         store.delete_all(names)
         return
     batches = [tuple(names[at : at + limits.batch]) for at in range(0, len(names), limits.batch)]
-    gather(session(), partial(_delete, store.uri, batches), len(batches))
+    gather(session(), partial(_delete, address_of(store), batches), len(batches))
 
 
-def _delete(store: str, batches: Sequence[Sequence[str]], unit: int) -> list[Pair]:
+def _delete(store: Address, batches: Sequence[Sequence[str]], unit: int) -> list[Pair]:
     """In a worker."""
     open_store(store).delete_all(batches[unit])
     return [(b"", b"")]
@@ -105,7 +106,7 @@ def list_objects(
     after = naming.data_id(first[-1].name)
     assert after is not None
     bounds = spans(after, upto, parallelism(spark) * SPANS)
-    pairs = gather(spark, partial(_list, pool.store.uri, pool.config.id, bounds), len(bounds) - 1)
+    pairs = gather(spark, partial(_list, address_of(pool.store), pool.config.id, bounds), len(bounds) - 1)
     listed = [info for part, _ in pairs for info in msgspec.msgpack.decode(part, type=list[ObjectInfo])]
     return first + [info for info in listed if info.name > first[-1].name]
 
@@ -117,32 +118,34 @@ def spans(since: str, upto: str, count: int) -> list[str]:
     return [since, *sorted({bound for bound in inner if since < bound < upto}), upto]
 
 
-def _list(store: str, pool_id: str, bounds: Sequence[str], unit: int) -> list[Pair]:
+def _list(store: Address, pool_id: str, bounds: Sequence[str], unit: int) -> list[Pair]:
     """In a worker."""
     infos = list(iter_objects(open_store(store), pool_id, bounds[unit], bounds[unit + 1]))
     return [(msgspec.msgpack.encode(infos), b"")]
 
 
 @contextmanager
-def when_needed(name: str, *, remote: str | None = None) -> Iterator[Callable[[], Any]]:
+def when_needed(name: str, *, open_spark: OpenSpark = spark_session) -> Iterator[Callable[[], Any]]:
     """A function that opens a session at its first call; it is closed at the end of the block."""
     opened: list[Any] = []
     with ExitStack() as until:
 
         def session() -> Any:
             if not opened:
-                opened.append(until.enter_context(spark_session(name, remote=remote)))
+                opened.append(until.enter_context(open_spark(name)))
             return opened[0]
 
         yield session
 
 
-def run(work: dict[str, Any]) -> dict[str, Any]:
+def run(
+    work: dict[str, Any], *, open_lake: OpenLake = Lake.open, open_spark: OpenSpark = spark_session
+) -> dict[str, Any]:
     """The agent's task `run`: one pool as `agents.retention.run.find` gave it."""
-    lake = Lake.open(work["lake"])
+    lake = open_lake(work["lake"])
     if work["pool"] == DROPPED:
         return vars(retain_dropped(lake))
-    with when_needed(f"lake retention {work['pool']}") as session:
+    with when_needed(f"lake retention {work['pool']}", open_spark=open_spark) as session:
         return vars(retain_pool(session, lake, work["pool"], branch=work["branch"]))
 
 
@@ -162,7 +165,7 @@ def main(argv: list[str] | None = None) -> int:
         for pool in args.pools:
             lake.pool(pool)  # raises NotFound
         names = args.pools or [pool.name for pool in lake.pools()]
-        with when_needed("lake retention", remote=args.remote) as session:
+        with when_needed("lake retention", open_spark=partial(spark_session, remote=args.remote)) as session:
             for name in names:
                 try:
                     if args.pools or not plan(lake, name, branch=args.branch).idle:

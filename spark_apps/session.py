@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from lake_core.errors import Unavailable
@@ -30,17 +30,29 @@ LONGEST_PAUSE = 10_000
 """Milliseconds between two tries of a call, at most."""
 
 
+OpenSpark = Callable[[str], AbstractContextManager[Any]]
+"""Opens a session of that name for a block: `spark_session`, or what Airflow's connections add to it."""
+
+
 @contextmanager
-def spark_session(name: str, *, remote: str | None = None, retries: int = RETRIES) -> Iterator[Any]:
+def spark_session(
+    name: str,
+    *,
+    remote: str | None = None,
+    master: str | None = None,
+    setting: str = "--remote",
+    retries: int = RETRIES,
+) -> Iterator[Any]:
     """A session named `name`; closed at the end of the block, a shared one only on our side.
 
-    `remote` stands for the variable LAKE_SPARK_REMOTE; a call to it is tried `retries` times again.  Raises
-    Unavailable if there is no Spark at the address, or none any more; InvalidInput for an address that is none, or
-    if PySpark is not installed.
+    `remote` stands for the variable LAKE_SPARK_REMOTE, and `master` for LAKE_SPARK_MASTER: then the variables do
+    not count, and `setting` is where the address was set.  A call to a server is tried `retries` times again.
+    Raises Unavailable if there is no Spark at the address, or none any more; InvalidInput for an address that is
+    none, or if PySpark is not installed.
     """
     need("spark", f"the Spark application {name!r}")
-    setting = REMOTE if remote is None else "--remote"
-    remote = os.environ.get(REMOTE, "") if remote is None else remote
+    if remote is None and master is None:
+        remote, setting = os.environ.get(REMOTE, ""), REMOTE
     if remote:
         check_server(remote, setting=setting)
         with _connected(remote, setting, retries) as session:
@@ -55,8 +67,9 @@ def spark_session(name: str, *, remote: str | None = None, retries: int = RETRIE
     builder = SparkSession.builder.appName(name)
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # not under spark-submit, which has its own master
         # a task whose Python worker dies is tried again, up to four times
-        master = os.environ.get(MASTER, "local[2,4]")
-        check_master(master, setting=MASTER)
+        if master is None:
+            master, setting = os.environ.get(MASTER, "local[2,4]"), MASTER
+        check_master(master, setting=setting)
         builder = builder.master(master).config("spark.ui.enabled", "false")
         if master.startswith("local"):
             builder = builder.config("spark.driver.host", "127.0.0.1")

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from lake_core import errors
+from lake_core.agents.request import OpenLake
 from lake_core.agents.tombstones import run as tombstones
 from lake_core.agents.tombstones.plan import Search
 from lake_core.agents.tombstones.report import ApplyResult
@@ -24,9 +25,9 @@ from lake_core.agents.tombstones.run import holds_covered
 from lake_core.cli.parser import Parser
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
-from lake_core.store import open_store
+from lake_core.store import Address, address_of, open_store
 from spark_apps.compact import compact
-from spark_apps.session import spark_session
+from spark_apps.session import OpenSpark, spark_session
 from spark_apps.spread import Pair, gather
 
 SEARCHES = 64
@@ -40,7 +41,7 @@ def apply_tombstones(spark: Any, branch: Branch, *, now: float, at_once: bool = 
         parts = [tuple(suspects[i : i + SEARCHES]) for i in range(0, len(suspects), SEARCHES)]
         return [
             answer == b"1"
-            for answer, _ in gather(spark, partial(_search, branch.store.uri, parts), len(parts))
+            for answer, _ in gather(spark, partial(_search, address_of(branch.store), parts), len(parts))
         ]
 
     return tombstones.apply(
@@ -52,19 +53,21 @@ def apply_tombstones(spark: Any, branch: Branch, *, now: float, at_once: bool = 
     )
 
 
-def _search(store: str, parts: Sequence[Sequence[Search]], part: int) -> list[Pair]:
+def _search(store: Address, parts: Sequence[Sequence[Search]], part: int) -> list[Pair]:
     """In a worker."""
     opened = open_store(store)
     return [(b"1" if holds_covered(search, opened) else b"0", b"") for search in parts[part]]
 
 
-def run(work: dict[str, Any]) -> dict[str, Any]:
+def run(
+    work: dict[str, Any], *, open_lake: OpenLake = Lake.open, open_spark: OpenSpark = spark_session
+) -> dict[str, Any]:
     """The agent's task `run`: one pool as `agents.tombstones.run.find` gave it."""
-    branch = Lake.open(work["lake"]).pool(work["pool"]).branch(work["branch"])
+    branch = open_lake(work["lake"]).pool(work["pool"]).branch(work["branch"])
     plan = tombstones.plan(branch, now=branch.context.now())
     if not (plan.removable or plan.suspects):  # Spark is not worth starting
         return vars(tombstones.apply(branch, now=branch.context.now()))
-    with spark_session(f"lake tombstones {work['pool']}") as spark:
+    with open_spark(f"lake tombstones {work['pool']}") as spark:
         return vars(apply_tombstones(spark, branch, now=branch.context.now()))
 
 

@@ -27,10 +27,13 @@ def check_found(all_work: Found | None) -> Found:
 
 
 def missing(all_work: Found, results: Found, *, by: str) -> list[str]:
-    """What failed, in words: the work in `all_work` whose value `by` no result carries."""
+    """What failed, in words: the work in `all_work` whose value `by` no result carries.
+
+    Work that was packed with other work says the number of its task (`task`).
+    """
     finished = {result[by] for result in results}
     return [
-        f"{work['pool']}: run[{number}] failed; its log says why"
+        f"{work['pool']}: run[{work.get('task', number)}] failed; its log says why"
         for number, work in enumerate(all_work)
         if work[by] not in finished
     ]

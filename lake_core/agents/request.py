@@ -6,7 +6,7 @@ mistyped name (`pols`, `dryrun`) would be ignored, and the agent would work on a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,9 @@ from lake_core.phrases import nearest
 
 COMMON = ("lake", "pools", "dry_run")
 """Parameters that every agent has."""
+
+OpenLake = Callable[[str], Lake]
+"""Opens the lake that the parameter `lake` names: `Lake.open`, or what Airflow's connections add to it."""
 
 _TEXT, _FLAG, _TEXTS = "a text", "true or false", "a list of texts"
 _KINDS = {
@@ -74,7 +77,7 @@ class Request:
                 )
         given = {name: value for name, value in params.items() if value is not None}
         if not given.get("lake"):
-            raise InvalidInput("no lake: set LAKE for Airflow, or the parameter `lake` of the run")
+            raise InvalidInput("no lake: set the parameter `lake` of the run, or the variable LAKE")
         return cls(
             lake=str(given["lake"]),
             pools=tuple(given.get("pools", ())),

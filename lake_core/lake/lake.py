@@ -15,7 +15,7 @@ import contextlib
 import getpass
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,7 +35,7 @@ from lake_core.naming import IdSource
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.records.metadata import check_metadata
 from lake_core.records.pools import DroppedPool, PoolConfig
-from lake_core.store import Created, LockedStore, NoLock, Store, guarded, open_store
+from lake_core.store import Address, Created, LockedStore, NoLock, Store, guarded, open_store
 from lake_core.store.probe import probe_create
 
 _MAGIC = "lake"
@@ -125,14 +125,14 @@ class Lake:
     @classmethod
     def open(
         cls,
-        uri: str,
+        uri: str | Address,
         *,
         options: Mapping[str, Any] | None = None,
         ids: IdSource | None = None,
         author: str = "",
         metadata: Mapping[str, str] | None = None,
     ) -> Lake:
-        """Open the lake at `uri`; `metadata` goes with every transaction on its pools.
+        """Open the lake at a URI or an address; `metadata` goes with every transaction on its pools.
 
         Raises NotFound, Corrupt, Unavailable, InvalidInput (a URI of no store; too much metadata).
         """
@@ -297,6 +297,16 @@ class Lake:
         """A pool by name, or a sub-pool (`logs.$nokey`); raises NotFound."""
         base, sub_pool = naming.split_pool(name)
         return self._pool(self.catalog.load().state.named(base), sub_pool)
+
+    def pools_of(self, names: Sequence[str]) -> dict[str, Pool]:
+        """Those of these pools that exist, by name, after one look at the list of pools.  Raises Unavailable."""
+        state = self.catalog.load().state
+        split = {name: naming.split_pool(name) for name in names}
+        return {
+            name: self._pool(state.pools[state.names[base]], sub_pool)
+            for name, (base, sub_pool) in split.items()
+            if base in state.names
+        }
 
     def _pool(self, config: PoolConfig, sub_pool: str) -> Pool:
         history = self._histories.get(config.id)

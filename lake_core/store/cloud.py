@@ -53,6 +53,7 @@ class CloudStore:
         self._uri = uri.rstrip("/")
         self._root = root.strip("/")
         self._protocol = _PROTOCOLS[protocol]
+        self.options = dict(options or {})
         counted = (sends.gs_options if self._protocol == "gs" else sends.s3_options)(options or {})
         self._fs = open_filesystem(uri, counted)
 

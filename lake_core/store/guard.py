@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
@@ -31,6 +31,11 @@ class GuardedStore:
     @property
     def uri(self) -> str:
         return self._uri
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What `open_store` needs beside the URI (`address`)."""
+        return dict(getattr(self.behind, "options", {}))
 
     @property
     def lists_from_name(self) -> bool:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import BinaryIO, NoReturn, Protocol
+from typing import Any, BinaryIO, NoReturn, Protocol
 
 import pyarrow as pa
 
@@ -67,12 +67,19 @@ class NoLock:
 class LockedStore:
     """A store whose `create` holds the lock of the name."""
 
-    def __init__(self, store: Store, lock: Lock) -> None:
+    def __init__(self, store: Store, lock: Lock, *, lock_address: str = "") -> None:
         self._store, self.lock = store, lock
+        self.lock_address = lock_address  # empty if the variable LAKE_LOCK named it: workers have their own
 
     @property
     def uri(self) -> str:
         return self._store.uri
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What `open_store` needs beside the URI to open the store behind the same lock (`address`)."""
+        lock = {"lock": self.lock_address} if self.lock_address else {}
+        return {**getattr(self._store, "options", {}), **lock}
 
     @property
     def lists_from_name(self) -> bool:

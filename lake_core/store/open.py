@@ -14,6 +14,7 @@ from urllib.parse import unquote_to_bytes
 from lake_core.errors import InvalidInput
 from lake_core.extras import need_of_bucket
 from lake_core.store import memory
+from lake_core.store.address import Address
 from lake_core.store.local import LocalStore
 from lake_core.store.locked import LockedStore
 from lake_core.store.port import Store
@@ -23,21 +24,23 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
 """The name of a bucket or of an access point (arn:...)."""
 
 
-def open_store(uri: str, options: Mapping[str, Any] | None = None) -> Store:
-    """The store at `uri`; sends no request.
+def open_store(at: str | Address, options: Mapping[str, Any] | None = None) -> Store:
+    """The store at a URI or an address; sends no request.  `options` are added to those of the address.
 
     The option `lock`, or the variable LAKE_LOCK if the option is absent, is the address of a lock for stores
     without create-only put (`locks`).  The other options go to fsspec (s3, gs).  Raises InvalidInput for a URI
     that names no store, for an address that names no lock, and if the package that either needs is not installed.
     """
-    rest = dict(options or {})
-    lock = rest.pop("lock", "") or os.environ.get("LAKE_LOCK", "")
+    uri, rest = (at, {}) if isinstance(at, str) else (at.uri, dict(at.options))
+    rest |= options or {}
+    given = rest.pop("lock", "")
+    lock = given or os.environ.get("LAKE_LOCK", "")
     store = _store_at(uri, rest)
     if not lock:
         return store
     from lake_core.store.locks import open_lock  # loaded only if needed
 
-    return LockedStore(store, open_lock(lock))
+    return LockedStore(store, open_lock(lock), lock_address=given)
 
 
 def _store_at(uri: str, options: Mapping[str, Any]) -> Store:

@@ -1,5 +1,7 @@
 """One Airflow and one Spark Connect for all tests of this folder, beside a lake that they share.
 
+A second lake is a connection, `lake_own`; the DAGs of `dags/own.py` work on it.
+
 Each test has a pool and a landing place of its own.  The ingest DAG's schedule is `@once`: there is one scheduled
 run, when the DAG is first let loose, and all others are asked for.
 
@@ -12,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +27,7 @@ from lake_core.lake import Lake
 from lake_core.records import Source, Transaction
 from lake_core.records.transactions import Consume
 from local.services import Services, running
+from tests.support.repository import ROOT
 from tests.support.servers.postgres import postgresql
 
 DAG = "lake_ingest"
@@ -173,6 +177,10 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     """Airflow with the project's DAGs, the scheduled run of the ingest DAG begun with a file to take."""
     folder = tmp_path_factory.mktemp("airflow")
     lake = Lake.create(str(folder / "lake"))
+    own = Lake.create(str(folder / "own"))
+    connections = {"AIRFLOW_CONN_LAKE_OWN": json.dumps({"conn_type": "lake", "host": own.store.uri})}
+    dags = shutil.copytree(ROOT / "dags", folder / "dags", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(Path(__file__).with_name("dags") / "own.py", dags)
     keepers: list[psutil.Process] = []
     schedules = {
         "LAKE_INGEST_SCHEDULE": "@once",
@@ -186,7 +194,11 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     with (
         airflow_database() as database,
         Services(
-            run_dir=folder / "run", lake=str(folder / "lake"), env=schedules | database, silent=True
+            run_dir=folder / "run",
+            lake=str(folder / "lake"),
+            env=schedules | connections | database,
+            dags=dags,
+            silent=True,
         ) as services,
     ):
         keepers += psutil.Process().children()

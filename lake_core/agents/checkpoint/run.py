@@ -14,7 +14,7 @@ from lake_core.agents.checkpoint.plan import JournalTail, last_older, why_due
 from lake_core.agents.checkpoint.policy import CheckpointPolicy, policy_of
 from lake_core.agents.checkpoint.report import CheckpointResult
 from lake_core.agents.finding import handed_out, look_at_each
-from lake_core.agents.request import Request
+from lake_core.agents.request import OpenLake, Request
 from lake_core.catalog import Settings
 from lake_core.journal import Journal, Purged, purge
 from lake_core.journal.marks import Marks
@@ -110,13 +110,13 @@ def purge_pool(lake: Lake, pool_name: str, *, keep: float | None = None, now: fl
     return purge(journal_of(lake, pool_name), until=purge_until(lake, pool_name, keep=keep, now=now))
 
 
-def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
+def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
     """The agent's first task: journals that want a checkpoint as plain values, all for one task `run`.
 
     A dry run logs them and hands out nothing.
     """
     asked = Request.read(params)
-    lake = Lake.open(asked.lake)
+    lake = open_lake(asked.lake)
     for name in asked.pools:
         journal_of(lake, name)  # raises NotFound
     names = list(dict.fromkeys(asked.pools)) or all_journals(lake)

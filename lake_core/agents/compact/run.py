@@ -27,7 +27,7 @@ from lake_core.agents.compact.rewrite import (
     rewrite,
 )
 from lake_core.agents.finding import handed_out, look_at_each
-from lake_core.agents.request import Request, named_pools
+from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.errors import Conflict, LakeError
 from lake_core.history.state import MAIN
 from lake_core.lake import Lake
@@ -116,13 +116,13 @@ def compact_pool(
     return run_jobs(target, plan.jobs, rewrite_here(target), progress=progress)
 
 
-def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
+def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
     """The agent's first task: pools with something to gain as plain values, for one task `run` each.
 
     `params`: lake, pools (none named: all), branch, dry_run.  A dry run logs the plans and hands out nothing.
     """
     asked = Request.read(params, also=("branch",))
-    lake = Lake.open(asked.lake)
+    lake = open_lake(asked.lake)
     all_work: list[dict[str, Any]] = []
 
     def look(name: str) -> CompactionPlan:

@@ -18,7 +18,7 @@ from lake_core.agents.erasure.plan import ErasurePlan, NamedRecords, named_recor
 from lake_core.agents.erasure.policy import policy_of
 from lake_core.agents.erasure.report import ErasureResult, erasure_line, result_of, sighting_line
 from lake_core.agents.finding import handed_out, look_at_each
-from lake_core.agents.request import Request, named_pools
+from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.catalog import Settings
 from lake_core.erasure import receipt as receipts
 from lake_core.erasure.begin import begin, check
@@ -84,7 +84,7 @@ def erase_pending(
     return results
 
 
-def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
+def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
     """The agent's first task: begins what the run names, and hands out pools with pending erasures.
 
     `params`: lake, pools (none named: all), where, key, from, to (which records; then pools are named), grace,
@@ -93,7 +93,7 @@ def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     asked = Request.read(params, also=RECORDS)
     named = named_records(where=asked.where, key=asked.key, low=asked.low, high=asked.high, pools=asked.pools)
-    lake = Lake.open(asked.lake)
+    lake = open_lake(asked.lake)
     names = named_pools(lake, asked.pools)
     policy_of(Settings({}), grace=asked.grace)  # raises InvalidInput
     if named is not None:

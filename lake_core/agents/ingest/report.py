@@ -19,7 +19,7 @@ from lake_core.agents.reporting import (
     missing,
     totals_line,
 )
-from lake_core.agents.request import Request
+from lake_core.agents.request import OpenLake, Request
 from lake_core.errors import LakeError
 from lake_core.lake import Lake
 from lake_core.phrases import counted, human_duration, human_size, listed
@@ -71,7 +71,11 @@ def batch_line(result: Mapping[str, Any]) -> str:
 
 
 def report(
-    params: Mapping[str, Any], all_work: Found | None, results: Sequence[Mapping[str, Any]]
+    params: Mapping[str, Any],
+    all_work: Found | None,
+    results: Sequence[Mapping[str, Any]],
+    *,
+    open_lake: OpenLake = Lake.open,
 ) -> dict[str, int]:
     """The agent's last task: a line a batch, the parked files, the totals.
 
@@ -82,7 +86,7 @@ def report(
     failed = missing(check_found(all_work), results, by="token")
     failed += [f"{r['pool']}: parked {file}: {why}" for r in results for file, why in r["parked"]]
     asked = Request.read(params, also=("wait",))
-    lake = Lake.open(asked.lake)
+    lake = open_lake(asked.lake)
     parked = 0
     for name in pools_that_ingest(lake, asked.pools):
         try:

@@ -19,7 +19,7 @@ from lake_core.agents.ingest.plan import plan_batches
 from lake_core.agents.ingest.policy import policy_of
 from lake_core.agents.ingest.report import log_parked, plan_lines
 from lake_core.agents.ingest.sources import look, pools_that_ingest
-from lake_core.agents.request import Request
+from lake_core.agents.request import OpenLake, Request
 from lake_core.errors import LakeError
 from lake_core.lake import Lake
 from lake_core.phrases import counted
@@ -27,13 +27,13 @@ from lake_core.phrases import counted
 log = logging.getLogger(__name__)
 
 
-def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
+def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
     """The agent's first task: batches as plain values, for one task `run` each.
 
     `params`: lake, pools (none named: all), wait, dry_run.  A dry run logs the plan and hands out no batch.
     """
     asked = Request.read(params, also=("wait",))
-    lake = Lake.open(asked.lake)
+    lake = open_lake(asked.lake)
     all_work: list[dict[str, Any]] = []
     for name in pools_that_ingest(lake, asked.pools):
         pool = lake.pool(name)

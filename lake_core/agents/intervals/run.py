@@ -19,7 +19,7 @@ from lake_core.agents.finding import handed_out, pools_with
 from lake_core.agents.intervals.plan import path_of
 from lake_core.agents.intervals.policy import IntervalsPolicy, policy_of
 from lake_core.agents.intervals.report import plan_line
-from lake_core.agents.request import Request
+from lake_core.agents.request import OpenLake, Request
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.lake import Lake
 from lake_core.loading.sources import find_files
@@ -40,7 +40,12 @@ def find_source_files(policy: IntervalsPolicy, begin: dt.datetime) -> list[Sourc
 
 
 def find(
-    params: Mapping[str, Any], *, begin: dt.datetime | None, end: dt.datetime | None, run: str
+    params: Mapping[str, Any],
+    *,
+    begin: dt.datetime | None,
+    end: dt.datetime | None,
+    run: str,
+    open_lake: OpenLake = Lake.open,
 ) -> list[dict[str, Any]]:
     """The agent's first task: pools and their files as plain values, for one task `run` each.
 
@@ -48,7 +53,7 @@ def find(
     names the run: what it appends, it appends once.
     """
     asked = Request.read(params, also=("branch", "files"))
-    lake = Lake.open(asked.lake)
+    lake = open_lake(asked.lake)
     names = pools_with(lake, "intervals.source", asked.pools, example="PATTERN")
     if begin is None and (not asked.files or len(names) != 1):
         raise InvalidInput(

@@ -22,7 +22,7 @@ from typing import Any
 
 from lake_core.agents.checkpoint.run import checkpoint_and_purge, plan_purge_until, purge_until
 from lake_core.agents.finding import handed_out, look_at_each
-from lake_core.agents.request import Request, named_pools
+from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.retention import expire as expiry
 from lake_core.agents.retention.plan import RetentionPlan
 from lake_core.agents.retention.report import RetentionResult, pool_line, retention_lines
@@ -139,14 +139,14 @@ def retain_dropped(lake: Lake) -> RetentionResult:
     return result
 
 
-def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
+def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
     """The agent's first task: pools with work as plain values, for one task `run` each.
 
     `params`: lake, pools (none named: all), branch (of the expiry), dry_run.  A dry run logs the plans and
     hands out nothing.
     """
     asked = Request.read(params, also=("branch",))
-    lake = Lake.open(asked.lake)
+    lake = open_lake(asked.lake)
     all_work: list[dict[str, Any]] = []
 
     def look(name: str) -> RetentionPlan:

@@ -18,7 +18,7 @@ from lake_core import naming
 from lake_core.agents.compact.jobs import CompactionJob, CompactionResult
 from lake_core.agents.compact.run import rewrite_here, run_jobs
 from lake_core.agents.finding import handed_out, look_at_each
-from lake_core.agents.request import Request, named_pools
+from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.tombstones.plan import ApplyPlan, Search, plan_apply, plan_jobs, searches
 from lake_core.agents.tombstones.policy import policy_of
 from lake_core.agents.tombstones.report import ApplyResult, plan_line, pool_line, search_line
@@ -144,13 +144,13 @@ def _commit(branch: Branch, read_version: int, actions: Sequence[Action], messag
     return True
 
 
-def find(params: Mapping[str, Any]) -> list[dict[str, Any]]:
+def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
     """The agent's first task: pools with work as plain values, for one task `run` each.
 
     `params`: lake, pools (none named: all), branch, dry_run.  A dry run logs what is due and hands out nothing.
     """
     asked = Request.read(params, also=("branch",))
-    lake = Lake.open(asked.lake)
+    lake = open_lake(asked.lake)
     all_work = []
 
     def look(name: str) -> ApplyPlan:

@@ -145,7 +145,7 @@ def test_a_run_hands_over_plain_values_and_a_dry_run_nothing(
         ({"branch": "main"}, "The parameters are lake, pools, dry_run, wait; nothing was done"),
         ({"pools": "p"}, r"parameter 'pools' must be a list of texts \(got 'p'\)"),
         ({"dry_run": "yes"}, "parameter 'dry_run' must be true or false"),
-        ({"lake": ""}, "no lake: set LAKE for Airflow, or the parameter `lake`"),
+        ({"lake": ""}, "no lake: set the parameter `lake` of the run, or the variable LAKE"),
     ],
 )
 def test_a_run_with_a_parameter_that_cannot_be_is_refused(
@@ -302,3 +302,20 @@ def test_a_source_is_what_a_transaction_remembers(pool: Pool, landing: Path) -> 
     a = land(landing, "a.ndjson")
     take(pool, a)
     assert pool.at().state.ingested("main", a.uri) == Source(a.uri, a.size, a.etag)
+
+
+def test_the_first_and_the_last_task_open_the_lake_as_they_are_told(
+    lake: Lake, pool: Pool, landing: Path
+) -> None:
+    land(landing, "a.ndjson", age=60.0)
+    opened = []
+
+    def open_lake(name: str) -> Lake:
+        opened.append(name)
+        return lake
+
+    (work,) = find({"lake": "a_connection", "wait": False}, open_lake=open_lake)
+    assert work["lake"] == "a_connection", "no address and no secret goes between tasks"
+    with pytest.raises(Incomplete, match=r"run\[0\] failed"):
+        report({"lake": "a_connection"}, [work], [], open_lake=open_lake)
+    assert opened == ["a_connection"] * 2

@@ -74,9 +74,16 @@ def test_a_plan_reads_no_store_no_clock_and_writes_no_log(agent: str) -> None:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_the_dag_of_an_agent_bears_its_name_and_has_the_tasks_find_run_report(agent: str) -> None:
-    assert functions(f"dags/{agent}.py") >= {f"lake_{agent}", "find", "run", "report"}
-    assert f"LAKE_{agent.upper()}_SCHEDULE" in (ROOT / f"dags/{agent}.py").read_text()
+def test_the_dag_of_an_agent_bears_its_name_and_is_a_group_of_that_name(agent: str) -> None:
+    text = (ROOT / f"dags/{agent}.py").read_text()
+    assert f'with agent_dag("{agent}", ' in text
+    assert f"    {agent.title()}Group(takes_params=True, prefix_group_id=False)\n" in text
+    assert f"LAKE_{agent.upper()}_SCHEDULE" in text
+
+
+def test_a_group_has_the_tasks_find_run_report() -> None:
+    assert functions("airflow_lake/groups/agent.py") >= {"find", "run", "report"}
+    assert functions("airflow_lake/groups/tasks.py") >= {"find", "run", "report"}
 
 
 @pytest.mark.parametrize("agent", AGENTS)

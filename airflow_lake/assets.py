@@ -1,0 +1,93 @@
+"""A pool as an asset of Airflow: `lake://LAKE/POOL`.
+
+The URI is that of DAG files: LAKE is the id of the connection, so no store is asked while a file is parsed,
+and a lake may move without its assets changing.  A lake that is named by its URI is an asset below the scheme
+of its store, as in `lake://s3/bucket/prefix/POOL`.  DAGs that write a pool and DAGs that wait for it must name
+its lake in the same way.
+
+    schedule=[lake_asset("flights")]                           runs when a load of flights is committed
+    schedule=PartitionedAssetTimetable(assets=lake_asset(...)) runs once for each partition that a replace writes
+
+An interval's partitions are its days, or its hours if it does not begin and end at midnight UTC; a key is the time
+at which the partition begins, as Airflow's partition mappers read it: `2026-01-31T00:00:00`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, quote, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SCHEME = "lake"
+DEFAULT = "lake_default"
+MAIN = "main"
+KEY_FORMAT = "%Y-%m-%dT%H:%M:%S"
+MAX_PARTITIONS = 1_000
+"""Partitions that one replace may write: Airflow keeps an event and starts a run for each."""
+
+
+def asset_uri(pool: str, *, lake: str = "", branch: str = MAIN) -> str:
+    """The URI of a pool; `lake` is the id of a connection (empty: lake_default) or a URI."""
+    name = lake or DEFAULT
+    if "/" in name or ":" in name:
+        parts = urlsplit(name)
+        place = f"{parts.scheme or 'file'}/{parts.netloc}/{parts.path}".replace("//", "/").strip("/")
+        place = place.replace("//", "/")
+    else:
+        place = name
+    query = "" if branch in ("", MAIN) else f"?branch={quote(branch, safe='')}"
+    return f"{SCHEME}://{quote(place)}/{quote(pool, safe='$')}{query}"
+
+
+def check_uri(uri: SplitResult) -> SplitResult:
+    """The URI as Airflow keeps it; raises ValueError if it names no pool.  Airflow calls it by the scheme."""
+    path = uri.path.strip("/")
+    if not uri.netloc or not path:
+        raise ValueError(
+            f"asset {uri.geturl()!r}: names no pool; write {SCHEME}://LAKE/POOL; LAKE is the id of a connection"
+        )
+    return uri._replace(path=f"/{path}", fragment="")
+
+
+def lake_asset(pool: str, *, lake: str = "", branch: str = MAIN) -> Any:
+    """The asset of a pool."""
+    from airflow.sdk import Asset
+
+    return Asset(asset_uri(pool, lake=lake, branch=branch))
+
+
+def lake_alias(lake: str = "") -> Any:
+    """The outlet of tasks that learn at run time which pools they write; its events are those of the pools."""
+    from airflow.sdk import AssetAlias
+
+    return AssetAlias(f"{SCHEME}:{lake or DEFAULT}")
+
+
+def event_of(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What an event says of a load or a replace: plain values of its result, which Airflow keeps with the event."""
+    names = ("version", "transaction_id", "records", "objects", "size")
+    return {name: result[name] for name in names if result.get(name) is not None}
+
+
+def partition_keys(begin: dt.datetime, end: dt.datetime) -> list[str]:
+    """The keys of the partitions of [begin, end), two instants with a zone: days, otherwise hours, otherwise one.
+
+    Raises ValueError if there would be more than `MAX_PARTITIONS`, or none.
+    """
+    begin, end = begin.astimezone(dt.UTC), end.astimezone(dt.UTC)
+    if begin >= end:
+        raise ValueError(f"the interval from {begin.isoformat()} to {end.isoformat()} (exclusive) is empty")
+    for step in (dt.timedelta(days=1), dt.timedelta(hours=1)):
+        origin = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+        if not (begin - origin) % step and not (end - origin) % step:
+            count = (end - begin) // step
+            if count > MAX_PARTITIONS:
+                raise ValueError(
+                    f"the interval from {begin.isoformat()} to {end.isoformat()} has {count:,} partitions; at most "
+                    f"{MAX_PARTITIONS:,} are allowed: replace less at once"
+                )
+            return [(begin + step * index).strftime(KEY_FORMAT) for index in range(count)]
+    return [begin.strftime(KEY_FORMAT)]

@@ -1,0 +1,183 @@
+"""What a connection says: where a lake is, with which credentials, and which Spark works on it; pure.
+
+A connection of type `lake` names the lake by its host (or by `uri` in its extra), and may name two others: one of
+type aws or google_cloud_platform for credentials, one of type spark_connect or spark for Spark.  The hook reads
+connections from Airflow and passes them here (`hooks.lake`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from lake_core.errors import InvalidInput
+from lake_core.phrases import nearest
+
+
+class Connection(Protocol):
+    """What is read of a connection of Airflow."""
+
+    conn_id: str
+    conn_type: str | None
+    host: str | None
+    schema: str | None
+    login: str | None
+    password: str | None
+    port: int | None
+    extra: str | None
+
+
+@dataclass(frozen=True)
+class LakeAddress:
+    """Where a lake is.  `options` go to the store; `credentials` and `spark` are ids of connections, or empty."""
+
+    uri: str
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    credentials: str = ""
+    spark: str = ""
+
+
+@dataclass(frozen=True)
+class SparkAddress:
+    """Either `remote` (sc://HOST:PORT) or `master` is set; it may hold a token, so it is not shown."""
+
+    remote: str | None = field(default=None, repr=False)
+    master: str | None = None
+
+
+EXTRA = ("uri", "options", "credentials_conn_id", "spark_conn_id")
+"""The names in the extra of a connection of type lake."""
+
+
+def lake_address(connection: Connection) -> LakeAddress:
+    """The address in a connection of type lake.  Raises InvalidInput."""
+    what = _named(connection, "lake")
+    extra = _extra(connection, what)
+    for name in extra:
+        if name not in EXTRA:
+            near = nearest(name, EXTRA)
+            raise InvalidInput(
+                f"{what}: unknown field {name!r} in the extra"
+                + (f": did you mean {near!r}?" if near else "")
+                + f" The fields are {', '.join(EXTRA)}"
+            )
+    options = extra.get("options") or {}
+    if isinstance(options, str):
+        options = _json(options, f"{what}, field 'options'")
+    if not isinstance(options, dict):
+        raise InvalidInput(f"{what}, field 'options': must be a JSON object; correct the connection")
+    host = connection.host or ""
+    if connection.schema:  # AIRFLOW_CONN_...=lake://s3://bucket/prefix has the prefix here
+        host = f"{host.rstrip('/')}/{connection.schema}"
+    uri = host or str(extra.get("uri") or "")
+    if not uri:
+        raise InvalidInput(
+            f"{what}: names no lake; write a path, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX into its host"
+        )
+    return LakeAddress(
+        uri, options, str(extra.get("credentials_conn_id") or ""), str(extra.get("spark_conn_id") or "")
+    )
+
+
+def store_options(connection: Connection, *, uri: str) -> dict[str, Any]:
+    """The options of a store for the credentials in a connection of type aws or google_cloud_platform.
+
+    Raises InvalidInput if it is of another type, or for another store than `uri` names.
+    """
+    kinds = {"aws": ("s3", "s3a"), "google_cloud_platform": ("gs", "gcs")}
+    what = _named(connection, *kinds)
+    scheme = uri.partition("://")[0] if "://" in uri else "file"
+    if scheme not in kinds[connection.conn_type or ""]:
+        raise InvalidInput(
+            f"{what}: holds credentials for {kinds[connection.conn_type or ''][0]}://, and the lake is at {uri}; "
+            "name another connection as its credentials, or none"
+        )
+    extra = _extra(connection, what)
+    return _aws(connection, extra, what) if connection.conn_type == "aws" else _google(extra, what)
+
+
+def _aws(connection: Connection, extra: Mapping[str, Any], what: str) -> dict[str, Any]:
+    if role := extra.get("role_arn"):
+        raise InvalidInput(
+            f"{what}: the role {role!r} is not assumed here; give the role to the workers, or write an access key "
+            "into the connection"
+        )
+    if bool(connection.login) != bool(connection.password):
+        raise InvalidInput(f"{what}: has only one of access key id and secret access key; write both")
+    client = {
+        name: str(extra[key])
+        for name, key in (("endpoint_url", "endpoint_url"), ("region_name", "region_name"))
+        if extra.get(key)
+    }
+    if connection.host:  # as older connections have it
+        client.setdefault("endpoint_url", connection.host)
+    options = {
+        "key": connection.login,
+        "secret": connection.password,
+        "token": extra.get("aws_session_token"),
+        "profile": extra.get("profile_name"),
+        "client_kwargs": client,
+    }
+    return {name: value for name, value in options.items() if value}
+
+
+def _google(extra: Mapping[str, Any], what: str) -> dict[str, Any]:
+    account = extra.get("keyfile_dict")
+    if isinstance(account, str) and account:
+        account = _json(account, f"{what}, field 'keyfile_dict'")
+    options = {"token": account or extra.get("key_path"), "project": extra.get("project")}
+    return {name: value for name, value in options.items() if value}
+
+
+def spark_address(connection: Connection) -> SparkAddress:
+    """The address in a connection of type spark_connect or spark.  Raises InvalidInput."""
+    what = _named(connection, "spark_connect", "spark")
+    extra = _extra(connection, what)
+    host = (connection.host or "").rstrip("/")
+    if not host:
+        raise InvalidInput(f"{what}: has no host; write the address of Spark into it")
+    if connection.port:
+        host = f"{host}:{connection.port}"
+    if connection.conn_type == "spark":
+        return SparkAddress(master=host)
+    parts = [
+        f"{name}={quote(str(value), safe='')}"
+        for name, value in (
+            ("user_id", connection.login),
+            ("token", connection.password),
+            ("session_id", extra.get("session_id")),
+            ("use_ssl", "true" if extra.get("use_ssl") in (True, "true", "True") else ""),
+        )
+        if value
+    ]
+    return SparkAddress(remote=f"sc://{host.removeprefix('sc://')}/" + "".join(f";{part}" for part in parts))
+
+
+def _named(connection: Connection, *kinds: str) -> str:
+    """The connection, in words.  Raises InvalidInput if it is of none of the types."""
+    if connection.conn_type not in kinds:
+        raise InvalidInput(
+            f"connection {connection.conn_id!r}: is of type {connection.conn_type!r}; name one of type "
+            f"{' or '.join(kinds)}"
+        )
+    return f"connection {connection.conn_id!r}"
+
+
+def _extra(connection: Connection, what: str) -> dict[str, Any]:
+    if not (connection.extra or "").strip():
+        return {}
+    return _json(connection.extra or "", f"{what}, its extra")
+
+
+def _json(text: str, what: str) -> dict[str, Any]:
+    """A JSON object.  Its text is not repeated in the error: it may hold a secret."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise InvalidInput(f"{what}: must be a JSON object; correct the connection")
+    return value

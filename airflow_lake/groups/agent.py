@@ -1,0 +1,109 @@
+"""One agent as a task group, to be put into any DAG:
+
+    with DAG("etl", schedule="@hourly"):
+        my_task() >> CompactGroup(LakeConfig(lake="lake_default", pools=("flights",)))
+
+    find (no Spark) -> run (mapped: at most 64 tasks, packed) -> report
+
+The group reads no parameter of its DAG, which may be for something else, unless it `takes_params`.  While the
+DAG file is parsed, nothing of the lake is read.  The report fails if something failed, so the DAG's run does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from airflow.sdk import TaskGroup, get_current_context, task
+
+from airflow_lake.assets import lake_alias
+from airflow_lake.defaults import DEFAULT_ARGS, REPORT, WORK
+from airflow_lake.groups import tasks
+from airflow_lake.groups.config import LakeConfig
+
+
+class AgentGroup(TaskGroup):
+    """The tasks find, run and report of one agent."""
+
+    agent: ClassVar[str]
+    also: ClassVar[tuple[str, ...]] = ("branch",)
+    """Parameters of this agent, beside those of all."""
+    says: ClassVar[str] = ""
+    """What the agent does, for the group's tooltip."""
+
+    def __init__(
+        self,
+        config: LakeConfig | None = None,
+        *,
+        group_id: str = "",
+        takes_params: bool = False,
+        default_args: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            group_id=group_id or self.agent,
+            default_args={**DEFAULT_ARGS, **(default_args or {})},
+            tooltip=kwargs.pop("tooltip", self.says),
+            **kwargs,
+        )
+        self.config = config or LakeConfig()
+        self.takes_params = takes_params
+        with self:
+            self.add_tasks(self.config.plain(agent=self.agent, also=self.also))
+
+    def add_tasks(self, config: dict[str, Any]) -> None:
+        """Put the tasks into the group."""
+        packs = self.find_task()(config)
+        results = self.run_task().partial(config=config).expand(work=packs)
+        self.report_task()(packs, results, config)
+
+    def find_task(self) -> Any:
+        """The task that finds the work."""
+        agent, takes_params = self.agent, self.takes_params
+
+        @task
+        def find(config: dict[str, Any], params: Any = None) -> list[dict[str, Any]]:
+            return tasks.find(agent, config, params if takes_params else None)
+
+        return find
+
+    def run_task(self) -> Any:
+        """The task that does one pack of work."""
+        agent = self.agent
+
+        @task(map_index_template="{{ work['title'] }}", **WORK)
+        def run(work: dict[str, Any], config: dict[str, Any]) -> list[dict[str, Any]]:
+            return tasks.run(agent, work, config, get_current_context())
+
+        return run
+
+    def report_task(self, **how: Any) -> Any:
+        """The last task."""
+        agent, takes_params = self.agent, self.takes_params
+
+        @task(**REPORT, **how)
+        def report(
+            packs: list[dict[str, Any]] | None, results: Any, config: dict[str, Any], params: Any = None
+        ) -> dict[str, int]:
+            return tasks.report(agent, packs, list(results or []), config, params if takes_params else None)
+
+        return report
+
+
+class EmittingGroup(AgentGroup):
+    """An agent that loads: each pool it committed to has an event of its asset (`airflow_lake.assets`)."""
+
+    def run_task(self) -> Any:
+        """The task that does one pack of work, and emits the events of what was committed."""
+        agent, takes_params = self.agent, self.takes_params
+        alias = lake_alias(self.config.lake)
+
+        @task(map_index_template="{{ work['title'] }}", outlets=[alias], **WORK)
+        def run(work: dict[str, Any], config: dict[str, Any], params: Any = None) -> list[dict[str, Any]]:
+            context = get_current_context()
+            results = tasks.run(agent, work, config, context)
+            asked = params if takes_params else None
+            tasks.announce(results, config, asked, context["outlet_events"][alias])
+            return results
+
+        return run

@@ -1,0 +1,133 @@
+"""The seven agents as task groups.  What each does is on the pages of the agents (docs/airflow.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import get_current_context, task
+
+from airflow_lake.assets import lake_asset
+from airflow_lake.defaults import REPORT, WORK
+from airflow_lake.groups import tasks
+from airflow_lake.groups.agent import AgentGroup, EmittingGroup
+
+
+class IngestGroup(EmittingGroup):
+    """Load new source files of pools with `ingest.source`, each once."""
+
+    agent = "ingest"
+    also = ("wait",)
+    says = "Loads new files, each once"
+
+
+class IntervalsGroup(EmittingGroup):
+    """Replace the interval of the run in pools with `intervals.source`.
+
+    The DAG's schedule must cut time into intervals (CronDataIntervalTimetable).  If the config names the pools, the
+    report emits an event for each partition of the interval; otherwise each pool has one event without a partition,
+    since Airflow takes partitions only of assets that it knows when it parses the file.
+    """
+
+    agent = "intervals"
+    also = ("branch", "files")
+    says = "A run replaces exactly its interval of time"
+
+    def find_task(self) -> Any:
+        """The task that finds the files of the run's interval."""
+        agent, takes_params = self.agent, self.takes_params
+
+        @task
+        def find(config: dict[str, Any], params: Any = None, dag_run: Any = None) -> list[dict[str, Any]]:
+            by_hand = dag_run.run_type == "manual"  # Airflow gives such runs the last interval before them
+            return tasks.find(
+                agent,
+                config,
+                params if takes_params else None,
+                begin=None if by_hand else dag_run.data_interval_start,
+                end=None if by_hand else dag_run.data_interval_end,
+                run=dag_run.run_id,
+            )
+
+        return find
+
+    def run_task(self) -> Any:
+        """The task that does one pack; if the pools are named, the report emits the events."""
+        return AgentGroup.run_task(self) if self.config.named_pools else super().run_task()
+
+    def report_task(self, **how: Any) -> Any:
+        """The last task."""
+        pools, agent, takes_params = self.config.named_pools, self.agent, self.takes_params
+        if not pools:
+            return super().report_task(**how)
+        assets = [lake_asset(pool, lake=self.config.lake, branch=self.config.branch) for pool in pools]
+
+        @task(outlets=assets, **REPORT, **how)
+        def report(
+            packs: list[dict[str, Any]] | None,
+            results: Any,
+            config: dict[str, Any],
+            params: Any = None,
+            dag_run: Any = None,
+        ) -> dict[str, int]:
+            asked = params if takes_params else None
+            totals = tasks.report(agent, packs, list(results or []), config, asked)
+            if dag_run.run_type != "manual":
+                tasks.announce_partitions(pools, config, dag_run, get_current_context()["outlet_events"])
+            return totals
+
+        return report
+
+
+class CompactGroup(AgentGroup):
+    """Merge pools in which many loads overlap, by their `compact.*`."""
+
+    agent = "compact"
+    says = "Merges pools in which many loads overlap"
+
+
+class CheckpointGroup(AgentGroup):
+    """Save the states of journals that have grown, and purge old entries: one Spark job for all of them."""
+
+    agent = "checkpoint"
+    also = ()
+    says = "Saves states, so that pools open quickly; purges old entries"
+
+    def add_tasks(self, config: dict[str, Any]) -> None:
+        """Put the tasks into the group; nothing is run if no journal has work."""
+
+        @task.short_circuit
+        def has_work(packs: list[dict[str, Any]]) -> bool:
+            return bool(packs)
+
+        agent = self.agent
+
+        @task(**WORK)
+        def run(packs: list[dict[str, Any]], config: dict[str, Any]) -> list[dict[str, Any]]:
+            return tasks.run_together(agent, packs, config)
+
+        packs = self.find_task()(config)
+        results = run(packs, config)
+        has_work(packs) >> results
+        self.report_task()(packs, results, config)
+
+
+class TombstonesGroup(AgentGroup):
+    """Remove deleted records from the objects within `tombstones.apply`."""
+
+    agent = "tombstones"
+    says = "Removes deleted records from the objects"
+
+
+class RetentionGroup(AgentGroup):
+    """Expire old records, and delete objects that are not needed any more."""
+
+    agent = "retention"
+    says = "Expires old records; deletes objects that are not needed any more"
+
+
+class ErasureGroup(AgentGroup):
+    """Begin the erasures that the config asks for, and go on with pending ones.  An erasure cannot be undone."""
+
+    agent = "erasure"
+    also = ("where", "key", "from", "to", "grace", "keep_history")
+    says = "Erases records from every object; goes on with pending erasures"

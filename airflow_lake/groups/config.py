@@ -1,0 +1,72 @@
+"""What a task group works on, as one value that a DAG file makes; no store and no connection is asked for it.
+
+Texts may be templates of Airflow (`"{{ params.pool }}"`): they are filled in when a task of the group runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+COMMON = ("lake", "pools", "dry_run")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LakeConfig:
+    """Which lake, which pools, which Spark.
+
+    `lake`: the id of a connection of type lake, or a URI; empty: the variable LAKE of the worker, then
+    lake_default.  `pools`: empty: all that have work.  `spark`: the id of a connection of type spark_connect or
+    spark; empty: what the connection of the lake names, otherwise LAKE_SPARK_REMOTE or LAKE_SPARK_MASTER of the
+    worker.  `asked`: the parameters of one agent alone, as its trigger form has them (`{"wait":  False}`).
+    """
+
+    lake: str = ""
+    pools: Sequence[str] = ()
+    branch: str = "main"
+    spark: str = ""
+    dry_run: bool = False
+    asked: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.pools, str):
+            raise ValueError(f"LakeConfig: pools must be a list of names (got {self.pools!r})")
+        object.__setattr__(self, "pools", tuple(self.pools))
+
+    @property
+    def named_pools(self) -> tuple[str, ...]:
+        """The pools, if they are known when the DAG file is parsed; empty if there is a template among them."""
+        return () if any("{{" in text for text in (self.lake, *self.pools)) else tuple(self.pools)
+
+    def plain(self, *, agent: str, also: tuple[str, ...]) -> dict[str, Any]:
+        """The request to an agent that knows the parameters `also`, and the Spark, as plain values.
+
+        Raises ValueError for a parameter that the agent does not know.
+        """
+        asked = dict(self.asked)
+        if self.branch != "main":
+            asked["branch"] = self.branch
+        unknown = sorted(set(asked) - set(also))
+        if unknown:
+            raise ValueError(
+                f"the agent {agent} has no parameter {unknown[0]!r}; it has {', '.join((*COMMON, *also))}"
+            )
+        return {
+            "request": {"lake": self.lake, "pools": list(self.pools), "dry_run": self.dry_run, **asked},
+            "spark": self.spark,
+        }
+
+
+def request_of(config: Mapping[str, Any], params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What a run asks for: the request of the group, in which parameters of the run that are set take precedence.
+
+    `params` is None if the group does not read those of its DAG, which may be for something else.
+    """
+    request = dict(config["request"])
+    for name, value in (params or {}).items():
+        if value is not None and value not in ("", []):
+            request[name] = value
+        else:
+            request.setdefault(name, value)
+    return request

@@ -1,0 +1,110 @@
+"""What the three tasks of every agent do: find, run, report.  They run in workers; the decisions are lake_core's.
+
+`find` hands out packs of work, `run` does one pack, `report` says what was done and fails if something failed.  One
+piece of work that fails does not hold back the others of its pack, and their results are kept.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from airflow_lake.assets import event_of, lake_asset, partition_keys
+from airflow_lake.groups.config import request_of
+from airflow_lake.groups.pack import pack, unpack
+from airflow_lake.reach import lake_name, one_spark, open_lake, open_spark
+
+log = logging.getLogger(__name__)
+
+Packs = Sequence[Mapping[str, Any]]
+RESULT = "return_value"
+
+
+def find(
+    agent: str, config: Mapping[str, Any], params: Mapping[str, Any] | None, **also: Any
+) -> list[dict[str, Any]]:
+    """The packs of work that the agent finds; `also` are arguments of its own `find`."""
+    request = request_of(config, params)
+    request["lake"] = lake_name(request["lake"])
+    work = import_module(f"lake_core.agents.{agent}.run").find(request, open_lake=open_lake, **also)
+    return pack(work)
+
+
+def run(
+    agent: str, work: Mapping[str, Any], config: Mapping[str, Any], context: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """The results of one pack.
+
+    Raises the first failure after all its work was tried; one that may pass comes first, so that Airflow tries
+    again.
+    """
+    from lake_core.errors import LakeError, Unavailable
+
+    task = import_module(f"spark_apps.{agent}").run
+    opened = cache(open_lake)
+    results: list[dict[str, Any]] = []
+    failures: list[LakeError] = []
+    name = work["all_work"][0]["lake"]
+    with one_spark(open_spark(name, config["spark"])) as spark:
+        for one in work["all_work"]:
+            try:
+                results.append(task(one, open_lake=opened, open_spark=spark))
+            except LakeError as error:
+                log.error("%s: %s", one["pool"], error)
+                failures.append(error)
+    if failures:
+        context["ti"].xcom_push(RESULT, results)  # the report counts what was done all the same
+        raise next((error for error in failures if isinstance(error, Unavailable)), failures[0])
+    return results
+
+
+def run_together(agent: str, packs: Packs, config: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The results of all packs, from one call of an agent that takes all its work at once."""
+    all_work = unpack(packs) or []
+    spark = open_spark(all_work[0]["lake"], config["spark"])
+    results = import_module(f"spark_apps.{agent}").run(all_work, open_lake=open_lake, open_spark=spark)
+    return list(results)
+
+
+def report(
+    agent: str,
+    packs: Packs | None,
+    results: Sequence[Any],
+    config: Mapping[str, Any],
+    params: Mapping[str, Any] | None,
+) -> dict[str, int]:
+    """The totals.  Raises Incomplete if something failed."""
+    flat = [one for part in results for one in (part if isinstance(part, list) else [part]) if one]
+    task = import_module(f"lake_core.agents.{agent}.report").report
+    if agent == "ingest":  # it looks at the sources again, for what is parked
+        request = request_of(config, params)
+        request["lake"] = lake_name(request["lake"])
+        return dict(task(request, unpack(packs), flat, open_lake=open_lake))
+    return dict(task(unpack(packs), flat))
+
+
+def announce(
+    results: Sequence[Mapping[str, Any]],
+    config: Mapping[str, Any],
+    params: Mapping[str, Any] | None,
+    events: Any,
+) -> None:
+    """Emit an event of a pool's asset for each load that committed something; `events` are those of an alias."""
+    request = request_of(config, params)
+    for result in results:
+        if result.get("version") is not None:
+            asset = lake_asset(
+                result["pool"], lake=request["lake"] or "", branch=request.get("branch") or "main"
+            )
+            events.add(asset, extra=event_of(result))
+
+
+def announce_partitions(pools: Sequence[str], config: Mapping[str, Any], dag_run: Any, events: Any) -> None:
+    """Emit an event for each partition of the run's interval, of each pool's asset."""
+    request = config["request"]
+    for pool in pools:
+        asset = lake_asset(pool, lake=request["lake"], branch=request.get("branch") or "main")
+        events[asset].add_partitions(partition_keys(dag_run.data_interval_start, dag_run.data_interval_end))

@@ -1,0 +1,47 @@
+"""All that keeps pools in order, as one group in a DAG of your own:
+
+    with DAG("upkeep", schedule="@hourly"):
+        LakeUpkeep(LakeConfig(lake="lake_default"))
+
+The agents run side by side: none conflicts with another, nor with a load.  Each looks at a pool before it
+starts Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from airflow.sdk import TaskGroup
+
+from airflow_lake.groups.agent import AgentGroup
+from airflow_lake.groups.agents import CheckpointGroup, CompactGroup, RetentionGroup, TombstonesGroup
+from airflow_lake.groups.config import LakeConfig
+
+AGENTS: tuple[type[AgentGroup], ...] = (CompactGroup, TombstonesGroup, CheckpointGroup, RetentionGroup)
+
+
+class LakeUpkeep(TaskGroup):
+    """The compact, tombstones, checkpoint and retention agents; `agents` chooses some of them by name."""
+
+    def __init__(
+        self,
+        config: LakeConfig | None = None,
+        *,
+        group_id: str = "lake_upkeep",
+        agents: Sequence[str] | None = None,
+        default_args: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        names = [group.agent for group in AGENTS]
+        unknown = sorted(set(agents or ()) - set(names))
+        if unknown:
+            raise ValueError(f"LakeUpkeep: no agent {unknown[0]!r}; the agents are {', '.join(names)}")
+        super().__init__(group_id=group_id, default_args=dict(default_args or {}), **kwargs)
+        self.config = config or LakeConfig()
+        with self:
+            for group in AGENTS:
+                if agents is None or group.agent in agents:
+                    fits = self.config if "branch" in group.also else replace(self.config, branch="main")
+                    group(fits, default_args=default_args)

@@ -1,0 +1,99 @@
+"""The hook of a connection of type `lake`: the lake, and the Spark that works on it.
+
+    LakeHook("lake_default").get_lake().pool("flights").at().to_table()
+
+Connections are read when a method is called, never when a DAG file is parsed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow.sdk import BaseHook
+from airflow.sdk.exceptions import AirflowNotFoundException
+
+from airflow_lake.connection import LakeAddress, lake_address, spark_address, store_options
+
+if TYPE_CHECKING:
+    from lake_core.lake import Lake
+
+DEFAULT = "lake_default"
+
+
+class LakeHook(BaseHook):
+    """The lake that a connection names."""
+
+    conn_name_attr: ClassVar[str] = "lake_conn_id"
+    default_conn_name: ClassVar[str] = DEFAULT
+    conn_type: ClassVar[str] = "lake"
+    hook_name: ClassVar[str] = "Log lake"
+
+    def __init__(self, lake_conn_id: str = DEFAULT) -> None:
+        super().__init__()
+        self.lake_conn_id = lake_conn_id
+
+    @property
+    def address(self) -> LakeAddress:
+        """Where the lake is, with all options of its store.  Raises InvalidInput."""
+        address = lake_address(_connection(self.lake_conn_id, "lake"))
+        if not address.credentials:
+            return address
+        credentials = store_options(_connection(address.credentials, "aws"), uri=address.uri)
+        return LakeAddress(
+            address.uri, {**credentials, **address.options}, address.credentials, address.spark
+        )
+
+    def get_lake(self, *, metadata: Mapping[str, str] | None = None) -> Lake:
+        """The lake; its transactions carry `metadata`, and DAG, run, task and try of the task that runs this.
+
+        Raises InvalidInput, NotFound, Corrupt, Unavailable.
+        """
+        from lake_core.lake import Lake
+
+        address = self.address
+        return Lake.open(address.uri, options=address.options, metadata=metadata)
+
+    def get_conn(self) -> Lake:
+        """As `get_lake`."""
+        return self.get_lake()
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Whether the lake opens, and what it holds or why it does not open."""
+        from lake_core.errors import LakeError
+        from lake_core.phrases import counted
+
+        try:
+            lake = self.get_lake()
+            pools = lake.pools()
+        except LakeError as error:
+            return False, str(error)
+        return True, f"{lake.store.uri}: the lake {lake.id} has {counted(len(pools), 'pool')}"
+
+
+@contextmanager
+def spark_of(conn_id: str, name: str) -> Iterator[Any]:
+    """A Spark session named `name` on the Spark of a connection.  Raises InvalidInput, Unavailable."""
+    from spark_apps.session import spark_session
+
+    address = spark_address(_connection(conn_id, "spark_connect"))
+    where = f"connection {conn_id!r}"
+    with spark_session(name, remote=address.remote, master=address.master, setting=where) as spark:
+        yield spark
+
+
+def _connection(conn_id: str, kind: str) -> Any:
+    """The connection as Airflow keeps it.  Raises InvalidInput if there is none; `kind` is what it might be."""
+    from lake_core.errors import InvalidInput
+
+    try:
+        return BaseHook.get_connection(conn_id)
+    except AirflowNotFoundException as error:
+        or_else = (
+            "; or name the lake by its URI (in LAKE, or as the parameter `lake`)" if kind == "lake" else ""
+        )
+        raise InvalidInput(
+            f"no connection {conn_id!r} in Airflow; make one of type {kind}: Admin, Connections, or airflow "
+            f"connections add {conn_id} --conn-type {kind}{or_else}"
+        ) from error

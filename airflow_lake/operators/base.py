@@ -1,0 +1,82 @@
+"""What all operators share: the lake by name, the Spark that works on it, and one commit a task.
+
+A task that is tried again must not commit twice.  So a load and a replace commit under a token made of the
+task's DAG, run, id and map index; clearing the task repeats nothing either.  Pass `token=""` to commit anew
+each time.
+
+A failure that a retry cannot help (bad input, a missing pool, damage) fails the task at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow.sdk import BaseOperator
+
+from airflow_lake.defaults import NO_RETRY
+from airflow_lake.reach import lake_name, open_lake, open_spark
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from lake_core.lake import Lake
+
+ONCE = "airflow:{dag}:{run}:{task}:{index}"
+"""The token of a task, unless the operator is given one."""
+
+
+class LakeOperator(BaseOperator):
+    """An action on one pool of one lake.  (Airflow's own `pool` of a task is another thing: slots of workers.)
+
+    `lake`: the id of a connection of type lake, or a URI; empty: the variable LAKE of the worker, then
+    lake_default. `spark`: the id of a connection of type spark_connect or spark; empty: what the lake's
+    connection names.
+    """
+
+    template_fields: Sequence[str] = ("lake", "pool_name", "branch", "spark")
+    outlets: list[Any]
+    ui_color: ClassVar[str] = "#d9ecf2"
+
+    def __init__(
+        self, *, pool_name: str, lake: str = "", branch: str = "main", spark: str = "", **kwargs: Any
+    ) -> None:
+        if "retry_policy" not in (kwargs.get("default_args") or {}):
+            kwargs.setdefault("retry_policy", NO_RETRY)
+        super().__init__(**kwargs)
+        self.pool_name = pool_name
+        self.lake = lake
+        self.branch = branch
+        self.spark = spark
+
+    @property
+    def lake_name(self) -> str:
+        """The name of the lake, at run time."""
+        return lake_name(self.lake)
+
+    def get_lake(self) -> Lake:
+        """The lake; its transactions carry DAG, run, task and try."""
+        return open_lake(self.lake_name)
+
+    def get_spark(self) -> Callable[[str], AbstractContextManager[Any]]:
+        """What opens a Spark session of a given name for a block."""
+        return open_spark(self.lake_name, self.spark)
+
+    def add_outlet(self, outlet: Any) -> None:
+        """An asset, or an alias of assets, that this task may emit events of."""
+        self.outlets = [*(self.outlets or ()), outlet]
+
+    def token_of(self, context: Context, token: str | None) -> str:
+        """The token that was given; if it is None, the one of this task."""
+        if token is not None:
+            return token
+        task = context["ti"]
+        index = getattr(task, "map_index", -1)
+        return ONCE.format(dag=task.dag_id, run=task.run_id, task=task.task_id, index=index)
+
+
+def plain(result: Any, **also: Any) -> dict[str, Any]:
+    """The values of a result, as they go to other tasks."""
+    values = dict(result) if isinstance(result, Mapping) else dict(vars(result))
+    return {**also, **{name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}}

@@ -1,0 +1,33 @@
+"""Save the state of a pool, so that it opens quickly, and purge its old entries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_lake.operators.base import LakeOperator, plain
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class LakeCheckpointOperator(LakeOperator):
+    """Write a checkpoint of a pool if there is something new; purge by its `history.keep` unless `purging=False`.
+
+    One journal needs no Spark, so the task does it itself.
+    """
+
+    def __init__(self, *, purging: bool = True, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.purging = purging
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """What was done: checkpoint (its version), written, fence, entries, checkpoints."""
+        from lake_core.agents.checkpoint.report import journal_line
+        from lake_core.agents.checkpoint.run import checkpoint_and_purge
+
+        lake = self.get_lake()
+        values = plain(
+            checkpoint_and_purge(lake, self.pool_name, now=lake.context.now(), purging=self.purging)
+        )
+        self.log.info("%s", journal_line(values))
+        return values

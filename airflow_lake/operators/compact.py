@@ -1,0 +1,49 @@
+"""Merge the objects of a pool that overlap, by the pool's policy, now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow_lake.operators.base import LakeOperator
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class LakeCompactOperator(LakeOperator):
+    """Compact a pool, as `lake compact`; `strategy` stands for the pool's `compact.strategy`.
+
+    On Spark, which does not start if there is nothing to do; with `on_spark=False` in the task itself.
+    """
+
+    template_fields: Sequence[str] = (*LakeOperator.template_fields, "strategy")
+
+    def __init__(self, *, strategy: str | None = None, on_spark: bool = True, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.strategy = strategy
+        self.on_spark = on_spark
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """What was merged: jobs, inputs, objects, size_in, size_out, depth_before, depth_after."""
+        from lake_core.agents.compact.report import plan_lines, pool_line, summary
+        from lake_core.agents.compact.run import compact_pool, plan_pool
+        from spark_apps.compact import compact
+
+        lake = self.get_lake()
+        plan = plan_pool(
+            lake, self.pool_name, branch=self.branch, strategy=self.strategy, now=lake.context.now()
+        )
+        for line in plan_lines(self.pool_name, plan):
+            self.log.info("%s", line)
+        if not plan.jobs:
+            results = []
+        elif self.on_spark:
+            with self.get_spark()(f"lake compact {self.pool_name}") as spark:
+                results = compact(spark, lake.pool(self.pool_name).branch(self.branch), plan.jobs)
+        else:
+            results = compact_pool(lake, self.pool_name, plan, branch=self.branch)
+        depth = lake.pool(self.pool_name).at(self.branch).depth
+        values = summary(self.pool_name, results, depth_before=plan.depth, depth_after=depth)
+        self.log.info("%s", pool_line(values))
+        return values

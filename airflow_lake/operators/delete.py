@@ -1,0 +1,68 @@
+"""Delete records of a pool: one small transaction, a tombstone, whatever their number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow_lake.operators.base import LakeOperator, plain
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class LakeDeleteOperator(LakeOperator):
+    """Delete the records from `low` (inclusive) to `high` (exclusive) that fulfil `where`, as `lake delete`.
+
+    At least one of the three must be given; all records of a pool are deleted with `everything=True`.
+    """
+
+    template_fields: Sequence[str] = (
+        *LakeOperator.template_fields,
+        "low",
+        "high",
+        "where",
+        "reason",
+        "token",
+    )
+
+    def __init__(
+        self,
+        *,
+        low: str | None = None,
+        high: str | None = None,
+        where: str | None = None,
+        everything: bool = False,
+        reason: str = "",
+        token: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if everything == any(text is not None for text in (low, high, where)):
+            raise ValueError(
+                f"{self.task_id}: give one or more of low, high and where, or everything=True and none of them"
+            )
+        self.low, self.high, self.where = low, high, where
+        self.everything = everything
+        self.reason = reason
+        self.token = token
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """What was deleted: version (None if there was nothing to delete), transaction_id, covers."""
+        from lake_core.errors import InvalidInput
+        from lake_core.values.keytext import RangeText
+
+        if not self.everything and any(text == "" for text in (self.low, self.high, self.where)):
+            raise InvalidInput(
+                f"{self.task_id}: low, high or where is empty after its template was filled in; nothing was deleted"
+            )
+        branch = self.get_lake().pool(self.pool_name).branch(self.branch, to_delete=True)
+        result = branch.delete(
+            key_range=RangeText(low=self.low, high=self.high),
+            where=self.where,
+            reason=self.reason,
+            token=self.token_of(context, self.token),
+        )
+        values = plain(result, pool=self.pool_name)
+        self.log.info("%s", values)
+        return values

@@ -1,0 +1,57 @@
+"""Ask a lake a question in SQL, for a check or a branch of a DAG."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow_lake.operators.base import LakeOperator
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+MAX_ROWS = 100
+
+
+class LakeQueryOperator(LakeOperator):
+    """Run one SELECT over pools, as `lake query`; the result is a list of rows as plain values.
+
+    Airflow keeps what goes between tasks, so an answer of more than `max_rows` rows fails the task: aggregate,
+    or add LIMIT.  With `must_hold=True` the task fails unless the first value of the one row is true.
+    """
+
+    template_fields: Sequence[str] = ("lake", "sql")
+    template_ext: Sequence[str] = (".sql",)
+
+    def __init__(self, *, sql: str, max_rows: int = MAX_ROWS, must_hold: bool = False, **kwargs: Any) -> None:
+        super().__init__(pool_name="", **kwargs)
+        self.sql = sql
+        self.max_rows = max_rows
+        self.must_hold = must_hold
+
+    def execute(self, context: Context) -> list[dict[str, Any]]:
+        """The rows, by name of column; times and bytes are texts, as `lake query` prints them."""
+        import pyarrow as pa
+
+        from lake_core.errors import InvalidInput
+        from lake_core.system_tables.sql import query
+        from lake_core.values.typed_json import json_lines
+
+        rows: list[dict[str, Any]] = []
+        with query(self.get_lake(), self.sql) as reader:
+            names = reader.schema.names
+            for batch in reader:
+                if len(rows) + batch.num_rows > self.max_rows:
+                    raise InvalidInput(
+                        f"{self.task_id}: the answer has more than max_rows={self.max_rows:,} rows; aggregate, or "
+                        "add LIMIT to the query"
+                    )
+                lines = json_lines(pa.Table.from_batches([batch])).to_pylist()
+                rows += [dict.fromkeys(names) | json.loads(line) for line in lines]
+        self.log.info("%d rows: %s", len(rows), rows[:10])
+        if self.must_hold and not (len(rows) == 1 and next(iter(rows[0].values()), None)):
+            raise InvalidInput(
+                f"{self.task_id}: does not hold: {self.sql.strip()}: the answer is {rows[:10]}"
+            )
+        return rows

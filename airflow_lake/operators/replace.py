@@ -1,0 +1,146 @@
+"""Replace an interval of time, or a range of keys, of a pool by files, in one transaction.
+
+LakeReplaceOperator(task_id="day", pool_name="flights", files="s3://in/{{ ds }}/*.csv",
+                    begin="{{ data_interval_start }}", end="{{ data_interval_end }}")
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow_lake.assets import event_of, lake_asset, partition_keys
+from airflow_lake.operators.base import LakeOperator, plain
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class LakeReplaceOperator(LakeOperator):
+    """Replace what a pool holds of an interval or a range; no `files`: remove it.
+
+    Either `begin` and `end` (ISO 8601 with a zone), for a key that begins with a time: then Spark reads the
+    files.  Or `low` (inclusive), `high` (exclusive) and `where`, as of `lake replace`: then the task itself
+    does.
+
+    The task emits an event of the pool's asset, one for each of `partitions`.  By default these are the days or
+    hours of the interval (`assets.partition_keys`).  The pool and the lake must not be templates then, because
+    Airflow must know the asset when it parses the file.
+    """
+
+    template_fields: Sequence[str] = (
+        *LakeOperator.template_fields,
+        "files",
+        "begin",
+        "end",
+        "low",
+        "high",
+        "where",
+        "partitions",
+        "token",
+        "message",
+        "options",
+    )
+
+    def __init__(
+        self,
+        *,
+        files: Sequence[str] | str = (),
+        begin: str | None = None,
+        end: str | None = None,
+        low: str | None = None,
+        high: str | None = None,
+        where: str | None = None,
+        partitions: Sequence[str] | None = None,
+        format: str = "auto",
+        options: Mapping[str, str] | None = None,
+        token: str | None = None,
+        message: str = "",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if (begin is None) != (end is None) or (begin is None) == (
+            low is None and high is None and where is None
+        ):
+            raise ValueError(
+                f"{self.task_id}: give either begin and end, or one or more of low, high and where"
+            )
+        self.files = files
+        self.begin, self.end = begin, end
+        self.low, self.high, self.where = low, high, where
+        self.partitions = partitions
+        self.format = format
+        self.options = options
+        self.token = token
+        self.message = message
+        texts = (self.pool_name, self.lake, self.branch)
+        self.asset = None if any("{{" in text for text in texts) else self._asset()
+        if self.asset is not None:
+            self.add_outlet(self.asset)
+
+    def _asset(self) -> Any:
+        return lake_asset(self.pool_name, lake=self.lake, branch=self.branch)
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """What was replaced: version, transaction_id, records, objects, ..."""
+        from lake_core.cli.reading import files_to_read
+        from lake_core.values.keytext import RangeText
+
+        lake = self.get_lake()
+        pool = lake.pool(self.pool_name)
+        names = [self.files] if isinstance(self.files, str) else list(self.files)
+        how: dict[str, Any] = {
+            "format": self.format,
+            "options": self.options,
+            "token": self.token_of(context, self.token),
+            "message": self.message,
+        }
+        interval = _interval(self.begin, self.end) if self.begin and self.end else None
+        keys = list(self.partitions or (partition_keys(*interval) if interval else ()))
+        files = files_to_read(names, pool.config.settings, self.options or {}) if names else []
+        if interval is not None:
+            from spark_apps.load import load_files
+
+            with self.get_spark()(f"lake replace {self.pool_name}") as spark:
+                result = load_files(
+                    spark,
+                    lake,
+                    pool_name=self.pool_name,
+                    files=files,
+                    branch=self.branch,
+                    consume=False,
+                    interval=interval,
+                    **how,
+                )
+        else:
+            result = pool.branch(self.branch).replace(
+                [file.uri for file in files],
+                key_range=RangeText(low=self.low, high=self.high),
+                where=self.where,
+                **how,
+            )
+        values = plain(result, pool=self.pool_name)
+        if self.asset is not None:
+            events = context["outlet_events"][self.asset]
+            events.extra = event_of(values)
+            if keys:
+                events.add_partitions(keys)
+        self.log.info("%s", values)
+        return values
+
+
+def _interval(begin: str, end: str) -> tuple[dt.datetime, dt.datetime]:
+    """The interval; a time without a zone is in UTC.  Raises InvalidInput."""
+    from lake_core.errors import InvalidInput
+
+    times = []
+    for name, text in (("begin", begin), ("end", end)):
+        try:
+            time = dt.datetime.fromisoformat(text)
+        except ValueError as error:
+            raise InvalidInput(
+                f"{name}={text!r}: must be a time of ISO 8601, as 2026-01-31T00:00:00Z"
+            ) from error
+        times.append(time if time.tzinfo else time.replace(tzinfo=dt.UTC))
+    return times[0], times[1]

@@ -1,0 +1,24 @@
+"""Expire old records of a pool, and delete objects that are not needed any more, by the pool's settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_lake.operators.base import LakeOperator
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class LakeRetainOperator(LakeOperator):
+    """Expire, vacuum and purge a pool, as the retention agent does.
+
+    Spark starts only if there are more names to list or to delete than a task does itself.
+    """
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """What was done: expired, records, orphans, vacuumed, freed, purged, ..."""
+        from spark_apps import retention
+
+        work = {"lake": self.lake_name, "pool": self.pool_name, "branch": self.branch}
+        return retention.run(work, open_lake=lambda name: self.get_lake(), open_spark=self.get_spark())

@@ -1,0 +1,88 @@
+"""Which lake and which Spark a task works on, found out when the task runs.
+
+A lake has a name: the id of a connection of type `lake`, or a URI (it has a slash or a colon; an id has neither).
+Only the name goes between tasks, so no credential does.  A task that names no lake takes the variable LAKE of its
+worker, then the connection `lake_default`.  Callers: the operators, the groups, the triggers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lake_core.lake import Lake
+
+DEFAULT = "lake_default"
+
+
+def lake_name(*names: str | None) -> str:
+    """The first name that is not empty; otherwise the variable LAKE; otherwise the connection `lake_default`."""
+    return next((name for name in names if name), "") or os.environ.get("LAKE") or DEFAULT
+
+
+def is_uri(name: str) -> bool:
+    """Whether the name is a URI or a path; otherwise it is the id of a connection."""
+    return "/" in name or ":" in name
+
+
+def open_lake(name: str) -> Lake:
+    """The lake of that name.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
+    if is_uri(name):
+        from lake_core.lake import Lake
+
+        return Lake.open(name)
+    from airflow_lake.hooks.lake import LakeHook
+
+    return LakeHook(name).get_lake()
+
+
+def spark_name(name: str, spark: str = "") -> str:
+    """The id of the connection of Spark: `spark`, or what the connection of the lake says; may be empty."""
+    if spark or is_uri(name):
+        return spark
+    from airflow_lake.hooks.lake import LakeHook
+
+    return LakeHook(name).address.spark
+
+
+def open_spark(name: str, spark: str = "") -> Callable[[str], AbstractContextManager[Any]]:
+    """What opens the Spark for a lake: by a connection, otherwise by the variables LAKE_SPARK_...
+
+    Nothing is opened, and no connection is read, before it is called.
+    """
+
+    @contextmanager
+    def opened(title: str) -> Iterator[Any]:
+        conn_id = spark_name(name, spark)
+        if conn_id:
+            from airflow_lake.hooks.lake import spark_of
+
+            with spark_of(conn_id, title) as session:
+                yield session
+            return
+        from spark_apps.session import spark_session
+
+        with spark_session(title) as session:
+            yield session
+
+    return opened
+
+
+@contextmanager
+def one_spark(
+    opener: Callable[[str], AbstractContextManager[Any]],
+) -> Iterator[Callable[[str], AbstractContextManager[Any]]]:
+    """An opener that opens one session at its first call and gives it to all later calls; closed with the block."""
+    sessions: list[Any] = []
+    with ExitStack() as until:
+
+        @contextmanager
+        def shared(title: str) -> Iterator[Any]:
+            if not sessions:
+                sessions.append(until.enter_context(opener(title)))
+            yield sessions[0]
+
+        yield shared

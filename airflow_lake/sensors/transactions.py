@@ -1,0 +1,88 @@
+"""The sensor that waits, without a worker, until one of its pools has a new transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseSensorOperator
+
+from airflow_lake.defaults import NO_RETRY
+from airflow_lake.reach import lake_name, open_lake
+from airflow_lake.triggers.transactions import PAUSE, TransactionTrigger
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class LakeTransactionSensor(BaseSensorOperator):
+    """Wait for a transaction on the branch of one of the pools, later than version `after` of each.
+
+    Without `after`: later than what is there when the task starts.  The result is the event: pool, version, ...
+    The task is deferred, so it needs Airflow's triggerer, and no worker while it waits.
+    """
+
+    template_fields: Sequence[str] = ("lake", "pools", "branch", "after")
+    ui_color = "#d9ecf2"
+
+    def __init__(
+        self,
+        *,
+        pools: Sequence[str],
+        lake: str = "",
+        branch: str = "main",
+        after: int | str | None = None,
+        maintenance: bool = False,
+        pause: float = PAUSE,
+        **kwargs: Any,
+    ) -> None:
+        kwargs.setdefault("retry_policy", NO_RETRY)
+        super().__init__(**kwargs)
+        self.pools = pools
+        self.lake = lake
+        self.branch = branch
+        self.after = after
+        self.maintenance = maintenance
+        self.pause = pause
+
+    def execute(self, context: Context) -> None:
+        """Look where the pools are, and wait in the triggerer."""
+        from lake_core.lake.watch import begin
+
+        pools = [self.pools] if isinstance(self.pools, str) else list(self.pools)
+        name = lake_name(self.lake)
+        lake = open_lake(name)
+        for pool in pools:
+            lake.pool(pool)  # raises NotFound: a misspelt name would wait in vain
+        positions = begin(lake, pools)
+        if self.after not in (None, ""):
+            seen = _version(self.after)
+            positions = {pool: at._replace(version=seen) for pool, at in positions.items()}
+        self.defer(
+            trigger=TransactionTrigger(
+                pools=pools,
+                lake=name,
+                branch=self.branch,
+                after={pool: list(at) for pool, at in positions.items()},
+                maintenance=self.maintenance,
+                pause=self.pause,
+            ),
+            method_name="execute_complete",
+            timeout=timedelta(seconds=self.timeout) if self.timeout else None,
+        )
+
+    def execute_complete(self, context: Context, event: Mapping[str, Any]) -> dict[str, Any]:
+        """The event of the trigger."""
+        self.log.info("%s: version %s", event["pool"], event["version"])
+        return dict(event)
+
+
+def _version(after: int | str | None) -> int:
+    """The version as a number.  Raises InvalidInput."""
+    from lake_core.errors import InvalidInput
+
+    try:
+        return int(after or 0)
+    except ValueError as error:
+        raise InvalidInput(f"after={after!r}: must be a version, as 12") from error

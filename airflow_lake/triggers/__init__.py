@@ -1,0 +1,1 @@
+"""Triggers of the provider: they run in Airflow's triggerer."""

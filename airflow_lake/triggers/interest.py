@@ -1,0 +1,53 @@
+"""Which pools the triggers of one lake wait for, and from where on; pure.
+
+All triggers of a lake in one triggerer share one loop, and this value.  A trigger adds its pools with the
+positions it has seen; the loop looks from the oldest of them.  So the loop gives some triggers what they have
+seen already, and each trigger leaves that out (`is_new`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lake_core.lake.watch import News, Position
+
+
+@dataclass
+class Interest:
+    """The positions of the pools that a trigger waits for."""
+
+    positions: dict[str, Position] = field(default_factory=dict)
+    _waiting: Counter[str] = field(default_factory=Counter)
+
+    def add(self, positions: Mapping[str, Position]) -> None:
+        """One more trigger waits for these pools, from these positions on."""
+        for pool, position in positions.items():
+            present = self.positions.get(pool)
+            older = present is None or (
+                position.pool_id == present.pool_id and position.version < present.version
+            )
+            if older:
+                self.positions[pool] = position
+            self._waiting[pool] += 1
+
+    def remove(self, pools: Mapping[str, Position]) -> None:
+        """One trigger less waits for these pools."""
+        for pool in pools:
+            self._waiting[pool] -= 1
+            if self._waiting[pool] <= 0:
+                del self._waiting[pool]
+                self.positions.pop(pool, None)
+
+    def advance(self, before: Mapping[str, Position], after: Mapping[str, Position]) -> None:
+        """A look from `before` came to `after`.  A pool that a trigger set back meanwhile stays where it is."""
+        for pool, position in after.items():
+            if self.positions.get(pool) == before.get(pool):
+                self.positions[pool] = position
+
+
+def is_new(news: News, seen: Position, *, branch: str, maintenance: bool) -> bool:
+    """Whether a trigger that has seen that position, and waits for that branch, fires for it."""
+    later = news.position.pool_id != seen.pool_id or news.position.version > seen.version
+    return later and news.branch in (branch, "") and (maintenance or news.changes_records)

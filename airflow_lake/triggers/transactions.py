@@ -1,0 +1,246 @@
+"""The trigger "a pool has a new transaction": for deferred sensors, and for assets that others write.
+
+    Asset(asset_uri("flights"), watchers=[AssetWatcher(name="flights",
+    trigger=TransactionTrigger(pools=["flights"]))])
+
+All triggers of one lake with one pause share a loop in the triggerer, however many pools they watch.  What a
+watcher has seen is kept by Airflow, with the asset: a triggerer that starts again goes on from there, so a
+transaction of the meantime is an event too.  An event may come twice after a crash, never not at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow.triggers.base import BaseEventTrigger, TriggerEvent
+
+from airflow_lake.reach import lake_name, open_lake
+
+if TYPE_CHECKING:
+    from airflow_lake.triggers.interest import Interest
+    from lake_core.lake import Lake
+    from lake_core.lake.watch import News, Position
+
+log = logging.getLogger(__name__)
+
+PAUSE = 5.0
+"""Seconds between two looks."""
+
+KEPT = "lake_seen"
+"""The name under which Airflow keeps, with the asset, what was seen of a pool: `lake_seen:POOL`."""
+
+
+class _Loop:
+    """What the triggers of one lake share: the lake, opened once, and their interest; one look at a time."""
+
+    def __init__(self, name: str) -> None:
+        from airflow_lake.triggers.interest import Interest
+
+        self.name = name
+        self.interest: Interest = Interest()
+        self.turn = asyncio.Lock()
+        self._lake: Lake | None = None
+
+    def lake(self) -> Lake:
+        """The lake; called in a thread, by the holder of the turn."""
+        if self._lake is None:
+            self._lake = open_lake(self.name)
+        return self._lake
+
+    def look(self, positions: Mapping[str, Position]) -> tuple[list[News], dict[str, Position]]:
+        """What is new after the positions, as `watch.look`."""
+        from lake_core.lake.watch import look
+
+        return look(self.lake(), positions)
+
+
+async def _news(loop: _Loop, pause: float) -> AsyncIterator[list[News]]:
+    """What is new in the pools of the loop's interest, look by look, until the caller ends it."""
+    from lake_core.errors import Unavailable
+
+    while True:
+        async with loop.turn:
+            before = dict(loop.interest.positions)
+            try:
+                news, after = await asyncio.to_thread(loop.look, before)
+            except Unavailable as error:
+                log.warning("%s: %s; looks again in %g s", loop.name, error, pause)
+                news, after = [], before
+            loop.interest.advance(before, after)
+        if news:
+            yield news
+        await asyncio.sleep(pause)
+
+
+_LOOPS: dict[Hashable, _Loop] = {}
+"""By the key of the shared stream; one for each lake and pause of this triggerer."""
+
+
+class TransactionTrigger(BaseEventTrigger):
+    """Fires when one of the pools has a new transaction on the branch.
+
+    `lake`: the id of a connection, or a URI; empty: the variable LAKE of the triggerer, then lake_default.
+    `after`: by pool, the id of the pool and the version that was seen last; by default what is there when the
+    trigger starts.  Compaction and other maintenance, which changes no record, is no event unless `maintenance`
+    is set.
+    """
+
+    def __init__(
+        self,
+        *,
+        pools: Sequence[str],
+        lake: str = "",
+        branch: str = "main",
+        after: Mapping[str, Sequence[Any]] | None = None,
+        maintenance: bool = False,
+        pause: float = PAUSE,
+    ) -> None:
+        super().__init__()
+        if isinstance(pools, str) or not pools:
+            raise ValueError(f"TransactionTrigger: pools must be a list of names (got {pools!r})")
+        self.pools = sorted(set(pools))
+        self.lake = lake
+        self.branch = branch
+        self.after = {pool: list(seen) for pool, seen in (after or {}).items()}
+        self.maintenance = maintenance
+        self.pause = pause
+        self._alone: _Loop | None = None
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """What Airflow keeps of the trigger."""
+        return (
+            "airflow_lake.triggers.transactions.TransactionTrigger",
+            {
+                "pools": self.pools,
+                "lake": self.lake,
+                "branch": self.branch,
+                "after": self.after,
+                "maintenance": self.maintenance,
+                "pause": self.pause,
+            },
+        )
+
+    def shared_stream_key(self) -> Hashable | None:
+        """Triggers of one lake with one pause share a loop."""
+        return _key(self.lake, self.pause)
+
+    @classmethod
+    async def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncIterator[list[News]]:
+        """The loop: news of all pools that some trigger waits for."""
+        loop = _loop_of(kwargs["lake"], kwargs["pause"])
+        async for news in _news(loop, kwargs["pause"]):
+            yield news
+
+    async def filter_shared_stream(
+        self, shared_stream: AsyncIterator[list[News]]
+    ) -> AsyncIterator[TriggerEvent]:
+        """The events of this trigger: one for each of its pools in each look that found something new."""
+        from airflow_lake.triggers.interest import is_new
+
+        loop = self._alone or _loop_of(self.lake, self.pause)
+        seen, missed = await self._begin(loop)
+        loop.interest.add(seen)
+        try:
+            for news in missed:
+                yield self._event(loop, [news])
+                await self._keep(news.pool, news.position)
+            async for looked in shared_stream:
+                for pool in self.pools:
+                    mine = [one for one in looked if one.pool == pool]
+                    fresh = [
+                        one
+                        for one in mine
+                        if is_new(one, seen[pool], branch=self.branch, maintenance=self.maintenance)
+                    ]
+                    if mine:
+                        seen[pool] = _later(seen[pool], mine[-1].position)
+                    if fresh:
+                        yield self._event(loop, fresh)
+                        await self._keep(pool, seen[pool])
+        finally:
+            loop.interest.remove(seen)
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """The same with a loop of its own, if the triggerer shares none."""
+        self._alone = _Loop(lake_name(self.lake))
+        stream = self.filter_shared_stream(_news(self._alone, self.pause))
+        async with contextlib.aclosing(stream) as events:  # type: ignore[type-var]
+            async for event in events:
+                yield event
+
+    async def _begin(self, loop: _Loop) -> tuple[dict[str, Position], list[News]]:
+        """Where this trigger begins in each pool, and what it missed because it was purged meanwhile.
+
+        By what Airflow keeps, otherwise by `after`, otherwise now.
+        """
+        from lake_core.lake.watch import Position, begin, resume
+
+        kept = {pool: await self._kept(pool) or self.after.get(pool) for pool in self.pools}
+
+        def positions() -> tuple[dict[str, Position], list[News]]:
+            lake = loop.lake()
+            at = begin(lake, [pool for pool in self.pools if not kept[pool]])
+            missed: list[News] = []
+            for pool, value in kept.items():
+                if value:
+                    news, at[pool] = resume(lake, pool, Position(str(value[0]), int(value[1])))
+                    missed += news
+            return at, missed
+
+        async with loop.turn:
+            at, missed = await asyncio.to_thread(positions)
+        for pool in self.pools:
+            if not kept[pool]:
+                await self._keep(pool, at[pool])
+        return at, missed
+
+    def _event(self, loop: _Loop, news: Sequence[News]) -> TriggerEvent:
+        newest = news[-1]
+        return TriggerEvent(
+            {
+                "lake": loop.name,
+                "pool": newest.pool,
+                "branch": self.branch,
+                "pool_id": newest.position.pool_id,
+                "version": newest.position.version,
+                "entries": len(news),
+            }
+        )
+
+    async def _kept(self, pool: str) -> Sequence[Any] | None:
+        """What Airflow keeps of the pool; None if this trigger watches no asset, or more than one."""
+        if self.asset_state_store is None:
+            return None
+        try:
+            value = await self.asset_state_store.aget(f"{KEPT}:{pool}")
+        except ValueError:  # Airflow keeps it for one asset only
+            return None
+        return value if isinstance(value, list) and len(value) == 2 else None
+
+    async def _keep(self, pool: str, position: Position) -> None:
+        if self.asset_state_store is None:
+            return
+        try:
+            await self.asset_state_store.aset(f"{KEPT}:{pool}", list(position))
+        except ValueError:
+            log.warning("%s: watched by more than one asset: what was seen is not kept", pool)
+
+
+def _later(seen: Position, position: Position) -> Position:
+    """The later of two positions; a pool that was made again begins anew."""
+    return position if position.pool_id != seen.pool_id or position.version > seen.version else seen
+
+
+def _key(lake: str, pause: float) -> tuple[str, str, float]:
+    return ("lake transactions", lake_name(lake), pause)
+
+
+def _loop_of(lake: str, pause: float) -> _Loop:
+    key = _key(lake, pause)
+    if key not in _LOOPS:
+        _LOOPS[key] = _Loop(key[1])
+    return _LOOPS[key]

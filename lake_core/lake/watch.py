@@ -1,0 +1,134 @@
+"""Looking whether pools have new transactions, many pools at once and without their states.
+
+A look costs one read for the list of pools, and one for each pool without news; reads of pools go on side by side.
+A position is the last entry of a pool that was seen.  It names the pool by its id: a pool that was dropped and made
+again begins anew.  A pool that does not exist yet has the position 0 of no pool.
+
+    position = begin(lake, "flights")
+    while True:
+        news, positions = look(lake, {"flights": position})
+
+Caller: the trigger of Airflow (`airflow_lake.triggers`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lake_core.errors import Unavailable
+from lake_core.journal.newest import newest_version
+from lake_core.lake.feed import brought
+from lake_core.lake.lake import Lake
+from lake_core.lake.pool import Pool
+from lake_core.records import AddTombstone, Entry
+
+log = logging.getLogger(__name__)
+
+READERS = 16
+"""Pools that are read at once."""
+
+MAX_ENTRIES = 1_000
+"""Entries of a pool that one look reads at most; the next look goes on."""
+
+
+class Position(NamedTuple):
+    """The last entry of a pool that was seen; `pool_id` is empty if the pool did not exist."""
+
+    pool_id: str = ""
+    version: int = 0
+
+
+@dataclass(frozen=True)
+class News:
+    """A new transaction of a branch of a pool; `changes_records` is False if it is maintenance.
+
+    `branch` is empty if entries were purged before they were seen: then any branch may have changed.
+    """
+
+    pool: str
+    position: Position
+    branch: str
+    changes_records: bool
+
+
+def begin(lake: Lake, names: list[str]) -> dict[str, Position]:
+    """The positions from which only what comes later is new.  Raises Unavailable, Corrupt."""
+    pools = lake.pools_of(names)
+
+    def newest(name: str) -> Position:
+        if name not in pools:
+            return Position()
+        pool = pools[name]
+        return Position(pool.config.id, newest_version(pool.store, pool.history.journal.name))
+
+    with ThreadPoolExecutor(max_workers=READERS) as threads:
+        return dict(zip(names, threads.map(newest, names), strict=True))
+
+
+def look(lake: Lake, positions: Mapping[str, Position]) -> tuple[list[News], dict[str, Position]]:
+    """What was committed after the positions, by pool and oldest first; and the positions after it.
+
+    A pool that cannot be read now keeps its position.  Raises Unavailable if the list of pools cannot be read;
+    Corrupt.
+    """
+    pools = lake.pools_of(list(positions))
+
+    def read(name: str) -> list[News]:
+        if name not in pools:
+            return []
+        try:
+            return _read(pools[name], name, positions[name])
+        except Unavailable as error:
+            log.warning("%s: %s; looks again later", name, error)
+            return []
+
+    with ThreadPoolExecutor(max_workers=READERS) as threads:
+        news = [one for part in threads.map(read, positions) for one in part]
+    return news, {**positions, **{one.pool: one.position for one in news}}
+
+
+def resume(lake: Lake, name: str, position: Position) -> tuple[list[News], Position]:
+    """As `look`, of one pool, from a position that may be old: its entries may be purged by now.
+
+    What was purged unseen is one piece of news, of any branch.
+    """
+    pool = lake.pools_of([name]).get(name)
+    if pool is None:
+        return [], position
+    if position.pool_id != pool.config.id:
+        position = Position(pool.config.id, 0)
+    fence = pool.history.journal.marks().fence
+    if fence <= position.version:
+        return [], position
+    return [News(name, Position(pool.config.id, fence), "", True)], Position(pool.config.id, fence)
+
+
+def _read(pool: Pool, name: str, position: Position) -> list[News]:
+    after = position.version if position.pool_id == pool.config.id else 0
+    news: list[News] = []
+    for version in range(after + 1, after + 1 + MAX_ENTRIES):
+        entry = pool.history.journal.read(version)
+        if entry is None:
+            break
+        news += _news(entry, name, Position(pool.config.id, version))
+    return news
+
+
+def _news(entry: Entry, name: str, position: Position) -> list[News]:
+    """One piece of news for each branch that the entry has transactions of."""
+    branches = dict.fromkeys(transaction.branch for transaction in entry.transactions)
+    return [News(name, position, branch, changes_records(entry, branch=branch)) for branch in branches]
+
+
+def changes_records(entry: Entry, *, branch: str) -> bool:
+    """Whether a load, a delete, a replace or a merge is in the entry; compaction and expiry are maintenance."""
+    return bool(brought(entry, branch=branch, sub_pool="")) or any(
+        isinstance(action, AddTombstone)
+        for transaction in entry.transactions
+        if transaction.branch == branch
+        for action in transaction.actions
+    )

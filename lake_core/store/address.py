@@ -1,0 +1,26 @@
+"""The address of a store: all that another process needs to open the same one.
+
+A Spark task opens the store of its driver by it.  A URI alone is not enough if the driver was given credentials as
+options, for example from a connection of Airflow: the workers would look for credentials of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lake_core.store.port import Store
+
+
+@dataclass(frozen=True)
+class Address:
+    """`options` may hold secrets: they are not shown, and must not be logged."""
+
+    uri: str
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+def address_of(store: Store) -> Address:
+    """The address of a store that `open_store` opened; of any other store its URI alone."""
+    return Address(store.uri, dict(getattr(store, "options", {})))

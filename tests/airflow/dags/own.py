@@ -1,0 +1,100 @@
+"""DAGs as a user of the provider writes them; the lake is that of the connection `lake_own`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import DAG, Asset, AssetWatcher, PartitionedAssetTimetable, task
+
+from airflow_lake.assets import asset_uri, lake_asset
+from airflow_lake.groups import LakeConfig, LakeUpkeep
+from airflow_lake.operators.checkpoint import LakeCheckpointOperator
+from airflow_lake.operators.compact import LakeCompactOperator
+from airflow_lake.operators.delete import LakeDeleteOperator
+from airflow_lake.operators.load import LakeLoadOperator
+from airflow_lake.operators.query import LakeQueryOperator
+from airflow_lake.operators.replace import LakeReplaceOperator
+from airflow_lake.operators.retain import LakeRetainOperator
+from airflow_lake.sensors.transactions import LakeTransactionSensor
+from airflow_lake.triggers.transactions import TransactionTrigger
+
+LAKE = "lake_own"
+ORDERS = {"lake": LAKE, "pool_name": "orders"}
+
+with DAG("own_orders", schedule=None, params={"folder": ""}):
+    (
+        LakeLoadOperator(task_id="load", files="{{ params.folder }}/a.ndjson", on_spark=False, **ORDERS)
+        >> LakeLoadOperator(task_id="load_on_spark", files=["{{ params.folder }}/b.ndjson"], **ORDERS)
+        >> LakeDeleteOperator(task_id="delete", where="v = 'bad'", reason="{{ run_id }}", **ORDERS)
+        >> LakeReplaceOperator(
+            task_id="replace", files="{{ params.folder }}/c.ndjson", low="20", high="30", **ORDERS
+        )
+        >> LakeCompactOperator(task_id="compact", strategy="full", **ORDERS)
+        >> LakeCheckpointOperator(task_id="checkpoint", **ORDERS)
+        >> LakeRetainOperator(task_id="retain", **ORDERS)
+        >> LakeQueryOperator(task_id="query", sql="select k, v from orders order by k", lake=LAKE)
+        >> LakeQueryOperator(
+            task_id="holds", sql="select count(*) = 3 from orders", must_hold=True, lake=LAKE
+        )
+    )
+
+with DAG("own_orders_loaded", schedule=[lake_asset("orders", lake=LAKE)]):
+
+    @task
+    def events(triggering_asset_events: Any = None) -> list[Any]:
+        return [
+            [event.asset.uri, event.extra]
+            for several in triggering_asset_events.values()
+            for event in several
+        ]
+
+    events()
+
+with DAG("own_days", schedule=None, params={"folder": "", "begin": "", "end": ""}):
+    LakeReplaceOperator(
+        task_id="replace",
+        lake=LAKE,
+        pool_name="days",
+        files="{{ params.folder }}/*.ndjson",
+        begin="{{ params.begin }}",
+        end="{{ params.end }}",
+    )
+
+with DAG("own_day", schedule=PartitionedAssetTimetable(assets=lake_asset("days", lake=LAKE))):
+
+    @task
+    def day(dag_run: Any = None) -> str:
+        return str(dag_run.partition_key)
+
+    day()
+
+with DAG("own_wait", schedule=None, params={"after": ""}):
+    waited = LakeTransactionSensor(
+        task_id="wait", lake=LAKE, pools=["waited"], after="{{ params.after }}", pause=1.0
+    )
+    waited >> LakeQueryOperator(task_id="query", sql="select count(*) as n from waited", lake=LAKE)
+
+WATCHED = Asset(
+    asset_uri("watched", lake=LAKE),
+    watchers=[
+        AssetWatcher(name="watched", trigger=TransactionTrigger(pools=["watched"], lake=LAKE, pause=1.0))
+    ],
+)
+
+with DAG("own_watch", schedule=[WATCHED]):
+
+    @task
+    def watched(triggering_asset_events: Any = None) -> list[Any]:
+        return [event.extra for several in triggering_asset_events.values() for event in several]
+
+    watched()
+
+with DAG("own_upkeep", schedule=None):
+
+    @task
+    def before() -> str:
+        return "my own work"
+
+    before() >> LakeUpkeep(
+        LakeConfig(lake=LAKE, pools=["kept_a", "kept_b"]), agents=["compact", "checkpoint"]
+    )

@@ -1,0 +1,99 @@
+"""Operators and groups in a DAG file: what Airflow can keep of them, and what is refused when it is parsed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.airflow
+
+KEPT = """
+from airflow.dag_processing.dagbag import DagBag
+from airflow.serialization.serialized_objects import DagSerialization
+bag = DagBag(dag_folder=sys.argv[1])
+kept = {name: DagSerialization.from_dict(DagSerialization.to_dict(dag)) for name, dag in bag.dags.items()}
+answer = {
+    "errors": bag.import_errors,
+    "tasks": {name: sorted(dag.task_ids) for name, dag in kept.items()},
+    "slow": sorted({name.partition(".")[0] for name in sys.modules} & {"pyspark", "pyarrow", "duckdb", "s3fs"}),
+}
+"""
+REFUSED = """
+from airflow.sdk import DAG
+from airflow_lake.groups import CheckpointGroup, CompactGroup, LakeConfig, LakeUpkeep
+from airflow_lake.operators.delete import LakeDeleteOperator
+from airflow_lake.operators.replace import LakeReplaceOperator
+from airflow_lake.triggers.transactions import TransactionTrigger
+answer = []
+with DAG("d"):
+    for make in (
+        lambda: LakeDeleteOperator(task_id="a", pool_name="p"),
+        lambda: LakeDeleteOperator(task_id="b", pool_name="p", where="k = 1", everything=True),
+        lambda: LakeReplaceOperator(task_id="c", pool_name="p", begin="2026-01-01"),
+        lambda: LakeReplaceOperator(task_id="e", pool_name="p", files="x"),
+        lambda: LakeReplaceOperator(task_id="f", pool_name="p", begin="x", end="y", low="1"),
+        lambda: TransactionTrigger(pools="p"),
+        lambda: LakeUpkeep(agents=["ingest"]),
+        lambda: CheckpointGroup(LakeConfig(branch="dev")),
+    ):
+        try:
+            make()
+        except ValueError as error:
+            answer.append(str(error))
+        else:
+            answer.append("")
+    LakeUpkeep(LakeConfig(branch="dev"), agents=["checkpoint", "compact"])
+    CompactGroup(group_id="again")
+"""
+
+
+def ask(folder: Path, program: str, *words: str) -> Any:
+    """The value of `answer` at the end of a program."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "LAKE"))}
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            f"import json, sys\n{program}\nprint('ANSWER ' + json.dumps(answer))",
+            *words,
+        ],
+        env={**clean, "AIRFLOW_HOME": str(folder), "AIRFLOW__CORE__LOAD_EXAMPLES": "False"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
+    assert lines, done.stderr
+    return json.loads(lines[-1].removeprefix("ANSWER "))
+
+
+def test_airflow_can_keep_the_dags_of_a_user_and_reads_no_lake_for_it(tmp_path: Path) -> None:
+    answer = ask(tmp_path, KEPT, str(Path(__file__).with_name("dags")))
+    assert answer["errors"] == {}
+    assert answer["slow"] == []
+    assert answer["tasks"]["own_upkeep"] == [
+        "before",
+        *(f"lake_upkeep.checkpoint.{name}" for name in ("find", "has_work", "report", "run")),
+        *(f"lake_upkeep.compact.{name}" for name in ("find", "report", "run")),
+    ]
+
+
+def test_what_cannot_be_is_refused_when_the_file_is_parsed(tmp_path: Path) -> None:
+    said = ask(tmp_path, REFUSED)
+    assert "" not in said
+    assert said[0].startswith("a: give one or more of low, high and where")
+    assert said[1].startswith("b: give one or more of low, high and where, or everything=True and none")
+    assert all(text[3:].startswith("give either begin and end") for text in said[2:5])
+    assert "pools must be a list of names" in said[5]
+    assert said[6] == (
+        "LakeUpkeep: no agent 'ingest'; the agents are compact, tombstones, checkpoint, retention"
+    )
+    assert said[7].startswith("the agent checkpoint has no parameter 'branch'")

@@ -1,0 +1,201 @@
+"""DAGs of a user (`dags/own.py`) on a real Airflow: operators, assets, the sensor, the watcher, a task group.
+
+Their lake is another than that of the agents: two lakes in one Airflow, one of them a connection.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lake_core.lake import Lake
+from tests.airflow.conftest import RUN_SECONDS, Agent
+from tests.support.spark.processes import await_true
+
+pytestmark = [pytest.mark.airflow, pytest.mark.timeout(900)]
+
+SECONDS = 180.0
+
+
+@pytest.fixture(scope="module")
+def own(agent: Agent) -> Lake:
+    return Lake.open(agent.services.run_dir.parent.joinpath("own").as_uri())
+
+
+def write(folder: Path, name: str, *records: dict[str, Any]) -> None:
+    (folder / name).write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def let_loose(agent: Agent, *dags: str) -> None:
+    for dag in dags:
+        agent.services.api.wait_for_dag(dag)
+        agent.services.api.set_paused(dag, False)
+
+
+def results(agent: Agent, dag: str, task: str) -> list[Any]:
+    """What the task returned in each successful run of the DAG, oldest run first."""
+    api = agent.services.api
+    runs = [run for run in api.runs(dag) if run["state"] == "success"]
+    ordered = sorted(runs, key=lambda run: run["run_after"])
+    return [api.xcom(dag, run["dag_run_id"], task) for run in ordered]
+
+
+def await_results(agent: Agent, dag: str, task: str, count: int) -> list[Any]:
+    await_true(
+        lambda: len(results(agent, dag, task)) >= count, seconds=SECONDS, what=f"{dag} has run {count} times"
+    )
+    return results(agent, dag, task)
+
+
+def load(lake: Lake, pool: str, *keys: int) -> None:
+    lake.pool(pool).branch().append(pa.table({"k": list(keys)}))
+
+
+def test_operators_work_on_the_lake_of_a_connection_and_sign_what_they_commit(
+    agent: Agent, own: Lake, tmp_path: Path
+) -> None:
+    own.create_pool("orders", key="k")
+    write(tmp_path, "a.ndjson", {"k": 1, "v": "a"}, {"k": 2, "v": "bad"})
+    write(tmp_path, "b.ndjson", {"k": 3, "v": "b"}, {"k": 25, "v": "old"})
+    write(tmp_path, "c.ndjson", {"k": 21, "v": "new"})
+    let_loose(agent, "own_orders_loaded")
+    run = agent.run_dag("own_orders", folder=str(tmp_path))
+    api = agent.services.api
+    rows = api.xcom("own_orders", run, "query")
+    assert rows == [{"k": 1, "v": "a"}, {"k": 3, "v": "b"}, {"k": 21, "v": "new"}]
+    by_task: dict[str, list[dict[str, str]]] = {}
+    for _, transaction in own.pool("orders").log():
+        metadata = dict(transaction.metadata)
+        assert (metadata["dag"], metadata["run"], metadata["try"]) == ("own_orders", run, "1")
+        by_task.setdefault(metadata["task"], []).append(metadata)
+    assert list(by_task)[::-1] == ["load", "load_on_spark", "delete", "replace", "compact"]
+
+    def announced() -> set[tuple[str, int]]:
+        """The assets and versions of the events that started the DAG that waits for the pool."""
+        return {
+            (uri, extra["version"])
+            for events in results(agent, "own_orders_loaded", "events")
+            for uri, extra in events
+        }
+
+    uri = "lake://lake_own/orders"
+    expected = {
+        (uri, 1),
+        (uri, 2),
+        (uri, 4),
+    }  # the loads and the replace; a delete and a compaction have no event
+    await_true(lambda: announced() >= expected, seconds=SECONDS, what="the events have started a DAG")
+    assert announced() == expected
+
+
+def test_a_task_that_runs_again_commits_nothing_twice(agent: Agent, own: Lake, tmp_path: Path) -> None:
+    (run,) = [run for run in agent.services.api.runs("own_orders") if run["state"] == "success"]
+    before = len(list(own.pool("orders").log()))
+    api = agent.services.api
+    (tmp_path / "a.ndjson").write_text("")
+    api.request(
+        "POST",
+        "dags/own_orders/clearTaskInstances",
+        body={
+            "dag_run_id": run["dag_run_id"],
+            "task_ids": ["load"],
+            "dry_run": False,
+            "only_failed": False,
+            "include_downstream": False,
+        },
+    )
+    assert api.wait("own_orders", run["dag_run_id"], seconds=RUN_SECONDS) == "success"
+    again = api.xcom("own_orders", run["dag_run_id"], "load")
+    assert (again["version"], again["repeated"]) == (1, True)
+    assert len(list(own.pool("orders").log())) == before
+
+
+def test_a_replace_of_three_days_starts_three_runs(agent: Agent, own: Lake, tmp_path: Path) -> None:
+    own.create_pool("days", key="time", settings={"type.time": "timestamp"})
+    for day in (1, 2, 3):
+        write(tmp_path, f"{day}.ndjson", {"time": f"2026-01-0{day}T12:00:00Z", "n": day})
+    let_loose(agent, "own_day")
+    agent.run_dag("own_days", folder=str(tmp_path), begin="2026-01-01T00:00:00Z", end="2026-01-04T00:00:00Z")
+    days = await_results(agent, "own_day", "day", 3)
+    assert sorted(days) == ["2026-01-01T00:00:00", "2026-01-02T00:00:00", "2026-01-03T00:00:00"]
+    assert own.pool("days").at().to_table()["n"].to_pylist() == [1, 2, 3]
+
+
+def test_a_sensor_waits_without_a_worker_until_a_pool_has_a_new_transaction(agent: Agent, own: Lake) -> None:
+    own.create_pool("waited", key="k")
+    load(own, "waited", 1)
+    let_loose(agent, "own_wait")
+    api = agent.services.api
+    run = api.trigger("own_wait", conf={})
+
+    def state() -> str:
+        return {task["task_id"]: task["state"] for task in api.tasks("own_wait", run)}["wait"]
+
+    await_true(lambda: state() == "deferred", seconds=SECONDS, what="the sensor is deferred")
+    load(own, "waited", 2)
+    assert api.wait("own_wait", run, seconds=SECONDS) == "success"
+    event = api.xcom("own_wait", run, "wait")
+    assert (event["pool"], event["version"], event["lake"]) == ("waited", 2, "lake_own")
+    late = agent.run_dag("own_wait", after="1")
+    assert api.xcom("own_wait", late, "wait")["version"] == 2, "what came after version 1 is there already"
+
+
+def test_a_commit_from_outside_of_airflow_starts_a_dag_that_watches_the_pool(agent: Agent, own: Lake) -> None:
+    own.create_pool("watched", key="k")
+    let_loose(agent, "own_watch")
+    api = agent.services.api
+
+    def is_watched() -> bool:
+        """The watcher has noted where it begins: it keeps that with the asset."""
+        (asset,) = [a for a in api.get("assets")["assets"] if a["uri"] == "lake://lake_own/watched"]
+        return bool(api.get(f"assets/{asset['id']}/state-store").get("total_entries"))
+
+    await_true(is_watched, seconds=SECONDS, what="the watcher has begun")
+    load(own, "watched", 1)
+    (first,) = await_results(agent, "own_watch", "watched", 1)
+    assert [extra["payload"]["version"] for extra in first] == [1]
+    load(own, "watched", 2)
+    load(own, "watched", 3)
+    await_true(
+        lambda: any(
+            extra["payload"]["version"] == 3
+            for extras in results(agent, "own_watch", "watched")
+            for extra in extras
+        ),
+        seconds=SECONDS,
+        what="the third transaction has started a run",
+    )
+
+
+def test_a_group_in_a_dag_of_ones_own_keeps_the_pools_that_it_is_given(agent: Agent, own: Lake) -> None:
+    for name in ("kept_a", "kept_b", "not_kept"):
+        own.create_pool(name, key="k", settings={"checkpoint.entries": "3"})
+        for n in range(12):
+            load(own, name, 1, n)
+    run = agent.run_dag("own_upkeep")
+    api = agent.services.api
+    states = {task["task_id"]: task["state"] for task in api.tasks("own_upkeep", run)}
+    assert set(states) == {
+        "before",
+        *(f"lake_upkeep.compact.{name}" for name in ("find", "run", "report")),
+        *(f"lake_upkeep.checkpoint.{name}" for name in ("find", "has_work", "run", "report")),
+    }
+    assert set(states.values()) == {"success"}
+    report = api.xcom("own_upkeep", run, "lake_upkeep.compact.report")
+    assert (report["pools"], report["objects"]) == (2, 2)
+    lake = Lake.open(own.store.uri)
+    assert {name: lake.pool(name).at().depth for name in ("kept_a", "kept_b", "not_kept")} == {
+        "kept_a": 1,
+        "kept_b": 1,
+        "not_kept": 12,
+    }
+    titles = [
+        task["rendered_map_index"]
+        for task in api.tasks("own_upkeep", run)
+        if task["task_id"] == "lake_upkeep.compact.run"
+    ]
+    assert sorted(titles) == ["kept_a: 1 job", "kept_b: 1 job"]

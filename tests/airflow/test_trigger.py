@@ -1,0 +1,183 @@
+"""The trigger's loop, without a triggerer: what it says, what it shares, and where it begins again.
+
+A watcher's place for what it has seen is Airflow's; here a dictionary stands for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.airflow
+
+BEFORE = """
+import asyncio, json, sys
+import pyarrow as pa
+from airflow_lake.triggers import transactions
+from airflow_lake.triggers.transactions import TransactionTrigger
+from lake_core.lake import Lake
+
+lake = Lake.create(sys.argv[1])
+for name in ("a", "b", "c"):
+    lake.create_pool(name, key="k")
+
+def load(name):
+    lake.pool(name).branch().append(pa.table({"k": [1]}))
+
+def trigger(*pools, **how):
+    return TransactionTrigger(pools=list(pools), lake=sys.argv[1], pause=0.05, **how)
+
+class Kept(dict):
+    async def aget(self, key, default=None):
+        return self.get(key, default)
+
+    async def aset(self, key, value):
+        self[key] = value
+
+async def events(trigger, count, then=lambda: None):
+    stream, got = trigger.run(), []
+    asyncio.get_running_loop().call_later(0.5, then)
+    try:
+        async for event in stream:
+            got.append((event.payload["pool"], event.payload["version"], event.payload["entries"]))
+            if len(got) == count:
+                return got
+    finally:
+        await stream.aclose()
+"""
+
+
+def answer(folder: Path, program: str) -> Any:
+    """What a program says, whose `main` is a coroutine function."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "LAKE"))}
+    after = "\nprint('ANSWER ' + json.dumps(asyncio.run(asyncio.wait_for(main(), 60))))"
+    done = subprocess.run(
+        [sys.executable, "-c", BEFORE + program + after, str(folder / "lake")],
+        env={**clean, "AIRFLOW_HOME": str(folder / "airflow")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
+    assert lines, done.stderr
+    return json.loads(lines[-1].removeprefix("ANSWER "))
+
+
+def test_a_trigger_says_each_pool_with_something_new_and_not_what_was_there(tmp_path: Path) -> None:
+    program = """
+load("a")
+async def main():
+    return await events(trigger("a", "b"), 2, then=lambda: (load("a"), load("b"), load("c")))
+"""
+    assert sorted(answer(tmp_path, program)) == [["a", 2, 1], ["b", 1, 1]]
+
+
+WATCHER = """
+kept = Kept()
+
+def watcher():
+    one = trigger("a")
+    one.asset_state_store = kept
+    return one
+"""
+
+
+def test_a_watcher_that_begins_again_says_what_was_committed_meanwhile(tmp_path: Path) -> None:
+    program = f"""{WATCHER}
+async def main():
+    async def watch():
+        async for event in watcher().run():
+            pass
+
+    first = asyncio.create_task(watch())
+    while "lake_seen:a" not in kept:
+        await asyncio.sleep(0.01)
+    load("a")
+    while kept["lake_seen:a"][1] == 0:
+        await asyncio.sleep(0.01)
+    first.cancel()
+    load("a")
+    load("a")
+    return await events(watcher(), 1)
+"""
+    assert answer(tmp_path, program) == [["a", 3, 2]]
+
+
+def test_an_event_comes_again_if_airflow_may_not_have_kept_it(tmp_path: Path) -> None:
+    program = f"""{WATCHER}
+async def main():
+    said = await events(watcher(), 1, then=lambda: load("a"))
+    return said + await events(watcher(), 1)
+"""
+    assert answer(tmp_path, program) == [["a", 1, 1], ["a", 1, 1]]
+
+
+def test_triggers_of_one_lake_share_a_loop_and_each_says_its_own(tmp_path: Path) -> None:
+    """A queue for each trigger stands for the triggerer, which gives each what the one loop yields."""
+    program = """
+async def main():
+    one, two = trigger("a", "b"), trigger("b", "c")
+    assert one.shared_stream_key() == two.shared_stream_key()
+    assert one.shared_stream_key() != TransactionTrigger(pools=["a"], lake="/other").shared_stream_key()
+    queues = {one: asyncio.Queue(), two: asyncio.Queue()}
+
+    async def fan_out():
+        async for news in TransactionTrigger.open_shared_stream(one.serialize()[1]):
+            for queue in queues.values():
+                queue.put_nowait(news)
+
+    async def taken(queue):
+        while True:
+            yield await queue.get()
+
+    async def events(trigger, count):
+        got, stream = [], trigger.filter_shared_stream(taken(queues[trigger]))
+        async for event in stream:
+            got.append((event.payload["pool"], event.payload["version"], event.payload["entries"]))
+            if len(got) == count:
+                await stream.aclose()
+                return sorted(got)
+
+    asyncio.get_running_loop().call_later(0.5, lambda: [load(name) for name in "abc"])
+    loop = asyncio.create_task(fan_out())
+    said = await asyncio.gather(events(one, 2), events(two, 2))
+    (shared,) = transactions._LOOPS.values()
+    loop.cancel()
+    return said + [sorted(shared.interest.positions)]
+"""
+    assert answer(tmp_path, program) == [[["a", 1, 1], ["b", 1, 1]], [["b", 1, 1], ["c", 1, 1]], []]
+
+
+def test_compaction_is_an_event_only_if_it_is_asked_for(tmp_path: Path) -> None:
+    program = """
+from lake_core.agents.compact.rewrite import compact
+for _ in range(2):
+    load("a")
+branch = lake.pool("a").branch()
+async def main():
+    def merge():
+        compact(branch, lake.pool("a").at().references)
+
+    (quiet,) = await events(trigger("a"), 1, then=lambda: (merge(), load("a")))
+    (loud,) = await events(trigger("a", maintenance=True), 1, then=merge)
+    return [quiet, loud]
+"""
+    assert answer(tmp_path, program) == [["a", 4, 1], ["a", 5, 1]]
+
+
+def test_a_trigger_is_made_again_from_what_airflow_keeps_of_it(tmp_path: Path) -> None:
+    program = """
+async def main():
+    path, kwargs = trigger("b", "a", after={"a": ["id", 3]}).serialize()
+    again = TransactionTrigger(**json.loads(json.dumps(kwargs)))
+    return [path, again.serialize() == (path, kwargs), again.pools]
+"""
+    path = "airflow_lake.triggers.transactions.TransactionTrigger"
+    assert answer(tmp_path, program) == [path, True, ["a", "b"]]

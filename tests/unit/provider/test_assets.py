@@ -1,0 +1,70 @@
+"""A pool as an asset: its URI, and the partitions of an interval."""
+
+from __future__ import annotations
+
+import datetime as dt
+from urllib.parse import urlsplit
+
+import pytest
+
+from airflow_lake.assets import MAX_PARTITIONS, asset_uri, check_uri, event_of, partition_keys
+
+
+@pytest.mark.parametrize(
+    ("pool", "lake", "branch", "uri"),
+    [
+        ("flights", "", "main", "lake://lake_default/flights"),
+        ("flights", "team_a", "main", "lake://team_a/flights"),
+        ("flights", "team_a", "dev/x", "lake://team_a/flights?branch=dev%2Fx"),
+        ("flights", "s3://bucket/lake/", "main", "lake://s3/bucket/lake/flights"),
+        ("flights", "/data/lake", "main", "lake://file/data/lake/flights"),
+        ("flights", "file:///data/lake", "main", "lake://file/data/lake/flights"),
+        ("logs.$nokey", "", "main", "lake://lake_default/logs.$nokey"),
+        ("a b", "", "main", "lake://lake_default/a%20b"),
+    ],
+)
+def test_a_pool_has_one_uri(pool: str, lake: str, branch: str, uri: str) -> None:
+    assert asset_uri(pool, lake=lake, branch=branch) == uri
+    assert check_uri(urlsplit(uri)).geturl() == uri, "Airflow keeps it as it is"
+
+
+@pytest.mark.parametrize("uri", ["lake://lake_default", "lake://lake_default/", "lake:///flights"])
+def test_a_uri_without_a_lake_or_a_pool_is_refused(uri: str) -> None:
+    with pytest.raises(ValueError, match="names no pool; write lake://LAKE/POOL"):
+        check_uri(urlsplit(uri))
+
+
+def at(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "keys"),
+    [
+        (
+            "2026-01-30T00:00:00Z",
+            "2026-02-02T00:00:00Z",
+            ["2026-01-30T00:00:00", "2026-01-31T00:00:00", "2026-02-01T00:00:00"],
+        ),
+        ("2026-01-30T22:00:00Z", "2026-01-31T00:00:00Z", ["2026-01-30T22:00:00", "2026-01-30T23:00:00"]),
+        ("2026-01-30T01:00:00+01:00", "2026-01-31T01:00:00+01:00", ["2026-01-30T00:00:00"]),
+        ("2026-01-30T00:10:00Z", "2026-01-30T03:00:00Z", ["2026-01-30T00:10:00"]),
+    ],
+    ids=["days", "hours", "another zone", "neither"],
+)
+def test_an_interval_has_days_or_hours_for_partitions(begin: str, end: str, keys: list[str]) -> None:
+    assert partition_keys(at(begin), at(end)) == keys
+
+
+def test_an_interval_of_no_partition_or_of_too_many_is_refused() -> None:
+    begin = at("2026-01-30T00:00:00Z")
+    with pytest.raises(ValueError, match="is empty"):
+        partition_keys(begin, begin)
+    assert len(partition_keys(begin, begin + dt.timedelta(days=MAX_PARTITIONS))) == MAX_PARTITIONS
+    with pytest.raises(ValueError, match=r"has 1,001 partitions; at most 1,000"):
+        partition_keys(begin, begin + dt.timedelta(days=MAX_PARTITIONS + 1))
+
+
+def test_an_event_says_what_was_committed_in_plain_values() -> None:
+    result = {"version": 3, "transaction_id": "t", "records": 2, "size": 9, "notes": ["x"], "objects": None}
+    assert event_of(result) == {"version": 3, "transaction_id": "t", "records": 2, "size": 9}

@@ -1,0 +1,61 @@
+"""What a task group works on: what a DAG file says, and what a run asks for."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_lake.groups.config import LakeConfig, request_of
+
+
+def test_a_config_is_a_request_in_plain_values() -> None:
+    config = LakeConfig(lake="c", pools=["a"], branch="dev", spark="s", dry_run=True)
+    assert config.plain(agent="compact", also=("branch",)) == {
+        "request": {"lake": "c", "pools": ["a"], "dry_run": True, "branch": "dev"},
+        "spark": "s",
+    }
+    assert LakeConfig().plain(agent="ingest", also=()) == {
+        "request": {"lake": "", "pools": [], "dry_run": False},
+        "spark": "",
+    }
+
+
+@pytest.mark.parametrize(
+    "config", [LakeConfig(branch="dev"), LakeConfig(asked={"strategy": "full"})], ids=["branch", "asked"]
+)
+def test_what_an_agent_does_not_know_is_refused_when_the_file_is_parsed(config: LakeConfig) -> None:
+    with pytest.raises(
+        ValueError, match=r"the agent ingest has no parameter '(branch|strategy)'; it has lake,"
+    ):
+        config.plain(agent="ingest", also=("wait",))
+
+
+def test_pools_are_a_list() -> None:
+    with pytest.raises(ValueError, match="must be a list of names"):
+        LakeConfig(pools="flights")
+
+
+def test_pools_with_a_template_are_not_known_when_the_file_is_parsed() -> None:
+    assert LakeConfig(pools=["a", "b"]).named_pools == ("a", "b")
+    assert LakeConfig(pools=["a", "{{ params.pool }}"]).named_pools == ()
+    assert LakeConfig(pools=["a"], lake="{{ var.value.lake }}").named_pools == ()
+    assert LakeConfig().named_pools == ()
+
+
+def test_parameters_of_a_run_that_are_set_take_precedence() -> None:
+    config = LakeConfig(lake="c", pools=["a"]).plain(agent="compact", also=("branch",))
+    assert request_of(config, None) == {"lake": "c", "pools": ["a"], "dry_run": False}
+    params = {"lake": "", "pools": ["b"], "dry_run": True, "wait": False, "key": None}
+    assert request_of(config, params) == {
+        "lake": "c",
+        "pools": ["b"],
+        "dry_run": True,
+        "wait": False,
+        "key": None,
+    }
+    assert request_of(config, {"pols": ["b"]})["pols"] == ["b"], "the agent refuses what it does not know"
+
+
+def test_one_config_serves_many_runs() -> None:
+    config = LakeConfig(pools=["a"]).plain(agent="compact", also=())
+    request_of(config, {"pools": ["b"]})
+    assert request_of(config, None)["pools"] == ["a"]

@@ -1,0 +1,167 @@
+"""What connections of Airflow say: where a lake is, with which credentials, and where its Spark is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from airflow_lake.connection import (
+    LakeAddress,
+    SparkAddress,
+    lake_address,
+    spark_address,
+    store_options,
+)
+from lake_core.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class Row:
+    """A connection, as Airflow keeps it."""
+
+    conn_id: str = "c"
+    conn_type: str | None = "lake"
+    host: str | None = None
+    schema: str | None = None
+    login: str | None = None
+    password: str | None = None
+    port: int | None = None
+    extra: str | None = None
+
+
+LAKE = Row(host="s3://bucket/lake")
+AWS = Row(conn_type="aws", login="AKIA", password="hush")
+GOOGLE = Row(conn_type="google_cloud_platform")
+CONNECT = Row(conn_type="spark_connect", host="sc://spark", port=15002)
+
+
+def with_extra(row: Row, **extra: Any) -> Row:
+    return replace(row, extra=json.dumps(extra))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        LAKE,
+        Row(host="s3://bucket", schema="lake"),
+        with_extra(Row(), uri="s3://bucket/lake"),
+        with_extra(LAKE, options="", credentials_conn_id=None, spark_conn_id=""),
+    ],
+    ids=["host", "AIRFLOW_CONN_ as a URI", "extra", "an empty form"],
+)
+def test_a_lake_is_named_by_the_host_or_the_extra(row: Row) -> None:
+    assert lake_address(row) == LakeAddress("s3://bucket/lake")
+
+
+def test_a_path_may_be_a_lake() -> None:
+    assert lake_address(Row(host="/data/lake")).uri == "/data/lake"
+    assert lake_address(Row(host="", schema="data/lake")).uri == "/data/lake", "lake:///data/lake"
+
+
+@pytest.mark.parametrize("options", [{"lock": "file:///locks"}, '{"lock": "file:///locks"}'])
+def test_options_are_an_object_or_the_text_of_the_form(options: Any) -> None:
+    row = with_extra(LAKE, options=options, credentials_conn_id="aws_default", spark_conn_id="s")
+    assert lake_address(row) == LakeAddress(
+        "s3://bucket/lake", {"lock": "file:///locks"}, credentials="aws_default", spark="s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        (Row(), "names no lake; write a path, s3://BUCKET/PREFIX"),
+        (Row(conn_type="aws"), "is of type 'aws'; name one of type lake"),
+        (with_extra(LAKE, option="{}"), r"unknown field 'option' in the extra: did you mean 'options'\?"),
+        (with_extra(LAKE, options="{hush"), "field 'options': must be a JSON object"),
+        (with_extra(LAKE, options=[1]), "field 'options': must be a JSON object"),
+        (replace(LAKE, extra="{hush"), "its extra: must be a JSON object"),
+        (replace(LAKE, extra='["hush"]'), "its extra: must be a JSON object"),
+    ],
+)
+def test_a_connection_that_cannot_be_is_refused_without_its_secrets(row: Row, says: str) -> None:
+    with pytest.raises(InvalidInput, match=says) as caught:
+        lake_address(row)
+    assert "connection 'c'" in str(caught.value)
+    assert "hush" not in str(caught.value)
+
+
+def test_an_address_does_not_show_its_options() -> None:
+    assert "hush" not in repr(LakeAddress("s3://b", {"secret": "hush"}))
+    assert "hush" not in repr(spark_address(replace(CONNECT, password="hush")))
+
+
+def test_an_aws_connection_gives_key_token_and_endpoint() -> None:
+    row = with_extra(
+        AWS, aws_session_token="t", endpoint_url="http://127.0.0.1:9", region_name="eu-north-1", verify=True
+    )
+    assert store_options(row, uri="s3://bucket/lake") == {
+        "key": "AKIA",
+        "secret": "hush",
+        "token": "t",
+        "client_kwargs": {"endpoint_url": "http://127.0.0.1:9", "region_name": "eu-north-1"},
+    }
+    assert store_options(Row(conn_type="aws"), uri="s3://b") == {}, "the workers find credentials themselves"
+
+
+def test_a_google_connection_gives_a_key_or_the_path_of_one() -> None:
+    key = {"type": "service_account", "private_key": "hush"}
+    for written in (key, json.dumps(key)):
+        row = with_extra(GOOGLE, keyfile_dict=written, project="p")
+        assert store_options(row, uri="gs://bucket") == {"token": key, "project": "p"}
+    assert store_options(with_extra(GOOGLE, key_path="/k.json"), uri="gs://b") == {"token": "/k.json"}
+
+
+@pytest.mark.parametrize(
+    ("row", "uri", "says"),
+    [
+        (AWS, "gs://bucket/lake", "holds credentials for s3://, and the lake is at gs://bucket/lake"),
+        (AWS, "/data/lake", "the lake is at /data/lake"),
+        (GOOGLE, "s3://bucket/lake", "holds credentials for gs://"),
+        (LAKE, "s3://bucket/lake", "is of type 'lake'; name one of type aws or google_cloud_platform"),
+        (replace(AWS, password=None), "s3://b", "only one of access key id and secret access key"),
+        (with_extra(AWS, role_arn="arn:aws:iam::1:role/r"), "s3://b", "is not assumed here; give the role"),
+    ],
+)
+def test_credentials_that_do_not_fit_are_refused(row: Row, uri: str, says: str) -> None:
+    with pytest.raises(InvalidInput, match=says) as caught:
+        store_options(row, uri=uri)
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("row", "remote"),
+    [
+        (CONNECT, "sc://spark:15002/"),
+        (replace(CONNECT, host="spark"), "sc://spark:15002/"),
+        (
+            with_extra(replace(CONNECT, login="me", password="a;b"), use_ssl=True, session_id="x"),
+            "sc://spark:15002/;user_id=me;token=a%3Bb;session_id=x;use_ssl=true",
+        ),
+        (with_extra(CONNECT, use_ssl=False), "sc://spark:15002/"),
+    ],
+)
+def test_a_connection_of_spark_connect_is_an_address_of_it(row: Row, remote: str) -> None:
+    assert spark_address(row) == SparkAddress(remote=remote)
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "master"),
+    [("local[2]", None, "local[2]"), ("spark://head", 7077, "spark://head:7077"), ("yarn", None, "yarn")],
+)
+def test_a_connection_of_spark_is_a_master(host: str, port: int | None, master: str) -> None:
+    assert spark_address(Row(conn_type="spark", host=host, port=port)) == SparkAddress(master=master)
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        (replace(CONNECT, host=""), "has no host; write the address of Spark"),
+        (LAKE, "name one of type spark_connect or spark"),
+    ],
+)
+def test_a_connection_that_names_no_spark_is_refused(row: Row, says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        spark_address(row)

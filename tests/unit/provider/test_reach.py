@@ -1,0 +1,59 @@
+"""Which lake a task works on, by its name, and how long a session of Spark lives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from airflow_lake.reach import is_uri, lake_name, one_spark, open_lake
+from lake_core.lake import Lake
+
+
+@pytest.mark.parametrize(
+    ("name", "uri"),
+    [
+        ("s3://bucket/lake", True),
+        ("/data/lake", True),
+        ("./lake", True),
+        ("memory://lake", True),
+        ("lake_default", False),
+        ("team-a.lake", False),
+    ],
+)
+def test_an_id_of_a_connection_has_no_slash_and_no_colon(name: str, uri: bool) -> None:
+    assert is_uri(name) is uri
+
+
+def test_the_first_name_counts_then_the_variable_then_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAKE", "/variable")
+    assert lake_name("/run", "group") == "/run"
+    assert lake_name("", None, "group") == "group"
+    assert lake_name("", None) == "/variable"
+    monkeypatch.delenv("LAKE")
+    assert lake_name("") == "lake_default"
+
+
+def test_a_uri_opens_without_airflow(tmp_path: object) -> None:
+    lake = Lake.create(f"{tmp_path}/lake")
+    assert open_lake(f"{tmp_path}/lake").id == lake.id
+
+
+def test_one_session_serves_many_calls_and_ends_with_the_block() -> None:
+    events = []
+
+    @contextmanager
+    def opener(title: str) -> Iterator[str]:
+        events.append(f"open {title}")
+        yield "session"
+        events.append("close")
+
+    with one_spark(opener) as shared:
+        for title in ("a", "b"):
+            with shared(title) as session:
+                events.append(session)
+    assert events == ["open a", "session", "session", "close"]
+    with one_spark(opener):
+        pass
+    assert len(events) == 4, "without a call no session is opened"

@@ -1,0 +1,76 @@
+"""The tasks of a group, called as Airflow calls them: what one pack hands over when a piece of its work fails."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from airflow_lake.groups import tasks
+from airflow_lake.groups.config import LakeConfig
+from airflow_lake.groups.pack import pack, unpack
+from lake_core.errors import Incomplete, InvalidInput, LakeError
+from lake_core.lake import Lake
+
+
+@dataclass
+class Instance:
+    """The task instance of Airflow, as far as a task uses it."""
+
+    pushed: dict[str, Any] = field(default_factory=dict)
+
+    def xcom_push(self, key: str, value: Any) -> None:
+        self.pushed[key] = value
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """Three pools with work for the retention agent: old entries, and nothing to keep them for."""
+    lake = Lake.create(str(tmp_path / "lake"))
+    for name in ("a", "b", "c"):
+        pool = lake.create_pool(name, key="k", settings={"history.keep": "0s"})
+        for k in range(3):
+            pool.branch().append(pa.table({"k": [k]}))
+    return lake
+
+
+def config(lake: Lake) -> dict[str, Any]:
+    return LakeConfig(lake=lake.store.uri).plain(agent="retention", also=("branch",))
+
+
+def test_what_is_found_is_done_and_reported(lake: Lake) -> None:
+    packs = tasks.find("retention", config(lake), None)
+    assert [part["title"] for part in packs] == ["a: retention", "b: retention", "c: retention"]
+    results = [tasks.run("retention", part, config(lake), {"ti": Instance()}) for part in packs]
+    totals = tasks.report("retention", packs, results, config(lake), None)
+    assert (totals["pools"], totals["purged"]) == (3, 9)
+
+
+def test_a_piece_that_fails_holds_back_neither_the_others_nor_their_results(lake: Lake) -> None:
+    (together,) = pack(unpack(tasks.find("retention", config(lake), None)) or [], most=1)
+    journal = Path(lake.store.uri.removeprefix("file://")) / lake.pool("b").config.id / "journal"
+    os.truncate(next(journal.glob("*1.txn")), 3)
+    instance = Instance()
+    with pytest.raises(LakeError, match=str(journal.name)):
+        tasks.run("retention", together, config(lake), {"ti": instance})
+    results = instance.pushed[tasks.RESULT]
+    assert [one["pool"] for one in results] == ["a", "c"]
+    with pytest.raises(Incomplete, match=r"1 failure: b: run\[0\] failed; its log says why"):
+        tasks.report("retention", [together], [results], config(lake), None)
+
+
+def test_a_run_takes_its_parameters_only_if_the_group_says_so(lake: Lake) -> None:
+    params = {"pools": ["b"], "dry_run": False}
+    assert len(tasks.find("retention", config(lake), None)) == 3
+    assert [part["title"] for part in tasks.find("retention", config(lake), params)] == ["b: retention"]
+    with pytest.raises(InvalidInput, match=r"unknown parameter 'pols': did you mean 'pools'\?"):
+        tasks.find("retention", config(lake), {"pols": ["b"]})
+
+
+def test_a_report_without_packs_says_that_find_failed(lake: Lake) -> None:
+    with pytest.raises(Incomplete, match="the task `find` failed"):
+        tasks.report("retention", None, [], config(lake), None)
