@@ -30,12 +30,11 @@ from lake_core.cli.output import (
     format_of_output,
     print_json,
     say,
-    untyped,
-    value_writer,
     write_to,
 )
 from lake_core.cli.reading import files_to_read, shown_progress
 from lake_core.cli.sink import sink
+from lake_core.cli.value_output import untyped, value_writer
 from lake_core.errors import AlreadyExists, Corrupt, InvalidInput
 from lake_core.keys.spec import ARRIVAL
 from lake_core.loading.block import QUARANTINE, Reading, silent

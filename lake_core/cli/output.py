@@ -18,15 +18,9 @@ from lake_core.cli.alignment import aligned, printable
 from lake_core.cli.csvtext import csv_header, csv_lines
 from lake_core.cli.sink import flush, print_message, print_text, sink
 from lake_core.errors import InvalidInput
-from lake_core.objects.zng.arrow_types import zng_schema, zng_type
-from lake_core.objects.zng.from_arrow import batch_of_tables
-from lake_core.objects.zng.text import type_text
-from lake_core.objects.zng.text_writer import TextWriter
-from lake_core.objects.zng.writer import ZngWriter
-from lake_core.objects.zst.writer import ZstWriter
 from lake_core.phrases import counted
 from lake_core.values.typed_json import json_lines, shown
-from lake_core.values.types import ZNG_MARK, is_json, show_type
+from lake_core.values.types import is_json, show_type
 
 _JSON = (".ndjson", ".jsonl", ".json")
 _BY_ENDING = {
@@ -147,39 +141,10 @@ def write_to(file: BinaryIO, tables: Iterable[pa.Table], schema: pa.Schema, form
         file.write(csv_header(schema.names) if schema.names else b"")
         return _write_lines(tables, csv_lines, file)
     if format in ("zng", "zst", "zson"):
-        return _write_values(tables, schema, file, format)
+        from lake_core.cli.value_output import write_values  # few commands need it
+
+        return write_values(tables, schema, file, format)
     return _write_arrow(tables, schema, file, format)
-
-
-def untyped(schema: pa.Schema, format: str) -> list[str]:
-    """The fields, with their types, that the format writes as text or as another type; none if it keeps types."""
-    if format not in ("json", "csv"):
-        return []
-    return [f"{field.name} ({_type_name(field)})" for field in schema if not _is_plain(field)]
-
-
-def _is_plain(field: pa.Field) -> bool:
-    """Whether JSON has the type: a reader infers it again."""
-    if is_json(field):
-        return True
-    if ZNG_MARK in (field.metadata or {}):
-        return False
-    kind = field.type
-    if pa.types.is_nested(kind):
-        is_map = pa.types.is_map(kind)
-        return not is_map and all(_is_plain(kind.field(at)) for at in range(kind.num_fields))
-    return bool(
-        pa.types.is_null(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_int64(kind)
-        or pa.types.is_float64(kind)
-        or pa.types.is_string(kind)
-    )
-
-
-def _type_name(field: pa.Field) -> str:
-    text = type_text(zng_type(field)) if ZNG_MARK in (field.metadata or {}) else show_type(field)
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
 
 
 def _write_lines(
@@ -193,28 +158,6 @@ def _write_lines(
                 file.write(pc.binary_join(whole, "\n")[0].as_buffer())
                 file.write(b"\n")
         count += table.num_rows
-    return count
-
-
-def value_writer(file: BinaryIO, format: str) -> ZngWriter | ZstWriter | TextWriter:
-    """A writer of values with their types; `close` ends what it writes, not the file."""
-    match format:
-        case "zng":
-            return ZngWriter(file)
-        case "zst":
-            return ZstWriter(file)
-    return TextWriter(file)
-
-
-def _write_values(tables: Iterable[pa.Table], schema: pa.Schema, file: BinaryIO, format: str) -> int:
-    zng_schema(schema)  # refuses a type before the first record, and if there is none
-    count = 0
-    writer = value_writer(file, format)
-    for table in tables:
-        for batch in table.to_batches():
-            writer.write(batch_of_tables([batch]))
-        count += table.num_rows
-    writer.close()
     return count
 
 
