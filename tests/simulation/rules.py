@@ -99,7 +99,7 @@ RULES: dict[str, Rule] = {
     "a state's checkpoint must not lie below the fence": _of(
         LoadedState, "floor", property(lambda head: head.version), 92
     ),
-    "recent ids are looked up": _of(Recent, "find", lambda recent, id: None, 0),
+    "recent ids are looked up": _of(Recent, "version_of", lambda recent, id: None, 0),
     "recent ids are kept in checkpoints": _of(
         Recent, "of", classmethod(lambda cls, n, items, limits: Recent(n, limits=limits)), 405
     ),
