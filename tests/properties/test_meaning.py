@@ -161,7 +161,10 @@ def test_a_condition_on_a_key_of_numbers_finds_what_it_finds_of_any_field(
 def relatives(value: Any) -> list[pa.Array]:
     """The value as other classes would hold it, an array for each: the records in which classes are told apart."""
     arrays = [pa.array([shown(value)])]
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if (
+        is_number and math.isfinite(value) and abs(value) < 10**76
+    ):  # a decimal has at most 76 digits before the point
         value = shown_decimal(value)
     if isinstance(value, decimal.Decimal):
         arrays.append(pa.array([float(value)]))
