@@ -125,6 +125,17 @@ def test_a_replace_of_three_days_starts_three_runs(agent: Agent, own: Lake, tmp_
     assert own.pool("days").at().to_table()["n"].to_pylist() == [1, 2, 3]
 
 
+def test_the_group_of_the_intervals_agent_announces_the_partition_that_its_run_replaced(
+    agent: Agent, own: Lake, tmp_path: Path
+) -> None:
+    settings = {"type.time": "timestamp", "intervals.source": f"{tmp_path}/%Y-%m-%d.ndjson"}
+    own.create_pool("visits", key="time", settings=settings)
+    write(tmp_path, "2026-01-01.ndjson", {"time": "2026-01-01T12:00:00Z", "n": 1})
+    let_loose(agent, "own_interval", "own_intervals")
+    assert await_results(agent, "own_interval", "day", 1) == ["2026-01-01T00:00:00"]
+    assert own.pool("visits").at().to_table()["n"].to_pylist() == [1]
+
+
 def test_a_sensor_waits_without_a_worker_until_a_pool_has_a_new_transaction(agent: Agent, own: Lake) -> None:
     own.create_pool("waited", key="k")
     load(own, "waited", 1)

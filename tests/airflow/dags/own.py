@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
-from airflow.sdk import DAG, Asset, AssetWatcher, PartitionedAssetTimetable, task
+from airflow.sdk import DAG, Asset, AssetWatcher, CronDataIntervalTimetable, PartitionedAssetTimetable, task
 
 from airflow_lake.assets import asset_uri, lake_asset
-from airflow_lake.groups import LakeConfig, LakeUpkeep
+from airflow_lake.groups import IntervalsGroup, LakeConfig, LakeUpkeep
 from airflow_lake.operators.checkpoint import LakeCheckpointOperator
 from airflow_lake.operators.compact import LakeCompactOperator
 from airflow_lake.operators.delete import LakeDeleteOperator
@@ -66,6 +67,18 @@ with DAG("own_day", schedule=PartitionedAssetTimetable(assets=lake_asset("days",
     def day(dag_run: Any = None) -> str:
         return str(dag_run.partition_key)
 
+    day()
+
+with DAG(
+    "own_intervals",
+    schedule=CronDataIntervalTimetable("@daily", "UTC"),
+    start_date=datetime(2026, 1, 1),
+    end_date=datetime(2026, 1, 1),
+    catchup=True,
+):
+    IntervalsGroup(LakeConfig(lake=LAKE, pools=["visits"]))
+
+with DAG("own_interval", schedule=PartitionedAssetTimetable(assets=lake_asset("visits", lake=LAKE))):
     day()
 
 with DAG("own_wait", schedule=None, params={"after": ""}):
