@@ -117,15 +117,27 @@ def _constant(column: Column, value: bool) -> Column:
     return pc.if_else(pc.is_valid(column), value, _NULL)
 
 
-def _compare(column: Column, op: Op, value: Value) -> Column:
-    floored = floor(value, column.type)
+def comparison(op: Op, value: Value, kind: pa.DataType) -> bool | tuple[Op, pa.Scalar]:
+    """The comparison of values of the type with a value of its class, said of a value that the type holds.
+
+    It is an answer if it is the same for every value of the type (null stays null).
+    """
+    floored = floor(value, kind)
     if floored is None:
-        return _constant(column, op in ("!=", ">", ">="))
-    value, exact = floored
-    if not exact:
-        if op in ("=", "!="):
-            return _constant(column, op == "!=")
-        op = "<=" if op in ("<", "<=") else ">"
+        return op in ("!=", ">", ">=")
+    nearest, exact = floored
+    if exact:
+        return op, nearest
+    if op in ("=", "!="):
+        return op == "!="
+    return "<=" if op in ("<", "<=") else ">", nearest
+
+
+def _compare(column: Column, op: Op, value: Value) -> Column:
+    meant = comparison(op, value, column.type)
+    if isinstance(meant, bool):
+        return _constant(column, meant)
+    op, value = meant
     if pa.types.is_floating(column.type):
         return _compare_floats(column, op, value)
     return _KERNELS[op](column, value)

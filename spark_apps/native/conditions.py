@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or
 from lake_core.conditions.classwise import NULL_VALUE, among
+from lake_core.conditions.evaluate import comparison
+from lake_core.conditions.fields import find_field
 from lake_core.keys.encoding import Value, decode_value, key_class
 from lake_core.records.conditions import Op, Path
 from lake_core.values.floor import floor
@@ -68,27 +70,13 @@ def _leaf(leaf: Compare | In | IsNull, schema: pa.Schema) -> Predicate:
 
 
 def _compared(path: Path, op: Op, value: Value, kind: pa.DataType) -> Predicate:
-    floored = floor(value, kind)
-    if floored is None:
-        return Always(path, op in ("!=", ">", ">="))
-    nearest, exact = floored
-    if not exact:
-        if op in ("=", "!="):
-            return Always(path, op == "!=")
-        op = "<=" if op in ("<", "<=") else ">"
-    return Compared(path, op, nearest)
+    meant = comparison(op, value, kind)
+    return Always(path, meant) if isinstance(meant, bool) else Compared(path, *meant)
 
 
 def _field(path: Path, schema: pa.Schema) -> pa.Field | None:
     """The field at the path; None if the object has none.  Raises NotNative for a path into JSON."""
-    fields: pa.Schema | pa.StructType = schema
-    field = None
-    for name in path:
-        index = fields.get_field_index(name)
-        if index < 0:
-            return None
-        field = fields.field(index)
-        if is_json(field):
-            raise NotNative(f"column {path[0]!r} holds values of several kinds")
-        fields = field.type if pa.types.is_struct(field.type) else pa.schema([])
+    field, _ = find_field(schema, path)
+    if field is not None and is_json(field):
+        raise NotNative(f"column {path[0]!r} holds values of several kinds")
     return field
