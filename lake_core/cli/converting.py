@@ -33,9 +33,9 @@ from lake_core.cli.output import (
     write_to,
 )
 from lake_core.cli.reading import files_to_read, shown_progress
-from lake_core.cli.sink import sink
+from lake_core.cli.sink import exists, sink
 from lake_core.cli.value_output import untyped, value_writer
-from lake_core.errors import AlreadyExists, Corrupt, InvalidInput
+from lake_core.errors import Corrupt, InvalidInput
 from lake_core.keys.spec import ARRIVAL
 from lake_core.loading.block import QUARANTINE, Reading, silent
 from lake_core.loading.detect import format_of
@@ -57,7 +57,7 @@ def convert(args: Namespace) -> None:
     patterns, target = _source_and_target(args)
     format = _format(args, target)
     if target is not None and not args.force and os.path.isfile(target):
-        raise AlreadyExists(f"{target} exists; name another file, or add --force")
+        raise exists(target)
     options = read_options(args) | _declared(args.type)
     if options.get("bad_records") == QUARANTINE:
         raise InvalidInput("--bad-records quarantine: a conversion has no pool for bad records; leave it out")
@@ -88,7 +88,7 @@ def _source_and_target(args: Namespace) -> tuple[list[str], str | None]:
 def _format(args: Namespace, target: str | None) -> str:
     if target is not None and "://" in target:
         raise InvalidInput(f"{target}: a conversion writes local files; name one, and copy it from there")
-    format: str | None = args.output_format or (format_of_output(target, default=None) if target else None)
+    format: str | None = args.output_format or (format_of_output(target) if target else None)
     if format is None:
         raise InvalidInput(
             f"{target or 'standard output'}: the name does not tell the format; "

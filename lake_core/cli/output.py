@@ -107,8 +107,8 @@ def say(message: str) -> None:
     print_message(printable(message) + "\n")
 
 
-def format_of_output(path: str, *, default: str | None = "json") -> str | None:
-    """The format that a file's name asks for, otherwise the default.
+def format_of_output(path: str) -> str | None:
+    """The format that a file's name asks for; None if it asks for none.
 
     Raises InvalidInput for a name that asks for a compressed file.
     """
@@ -117,7 +117,7 @@ def format_of_output(path: str, *, default: str | None = "json") -> str | None:
         raise InvalidInput(
             f"-o {path}: the lake writes no compressed files; leave {ending} out and compress the file"
         )
-    return "json" if ending in _JSON else _BY_ENDING.get(ending, default)
+    return "json" if ending in _JSON else _BY_ENDING.get(ending)
 
 
 def write_records(tables: Iterable[pa.Table], schema: pa.Schema, *, format: str, path: str | None) -> int:

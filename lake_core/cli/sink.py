@@ -91,7 +91,7 @@ def sink(path: str | None, *, may_replace: bool = True) -> Iterator[BinaryIO]:
             raise IsADirectoryError(0, "Is a directory")
         special = _is_special(path)
         if not (may_replace or special) and os.path.lexists(path):
-            raise _exists(path)
+            raise exists(path)
         file = open(path, "wb") if special else _beside(path)  # noqa: SIM115 - closed below
     lost = "what was written before stands" if special else "nothing was written under that name"
     try:
@@ -119,16 +119,17 @@ def _give_name(temporary: str, path: str, *, may_replace: bool) -> None:
     try:
         os.link(temporary, path)
     except FileExistsError:
-        raise _exists(path) from None
+        raise exists(path) from None
     except OSError:  # a file system without links
         if os.path.lexists(path):
-            raise _exists(path) from None
+            raise exists(path) from None
         os.replace(temporary, path)
     else:
         os.unlink(temporary)
 
 
-def _exists(path: str) -> AlreadyExists:
+def exists(path: str) -> AlreadyExists:
+    """The error for a file that must not be replaced."""
     return AlreadyExists(f"{path} exists; name another file, or add --force")
 
 

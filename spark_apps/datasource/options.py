@@ -57,8 +57,6 @@ WRITE_STREAM = (
 def check_names(options: Options, accepted: tuple[str, ...], *, what: str) -> None:
     """Raises InvalidInput for an option that `what` does not have."""
     allowed = {"lake", "path", "casesensitive", *(name.lower() for name in accepted)}
-    if accepted == READ:
-        allowed.add(PART)
     has_metadata = "meta.NAME" in accepted
     unknown = sorted(
         name

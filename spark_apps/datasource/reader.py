@@ -45,9 +45,10 @@ class LakeReader(DataSourceReader):
     """Plans the tasks of a read, and reads one of them."""
 
     def __init__(self, options: opts.Options, schema: StructType) -> None:
-        opts.check_names(options, opts.READ, what="a read")
+        public = {name: value for name, value in options.items() if name != opts.PART}
+        opts.check_names(public, opts.READ, what="a read")
         self._schema = schema
-        part = decode(options["part"]) if "part" in options else None
+        part = decode(options[opts.PART]) if opts.PART in options else None
         view = opts.leased_view(options if part is None else {**options, "at": str(part.version)})
         if part is not None:
             view = part.pin(view)

@@ -76,9 +76,9 @@ def frame(spark: Any, options: opts.Options, *, limits: Limits = LIMITS) -> Any:
 
 def open_read(spark: Any, options: opts.Options, *, limits: Limits = LIMITS) -> Opened:
     """Open what the options name, and decide how it is read; raises what the data source raises."""
-    opts.check_names(options, opts.READ, what="a read")
     if opts.PART in options:
         raise InvalidInput("part: an option of the data source alone; use from_, to and where")
+    opts.check_names(options, opts.READ, what="a read")
     opts.count(options, "tasks")
     view = opts.leased_view(options)
     asked = RangeText(low=options.get("from"), high=options.get("to")).read(view.key, view.key_classes)

@@ -65,13 +65,16 @@ DURATION_UNITS = {
 }
 """Nanoseconds of the units of durations; a year has 365 days."""
 
-_ESCAPES = {
-    ord(c): "\\" + e
-    for c, e in (("\\", "\\"), ('"', '"'), ("\b", "b"), ("\f", "f"), ("\n", "n"), ("\r", "r"), ("\t", "t"))
-}
-_TYPE_NAME = re.compile(r"[\w$./]+")
+ESCAPES = {"\\": "\\", '"': '"', "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
+"""Characters, and the letter that stands for each behind a backslash."""
+
+IDENTIFIER = re.compile(r"(?:[^\W\d]|\$)(?:\w|\$)*")
+"""A field's name that is written without quotes."""
+
+TYPE_NAME = re.compile(r"[\w$./]+")
+"""A type's name that is written without quotes, unless it is that of a primitive."""
+
 _RESERVED = frozenset(kind.name for kind in PRIMITIVES)
-_IDENTIFIER = re.compile(r"(?:[^\W\d]|\$)(?:\w|\$)*")
 
 
 def value_text(kind: Type, body: bytes | None) -> str:
@@ -367,12 +370,12 @@ def net_text(body: bytes) -> str:
 
 def name_text(name: str) -> str:
     """A name, quoted if it is no identifier."""
-    return name if _IDENTIFIER.fullmatch(name) else quoted(name.encode(), escape_bytes=False)
+    return name if IDENTIFIER.fullmatch(name) else quoted(name.encode(), escape_bytes=False)
 
 
 def type_name_text(name: str) -> str:
     """The name of a type, quoted if it would be read as something else."""
-    is_plain = _TYPE_NAME.fullmatch(name) and name not in _RESERVED
+    is_plain = TYPE_NAME.fullmatch(name) and name not in _RESERVED
     return name if is_plain else quoted(name.encode(), escape_bytes=False)
 
 
@@ -385,8 +388,8 @@ def quoted(body: bytes, *, escape_bytes: bool) -> str:
 
 
 def _escaped(char: str, *, escape_bytes: bool) -> str:
-    if (escape := _ESCAPES.get(ord(char))) is not None:
-        return escape
+    if (letter := ESCAPES.get(char)) is not None:
+        return f"\\{letter}"
     if char.isprintable():
         return char if char != "\ufffd" or not escape_bytes else _hex(char.encode())
     encoded = char.encode(errors="surrogateescape")

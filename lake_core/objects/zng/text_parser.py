@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from lake_core.errors import InvalidInput
+from lake_core.objects.zng.text import ESCAPES, IDENTIFIER, TYPE_NAME
 from lake_core.objects.zng.types import (
     MAX_DEPTH,
     MAX_STREAM_NODES,
@@ -46,14 +47,12 @@ _KEY_WORD = re.compile(
     r'|[^\s{}\[\]()<>|,"=]+(?=\s+:)|[^\s{}\[\]()<>|,"=:]+'
 )
 """A key ends at a colon, unless it is a time or a network; behind an address with colons there is a space."""
-_NAME = re.compile(r"(?:[^\W\d]|\$)(?:\w|\$)*")
-_TYPE_NAME = re.compile(r"[\w$./]+")
 _ESCAPE = re.compile(
     r"\\(?:x([0-9a-fA-F]{2})|u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})"
     r"|u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|(.))",
     re.DOTALL,
 )
-_ESCAPED = {"\\": "\\", '"': '"', "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_ESCAPED = {"/": "/"} | {letter: char for char, letter in ESCAPES.items()}
 _BY_NAME: dict[str, Type] = {kind.name: kind for kind in PRIMITIVES}
 _PRIMITIVE = re.compile(rf"\(({'|'.join(_BY_NAME)})\)")
 _MARKS = frozenset('{[|("')
@@ -227,13 +226,17 @@ class Parser:
 
     def _field_name(self) -> str:
         self._skip()
-        return self._quoted_name() if self._text.startswith('"', self._at) else self._matched(_NAME, "a name")
+        return (
+            self._quoted_name()
+            if self._text.startswith('"', self._at)
+            else self._matched(IDENTIFIER, "a name")
+        )
 
     def _type_name(self) -> str:
         self._skip()
         if self._text.startswith('"', self._at):
             return self._quoted_name()
-        return self._matched(_TYPE_NAME, "the name of a type")
+        return self._matched(TYPE_NAME, "the name of a type")
 
     def _quoted_name(self) -> str:
         begun = self._at
