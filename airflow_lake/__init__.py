@@ -6,9 +6,9 @@
     assets       a pool as an asset, with partitions      groups       LakeUpkeep, and one group an agent
     defaults     retries and time limits of the agents
 
-An Airflow of your own, with `log-lake[airflow]` installed, gets the agents as DAGs by one file in its DAGs folder:
+An Airflow of your own, with `log-lake[airflow]` installed, gets them as DAGs by one file in its DAGs folder:
 
-    from airflow_lake.dags import checkpoint, compact, erasure, ingest, intervals, retention, tombstones  # DAGs
+    from airflow_lake.dags import apply, checkpoint, compact, erasure, ingest, intervals, retention, tombstones
 
 or as a group in a DAG of your own (`airflow_lake.groups`).  The DAG files are kept in `dags/` of the
 repository, which is the DAGs folder of `make up`.  The wheel puts them below this package

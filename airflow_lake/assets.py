@@ -18,11 +18,12 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, quote, urlsplit
 
+from airflow_lake.reach import DEFAULT, is_uri
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SCHEME = "lake"
-DEFAULT = "lake_default"
 MAIN = "main"
 KEY_FORMAT = "%Y-%m-%dT%H:%M:%S"
 MAX_PARTITIONS = 1_000
@@ -32,7 +33,7 @@ MAX_PARTITIONS = 1_000
 def asset_uri(pool: str, *, lake: str = "", branch: str = MAIN) -> str:
     """The URI of a pool; `lake` is the id of a connection (empty: lake_default) or a URI."""
     name = lake or DEFAULT
-    if "/" in name or ":" in name:
+    if is_uri(name):
         parts = urlsplit(name)
         place = f"{parts.scheme or 'file'}/{parts.netloc}/{parts.path}".replace("//", "/").strip("/")
         place = place.replace("//", "/")

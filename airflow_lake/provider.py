@@ -47,7 +47,7 @@ CONNECTION = {
 }
 
 
-OPERATORS = ("load", "replace", "delete", "compact", "checkpoint", "retain", "query")
+OPERATORS = ("load", "replace", "delete", "compact", "checkpoint", "retain", "query", "apply")
 
 
 def get_provider_info() -> dict[str, Any]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lake_core.lake import Lake
 
 DEFAULT = "lake_default"
+"""The connection of a task that names no lake, if its worker does not name one either."""
 
 
 def lake_name(*names: str | None) -> str:
@@ -69,20 +70,3 @@ def open_spark(name: str, spark: str = "") -> Callable[[str], AbstractContextMan
             yield session
 
     return opened
-
-
-@contextmanager
-def one_spark(
-    opener: Callable[[str], AbstractContextManager[Any]],
-) -> Iterator[Callable[[str], AbstractContextManager[Any]]]:
-    """An opener that opens one session at its first call and gives it to all later calls; closed with the block."""
-    sessions: list[Any] = []
-    with ExitStack() as until:
-
-        @contextmanager
-        def shared(title: str) -> Iterator[Any]:
-            if not sessions:
-                sessions.append(until.enter_context(opener(title)))
-            yield sessions[0]
-
-        yield shared

@@ -17,6 +17,7 @@ NAMES = (
     "scan",
     "commits",
     "opening",
+    "view",
     "compaction",
     "reading",
     "deletes",

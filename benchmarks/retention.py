@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 OBJECTS, REMOVED, ORPHANS, MERGED = 1_000_000, 100_000, 1_000, 1_000
 BATCH = 10_000
 REVISIONS_BACK = 100
-LOADS, LOADED = 96, 10_000
+LOADS, LOADED = 96, 100_000
 """A day: a load each quarter of an hour."""
 _SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.float64())])
 

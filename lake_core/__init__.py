@@ -18,6 +18,8 @@ lower floor never imports a higher one (pyproject.toml holds them to it, a test 
     system_tables  the lake's own tables, SQL over pools, `lake inspect`
     repair         what is damaged: find it, take it out, make a pool anew from its objects
     vacuum         objects that are not needed: find them, delete them
+    policies       pools as a file: read it, compare it with the lake, apply it, write it
+    publish        a branch as an Iceberg table for other programs; no data is copied
     lake           what a user holds: Lake, Pool, Branch, View, Feed, and the results of writes
 
     loading        data in: files to sorted objects and a draft

@@ -2,7 +2,8 @@
 
 `pip install log-lake` installs what a lake on local files needs.  Code that is about to use another package calls
 `need` first, so that a person reads which extra to install instead of a traceback.  Called by the stores in a
-cloud, by files that are loaded from one, by locks on PostgreSQL and by the Spark applications.
+cloud, by files that are loaded from one, by locks on PostgreSQL, by the Spark applications
+and by what publishes Iceberg tables.
 """
 
 from __future__ import annotations
@@ -12,9 +13,15 @@ from typing import Literal
 
 from lake_core.errors import InvalidInput
 
-Extra = Literal["s3", "gcs", "locks", "spark"]
+Extra = Literal["s3", "gcs", "locks", "spark", "iceberg"]
 
-_PACKAGES: dict[Extra, str] = {"s3": "s3fs", "gcs": "gcsfs", "locks": "psycopg", "spark": "pyspark"}
+_PACKAGES: dict[Extra, str] = {
+    "s3": "s3fs",
+    "gcs": "gcsfs",
+    "locks": "psycopg",
+    "spark": "pyspark",
+    "iceberg": "pyiceberg",
+}
 
 
 def need(extra: Extra, subject: str) -> None:

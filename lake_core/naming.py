@@ -248,6 +248,16 @@ def not_below(id: str, first: str) -> str:
     return _spelled(_number(first) | chance)
 
 
+def published(pool_id: str, form: str, branch: str) -> str:
+    """The folder of what other programs read of a branch in a form of theirs (`iceberg`)."""
+    plain = "".join(c if c.isascii() and (c.isalnum() or c in "_-.") else _escaped(c) for c in branch)
+    return f"{pool_id}/published/{form}/{plain if plain.strip('.') else plain.replace('.', '~2e')}"
+
+
+def _escaped(character: str) -> str:
+    return "".join(f"~{byte:02x}" for byte in character.encode())
+
+
 def given_up(pool_id: str) -> str:
     """The note in a folder that the list of pools does not have: it is not needed."""
     return f"{pool_id}/given-up"
@@ -263,6 +273,13 @@ def parked(pool_id: str, digest: str) -> str:
     return f"{pool_id}/parked/{digest}.json"
 
 
+JOBS = "$jobs"
+"""The pool of the jobs of agents."""
+
+OWN_POOLS = (JOBS,)
+"""Pools that the lake makes itself."""
+
+
 def split_pool(name: str) -> tuple[str, str]:
     """`logs.$nokey` -> (`logs`, `$nokey`); a plain pool has the sub-pool ``""``."""
     for sub_pool in SUB_POOLS:
@@ -275,9 +292,9 @@ def check_pool_name(name: str) -> str:
     """The name if a pool may carry it.
 
     Raises InvalidInput: empty, longer than 255 characters, or with a character that `POOL@REVISION`,
-    `POOL:META` and the sub-pools need.
+    `POOL:META` and the sub-pools need.  The lake's own pools have such a character.
     """
-    return _checked(name, "pool")
+    return name if name in OWN_POOLS else _checked(name, "pool")
 
 
 def check_branch_name(name: str, *, what: str = "branch") -> str:
@@ -296,8 +313,11 @@ def check_branch_name(name: str, *, what: str = "branch") -> str:
 def check_chosen_name(name: str, *, what: str) -> str:
     """The name of a new pool, branch or tag.  Raises InvalidInput if the command would take it for an option.
 
-    Only where a user chooses a name: a stored one that begins with `-` stays readable.
+    Only where a user chooses a name: a stored one that begins with `-` stays readable.  The names of the lake's own
+    pools are refused too.
     """
+    if what == "pool" and name in OWN_POOLS:
+        raise InvalidInput(f"pool name {name!r}: the lake makes this pool itself; choose another name")
     if name.startswith("-"):
         raise InvalidInput(f"{what} name {name!r}: the command takes it for an option; begin it otherwise")
     return name

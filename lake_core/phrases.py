@@ -1,8 +1,9 @@
-"""How the command and the agents write numbers, times, choices and unknown names for people."""
+"""How the command and the agents write numbers, times, choices, unknown names and any text for people."""
 
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterable, Sequence
 
 MAX_NAMED = 10
@@ -64,3 +65,14 @@ def human_duration(seconds: float) -> str:
 def human_time(seconds: float) -> str:
     """A time in seconds since 1970: `2026-11-20T12:00:00Z`."""
     return f"{dt.datetime.fromtimestamp(seconds, dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that move the cursor, end a line, turn the order of letters, or stand for bytes that are no text."""
+
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def printable(text: str) -> str:
+    """The text on one line: characters that would change how a terminal shows what follows are escaped."""
+    return _UNPRINTABLE.sub(lambda match: _SHORT.get(match[0], f"\\u{ord(match[0]):04x}"), text)

@@ -1,1 +1,1 @@
-"""Airflow's face of the lake: plugins of Airflow.  There are none yet; what DAGs share is in `airflow_lake`."""
+"""Plugins of Airflow: the web view.  What DAGs share is in `airflow_lake`."""

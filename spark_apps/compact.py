@@ -19,6 +19,7 @@ from typing import Any
 
 from lake_core import errors
 from lake_core.agents.compact.jobs import CompactionJob, CompactionResult, jobs_still_there
+from lake_core.agents.compact.publication import published
 from lake_core.agents.compact.report import job_line, pool_line, start_line, summary
 from lake_core.agents.compact.rewrite import PendingCompaction, rewrite
 from lake_core.agents.compact.run import plan_pool, run_jobs
@@ -73,6 +74,7 @@ def run(
             results = compact(spark, pool.branch(work["branch"]), jobs)
     depth = pool.at(work["branch"]).depth
     done = summary(work["pool"], results, depth_before=work["depth"], depth_after=depth)
+    done |= published(pool, branch=work["branch"])
     log.info("%s", pool_line(done))
     return done
 
@@ -95,8 +97,10 @@ def main(argv: list[str] | None = None) -> int:
         if plan.jobs:
             with spark_session("lake compact", remote=args.remote) as spark:
                 results = compact(spark, lake.pool(args.pool).branch(args.branch), plan.jobs)
-        depth = lake.pool(args.pool).at(args.branch).depth
-        print(json.dumps(summary(args.pool, results, depth_before=plan.depth, depth_after=depth)))
+        pool = lake.pool(args.pool)
+        depth = pool.at(args.branch).depth
+        done = summary(args.pool, results, depth_before=plan.depth, depth_after=depth)
+        print(json.dumps(done | published(pool, branch=args.branch)))
     except errors.LakeError as error:
         sys.stderr.write(f"compact: {error}\n")
         return error.exit_status

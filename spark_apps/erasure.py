@@ -37,8 +37,8 @@ from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
 from lake_core.objects.write import WrittenObject
 from lake_core.store import Address, address_of, open_store
-from spark_apps.retention import delete_objects, list_objects, when_needed
-from spark_apps.session import OpenSpark, spark_session
+from spark_apps.retention import delete_objects, list_objects
+from spark_apps.session import OpenSpark, session_when_needed, spark_session
 from spark_apps.spread import Pair, gather, packed, unpacked
 
 log = logging.getLogger(__name__)
@@ -151,7 +151,7 @@ def run(
 ) -> dict[str, Any]:
     """The agent's task `run`: the erasures of one pool as `agents.erasure.run.find` gave them."""
     lake = open_lake(work["lake"])
-    with when_needed(f"lake erasure {work['pool']}", open_spark=open_spark) as session:
+    with session_when_needed(f"lake erasure {work['pool']}", open_spark=open_spark) as session:
         return _run(session, lake, work)
 
 
@@ -181,8 +181,10 @@ def main(argv: list[str] | None = None) -> int:
     try:
         all_work = find(params)
         lake = Lake.open(params["lake"])
-        with when_needed("lake erasure", open_spark=partial(spark_session, remote=remote)) as session:
+        with session_when_needed("lake erasure", open_spark=partial(spark_session, remote=remote)) as session:
             for work in all_work:
+                if work.get("put_off"):  # for the report alone
+                    continue
                 try:
                     results.append(_run(session, lake, work))
                     print(json.dumps(results[-1]))

@@ -13,8 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -32,7 +31,7 @@ from lake_core.lake.pool import Pool
 from lake_core.store import Address, ObjectInfo, Store, address_of, open_store
 from lake_core.vacuum.dropped import plan_dropped
 from lake_core.vacuum.orphans import iter_objects
-from spark_apps.session import OpenSpark, spark_session
+from spark_apps.session import OpenSpark, session_when_needed, spark_session
 from spark_apps.spread import Pair, gather, parallelism
 
 log = logging.getLogger(__name__)
@@ -124,20 +123,6 @@ def _list(store: Address, pool_id: str, bounds: Sequence[str], unit: int) -> lis
     return [(msgspec.msgpack.encode(infos), b"")]
 
 
-@contextmanager
-def when_needed(name: str, *, open_spark: OpenSpark = spark_session) -> Iterator[Callable[[], Any]]:
-    """A function that opens a session at its first call; it is closed at the end of the block."""
-    opened: list[Any] = []
-    with ExitStack() as until:
-
-        def session() -> Any:
-            if not opened:
-                opened.append(until.enter_context(open_spark(name)))
-            return opened[0]
-
-        yield session
-
-
 def run(
     work: dict[str, Any], *, open_lake: OpenLake = Lake.open, open_spark: OpenSpark = spark_session
 ) -> dict[str, Any]:
@@ -145,7 +130,7 @@ def run(
     lake = open_lake(work["lake"])
     if work["pool"] == DROPPED:
         return vars(retain_dropped(lake))
-    with when_needed(f"lake retention {work['pool']}", open_spark=open_spark) as session:
+    with session_when_needed(f"lake retention {work['pool']}", open_spark=open_spark) as session:
         return vars(retain_pool(session, lake, work["pool"], branch=work["branch"]))
 
 
@@ -165,7 +150,9 @@ def main(argv: list[str] | None = None) -> int:
         for pool in args.pools:
             lake.pool(pool)  # raises NotFound
         names = args.pools or [pool.name for pool in lake.pools()]
-        with when_needed("lake retention", open_spark=partial(spark_session, remote=args.remote)) as session:
+        with session_when_needed(
+            "lake retention", open_spark=partial(spark_session, remote=args.remote)
+        ) as session:
             for name in names:
                 try:
                     if args.pools or not plan(lake, name, branch=args.branch).idle:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from lake_core.errors import Unavailable
@@ -79,6 +79,33 @@ def spark_session(
         yield session
     finally:
         session.stop()
+
+
+@contextmanager
+def one_session(open_spark: OpenSpark) -> Iterator[OpenSpark]:
+    """An opener that opens one session at its first call and gives it to all later calls; closed with the block."""
+    sessions: list[Any] = []
+    with ExitStack() as until:
+
+        @contextmanager
+        def shared(name: str) -> Iterator[Any]:
+            if not sessions:
+                sessions.append(until.enter_context(open_spark(name)))
+            yield sessions[0]
+
+        yield shared
+
+
+@contextmanager
+def session_when_needed(name: str, *, open_spark: OpenSpark = spark_session) -> Iterator[Callable[[], Any]]:
+    """A function that opens a session at its first call; it is closed at the end of the block."""
+    with one_session(open_spark) as shared:
+
+        def session() -> Any:
+            with shared(name) as opened:
+                return opened
+
+        yield session
 
 
 @contextmanager

@@ -63,7 +63,8 @@ class AgentGroup(TaskGroup):
 
         @task
         def find(config: dict[str, Any], params: Any = None) -> list[dict[str, Any]]:
-            return tasks.find(agent, config, params if takes_params else None)
+            asked = params if takes_params else None
+            return tasks.find(agent, config, asked, task=get_current_context()["ti"])
 
         return find
 
@@ -85,7 +86,9 @@ class AgentGroup(TaskGroup):
         def report(
             packs: list[dict[str, Any]] | None, results: Any, config: dict[str, Any], params: Any = None
         ) -> dict[str, int]:
-            return tasks.report(agent, packs, list(results or []), config, params if takes_params else None)
+            asked = params if takes_params else None
+            put_off = tasks.put_off_of(get_current_context()["ti"])
+            return tasks.report(agent, packs, list(results or []), config, asked, put_off)
 
         return report
 

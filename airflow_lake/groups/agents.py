@@ -43,6 +43,7 @@ class IntervalsGroup(EmittingGroup):
                 agent,
                 config,
                 params if takes_params else None,
+                task=get_current_context()["ti"],
                 begin=None if by_hand else dag_run.data_interval_start,
                 end=None if by_hand else dag_run.data_interval_end,
                 run=dag_run.run_id,
@@ -70,9 +71,11 @@ class IntervalsGroup(EmittingGroup):
             dag_run: Any = None,
         ) -> dict[str, int]:
             asked = params if takes_params else None
-            totals = tasks.report(agent, packs, list(results or []), config, asked)
+            context = get_current_context()
+            put_off = tasks.put_off_of(context["ti"])
+            totals = tasks.report(agent, packs, list(results or []), config, asked, put_off)
             if dag_run.run_type != "manual":
-                tasks.announce_partitions(pools, config, dag_run, get_current_context()["outlet_events"])
+                tasks.announce_partitions(pools, config, dag_run, context["outlet_events"])
             return totals
 
         return report
@@ -86,7 +89,10 @@ class CompactGroup(AgentGroup):
 
 
 class CheckpointGroup(AgentGroup):
-    """Save the states of journals that have grown, and purge old entries: one Spark job for all of them."""
+    """Save the states of journals that have grown, and purge old entries: one Spark job for all of them.
+
+    Without work, `run` is skipped and `report` says so, as in the other groups.
+    """
 
     agent = "checkpoint"
     also = ()
@@ -95,7 +101,7 @@ class CheckpointGroup(AgentGroup):
     def add_tasks(self, config: dict[str, Any]) -> None:
         """Put the tasks into the group; nothing is run if no journal has work."""
 
-        @task.short_circuit
+        @task.short_circuit(ignore_downstream_trigger_rules=False)
         def has_work(packs: list[dict[str, Any]]) -> bool:
             return bool(packs)
 

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-COMMON = ("lake", "pools", "dry_run")
-
 
 @dataclass(frozen=True, kw_only=True)
 class LakeConfig:
@@ -49,6 +47,8 @@ class LakeConfig:
             asked["branch"] = self.branch
         unknown = sorted(set(asked) - set(also))
         if unknown:
+            from lake_core.agents.request import COMMON
+
             raise ValueError(
                 f"the agent {agent} has no parameter {unknown[0]!r}; it has {', '.join((*COMMON, *also))}"
             )

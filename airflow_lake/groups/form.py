@@ -1,4 +1,6 @@
-"""An agent as a DAG of its own: its schedule, its trigger form, one run at a time.  The files in `dags/` use it.
+"""An agent as a DAG of its own, and the DAG that applies a policy file: schedule, trigger form, one run at a time.
+
+The files in `dags/` use it:
 
     with agent_dag("compact", usually="15 * * * *", doc=__doc__):
         CompactGroup(takes_params=True, prefix_group_id=False)
@@ -16,6 +18,8 @@ from typing import Any
 from airflow.sdk import DAG, CronDataIntervalTimetable, Param
 
 from airflow_lake.defaults import DEFAULT_ARGS
+
+START = datetime(2026, 1, 1)
 
 
 def _text(title: str, description: str) -> Param:
@@ -82,20 +86,60 @@ OF_AGENT: dict[str, dict[str, Param]] = {
 }
 
 
+OF_APPLY = {
+    "lake": COMMON["lake"],
+    "path": Param(
+        "",
+        type="string",
+        title="Policy file",
+        description=(
+            "A path on the worker, s3:// or gs://. A relative one begins at the folder of the DAG file. Empty: "
+            "LAKE_POLICY_FILE of the worker"
+        ),
+    ),
+    "dry_run": Param(
+        False, type="boolean", title="Dry run", description="Log the difference; change nothing"
+    ),
+    "prune": Param(
+        False, type="boolean", title="Prune", description="Drop the pools that the file does not name"
+    ),
+    "yes": Param(
+        False,
+        type="boolean",
+        title="It may remove",
+        description="Without this, a run that would drop pools or let agents remove more fails",
+    ),
+}
+
+
+def apply_dag(*, usually: str, doc: str | None, file: str) -> DAG:
+    """The DAG `lake_apply`.  `file` is the DAG file, whose folder relative paths of policy files begin at."""
+    dag = _dag("apply", _schedule("apply", usually), doc, OF_APPLY, start_date=START, max_active_runs=1)
+    dag.fileloc = file
+    return dag
+
+
 def agent_dag(name: str, *, usually: str, doc: str | None, intervals: bool = False) -> DAG:
     """The DAG `lake_NAME`.  With `intervals` its schedule cuts time into intervals, and runs of it may overlap."""
-    schedule = os.environ.get(f"LAKE_{name.upper()}_SCHEDULE", usually) or None
-    how: dict[str, Any] = {"start_date": datetime(2026, 1, 1), "schedule": schedule, "max_active_runs": 1}
-    if intervals:
-        how = {
-            "start_date": datetime(2000, 1, 1),
-            "schedule": CronDataIntervalTimetable(schedule, "UTC") if schedule else None,
-        }
+    schedule = _schedule(name, usually)
+    params = COMMON | OF_AGENT.get(name, {})
+    if not intervals:
+        return _dag(name, schedule, doc, params, start_date=START, max_active_runs=1)
+    timetable = CronDataIntervalTimetable(schedule, "UTC") if schedule else None
+    return _dag(name, timetable, doc, params, start_date=datetime(2000, 1, 1))
+
+
+def _schedule(name: str, usually: str) -> str | None:
+    return os.environ.get(f"LAKE_{name.upper()}_SCHEDULE", usually) or None
+
+
+def _dag(name: str, schedule: Any, doc: str | None, params: dict[str, Param], **how: Any) -> DAG:
     return DAG(
         dag_id=f"lake_{name}",
+        schedule=schedule,
         catchup=False,
         default_args=DEFAULT_ARGS,
-        params=COMMON | OF_AGENT.get(name, {}),
+        params=params,
         tags=["lake"],
         doc_md=doc,
         **how,

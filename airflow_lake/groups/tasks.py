@@ -15,22 +15,41 @@ from typing import Any
 from airflow_lake.assets import event_of, lake_asset, partition_keys
 from airflow_lake.groups.config import request_of
 from airflow_lake.groups.pack import pack, unpack
-from airflow_lake.reach import lake_name, one_spark, open_lake, open_spark
+from airflow_lake.reach import lake_name, open_lake, open_spark
 
 log = logging.getLogger(__name__)
 
 Packs = Sequence[Mapping[str, Any]]
 RESULT = "return_value"
+PUT_OFF = "put_off"
+MAX_PUT_OFF = 1000
+"""Pools that were put off and that a report names at most; Airflow keeps what goes between tasks."""
 
 
 def find(
-    agent: str, config: Mapping[str, Any], params: Mapping[str, Any] | None, **also: Any
+    agent: str,
+    config: Mapping[str, Any],
+    params: Mapping[str, Any] | None,
+    *,
+    task: Any = None,
+    **also: Any,
 ) -> list[dict[str, Any]]:
-    """The packs of work that the agent finds; `also` are arguments of its own `find`."""
+    """The packs of work that the agent finds; `also` are arguments of its own `find`.
+
+    What the agent puts off goes to the report beside the packs, as an XCom of `task`: no task is mapped for it.
+    """
     request = request_of(config, params)
     request["lake"] = lake_name(request["lake"])
     work = import_module(f"lake_core.agents.{agent}.run").find(request, open_lake=open_lake, **also)
-    return pack(work)
+    if task is not None:
+        task.xcom_push(PUT_OFF, [one for one in work if one.get("put_off")][:MAX_PUT_OFF])
+    return pack([one for one in work if not one.get("put_off")])
+
+
+def put_off_of(task: Any) -> list[dict[str, Any]]:
+    """What the `find` of this report's group put off; none if it failed."""
+    task_id = f"{task.task_id.removesuffix('report')}find"
+    return list(task.xcom_pull(task_ids=task_id, key=PUT_OFF) or ())
 
 
 def run(
@@ -41,17 +60,23 @@ def run(
     Raises the first failure after all its work was tried; one that may pass comes first, so that Airflow tries
     again.
     """
+    from lake_core.agents.jobs import recorded
     from lake_core.errors import LakeError, Unavailable
+    from spark_apps.session import one_session
 
     task = import_module(f"spark_apps.{agent}").run
     opened = cache(open_lake)
     results: list[dict[str, Any]] = []
     failures: list[LakeError] = []
     name = work["all_work"][0]["lake"]
-    with one_spark(open_spark(name, config["spark"])) as spark:
+    with one_session(open_spark(name, config["spark"])) as spark:
         for one in work["all_work"]:
             try:
-                results.append(task(one, open_lake=opened, open_spark=spark))
+                pool = {"pool_name": one["pool"], "branch": one.get("branch", "main")}
+                with recorded(opened(one["lake"]), agent=agent, **pool) as job:
+                    result = task(one, open_lake=opened, open_spark=spark)
+                    job.update(result)
+                results.append(result)
             except LakeError as error:
                 log.error("%s: %s", one["pool"], error)
                 failures.append(error)
@@ -62,11 +87,20 @@ def run(
 
 
 def run_together(agent: str, packs: Packs, config: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The results of all packs, from one call of an agent that takes all its work at once."""
+    """The results of all packs, from one call of an agent that takes all its work at once, as one job."""
+    from lake_core.agents.jobs import recorded
+    from lake_core.agents.reporting import figure_sums
+
     all_work = unpack(packs) or []
-    spark = open_spark(all_work[0]["lake"], config["spark"])
-    results = import_module(f"spark_apps.{agent}").run(all_work, open_lake=open_lake, open_spark=spark)
-    return list(results)
+    name = all_work[0]["lake"]
+    spark = open_spark(name, config["spark"])
+    pools = {work["pool"] for work in all_work}
+    with recorded(open_lake(name), agent=agent, pool_name=pools.pop() if len(pools) == 1 else "") as job:
+        results = list(
+            import_module(f"spark_apps.{agent}").run(all_work, open_lake=open_lake, open_spark=spark)
+        )
+        job.update(figure_sums(results))
+    return results
 
 
 def report(
@@ -75,15 +109,17 @@ def report(
     results: Sequence[Any],
     config: Mapping[str, Any],
     params: Mapping[str, Any] | None,
+    put_off: Sequence[Mapping[str, Any]] | None = None,
 ) -> dict[str, int]:
-    """The totals.  Raises Incomplete if something failed."""
+    """The totals.  `put_off`: what `find` put off.  Raises Incomplete if something failed."""
     flat = [one for part in results for one in (part if isinstance(part, list) else [part]) if one]
     task = import_module(f"lake_core.agents.{agent}.report").report
+    all_work = None if packs is None else [*(unpack(packs) or ()), *(put_off or ())]
     if agent == "ingest":  # it looks at the sources again, for what is parked
         request = request_of(config, params)
         request["lake"] = lake_name(request["lake"])
-        return dict(task(request, unpack(packs), flat, open_lake=open_lake))
-    return dict(task(unpack(packs), flat))
+        return dict(task(request, all_work, flat, open_lake=open_lake))
+    return dict(task(all_work, flat))
 
 
 def announce(

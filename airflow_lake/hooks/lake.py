@@ -15,11 +15,10 @@ from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_lake.connection import LakeAddress, lake_address, spark_address, store_options
+from airflow_lake.reach import DEFAULT
 
 if TYPE_CHECKING:
     from lake_core.lake import Lake
-
-DEFAULT = "lake_default"
 
 
 class LakeHook(BaseHook):

@@ -25,7 +25,10 @@ class LakeCompactOperator(LakeOperator):
         self.on_spark = on_spark
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """What was merged: jobs, inputs, objects, size_in, size_out, depth_before, depth_after."""
+        """What was merged: jobs, inputs, objects, size_in, size_out, depth_before, depth_after; and, if the
+        pool is published, `published` (the version) and `publication`.
+        """
+        from lake_core.agents.compact.publication import published
         from lake_core.agents.compact.report import plan_lines, pool_line, summary
         from lake_core.agents.compact.run import compact_pool, plan_pool
         from spark_apps.compact import compact
@@ -43,7 +46,9 @@ class LakeCompactOperator(LakeOperator):
                 results = compact(spark, lake.pool(self.pool_name).branch(self.branch), plan.jobs)
         else:
             results = compact_pool(lake, self.pool_name, plan, branch=self.branch)
-        depth = lake.pool(self.pool_name).at(self.branch).depth
+        pool = lake.pool(self.pool_name)
+        depth = pool.at(self.branch).depth
         values = summary(self.pool_name, results, depth_before=plan.depth, depth_after=depth)
+        values |= published(pool, branch=self.branch)
         self.log.info("%s", pool_line(values))
         return values

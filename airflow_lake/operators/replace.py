@@ -7,17 +7,18 @@ LakeReplaceOperator(task_id="day", pool_name="flights", files="s3://in/{{ ds }}/
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_lake.assets import event_of, lake_asset, partition_keys
-from airflow_lake.operators.base import LakeOperator, plain
+from airflow_lake.operators.base import plain
+from airflow_lake.operators.files import LakeFilesOperator
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
-class LakeReplaceOperator(LakeOperator):
+class LakeReplaceOperator(LakeFilesOperator):
     """Replace what a pool holds of an interval or a range; no `files`: remove it.
 
     Either `begin` and `end` (ISO 8601 with a zone), for a key that begins with a time: then Spark reads the
@@ -30,17 +31,13 @@ class LakeReplaceOperator(LakeOperator):
     """
 
     template_fields: Sequence[str] = (
-        *LakeOperator.template_fields,
-        "files",
+        *LakeFilesOperator.template_fields,
         "begin",
         "end",
         "low",
         "high",
         "where",
         "partitions",
-        "token",
-        "message",
-        "options",
     )
 
     def __init__(
@@ -53,27 +50,18 @@ class LakeReplaceOperator(LakeOperator):
         high: str | None = None,
         where: str | None = None,
         partitions: Sequence[str] | None = None,
-        format: str = "auto",
-        options: Mapping[str, str] | None = None,
-        token: str | None = None,
-        message: str = "",
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(files=files, **kwargs)
         if (begin is None) != (end is None) or (begin is None) == (
             low is None and high is None and where is None
         ):
             raise ValueError(
                 f"{self.task_id}: give either begin and end, or one or more of low, high and where"
             )
-        self.files = files
         self.begin, self.end = begin, end
         self.low, self.high, self.where = low, high, where
         self.partitions = partitions
-        self.format = format
-        self.options = options
-        self.token = token
-        self.message = message
         texts = (self.pool_name, self.lake, self.branch)
         self.asset = None if any("{{" in text for text in texts) else self._asset()
         if self.asset is not None:
@@ -84,41 +72,24 @@ class LakeReplaceOperator(LakeOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """What was replaced: version, transaction_id, records, objects, ..."""
-        from lake_core.cli.reading import files_to_read
         from lake_core.values.keytext import RangeText
 
         lake = self.get_lake()
-        pool = lake.pool(self.pool_name)
-        names = [self.files] if isinstance(self.files, str) else list(self.files)
-        how: dict[str, Any] = {
-            "format": self.format,
-            "options": self.options,
-            "token": self.token_of(context, self.token),
-            "message": self.message,
-        }
         interval = _interval(self.begin, self.end) if self.begin and self.end else None
         keys = list(self.partitions or (partition_keys(*interval) if interval else ()))
-        files = files_to_read(names, pool.config.settings, self.options or {}) if names else []
+        files, manner = self.source_files(lake), self.manner(context)
         if interval is not None:
-            from spark_apps.load import load_files
-
-            with self.get_spark()(f"lake replace {self.pool_name}") as spark:
-                result = load_files(
-                    spark,
-                    lake,
-                    pool_name=self.pool_name,
-                    files=files,
-                    branch=self.branch,
-                    consume=False,
-                    interval=interval,
-                    **how,
-                )
+            result = self.load_on_spark(lake, title="replace", files=files, interval=interval, **manner)
         else:
-            result = pool.branch(self.branch).replace(
-                [file.uri for file in files],
-                key_range=RangeText(low=self.low, high=self.high),
-                where=self.where,
-                **how,
+            result = (
+                lake.pool(self.pool_name)
+                .branch(self.branch)
+                .replace(
+                    [file.uri for file in files],
+                    key_range=RangeText(low=self.low, high=self.high),
+                    where=self.where,
+                    **manner,
+                )
             )
         values = plain(result, pool=self.pool_name)
         if self.asset is not None:

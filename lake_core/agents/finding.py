@@ -1,18 +1,22 @@
 """The first task of an agent: the pools it looks at, what it finds there, and what it hands out.
 
 The checkpoint, compact, erasure, retention and tombstones agents hand out a pool that cannot be read too: its
-task meets the same error, and fails without holding back the others.
+task meets the same error, and fails without holding back the others.  A pool that is put off (`put_off`) is not
+looked at; it is handed out with the reason, for the report alone.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from lake_core.agents.put_off import why_put_off
+from lake_core.agents.request import Request
 from lake_core.catalog import Settings
 from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.lake import Lake
+from lake_core.naming import split_pool
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +43,30 @@ def look_at_each(
             yield name, answer
 
 
+def divided(
+    names: Sequence[str], lake: Lake, asked: Request, *, agent: str
+) -> tuple[list[str], list[dict[str, Any]]]:
+    """The pools at which the agent looks now, and what is handed out of those that are put off.
+
+    A pool whose settings cannot be read is put off too: its hours are not known.
+    """
+    settings = {pool.name: Settings(pool.settings) for pool in lake.pools()}
+    now = lake.context.now()
+    open_names: list[str] = []
+    put_off: list[dict[str, Any]] = []
+    for name in names:
+        of_pool = settings.get(split_pool(name)[0])
+        try:
+            why = None if of_pool is None else why_put_off(of_pool, agent=agent, now=now)
+        except InvalidInput as error:
+            why = str(error)
+        if why is None:
+            open_names.append(name)
+        else:
+            put_off.append(asked.work(name, f"put off: {why}", put_off=why))
+    return open_names, put_off
+
+
 def pools_with(lake: Lake, setting: str, only: Sequence[str], *, example: str) -> list[str]:
     """Names of the pools that have the setting, which lets them take part; of `only`, if any are named.
 
@@ -52,11 +80,23 @@ def pools_with(lake: Lake, setting: str, only: Sequence[str], *, example: str) -
     return sorted(set(only)) or [p.name for p in lake.pools() if Settings(p.settings)[setting]]
 
 
-def handed_out(all_work: list[T], *, dry_run: bool, nothing: str, not_done: str) -> list[T]:
-    """What was found; nothing in a dry run.  Logs that it is one, or that there is `nothing`."""
+def handed_out(
+    all_work: list[dict[str, Any]],
+    put_off: Sequence[dict[str, Any]] = (),
+    *,
+    dry_run: bool,
+    nothing: str,
+    not_done: str,
+) -> list[dict[str, Any]]:
+    """What was found and what is put off; nothing in a dry run.
+
+    Logs what is put off, that it is a dry run, or that there is `nothing`.
+    """
+    for work in put_off:
+        log.info("%s", work["title"])
     if not all_work:
         log.info("%s", nothing)
     if dry_run:
         log.info("dry run: %s", not_done)
         return []
-    return all_work
+    return [*all_work, *put_off]

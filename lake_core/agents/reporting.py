@@ -20,10 +20,20 @@ Found = Sequence[Mapping[str, Any]]
 
 
 def check_found(all_work: Found | None) -> Found:
-    """What `find` handed out; raises Incomplete if it failed and handed out nothing."""
+    """What `find` handed out to be done; logs the pools that it put off, and why.
+
+    Raises Incomplete if it failed and handed out nothing.
+    """
     if all_work is None:
         raise Incomplete("the task `find` failed, so nothing was done; its log says why")
-    return all_work
+    for work in put_off(all_work):
+        log.info("%s", work["title"])
+    return [work for work in all_work if not work.get("put_off")]
+
+
+def put_off(all_work: Found) -> Found:
+    """What `find` handed out for the report alone: pools that the agent left alone."""
+    return [work for work in all_work if work.get("put_off")]
 
 
 def missing(all_work: Found, results: Found, *, by: str) -> list[str]:
@@ -64,6 +74,24 @@ def load_totals(results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 def sums(results: Sequence[Mapping[str, Any]], counted_as: str, *, of: Sequence[str]) -> dict[str, int]:
     """How many results there are, under the name `counted_as`, and the sums of their values `of` these names."""
     return {counted_as: len(results)} | {name: sum(int(r[name]) for r in results) for name in of}
+
+
+def figures_of(result: Mapping[str, Any]) -> dict[str, int]:
+    """The whole numbers of a result."""
+    return {
+        name: value
+        for name, value in result.items()
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
+    }
+
+
+def figure_sums(results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """The sums of the whole numbers of all results."""
+    totals: dict[str, int] = {}
+    for result in results:
+        for name, value in figures_of(result).items():
+            totals[name] = totals.get(name, 0) + value
+    return totals
 
 
 def totals_line(totals: Mapping[str, int]) -> str:

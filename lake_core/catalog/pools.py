@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from lake_core import naming
 from lake_core.catalog.checkpoint import PoolsFormat
+from lake_core.catalog.fields import check_fields
 from lake_core.catalog.settings import check_settings
 from lake_core.catalog.state import PoolsState, fold_pools
 from lake_core.context import Context
@@ -48,10 +49,12 @@ class Catalog:
         """The newest list of pools."""
         return self.journal.load()
 
-    def create(self, config: PoolConfig) -> int:
-        """Add the pool; returns the version of the list.  Raises AlreadyExists, InvalidInput (settings)."""
-        naming.check_chosen_name(config.name, what="pool")
-        check_settings(config.settings, kind=config.kind, key=config.key, aggregates=config.aggregates)
+    def create(self, config: PoolConfig, *, own: bool = False) -> int:
+        """Add the pool; returns the version of the list.  Raises AlreadyExists, InvalidInput (settings).
+
+        `own`: the lake makes the pool itself, so no user chose its name.
+        """
+        _check_new(config, own=own)
 
         def propose(state: PoolsState) -> PoolAction:
             if config.name in state.names:
@@ -69,6 +72,31 @@ class Catalog:
                 settings, kind=pool.kind, key=pool.key, aggregates=pool.aggregates, stored=pool.settings
             )
             return ConfigurePool(pool.id, settings)
+
+        return self._append(propose)
+
+    def change(
+        self, *, created: Sequence[PoolConfig], changed: Sequence[tuple[PoolConfig, Mapping[str, str]]]
+    ) -> int:
+        """Add pools, and change settings of others, in one entry; returns the version of the list.
+
+        Raises PlanAgain if a name was taken, or a pool is not as it was when the change was planned; InvalidInput.
+        """
+        for config in created:
+            _check_new(config)
+
+        def propose(state: PoolsState) -> tuple[PoolAction, ...]:
+            for config in created:
+                if config.name in state.names:
+                    raise PlanAgain(f"pool {config.name!r} was made meanwhile; look again, then repeat")
+            for pool, settings in changed:
+                if state.pools.get(pool.id) != pool:
+                    raise PlanAgain(f"pool {pool.name!r} was changed meanwhile; look again, then repeat")
+                check_settings(
+                    settings, kind=pool.kind, key=pool.key, aggregates=pool.aggregates, stored=pool.settings
+                )
+            actions: list[PoolAction] = [CreatePool(config) for config in created]
+            return (*actions, *(ConfigurePool(pool.id, dict(settings)) for pool, settings in changed))
 
         return self._append(propose)
 
@@ -156,12 +184,24 @@ class Catalog:
         if self._context.format_version < 2:
             raise InvalidInput(f"{command}: this lake has format version 1; run lake upgrade first")
 
-    def _append(self, propose: Callable[[PoolsState], PoolAction]) -> int:
+    def _append(self, propose: Callable[[PoolsState], PoolAction | tuple[PoolAction, ...]]) -> int:
         id = self._context.ids.new()
         time = int(self._context.now() * 1_000_000)
-        appended = self.journal.append(
-            lambda loaded: PoolsEntry(id, time, self._context.author, (propose(loaded.state),)), id=id
-        )
+
+        def entry(loaded: LoadedState[PoolsState]) -> PoolsEntry:
+            proposed = propose(loaded.state)
+            actions = proposed if isinstance(proposed, tuple) else (proposed,)
+            return PoolsEntry(id, time, self._context.author, actions)
+
+        appended = self.journal.append(entry, id=id)
         assert appended is not None  # every proposal is an entry
         log.info("%s: version %d written, try %d", self.journal.name, appended.version, appended.tries)
         return appended.version
+
+
+def _check_new(config: PoolConfig, *, own: bool = False) -> None:
+    """Raises InvalidInput for a name, fields or settings that no new pool can have."""
+    if not own:
+        naming.check_chosen_name(config.name, what="pool")
+    check_fields(config.key, config.aggregates)
+    check_settings(config.settings, kind=config.kind, key=config.key, aggregates=config.aggregates)

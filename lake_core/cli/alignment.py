@@ -6,22 +6,13 @@ A pipe or a file gets every column whole.  For a terminal, first the widest colu
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+
+from lake_core.phrases import printable
 
 GAP = "  "
 NARROWEST = 12
 """Letters that a cut column keeps at least; after that, whole columns are left out."""
-
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that move the cursor, end a line, turn the order of letters, or stand for bytes that are no text."""
-
-_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
-def printable(text: str) -> str:
-    """The text on one line: characters that would change how a terminal shows what follows are escaped."""
-    return _UNPRINTABLE.sub(lambda match: _SHORT.get(match[0], f"\\u{ord(match[0]):04x}"), text)
 
 
 def fit(widths: Sequence[int], total: int) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from lake_core.catalog.settings import duration
+from lake_core.catalog.setting_types import duration
 from lake_core.cli.each_pool import EachPool
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, print_rows, say

@@ -12,7 +12,6 @@ import msgspec
 from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
-from lake_core.cli.alignment import printable
 from lake_core.cli.output import print_json, say
 from lake_core.cli.pools import confirm
 from lake_core.cli.sink import print_text
@@ -20,7 +19,7 @@ from lake_core.combine.rule import parse_aggregates
 from lake_core.errors import Corrupt
 from lake_core.keys import PoolKey
 from lake_core.lake import Lake
-from lake_core.phrases import choices, counted
+from lake_core.phrases import choices, counted, printable
 from lake_core.repair.finding import DAMAGE, LEFTOVER, Finding
 from lake_core.repair.fsck import Fsck
 from lake_core.repair.rebuild import RebuildPlan, Wanted, plan_rebuild, rebuild

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from lake_core.agents.compact import CompactionPlan
+from lake_core.agents.compact.publication import published
 from lake_core.agents.compact.report import job_line, plan_lines, pool_line, summary
 from lake_core.agents.compact.run import compact_pool, plan_pool
 from lake_core.cli.options import open_lake
@@ -15,7 +16,9 @@ def compact(args: Namespace) -> None:
     """Plan by the pool's policy, run the jobs one after another; each is one transaction."""
     lake = open_lake(args)
     plan = plan_pool(lake, args.pool, branch=args.branch, strategy=args.strategy, now=lake.context.now())
-    if args.dry_run or not (plan.jobs or args.json):
+    pool = lake.pool(args.pool)
+    publishes = bool(pool.settings["publish.iceberg"])
+    if args.dry_run or not (plan.jobs or publishes or args.json):
         _print_plan(args.pool, plan, as_json=args.json)
         return
     results = compact_pool(
@@ -25,8 +28,9 @@ def compact(args: Namespace) -> None:
         branch=args.branch,
         progress=lambda job, result: None if args.json else say(job_line(job, result)),
     )
-    depth = lake.pool(args.pool).at(args.branch).depth
+    depth = pool.at(args.branch).depth
     done = summary(args.pool, results, depth_before=plan.depth, depth_after=depth)
+    done |= published(pool, branch=args.branch)
     if args.json:
         committed = [result for result in results if result.version is not None]
         print_json(

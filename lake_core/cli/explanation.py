@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from lake_core.cli.alignment import printable
 from lake_core.cli.data import span_of
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import json_of, print_json
@@ -17,7 +16,7 @@ from lake_core.conditions import show
 from lake_core.errors import NotFound
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import PoolKey
-from lake_core.phrases import counted
+from lake_core.phrases import counted, printable
 from lake_core.reading.explain import StoredRecord
 from lake_core.values.keytext import show_key
 

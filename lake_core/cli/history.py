@@ -9,7 +9,6 @@ from itertools import islice
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, print_table
 from lake_core.lake.pool import Pool
-from lake_core.records import Transaction
 from lake_core.system_tables.inspection import inspect_object
 
 
@@ -27,7 +26,7 @@ def log(args: Namespace) -> None:
             "message": t.message,
             "metadata": t.metadata,
             "token": t.token,
-            "actions": _count_actions(t),
+            "actions": t.action_counts,
         }
         for version, t in islice(pool.log(branch=args.branch), args.limit)
     ]
@@ -57,12 +56,3 @@ def _begins(pool: Pool) -> str:
 def inspect(args: Namespace) -> None:
     """Any object of the lake as JSON: a field a line, with --json on one line."""
     print_json(inspect_object(open_lake(args).store, args.name), indented=not args.json)
-
-
-def _count_actions(transaction: Transaction) -> dict[str, int]:
-    """Actions by kind, for the log."""
-    counts: dict[str, int] = {}
-    for action in transaction.actions:
-        kind = str(type(action).__struct_config__.tag)
-        counts[kind] = counts.get(kind, 0) + 1
-    return counts

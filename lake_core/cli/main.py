@@ -16,14 +16,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 
 from lake_core.agents.compact import strategies
-from lake_core.catalog.settings import duration
-from lake_core.cli.alignment import printable
+from lake_core.catalog.setting_types import duration
 from lake_core.cli.completion import SHELLS
 from lake_core.cli.options import CHANGING, FILES, add_read_options
 from lake_core.cli.parser import Parser, check_text
 from lake_core.cli.sink import abandon, complain, flush, open_missing, print_text
 from lake_core.cli.without_pandas import leave_pandas_out
 from lake_core.errors import LakeError, OutputFailed
+from lake_core.phrases import printable
 
 FILE_FORMATS = ("json", "csv", "parquet", "arrow", "zng", "zst", "zson")
 RECORD_FORMATS = (*FILE_FORMATS, "table")
@@ -186,6 +186,21 @@ def build_parser() -> Parser:
     sub = command("set", "pools.set_", "change a pool's settings (K= resets K to its default)")
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument("settings", nargs="+", metavar="K=V")
+
+    sub = command("apply", "applying.apply", "make the pools as a file says; print the difference first")
+    sub.add_argument("file", nargs="?", metavar="FILE", help="a policy file in YAML; - is standard input")
+    sub.add_argument("--dry-run", action="store_true", help="print the difference; change nothing")
+    sub.add_argument("--prune", action="store_true", help="drop the pools that the file does not name")
+    sub.add_argument(
+        "--yes",
+        action="store_true",
+        help="do not ask before pools are dropped or agents remove more (required without a terminal)",
+    )
+    sub.add_argument("--schema", action="store_true", help="print the JSON schema of policy files")
+
+    sub = command("export", "applying.export_pools", "print pools as a policy file, which lake apply takes")
+    sub.add_argument("pools", nargs="*", metavar="POOL", help="default: all pools")
+    sub.add_argument("-o", dest="output", metavar="FILE", help="write to this file")
 
     sub = command(
         "drop",
@@ -369,6 +384,26 @@ def build_parser() -> Parser:
     sub = command("inspect", "history.inspect", "print any object of the lake as JSON")
     sub.add_argument("name", metavar="NAME")
 
+    sub = command(
+        "publish",
+        "publishing.publish",
+        "publish a branch as an Iceberg table, which other programs read; no data is copied",
+    )
+    sub.add_argument("pool", metavar="POOL", help="a pool, or POOL@BRANCH (default: main)")
+    sub.add_argument("--as", dest="form", choices=("iceberg",), default="iceberg", help="default: iceberg")
+    sub.add_argument(
+        "--to",
+        default="beside",
+        metavar="URI",
+        help="folder of the table (default: beside the pool's objects)",
+    )
+    sub.add_argument(
+        "--without",
+        metavar="A,B",
+        help='leave these fields out (default: those that the table leaves out; "": none)',
+    )
+    sub.add_argument("--status", action="store_true", help="say what is published and how far it is behind")
+
     sub = command("compact", "compaction.compact", "merge overlapping objects, so that reading stays fast")
     sub.add_argument("pool", metavar="POOL")
     sub.add_argument("--branch", default="main", metavar="B", help="default: main")
@@ -459,6 +494,14 @@ def build_parser() -> Parser:
         "verify-erasure", "erasing.verify_erasure", "check the receipt of an erasure against the store"
     )
     sub.add_argument("receipt", metavar="FILE", help="the receipt, as lake erase -o wrote it")
+
+    sub = command("jobs", "jobs.jobs", "list what the agents did, newest first")
+    sub.add_argument("pool", nargs="?", metavar="POOL", help="default: all pools")
+    sub.add_argument("--agent", metavar="A", help="only jobs of this agent")
+    sub.add_argument("--state", choices=("running", "done", "failed", "died"), help="only jobs in this state")
+    sub.add_argument(
+        "--limit", type=_count, default=20, metavar="N", help="stop after this many (default: 20)"
+    )
 
     sub = command("leases", "vacuuming.leases", "list who is at work on a pool and what that keeps")
     sub.add_argument("pool", nargs="?", metavar="POOL", help="default: all pools")

@@ -9,7 +9,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lake_core.catalog.settings import FORMATS, READ_OPTIONS
+from lake_core.catalog.setting_types import FORMATS
+from lake_core.catalog.settings import READ_OPTIONS
 from lake_core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -19,9 +20,11 @@ CHANGING = (
     "load",
     "replace",
     "delete",
+    "apply",
     "drop",
     "restore",
     "compact",
+    "publish",
     "tombstones",
     "repair",
     "branch",

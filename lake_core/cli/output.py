@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lake_core.cli.alignment import aligned, printable
+from lake_core.cli.alignment import aligned
 from lake_core.cli.csvtext import csv_header, csv_lines
 from lake_core.cli.sink import flush, print_message, print_text, sink
 from lake_core.errors import InvalidInput
-from lake_core.phrases import counted
+from lake_core.phrases import counted, printable
 from lake_core.values.typed_json import json_lines, shown
 from lake_core.values.types import is_json, show_type
 

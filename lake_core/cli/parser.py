@@ -12,10 +12,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from lake_core.cli.alignment import printable
 from lake_core.cli.sink import print_text
 from lake_core.errors import InvalidInput
-from lake_core.phrases import did_you_mean, nearest
+from lake_core.phrases import did_you_mean, nearest, printable
 
 _REVISIONS = ("at", "into", "branch", "delete", "revision", "plan", "expires")
 """Arguments that name something; an empty one is the value of a script's variable that is not set."""

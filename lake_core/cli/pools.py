@@ -9,7 +9,6 @@ from typing import Any
 
 from lake_core.catalog import Settings
 from lake_core.catalog.settings import KNOWN
-from lake_core.cli.alignment import printable
 from lake_core.cli.deletion import drop_range
 from lake_core.cli.each_pool import EachPool
 from lake_core.cli.options import open_lake
@@ -18,9 +17,13 @@ from lake_core.cli.sink import print_text
 from lake_core.combine.rule import parse_aggregates
 from lake_core.errors import InvalidInput, LakeError
 from lake_core.lake import Lake
+from lake_core.lake.pool import Pool
 from lake_core.lake.view import View
 from lake_core.naming import is_id
-from lake_core.phrases import counted, human_size, human_time
+from lake_core.phrases import counted, human_size, human_time, printable
+from lake_core.publish.lag import Lag, publication
+from lake_core.publish.place import BESIDE
+from lake_core.publish.report import lag_line, lag_values
 from lake_core.records.pools import PoolConfig
 from lake_core.vacuum.reach import reach
 from lake_core.values.keytext import show_key
@@ -148,6 +151,7 @@ def show(args: Namespace) -> None:
     pool = open_lake(args).pool(args.pool)
     view = pool.at(args.at)
     references, left = view.references, reach(pool)
+    lag = _published(pool, view)
     shown = {
         "pool": pool.name,
         "id": pool.config.id,
@@ -168,6 +172,11 @@ def show(args: Namespace) -> None:
             "until": None if left.first is None else human_time(left.first),
             "last": None if left.last is None else human_time(left.last),
         },
+        "published": lag_values(lag)
+        if isinstance(lag, Lag)
+        else None
+        if lag is None
+        else {"error": str(lag)},
         "fields": {f.name: show_type(f) for f in view.schema},
         "settings": {name: pool.settings.text(name) for name in KNOWN}
         | {f"type.{name}": show_type(f) for name, f in pool.settings.declared.items()},
@@ -195,6 +204,8 @@ def show(args: Namespace) -> None:
         _line(f"{'removed':12} {removed}; can come back until {human_time(left.first)}")
         if left.last != left.first:
             _line(f"{'':12} the last until {human_time(left.last)}")
+    if lag is not None:
+        _line(f"{'published':12} {lag_line(lag) if isinstance(lag, Lag) else lag}")
     _print_part("fields", [(f.name, show_type(f), "") for f in view.schema])
     _print_part(
         "settings",
@@ -204,6 +215,17 @@ def show(args: Namespace) -> None:
         ],
     )
     _print_part("declared", [(f.name, show_type(f), "") for f in pool.settings.declared.values()])
+
+
+def _published(pool: Pool, view: View) -> Lag | LakeError | None:
+    """The Iceberg table of the view's branch, at the place of the setting or beside the pool's objects.
+
+    What keeps the table from being read keeps nothing else from being shown.
+    """
+    try:
+        return publication(pool, branch=view.branch, to=pool.settings["publish.iceberg"] or BESIDE)
+    except LakeError as error:
+        return error
 
 
 def _print_part(heading: str, rows: list[tuple[str, str, str]]) -> None:

@@ -73,9 +73,7 @@ def check_rule(kind: str, aggregates: Mapping[str, str], key: PoolKey) -> None:
     if kind not in KINDS:
         raise InvalidInput(f"unknown kind {kind!r}: use {choices(KINDS)}")
     if aggregates and kind != "aggregate":
-        raise InvalidInput(
-            f"aggregates are for pools of kind aggregate (got kind {kind}); use --kind aggregate"
-        )
+        raise InvalidInput(f"aggregates are for pools of kind aggregate (got kind {kind}); choose that kind")
     for name, function in aggregates.items():
         if function not in FUNCTIONS:
             raise InvalidInput(f"aggregate {name}={function}: use {choices(FUNCTIONS)}")

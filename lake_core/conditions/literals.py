@@ -49,7 +49,7 @@ def show_literal(data: bytes) -> str:
         text = format(value, "f")
         return text if "." in text else text + ".0"
     if isinstance(value, str):
-        return _quoted(value)
+        return quoted(value)
     if isinstance(value, bytes):
         return f"x'{value.hex()}'"
     if isinstance(value, Instant):
@@ -65,5 +65,5 @@ def _show_double(value: float) -> str:
     return text if "e" in text else text + "e0"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"

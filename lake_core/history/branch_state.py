@@ -69,7 +69,8 @@ class BranchState:
 
     `tombstones` are by name.  `replaced` is the newest version whose replace left a tombstone that is retired by
     now; a load that began before it cannot tell any more whether that replace overtook it.  `settled` are retired
-    tombstones that merges still need; readers do not look at them.  `fork` is None for `main`.
+    tombstones that merges still need; readers do not look at them.  `fork` is None for `main`.  `revealed` is the
+    newest version that took a tombstone back; a compaction that began before it may lack what is shown again.
     """
 
     tip: int = 0
@@ -78,6 +79,7 @@ class BranchState:
     replaced: int = 0
     fork: Fork | None = None
     settled: HashTrieMap[str, Tombstone] = field(default_factory=HashTrieMap)
+    revealed: int = 0
 
     def is_unmerged(self, reference: Reference) -> bool:
         """Which side of the branch the reference is on; all are on one side if it was not created from another."""

@@ -17,8 +17,11 @@ from lake_core.history.state import PoolState
 from lake_core.records import (
     Action,
     AddObject,
+    AddTombstone,
     MarkApplied,
+    Merge,
     PutReference,
+    PutTombstone,
     RemoveReference,
     RemoveTombstone,
     SetSchema,
@@ -61,13 +64,31 @@ class Change:
 
     @property
     def is_maintenance(self) -> bool:
-        """Whether it changes nothing that is read: a compaction, applied deletes, a retired tombstone."""
-        return all(
-            isinstance(a, RemoveReference | MarkApplied | SetSchema)
-            or (isinstance(a, AddObject) and a.seqs is not None)
-            or (isinstance(a, RemoveTombstone) and not a.forced)
-            for a in self.transaction.actions
-        )
+        """Whether the transaction is maintenance."""
+        return is_maintenance(self.transaction)
+
+
+def is_maintenance(transaction: Transaction) -> bool:
+    """Whether it only exchanges references: a compaction, applied deletes, a retired tombstone, an expiry."""
+    return all(
+        isinstance(a, RemoveReference | MarkApplied | SetSchema)
+        or (isinstance(a, AddObject) and a.seqs is not None)
+        or (isinstance(a, RemoveTombstone) and not a.forced)
+        for a in transaction.actions
+    )
+
+
+def changes_records(transaction: Transaction) -> bool:
+    """Whether a transaction brings, hides or shows records: a load, delete, replace, merge, reverted delete.
+
+    One that only removes references is not told from a compaction: an expiry of whole references, a reverted load.
+    """
+    return any(
+        isinstance(a, AddTombstone | PutTombstone | Merge)
+        or (isinstance(a, AddObject) and a.seqs is None and not a.sub_pool)
+        or (isinstance(a, RemoveTombstone) and a.forced)
+        for a in transaction.actions
+    )
 
 
 def last_removals(later: Sequence[Change], newest: Snapshot) -> Iterator[tuple[Change, list[Reference]]]:

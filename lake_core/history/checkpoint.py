@@ -69,12 +69,16 @@ REMOVED, VACUUM, VACUUMING = "removed", "vacuum", "vacuuming"
 
 
 class BranchRow(msgspec.Struct, frozen=True):
-    """A branch's tip, the greatest id of an object it refers to, and its totals by sub-pool and schema."""
+    """A branch's tip, the greatest id of an object it refers to, and its totals by sub-pool and schema.
+
+    `revealed` is left out if it is 0.
+    """
 
     tip: int
     newest: str
     shapes: list[tuple[str, str, Shape]]
     replaced: int = 0
+    revealed: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class ForkRow(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -184,6 +188,7 @@ class PoolStateFormat:
             row.replaced,
             _fork(forks[0]) if forks else None,
             _tombstones(file, SETTLED, name),
+            row.revealed or 0,
         )
 
 
@@ -222,7 +227,8 @@ def _branch_row(branch: BranchState) -> bytes:
     snapshot = branch.snapshot
     newest = max([snapshot.checkpoint.newest, snapshot.folded.newest, *(id for id, _ in snapshot.added)])
     shapes = sorted((sub_pool, schema, shape) for (sub_pool, schema), shape in snapshot.shapes.items())
-    return msgspec.msgpack.encode(BranchRow(branch.tip, newest, shapes, branch.replaced))
+    revealed = branch.revealed or msgspec.UNSET
+    return msgspec.msgpack.encode(BranchRow(branch.tip, newest, shapes, branch.replaced, revealed))
 
 
 def _tombstones(file: CheckpointFile, section: str, branch: str) -> HashTrieMap[str, Tombstone]:

@@ -15,6 +15,7 @@ state and returns the transaction to write, or the one that the draft's token co
 - If a tombstone may still cover records, or is retired already, it is not retired: Conflict.
 - If a load brings new fields, and the pool would then have more than `limits.MAX_COLUMNS`: InvalidInput.
 - If a compaction would mix the sides of a branch: PlanAgain.
+- If a revert has taken a delete back since a compaction began, which may have left its records out: PlanAgain.
 - If a revert has put back what lies between records that a compaction of an aggregate pool combines: PlanAgain.
 - If an expiry, or a compaction that drops delete markers, would show older versions of records: PlanAgain.
 - Schemas that the state knows by now are not announced again.
@@ -141,6 +142,7 @@ def rebase(
         if isinstance(action, RemoveTombstone):
             _check_retired(state, branch, action.tombstone, forced=action.forced)
     check_sides(branch, draft)
+    _check_revealed(branch, draft)
     if draft.oldest_only:
         _check_oldest(branch, draft, rule)
     if rule.kind == "aggregate":
@@ -189,6 +191,18 @@ def check_sides(branch: BranchState, draft: Draft) -> None:
         raise PlanAgain(
             f"branch {draft.branch!r} was merged meanwhile, and this compaction would mix what is merged with what "
             "is not; plan again"
+        )
+
+
+def _check_revealed(branch: BranchState, draft: Draft) -> None:
+    """Raises PlanAgain if a delete was taken back since the draft began, which removes references.
+
+    What it puts in their place may lack the records of that delete, which are shown again.
+    """
+    if draft.read_version < branch.revealed and _removed(draft):
+        raise PlanAgain(
+            f"version {branch.revealed} took a delete back since version {draft.read_version}, on which this "
+            "began: it may have left out records that are shown again; plan again"
         )
 
 

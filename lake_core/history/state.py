@@ -260,6 +260,7 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
     snapshot, schemas, sources = branch.snapshot, state.schemas, state.sources
     pool_schemas, tombstones, replaced = state.pool_schemas, branch.tombstones, branch.replaced
     settled, tags, lifts = branch.settled, state.tags, state.lifts
+    revealed = branch.revealed
     closed, reopened = state.closed, state.reopened
     writes, given_up = range(0), state.removed
     merge = next((a for a in transaction.actions if isinstance(a, Merge)), None)
@@ -298,6 +299,7 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
                 else:
                     tombstones = tombstones.insert(action.tombstone, tombstone)
             case RemoveTombstone():
+                revealed = version if action.forced else revealed
                 removed = tombstones.get(action.tombstone)
                 if removed is not None:
                     tombstones = tombstones.remove(action.tombstone)
@@ -355,7 +357,7 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
         if time > transaction.time or transaction.token in used:
             used = used.insert(transaction.token, time)
     fork = branch.fork.with_writes(writes) if branch.fork is not None and writes else branch.fork
-    after = BranchState(version, snapshot, tombstones, replaced, fork, settled)
+    after = BranchState(version, snapshot, tombstones, replaced, fork, settled, revealed)
     branches = branches.insert(transaction.branch, after)
     if any(isinstance(action, DeleteBranch) for action in transaction.actions):
         branches = deleted(branches, transaction.branch, roots=_roots(tags))

@@ -29,6 +29,7 @@ from lake_core.lake import files as pool_files
 from lake_core.lake.delete_spec import DeleteSpec, may_delete
 from lake_core.lake.merges import MergeResult
 from lake_core.lake.refused import discard_refused
+from lake_core.lake.replaces import PendingReplace
 from lake_core.lake.results import DeleteResult, LoadResult, PendingLoad
 from lake_core.lake.reverts import RevertResult
 from lake_core.leases import HeldLease, LeaseNote
@@ -226,14 +227,19 @@ class Branch:
     def begin_replace(
         self,
         *,
-        key_range: KeyRange = EVERYTHING,
+        key_range: KeyRange | RangeText = EVERYTHING,
         where: str | Condition | None = None,
         token: str = "",
         message: str = "",
-    ) -> tuple[PendingLoad, DeleteSpec] | LoadResult:
-        """Begin a replace whose objects are built elsewhere; pass both to `commit`."""
+        brought: pa.Schema | None = None,
+    ) -> PendingReplace | LoadResult:
+        """Begin a replace whose objects are built elsewhere, or return the first result under the token.
+
+        Builders `check` the records; pass its `load`, and what is `settled`, to `commit`.  A condition may name
+        fields that are `brought` by the new records.  Raises as `replace` does.
+        """
         return replaces.begin_replace(
-            self, key_range=key_range, where=where, token=token, message=message, options=None
+            self, key_range=key_range, where=where, token=token, message=message, brought=brought
         )
 
     def begin_load(

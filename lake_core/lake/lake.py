@@ -16,6 +16,7 @@ import getpass
 import json
 import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -39,6 +40,9 @@ from lake_core.store import Address, Created, LockedStore, NoLock, Store, guarde
 from lake_core.store.probe import probe_create
 
 _MAGIC = "lake"
+
+_LOOKING = 16
+"""Journals of pools that are looked at at once: the requests of one wait for the store, not for the processor."""
 
 
 class Lake:
@@ -205,13 +209,52 @@ class Lake:
         aggregates: Mapping[str, str] | None = None,
     ) -> Pool:
         """Make a pool; raises AlreadyExists, InvalidInput."""
-        parsed = key if isinstance(key, PoolKey) else PoolKey.parse(key)
-        check_rule(kind, aggregates or {}, parsed)
-        config = PoolConfig(
-            self.context.ids.new(), name, parsed, kind, dict(settings or {}), dict(aggregates or {})
-        )
+        config = self.new_pool(name, key=key, kind=kind, settings=settings, aggregates=aggregates)
         self.catalog.create(config)
         return self._pool(config, "")
+
+    def own_pool(self, name: str, *, key: str, kind: str, settings: Mapping[str, str]) -> Pool:
+        """One of the lake's own pools (`naming.OWN_POOLS`), made if it is not there yet.
+
+        Raises InvalidInput, Unavailable.
+        """
+        with contextlib.suppress(NotFound):
+            return self.pool(name)
+        config = PoolConfig(self.context.ids.new(), name, PoolKey.parse(key), kind, dict(settings), {})
+        with contextlib.suppress(AlreadyExists):  # another process was faster
+            self.catalog.create(config, own=True)
+        return self.pool(name)
+
+    def new_pool(
+        self,
+        name: str,
+        *,
+        key: str | PoolKey,
+        kind: str = "append",
+        settings: Mapping[str, str] | None = None,
+        aggregates: Mapping[str, str] | None = None,
+    ) -> PoolConfig:
+        """A pool with a new id that is not listed yet; raises InvalidInput for a rule that no pool can have."""
+        parsed = key if isinstance(key, PoolKey) else PoolKey.parse(key)
+        check_rule(kind, aggregates or {}, parsed)
+        return PoolConfig(
+            self.context.ids.new(), name, parsed, kind, dict(settings or {}), dict(aggregates or {})
+        )
+
+    def change_pools(
+        self,
+        *,
+        created: Sequence[PoolConfig] = (),
+        changed: Sequence[tuple[PoolConfig, Mapping[str, str]]] = (),
+    ) -> int:
+        """List new pools and change settings of others, all or none; returns the version of the list.
+
+        Raises PlanAgain if the list is not as it was when this was planned, NotFound if the drop of a pool to
+        change was interrupted, InvalidInput.
+        """
+        with ThreadPoolExecutor(max_workers=_LOOKING) as threads:
+            list(threads.map(self._check_not_closed, (pool.name for pool, _ in changed)))
+        return self.catalog.change(created=created, changed=changed)
 
     def drop_pool(self, name: str) -> int:
         """Move a pool to the dropped ones; nothing is deleted.  Returns the version of the list.

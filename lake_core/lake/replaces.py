@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from lake_core.errors import InvalidInput
-from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake.delete_spec import DeleteSpec, check_delete
 from lake_core.lake.files import open_files
@@ -18,24 +18,59 @@ from lake_core.lake.loads import begin_load, commit_written, lease_of
 from lake_core.lake.replace_checks import check_fulfils, check_inside, key_classes_with
 from lake_core.lake.results import LoadResult, PendingLoad
 from lake_core.loading.block import Block
+from lake_core.records import AddObject
 from lake_core.records.conditions import Condition
-from lake_core.values.keytext import RangeText, check_range
+from lake_core.values.keytext import RangeText, check_classes, check_range
 
 if TYPE_CHECKING:
     from lake_core.lake.branch import Branch
 
 
+@dataclass(frozen=True)
+class PendingReplace:
+    """A replace that is not committed: the load of the new records, and what they replace.
+
+    `waiting` is a range that waits for the new records, because only they tell the class of its values; None if
+    `spec` is settled.
+    """
+
+    load: PendingLoad
+    spec: DeleteSpec
+    waiting: RangeText | None = None
+
+    def check(self, records: pa.Table) -> None:
+        """Raises InvalidInput if a new record does not fulfil the condition."""
+        if self.spec.condition is not None and records.num_rows:
+            check_fulfils(records, self.spec.condition)
+
+    def settled(
+        self, branch: Branch, objects: Sequence[AddObject], schemas: Sequence[pa.Schema]
+    ) -> DeleteSpec:
+        """What the new objects replace.  Raises InvalidInput if a record lies outside of the range."""
+        spec, key = self.spec, branch.config.key
+        if self.waiting is not None:
+            classes = key_classes_with(branch.revision(), objects, schemas)
+            spec = replace(spec, key_range=self.waiting.read(key, classes))
+            check_classes(spec.key_range, key, classes)
+            check_range(spec.key_range, key)
+        check_inside(objects, spec.key_range, key)
+        return spec
+
+
 def begin_replace(
     branch: Branch,
     *,
-    key_range: KeyRange,
+    key_range: KeyRange | RangeText,
     where: str | Condition | None,
     token: str,
     message: str,
-    options: Mapping[str, str] | None,
+    options: Mapping[str, str] | None = None,
     brought: pa.Schema | None = None,
-) -> tuple[PendingLoad, DeleteSpec] | LoadResult:
-    """A load and what it replaces, or the first result under the token; `brought` are fields of the new records."""
+) -> PendingReplace | LoadResult:
+    """A load and what it replaces, or the first result under the token; `brought` are fields of the new records.
+
+    A range as text waits for the records if nothing else tells the class of its values.
+    """
     pending = begin_load(branch, token=token, message=message, options=options)
     if isinstance(pending, LoadResult):
         return pending
@@ -43,9 +78,15 @@ def begin_replace(
         raise InvalidInput(
             "in an upsert pool a replace takes a range without a condition; delete by the condition, then load"
         )
-    spec = check_delete(branch.revision(), key_range=key_range, where=where, narrow=False, brought=brought)
+    revision, waiting = branch.revision(), None
+    if isinstance(key_range, RangeText):
+        if not key_range.is_readable(revision.key, revision.key_classes):
+            waiting, key_range = key_range, EVERYTHING
+        else:
+            key_range = key_range.read(revision.key, revision.key_classes)
+    spec = check_delete(revision, key_range=key_range, where=where, narrow=False, brought=brought)
     assert spec is not None  # None only if the condition narrows the range
-    return pending, spec
+    return PendingReplace(pending, spec, waiting)
 
 
 def replace_by_files(
@@ -86,16 +127,14 @@ def replace_by_blocks(
 ) -> LoadResult:
     """Replace records by others, which must be among those that they replace.
 
-    A range as text waits for the records if nothing else tells the class of its values.  A condition waits for the
-    first of them, since it may name fields that only they bring: every new record must fulfil it.
+    A condition waits for the first of them, since it may name fields that only they bring: every new record must
+    fulfil it.
     """
-    key, classes = branch.config.key, branch.revision().key_classes
     blocks = iter(blocks)
     first = next(blocks, None) if where is not None else None
-    waits = isinstance(key_range, RangeText) and not key_range.is_readable(key, classes)
     begun = begin_replace(
         branch,
-        key_range=EVERYTHING if waits else _read(key_range, key, classes),
+        key_range=key_range,
         where=where,
         token=token,
         message=message,
@@ -104,22 +143,11 @@ def replace_by_blocks(
     )
     if isinstance(begun, LoadResult):
         return begun
-    pending, spec = begun
-    builder = branch.builder(pending)
-    with lease_of(branch, pending, why="replace"):
+    builder = branch.builder(begun.load)
+    with lease_of(branch, begun.load, why="replace"):
         for block in chain([first] if first is not None else [], blocks):
-            if spec.condition is not None and block.table.num_rows:
-                check_fulfils(block.table, spec.condition)
+            begun.check(block.table)
             builder.add(block)
         written = builder.finish()
-        objects, schemas = [w.action for w in written], [w.schema for w in written]
-        if waits:
-            classes = key_classes_with(branch.revision(), objects, schemas)
-            spec = replace(spec, key_range=_read(key_range, key, classes))
-            check_range(spec.key_range, key)
-        check_inside(objects, spec.key_range, key)
-        return commit_written(branch, pending, written, replaced=spec)
-
-
-def _read(key_range: KeyRange | RangeText, key: PoolKey, classes: Mapping[str, str]) -> KeyRange:
-    return key_range if isinstance(key_range, KeyRange) else key_range.read(key, classes)
+        spec = begun.settled(branch, [w.action for w in written], [w.schema for w in written])
+        return commit_written(branch, begun.load, written, replaced=spec)

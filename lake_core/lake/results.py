@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lake_core.catalog.settings import Limit
+from lake_core.catalog.setting_types import Limit
 from lake_core.errors import InvalidInput
 from lake_core.history import Committed
 from lake_core.history.state import Remembered

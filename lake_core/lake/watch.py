@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lake_core.errors import Unavailable
+from lake_core.history.change import changes_records
 from lake_core.journal.newest import newest_version
-from lake_core.lake.feed import brought
 from lake_core.lake.lake import Lake
 from lake_core.lake.pool import Pool
-from lake_core.records import AddTombstone, Entry
+from lake_core.records import Entry
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True)
 class News:
-    """A new transaction of a branch of a pool; `changes_records` is False if it is maintenance.
+    """A new transaction of a branch of a pool; `changes_records` is as of `history.change`.
 
     `branch` is empty if entries were purged before they were seen: then any branch may have changed.
     """
@@ -120,15 +120,7 @@ def _read(pool: Pool, name: str, position: Position) -> list[News]:
 
 def _news(entry: Entry, name: str, position: Position) -> list[News]:
     """One piece of news for each branch that the entry has transactions of."""
-    branches = dict.fromkeys(transaction.branch for transaction in entry.transactions)
-    return [News(name, position, branch, changes_records(entry, branch=branch)) for branch in branches]
-
-
-def changes_records(entry: Entry, *, branch: str) -> bool:
-    """Whether a load, a delete, a replace or a merge is in the entry; compaction and expiry are maintenance."""
-    return bool(brought(entry, branch=branch, sub_pool="")) or any(
-        isinstance(action, AddTombstone)
-        for transaction in entry.transactions
-        if transaction.branch == branch
-        for action in transaction.actions
-    )
+    changed: dict[str, bool] = {}
+    for transaction in entry.transactions:
+        changed[transaction.branch] = changed.get(transaction.branch, False) or changes_records(transaction)
+    return [News(name, position, branch, changes) for branch, changes in changed.items()]

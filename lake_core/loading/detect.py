@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
-from lake_core.catalog.settings import FORMATS as ALL_FORMATS
+from lake_core.catalog.setting_types import FORMATS as ALL_FORMATS
 from lake_core.errors import InvalidInput
 from lake_core.loading.block import Block, Reading
 from lake_core.loading.checks import checked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from lake_core.catalog.settings import Limit
+from lake_core.catalog.setting_types import Limit
 from lake_core.errors import InvalidInput
 from lake_core.loading.block import Block, Reading, Rejected
 from lake_core.loading.detect import read_blocks

@@ -9,10 +9,13 @@ from lake_core.objects.limits import MAX_CELLS
 
 @dataclass(frozen=True)
 class ReadLimits:
-    """The first three are bytes of the file's text."""
+    """The first four are bytes."""
 
     kept_csv: int = 64 << 20
-    """CSV text that is kept between the two readings; a file with more is opened twice."""
+    """Text and values of a CSV file that are kept in memory until its types are known; more goes to disk."""
+
+    spooled_csv: int = 4 << 30
+    """Values of a CSV file that are kept on disk, packed; a file with more is read twice (decision 50)."""
 
     csv_record: int = 64 << 20
     """The longest record of CSV.  A quote that is never closed would otherwise fill the memory."""

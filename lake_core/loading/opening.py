@@ -15,7 +15,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, BinaryIO, cast
 
 import fsspec
@@ -279,11 +279,13 @@ def kept_streams(files: list[str]) -> Iterator[dict[str, str]]:
 
     Raises Unavailable if a stream cannot be read or copied.
     """
-    with tempfile.TemporaryDirectory(prefix="lake-") as folder:
+    with ExitStack() as stack:
         copies: dict[str, str] = {}
+        folder = ""
         for number, file in enumerate(files):
             if file in copies or not is_stream(file):
                 continue
+            folder = folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="lake-"))
             copies[file] = os.path.join(folder, str(number))
             try:
                 with open(copies[file], "wb") as copy:

@@ -13,7 +13,7 @@ import threading
 import weakref
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -312,6 +312,21 @@ class DataObject:
     def group_rows(self) -> list[int]:
         """The number of records of each row group."""
         return [self._rows(group) for group in range(self._parquet.metadata.num_row_groups)]
+
+    @property
+    def group_offsets(self) -> list[int]:
+        """Where each row group begins in the file."""
+        return [self._begin(group) for group in range(self._parquet.metadata.num_row_groups)]
+
+    def column_sizes(self, names: Collection[str]) -> dict[str, int]:
+        """The stored bytes of each of the columns that the object has."""
+        leaves = {name: leaves for name, leaves in self._known.leaves.items() if name in names}
+        sizes = dict.fromkeys(leaves, 0)
+        for index in range(self._parquet.metadata.num_row_groups):
+            group = self._parquet.metadata.row_group(index)
+            for name, of_name in leaves.items():
+                sizes[name] += sum(group.column(leaf).total_compressed_size for leaf in of_name)
+        return sizes
 
     def check_bytes(self) -> None:
         """Read all data and compare their checksums.  Raises Corrupt, Unavailable."""

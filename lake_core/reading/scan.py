@@ -26,6 +26,7 @@ from lake_core.combine.newest import without_markers
 from lake_core.conditions import holds, may_hold, top_level
 from lake_core.history import Reference
 from lake_core.history.tombstone import Tombstone, covering
+from lake_core.objects.spool import Spool
 from lake_core.phrases import counted
 from lake_core.reading.deleted import apply_tombstones, fields_of, needs_sequences
 from lake_core.reading.merge.clusters import clusters, decided_by_age
@@ -33,7 +34,6 @@ from lake_core.reading.merge.datafusion import datafusion_merge
 from lake_core.reading.merge.insert_delta import insert_delta, split_bulk_and_delta
 from lake_core.reading.merge.merge import Stream, merge
 from lake_core.reading.merge.passes import groups, run
-from lake_core.reading.merge.spool import Spool
 from lake_core.reading.merge.streams import Reading, read_reference
 from lake_core.reading.plan import ScanPlan
 from lake_core.store import Store
@@ -168,7 +168,7 @@ def _in_windows(cluster: Sequence[Reference], reading: Reading, *, has_sequence:
         log.info(
             "merges %d objects in two passes: at first into %s", len(cluster), counted(len(parts), "run")
         )
-    with Spool() as spool:
+    with Spool("the merge") as spool:
         streams = [
             _alone_in(
                 part[0], together, has_sequence=has_sequence, needs_sequence=needs_sequence, spool=spool

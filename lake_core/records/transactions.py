@@ -8,6 +8,8 @@ or more for a merge, which has a sequence of its own for each write that it brin
 
 from __future__ import annotations
 
+from collections import Counter
+
 import msgspec
 
 from lake_core.errors import Corrupt
@@ -247,6 +249,11 @@ class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
     def width(self) -> int:
         """How many sequences the transaction has: one, and one for each write that it merges."""
         return 1 + sum(action.lifted for action in self.actions if isinstance(action, Merge))
+
+    @property
+    def action_counts(self) -> dict[str, int]:
+        """How many actions of each kind it has, by the kind's name in the format."""
+        return dict(Counter(str(type(action).__struct_config__.tag) for action in self.actions))
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):

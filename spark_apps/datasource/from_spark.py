@@ -14,7 +14,7 @@ from lake_core.errors import InvalidInput
 from lake_core.values.nested import Items, mask_of
 from lake_core.values.text import FIRST_DAY, LAST_DAY
 from lake_core.values.types import json_field
-from spark_apps.datasource.types import is_variant
+from spark_apps.datasource.types import arrow_schema, is_variant
 from spark_apps.datasource.variants import text_of_variant
 
 _PLAIN = (
@@ -79,6 +79,11 @@ def _holds(kind: T.DataType, target: type[T.DataType]) -> bool:
     if isinstance(kind, T.MapType):
         return _holds(kind.keyType, target) or _holds(kind.valueType, target)
     return isinstance(kind, target)
+
+
+def stored_schema(schema: T.StructType) -> pa.Schema:
+    """The fields of records of a data frame with the schema, as `from_spark` makes them."""
+    return from_spark(pa.RecordBatch.from_pylist([], arrow_schema(schema))).schema
 
 
 def from_spark(batch: pa.RecordBatch) -> pa.Table:

@@ -10,7 +10,8 @@
                   maxTransactionsPerBatch, lease (true: no vacuum deletes what was not delivered, while the query
                   runs)
     write         save("flights"); branch, message, token (what is written under a token is written once),
-                  meta.NAME (a text to keep with the transaction)
+                  meta.NAME (a text to keep with the transaction); with mode overwrite also from, to (a key range)
+                  and where (a condition): the records that are replaced, by default all
     writeStream   start("flights"); branch, message, meta.NAME
 
 Two more are options of all: `lake` (otherwise the variable LAKE), and `caseSensitive` (`names`).  An unknown
@@ -22,7 +23,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from lake_core.catalog.settings import duration
+from lake_core.catalog.setting_types import duration
 from lake_core.errors import InvalidInput
 from lake_core.history.state import MAIN
 from lake_core.lake import Lake
@@ -45,6 +46,8 @@ META = "meta."
 """Options that begin so are metadata of the transaction; Spark gives their names in lower case."""
 
 WRITE = ("branch", "message", "token", "meta.NAME")
+REPLACE = ("from", "to", "where")
+"""What a write with mode overwrite has beside the options of a write."""
 WRITE_STREAM = (
     "branch",
     "message",

@@ -1,5 +1,8 @@
 """Records in: `df.write.format("lake").mode("append").save("flights")`, and `df.writeStream` to the same.
 
+With `mode("overwrite")` the records replace those of a key range that fulfil a condition (options `from`, `to`,
+`where`), otherwise all of the pool, in the same one transaction: a replace, as of `lake replace`.
+
 A task builds finished objects, as a task of ingest does, and sends back their descriptions; the driver's `commit`
 commits one transaction.  Only objects named in the messages that Spark hands to `commit` count.  Nothing refers to
 objects of an attempt that failed or lost a race with another attempt, nor to those of an aborted write: the vacuum
@@ -37,6 +40,7 @@ from lake_core.combine.hidden import DELETED
 from lake_core.errors import Conflict, InvalidInput, LakeError, Unavailable, from_wire, to_wire
 from lake_core.lake.branch import Branch
 from lake_core.lake.loads import builder
+from lake_core.lake.replaces import PendingReplace
 from lake_core.lake.results import LoadResult, PendingLoad, check_same, repeated_line
 from lake_core.loading.block import Block
 from lake_core.loading.declared import DoesNotFit, declared_columns
@@ -44,8 +48,9 @@ from lake_core.naming import IdSource
 from lake_core.records import AddObject
 from lake_core.records.pools import PoolConfig
 from lake_core.store import open_store
+from lake_core.values.keytext import RangeText
 from spark_apps.datasource import options as opts
-from spark_apps.datasource.from_spark import check_storable, from_spark
+from spark_apps.datasource.from_spark import check_storable, from_spark, stored_schema
 from spark_apps.datasource.names import check_apart, check_known
 
 log = logging.getLogger(__name__)
@@ -56,11 +61,15 @@ QUERY_ID = "sql.streaming.queryId"
 
 @dataclass(frozen=True)
 class WriteWork:
-    """All that a task needs, as plain values that Spark can send to any worker."""
+    """All that a task needs, as plain values that Spark can send to any worker.
+
+    `replaces` is what the records replace, None if they are added.
+    """
 
     store: str
     config: PoolConfig
     job: PendingLoad
+    replaces: PendingReplace | None = None
 
 
 @dataclass
@@ -79,10 +88,24 @@ class WrittenPartition(WriterCommitMessage):
     counted: int = 0
 
 
-def begin(branch: Branch, options: opts.Options) -> WriteWork | LoadResult:
+def begin(
+    branch: Branch, options: opts.Options, schema: StructType, *, overwrite: bool
+) -> WriteWork | LoadResult:
     """The work that tasks share, or the result of the write that used the token first."""
-    job = branch.begin_load(token=options.get("token", ""), message=options.get("message", ""))
-    return job if isinstance(job, LoadResult) else WriteWork(branch.store.uri, branch.config, job)
+    token, message = options.get("token", ""), options.get("message", "")
+    if not overwrite:
+        job = branch.begin_load(token=token, message=message)
+        return job if isinstance(job, LoadResult) else WriteWork(branch.store.uri, branch.config, job)
+    begun = branch.begin_replace(
+        key_range=RangeText(low=options.get("from"), high=options.get("to")),
+        where=options.get("where"),
+        token=token,
+        message=message,
+        brought=stored_schema(schema),
+    )
+    if isinstance(begun, LoadResult):
+        return begun
+    return WriteWork(branch.store.uri, branch.config, begun.load, begun)
 
 
 def build(work: WriteWork, batches: Iterator[pa.RecordBatch]) -> WrittenPartition:
@@ -94,7 +117,10 @@ def build(work: WriteWork, batches: Iterator[pa.RecordBatch]) -> WrittenPartitio
     declared = Settings(work.config.settings).declared
     try:
         for batch in batches:
-            building.add(Block(declared_columns(from_spark(batch), declared)))
+            records = declared_columns(from_spark(batch), declared)
+            if work.replaces is not None:
+                work.replaces.check(records)
+            building.add(Block(records))
         written = building.finish()
     except DoesNotFit as error:
         return replace(done, failed=to_wire(InvalidInput(f"the data frame: {error}")))
@@ -105,16 +131,22 @@ def build(work: WriteWork, batches: Iterator[pa.RecordBatch]) -> WrittenPartitio
     return replace(done, objects=tuple(w.action for w in written), schemas=tuple(w.schema for w in written))
 
 
-def commit_tasks(branch: Branch, tasks: list[WrittenPartition], *, token: str | None = None) -> LoadResult:
+def commit_tasks(
+    branch: Branch,
+    tasks: list[WrittenPartition],
+    *,
+    token: str | None = None,
+    replaces: PendingReplace | None = None,
+) -> LoadResult:
     """On the driver: commit the objects of the tasks, under `token` unless it is None.
 
-    Raises the error of a failed task, and what `Branch.commit` raises.
+    `replaces` is what they replace.  Raises the error of a failed task, and what `Branch.commit` raises.
     """
     tasks = sorted(tasks, key=lambda task: task.partition)
     for task in tasks:
         if task.failed:
             raise from_wire(task.failed)
-    job = next((task.job for task in tasks if task.job is not None), None)
+    job = next((task.job for task in tasks if task.job is not None), replaces.load if replaces else None)
     if job is None:
         return LoadResult(None)
     if job.origin.pool_id != branch.config.id:
@@ -122,10 +154,12 @@ def commit_tasks(branch: Branch, tasks: list[WrittenPartition], *, token: str | 
             f"pool {branch.config.name!r} was dropped and created again since this write began; write again"
         )
     objects = [action for task in tasks for action in task.objects]
+    schemas = [schema for task in tasks for schema in task.schemas]
     result = branch.commit(
         job if token is None else replace(job, token=token),
         objects=[msgspec.structs.replace(action, ordinal=ordinal) for ordinal, action in enumerate(objects)],
-        schemas=[schema for task in tasks for schema in task.schemas],
+        schemas=schemas,
+        replaced=replaces.settled(branch, objects, schemas) if replaces is not None else None,
     )
     if result.repeated:
         log.warning(repeated_line(result, pool_name=branch.config.name, token=token or job.token))
@@ -134,14 +168,9 @@ def commit_tasks(branch: Branch, tasks: list[WrittenPartition], *, token: str | 
     return result
 
 
-def check(options: opts.Options, schema: StructType, accepted: tuple[str, ...], *, overwrite: bool) -> None:
+def check(options: opts.Options, schema: StructType, accepted: tuple[str, ...]) -> None:
     """Raise InvalidInput for a write that cannot be done, before anything is written."""
     opts.check_names(options, accepted, what="a write")
-    if overwrite:
-        raise InvalidInput(
-            "mode overwrite (and a stream's output mode complete) would replace records, which the data "
-            "source does not do; use mode append"
-        )
     if not schema.names:
         raise InvalidInput("the data frame has no columns; a record needs at least one")
     check_apart(schema, options, what="the data frame")
@@ -173,11 +202,11 @@ class _Writes:
     _known: ClassVar[tuple[str, ...]]
 
     def __init__(self, options: opts.Options, schema: StructType, *, overwrite: bool) -> None:
-        check(options, schema, self._known, overwrite=overwrite)
+        check(options, schema, (*self._known, *(opts.REPLACE if overwrite else ())))
         self._options = options
         branch = self._branch
         check_known(schema.names, _fields(options), options, pool_name=branch.config.name)
-        self._work = begin(branch, options)
+        self._work = begin(branch, options, schema, overwrite=overwrite)
 
     @cached_property
     def _branch(self) -> Branch:
@@ -202,7 +231,7 @@ class LakeWriter(_Writes, DataSourceArrowWriter):
         """On the driver: one transaction, or none if the token was used before."""
         tasks = [m for m in messages if isinstance(m, WrittenPartition)]
         if isinstance(self._work, WriteWork):
-            commit_tasks(self._branch, tasks)
+            commit_tasks(self._branch, tasks, replaces=self._work.replaces)
             return
         token, records = self._options["token"], sum(task.counted for task in tasks)
         check_same(self._work, token=token, records=records, exact=self._branch.rule.kind == "append")
@@ -216,6 +245,13 @@ class LakeStreamWriter(_Writes, DataSourceStreamArrowWriter):
     """Writes each micro-batch as one transaction.  Spark makes one for a batch's tasks, and one to commit it."""
 
     _known = opts.WRITE_STREAM
+
+    def __init__(self, options: opts.Options, schema: StructType, *, overwrite: bool) -> None:
+        if overwrite:
+            raise InvalidInput(
+                "output mode complete would replace all records of the pool with each batch; use output mode append"
+            )
+        super().__init__(options, schema, overwrite=False)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """On the driver: one transaction, under the token of the batch."""

@@ -67,6 +67,9 @@ def test_the_dags_load_without_errors_and_without_spark(tmp_path: Path) -> None:
     assert ingest["tasks"] == {"find": [], "run": ["find"], "report": ["find", "run"]}
     assert ingest["params"] == common | {"wait": True}
     assert (ingest["schedule"], ingest["catchup"], ingest["runs"]) == ("*/5 * * * *", False, 1)
+    applying = loaded["dags"].pop("lake_apply")
+    assert (applying["tasks"], applying["schedule"], applying["catchup"]) == ({"apply": []}, None, False)
+    assert applying["params"] == {"lake": "", "path": "", "dry_run": False, "prune": False, "yes": False}
     for name, found in loaded["dags"].items():
         upstream = ["find", "has_work"] if name == "lake_checkpoint" else ["find"]
         assert found["tasks"]["run"] == upstream
@@ -84,14 +87,16 @@ def test_the_dags_load_without_errors_and_without_spark(tmp_path: Path) -> None:
 
 
 def test_only_files_with_a_dag_are_parsed(tmp_path: Path) -> None:
-    agents = ("checkpoint", "compact", "erasure", "ingest", "intervals", "retention", "tombstones")
-    assert load(tmp_path)["files"] == [f"{agent}.py" for agent in agents]
+    names = ("apply", "checkpoint", "compact", "erasure", "ingest", "intervals", "retention", "tombstones")
+    assert load(tmp_path)["files"] == [f"{name}.py" for name in names]
 
 
 def test_every_task_has_a_time_limit(tmp_path: Path) -> None:
     dags = load(tmp_path, LAKE_TASK_HOURS="1.5")["dags"]
     assert {name: dag["unlimited"] for name, dag in dags.items()} == {name: [] for name in dags}
-    assert {name: max(dag["hours"]) for name, dag in dags.items()} == dict.fromkeys(dags, 1.5)
+    hours = {name: max(dag["hours"]) for name, dag in dags.items()}
+    assert hours.pop("lake_apply") == 0.5, "it works on no records"
+    assert hours == dict.fromkeys(hours, 1.5)
 
 
 @pytest.mark.parametrize(("variable", "schedule"), [("", None), ("@daily", "@daily")])

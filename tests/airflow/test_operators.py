@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from lake_core.lake import Lake
+
 pytestmark = pytest.mark.airflow
 
 KEPT = """
@@ -50,6 +52,17 @@ with DAG("d"):
             answer.append("")
     LakeUpkeep(LakeConfig(branch="dev"), agents=["checkpoint", "compact"])
     CompactGroup(group_id="again")
+"""
+APPLIED = """
+from types import SimpleNamespace
+from airflow_lake.operators.apply import LakeApplyOperator
+answer = []
+for how in json.loads(sys.argv[2]):
+    try:
+        operator = LakeApplyOperator(task_id="a", lake=sys.argv[1], **how)
+        answer.append(operator.execute({"dag": SimpleNamespace(folder=sys.argv[3])}))
+    except Exception as error:
+        answer.append(f"{type(error).__name__}: {error}")
 """
 
 
@@ -97,3 +110,31 @@ def test_what_cannot_be_is_refused_when_the_file_is_parsed(tmp_path: Path) -> No
         "LakeUpkeep: no agent 'ingest'; the agents are compact, tombstones, checkpoint, retention"
     )
     assert said[7].startswith("the agent checkpoint has no parameter 'branch'")
+
+
+def test_a_policy_file_is_applied_as_texts_of_templates_say(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    lake.create_pool("old", key="k")
+    (tmp_path / "pools.yaml").write_text("pools: {new: {key: k}}\n")
+    (tmp_path / "bad.yaml").write_text("pools: {new: {key: other, kind: x}}\n")
+    ways: list[dict[str, Any]] = [
+        {"path": "pools.yaml", "dry_run": "True", "prune": "False", "yes": "False"},
+        {"path": "pools.yaml", "prune": "True", "yes": ""},
+        {"path": "pools.yaml", "prune": "maybe"},
+        {"path": "nothere.yaml"},
+        {"path": "bad.yaml"},
+        {},
+        {"path": "pools.yaml", "prune": "True", "yes": "true"},
+    ]
+    done = ask(tmp_path, APPLIED, lake.store.uri, json.dumps(ways), str(tmp_path))
+    assert done == [
+        {"created": 0, "changed": 0, "dropped": 0, "version": None},
+        "InvalidInput: a: to remove 1 pool (old), set yes; nothing was changed",
+        "InvalidInput: a: prune must be true or false (got 'maybe')",
+        f"NotFound: the policy file '{tmp_path}/nothere.yaml' does not exist; name another",
+        f"InvalidInput: {tmp_path}/bad.yaml:1:33: pool 'new': kind must be append, upsert or aggregate (got 'x'); "
+        "nothing was changed",
+        "InvalidInput: a: no policy file: set path, or the variable LAKE_POLICY_FILE",
+        {"created": 1, "changed": 0, "dropped": 1, "version": 3},
+    ]
+    assert [one.name for one in lake.pools()] == ["new"]

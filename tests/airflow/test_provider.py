@@ -105,6 +105,30 @@ def test_airflow_knows_the_provider_and_shows_its_form_without_importing_a_hook(
     assert form["imported"] == []
 
 
+PLUGINS = """
+import sys
+from airflow import plugins_manager
+shown = [(p["name"], str(p["source"])) for p in plugins_manager.get_plugin_info(["source", "fastapi_apps"])]
+heavy = sorted(name for name in sys.modules if name.partition(".")[0] in ("lake_core", "pyarrow", "duckdb"))
+answer = [shown, plugins_manager.get_import_errors(), heavy]
+"""
+
+
+@pytest.mark.parametrize("folder", ["", str(ROOT / "plugins")])
+def test_an_airflow_with_the_package_has_the_web_view_once_also_beside_the_plugins_folder(
+    ask: Ask, folder: str, tmp_path: Path
+) -> None:
+    """Without the wheel on the path: the environment has the project's entry points already."""
+    settings = {"AIRFLOW__CORE__LOAD_EXAMPLES": "False", "PYTHONPATH": ""}
+    shown, errors, heavy = ask(
+        PLUGINS, AIRFLOW__CORE__PLUGINS_FOLDER=folder or str(tmp_path / "none"), **settings
+    )
+    assert [name for name, _ in shown] == ["lake_view"]
+    assert "airflow_lake.view.plugin:LakeView" in shown[0][1], "by the entry point"
+    assert errors == {}
+    assert heavy == [], "every process of Airflow loads plugins"
+
+
 HOOK = """
 from airflow_lake.hooks.lake import LakeHook
 from airflow.sdk import BaseHook

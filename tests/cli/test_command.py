@@ -273,7 +273,7 @@ def offered(line: str, folder: Path, **environ: str) -> list[str]:
 def test_a_shell_is_offered_commands_options_choices_and_pools(lake: Command, tmp_path: Path) -> None:
     lake.pool("flights")
     lake.pool("weather")
-    assert offered("lake ex", tmp_path) == ["explain", "expire"]
+    assert offered("lake ex", tmp_path) == ["export", "explain", "expire"]
     assert "--token" in offered("lake load logs x --t", tmp_path)
     assert offered("lake compact p --strategy d", tmp_path) == ["depth"]
     assert offered("lake scan fl", tmp_path, LAKE=lake.uri) == ["flights"]

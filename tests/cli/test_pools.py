@@ -124,7 +124,7 @@ def test_create_takes_types_and_settings(lake: Command) -> None:
         ),
         (
             ["p", "--key", "k", "--set", "colour=red"],
-            "setting 'colour' is unknown; there are: age_off, bad_records, ",
+            "setting 'colour' is unknown; there are: age_off, agents, ",
         ),
         (["p", "--key", "k", "--set", "bad_records=keep"], "bad_records=keep: use fail or quarantine"),
         (["p", "--key", "k", "--set", "load.memory=much"], "use a size such as 500MB or 1GiB"),

@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from lake_core.catalog.settings import duration
+from lake_core.catalog.setting_types import duration
 from tests.support.repository import ROOT
 
 PAGE = (ROOT / "docs/first-change.md").read_text()

@@ -14,8 +14,8 @@ PAGES = {
     for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
 }
 GROUPS = {name.partition(".")[0] for name in KNOWN if "." in name}
-NEW = {"compact.quiet": None}
-"""What the reader of docs/first-change.md makes."""
+NEW = {"compact.quiet": None, "compact.dept": None}
+"""What the reader of docs/first-change.md makes, and what docs/policies.md shows a message about."""
 
 
 def is_module(name: str) -> bool:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
+import os
+import random
+from collections.abc import Iterator
 from decimal import Decimal
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from lake_core.catalog.csv_options import CsvOptions
+from lake_core.errors import InvalidInput
 from lake_core.loading.block import Block, Reading
+from lake_core.loading.formats import csv_kept
 from lake_core.loading.formats.csv import read_csv
 from lake_core.loading.limits import READ_LIMITS, ReadLimits
+from lake_core.objects.spool import Spool
 from lake_core.values.types import declared_field, show_type
 from tests.support.command import Command
 
@@ -64,6 +74,20 @@ COLUMNS = [
     ("0 and 1 are numbers", ["0", "1"], pa.int64(), [0, 1]),
     ("a word and booleans", ["true", "yes"], pa.string(), ["true", "yes"]),
     ("nothing at all", ["", ""], pa.null(), [None, None]),
+    ("money and an exponent", ["1.10000", "1.5e-07"], pa.string(), ["1.10000", "1.5e-07"]),
+    (
+        "many digits and an exponent",
+        ["12345678901234567890.10000", "1.5e+16"],
+        pa.string(),
+        ["12345678901234567890.10000", "1.5e+16"],
+    ),
+    ("the year 0", ["2020-01-01", "0000-01-01"], pa.string(), ["2020-01-01", "0000-01-01"]),
+    (
+        "an instant of the year 0",
+        ["0000-01-01T00:00:00Z", "2020-01-01T00:00:00Z"],
+        pa.string(),
+        ["0000-01-01T00:00:00Z", "2020-01-01T00:00:00Z"],
+    ),
 ]
 
 
@@ -100,12 +124,17 @@ def problems(blocks: list[Block]) -> list[tuple[int, str, str]]:
 
 
 @pytest.mark.parametrize(("texts", "kind", "values"), [c[1:] for c in COLUMNS], ids=[c[0] for c in COLUMNS])
-@pytest.mark.parametrize("size", [1, 1 << 20], ids=["a block a line", "one block"])
+@pytest.mark.parametrize(
+    ("size", "limits"),
+    [(1, READ_LIMITS), (1, ReadLimits(kept_csv=0)), (1 << 20, READ_LIMITS)],
+    ids=["a block a line", "a block a line, on disk", "one block"],
+)
 def test_a_column_has_the_narrowest_type_that_gives_its_text_back(
-    lake: Command, texts: list[str], kind: pa.DataType, values: list[Any], size: int
+    lake: Command, texts: list[str], kind: pa.DataType, values: list[Any], size: int, limits: ReadLimits
 ) -> None:
     for ordered in (list(zip(texts, values, strict=True)), list(zip(texts, values, strict=True))[::-1]):
-        found = table(read(lake, "k,a\n" + "".join(f"x,{text}\n" for text, _ in ordered), size=size))
+        content = "k,a\n" + "".join(f"x,{text}\n" for text, _ in ordered)
+        found = table(read(lake, content, size=size, limits=limits))
         assert found.schema.field("a").type == kind
         assert found["a"].to_pylist() == [value for _, value in ordered]
 
@@ -148,12 +177,166 @@ def test_a_column_that_begins_with_many_nulls_still_shows_its_type(lake: Command
     assert found.schema.types == [pa.int64(), pa.int64()]
 
 
-def test_a_file_that_is_too_large_to_keep_is_read_twice_with_the_same_answer(lake: Command) -> None:
+ON_DISK = ReadLimits(kept_csv=100)
+TWICE = ReadLimits(kept_csv=100, spooled_csv=0)
+
+
+@pytest.mark.parametrize("limits", [ON_DISK, TWICE], ids=["on disk", "twice"])
+def test_a_file_that_is_too_large_for_the_memory_gives_the_same_records(
+    lake: Command, limits: ReadLimits
+) -> None:
     content = "k,a\n" + "".join(f"{i},{i}\n" for i in range(50)) + "50,\n51,x,y\n52,0.5\n"
     kept = read(lake, content, size=16, bad_records="quarantine")
-    again = read(lake, content, size=16, bad_records="quarantine", limits=ReadLimits(kept_csv=100))
+    again = read(lake, content, size=16, bad_records="quarantine", limits=limits)
     assert table(again).equals(table(kept))
     assert problems(again) == problems(kept) == [(53, "3 values where the header names 2 fields", "51,x,y")]
+
+
+@pytest.mark.parametrize(
+    ("lines", "why_twice"),
+    [
+        (["1"] * 50, ""),
+        (["", *["1"] * 50], ""),
+        (["1"] * 50 + ["0.5"], ""),
+        (["1"] * 50 + ["18446744073709551615"], ""),
+        (["2020-01-01"] * 50 + ["2020-01-01 10:00:00"], ""),
+        (["1.10"] * 50 + ["12345678901234567.10"], ""),
+        (["x"] * 50 + ["1"], ""),
+        (["1"] * 50 + ["x"], "the values of field 'a' are of several types"),
+        (["5.0"] * 50 + ["1.10"], "the values of field 'a' are of several types"),
+        (["1"] * 50 + ["1,2,3"], "it has bad records"),
+    ],
+)
+def test_values_on_disk_are_those_of_the_file_or_it_is_read_twice(
+    lake: Command, caplog: pytest.LogCaptureFixture, lines: list[str], why_twice: str
+) -> None:
+    content = "k,a\n" + "".join(f"{i},{line}\n" for i, line in enumerate(lines))
+    kept = read(lake, content, size=16, bad_records="quarantine")
+    with caplog.at_level("INFO", logger="lake_core"):
+        again = read(lake, content, size=16, bad_records="quarantine", limits=ON_DISK)
+    assert table(again).equals(table(kept))
+    assert problems(again) == problems(kept)
+    assert ("is read twice: " + why_twice in caplog.text) if why_twice else ("wrote" in caplog.text)
+    assert ("is read twice" in caplog.text) == bool(why_twice)
+
+
+def test_a_file_is_read_twice_if_the_disk_has_no_room_for_its_values(
+    lake: Command, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    content = "k,a\n" + "".join(f"{i},{i}\n" for i in range(50))
+    monkeypatch.setattr(os, "pwrite", refuse)
+    with caplog.at_level("INFO", logger="lake_core"):
+        again = read(lake, content, size=16, limits=ON_DISK)
+    assert table(again)["a"].to_pylist() == list(range(50))
+    assert "is read twice" in caplog.text
+    assert "No space left on device" in caplog.text
+
+
+def test_a_record_whose_values_were_on_disk_is_shown_as_it_is_written(lake: Command) -> None:
+    content = "k,a\n" + "".join(f"{i},{i}.50\n" for i in range(50))
+    blocks = read(lake, content, size=16, limits=ON_DISK)
+    assert len(blocks) > 5
+    located = [block.locate(0) for block in (blocks[-1], blocks[1], blocks[2]) if block.locate]
+    assert [(line, raw) for line, raw in located] == [
+        (line, f"{line - 2},{line - 2}.50".encode()) for line, _ in located
+    ]
+
+
+LINES = 200_000
+CHANGED = {
+    "cut": "k,a\n",
+    "cut within a line": "k,a\n" + "1,1\n" * (LINES - 9) + "1,",
+    "gone": "",
+    "another": "k,a\n" + "2,2\n" * LINES,
+    "another name": "k,bb\n" + "1,1\n" * LINES,
+    "more fields": "k,a,b\n" + "1,1,1\n" * LINES,
+    "longer": "k,a\n" + "1,1\n" * (LINES + 9),
+}
+
+
+def shown(blocks: Iterator[Block]) -> None:
+    for block in blocks:
+        assert block.locate is not None
+        assert block.locate(0)[1] == b"1,1"
+
+
+@pytest.mark.parametrize("content", CHANGED.values(), ids=list(CHANGED))
+@pytest.mark.parametrize("limits", [ON_DISK, TWICE], ids=["on disk", "twice"])
+def test_a_file_that_changes_while_it_is_read_shows_no_other_records(
+    lake: Command, content: str, limits: ReadLimits
+) -> None:
+    path = lake.file("data.csv", "k,a\n" + "1,1\n" * LINES)
+    blocks = read_csv(Reading(path, block_bytes=16 << 10, limits=limits))
+    shown(islice(blocks, 1))
+    Path(path).write_text(content)
+    with pytest.raises(InvalidInput, match=r"data.csv: the file changed while it was read; load it again"):
+        shown(blocks)
+
+
+@pytest.mark.parametrize("limits", [READ_LIMITS, ON_DISK, TWICE], ids=["in memory", "on disk", "twice"])
+def test_a_bad_record_behind_an_empty_line_of_spaces_is_the_one_that_is_rejected(
+    lake: Command, limits: ReadLimits
+) -> None:
+    content = "k,v\n   \n1,2\n2,BAD\n3,4\n" + "4,5\n" * 50
+    found = read(lake, content, declared={"v": "int"}, size=16, bad_records="quarantine", limits=limits)
+    assert [(line, raw) for line, _, raw in problems(found)] == [(4, "2,BAD")]
+    assert table(found)["k"].to_pylist()[:3] == [1, 3, 4]
+
+
+def test_a_record_of_another_width_that_is_not_utf8_is_a_bad_record(
+    lake: Command, capfd: pytest.CaptureFixture[str]
+) -> None:
+    content = b'a,b\n1,\xc3\xa9\n3,4,\xff\n5,\xff\n"x,\xfe"\n6,7\n'
+    found = read(lake, content, bad_records="quarantine")
+    assert [(line, reason) for line, reason, _ in problems(found)] == [
+        (3, "3 values where the header names 2 fields"),
+        (4, "field 'b': not UTF-8: byte 0xff"),
+        (5, "1 values where the header names 2 fields"),
+    ]
+    assert [r.raw_bytes for b in found for r in b.rejected] == [b"3,4,\xff", b"5,\xff", b'"x,\xfe"']
+    assert table(found).to_pydict() == {"a": [1, 6], "b": ["\xe9", "7"]}
+    assert capfd.readouterr().err == ""
+
+
+def test_a_last_empty_value_is_null_with_and_without_a_line_end(lake: Command) -> None:
+    for content in ('a,b\nx,2\n"y",', 'a,b\nx,2\n"y",\n'):
+        assert table(read(lake, content)).to_pydict() == {"a": ["x", "y"], "b": [2, None]}
+
+
+def test_a_file_that_is_read_twice_after_all_gives_its_room_on_the_disk_back(
+    lake: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spools: list[Spool] = []
+
+    class Noted(Spool):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            spools.append(self)
+
+    monkeypatch.setattr(csv_kept, "Spool", Noted)
+    reading = Reading(lake.file("data.csv", "k,a\n" + "1,1\n" * 50 + "1,x\n"), block_bytes=16, limits=ON_DISK)
+    next(read_csv(reading))
+    assert [spool.used for spool in spools] == [False]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "gzip"])
+@pytest.mark.parametrize("limits", [READ_LIMITS, ON_DISK, TWICE], ids=["in memory", "on disk", "twice"])
+def test_progress_counts_the_bytes_of_the_file(lake: Command, encoding: str, limits: ReadLimits) -> None:
+    numbers = random.Random(1)
+    text = "k,a\n" + "".join(f"{n},{numbers.randrange(1 << 60)}\n" for n in range(5_000))
+    content = gzip.compress(text.encode()) if encoding == "gzip" else text.encode(encoding)
+    counted: list[float] = []
+    reading = Reading(
+        lake.file("data.csv", content),
+        block_bytes=1 << 10,
+        limits=limits,
+        progress=lambda file, read: counted.append(read),
+    )
+    list(read_csv(reading))
+    assert sum(counted) == pytest.approx(len(content), rel=0.02)
 
 
 def test_the_second_reading_gives_every_type_and_names_the_same_bad_records(lake: Command) -> None:
@@ -165,7 +348,7 @@ def test_the_second_reading_gives_every_type_and_names_the_same_bad_records(lake
     )
     content += b"1,2,3,true,\xff,2020-01-01 00:00:00,2020-01-01T00:00:00Z\n1,2\n"
     kept = read(lake, content, size=256, bad_records="quarantine")
-    again = read(lake, content, size=256, bad_records="quarantine", limits=ReadLimits(kept_csv=100))
+    again = read(lake, content, size=256, bad_records="quarantine", limits=TWICE)
     assert table(again).equals(table(kept))
     assert problems(again) == problems(kept)
     assert [line for line, _, _ in problems(kept)] == [102, 103]

@@ -14,9 +14,10 @@ from lake_core.catalog.settings import READ_OPTIONS, Settings
 from lake_core.cli.options import flag
 from lake_core.errors import InvalidInput
 from lake_core.loading.block import Reading
-from lake_core.loading.formats.csv import _parsed, read_csv
+from lake_core.loading.formats.csv import read_csv
 from lake_core.loading.formats.csv_dialect import values_of
 from lake_core.loading.formats.csv_lines import Dialect, records_of
+from lake_core.loading.formats.csv_text import parsed
 from tests.support.command import INVALID_INPUT, USAGE, Command
 
 GOOD: list[tuple[str, str | bytes, dict[str, str], list[dict[str, Any]]]] = [
@@ -247,7 +248,7 @@ def test_what_is_written_with_characters_that_are_accepted_is_read_back(
     assert values_of(text, dialect) == values
     data = (text + "\n").encode()
     assert [(line.raw(data).decode(), line.fault) for line in records_of(data, 1, dialect)] == [(text, "")]
-    table = _parsed(data, {str(n): pa.binary() for n in range(len(values))}, (), dialect, lambda row: "error")
+    table = parsed(data, {str(n): pa.binary() for n in range(len(values))}, (), dialect, lambda row: "error")
     assert [column[0].as_py().decode() for column in table.columns] == values
 
 

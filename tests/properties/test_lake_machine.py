@@ -42,6 +42,7 @@ from lake_core.keys import KeyRange
 from lake_core.lake import Lake
 from lake_core.lake.delete_spec import DeleteSpec
 from lake_core.lake.pool import Pool
+from lake_core.lake.replaces import PendingReplace
 from lake_core.lake.results import PendingLoad
 from lake_core.loading.block import Block
 from lake_core.naming import IdSource
@@ -322,8 +323,8 @@ class LakeMachine(RuleBasedStateMachine):
         except InvalidInput:
             assert "any" in str(where)
             return None
-        assert isinstance(begun, tuple)
-        return Begun(kind, begun[0], self.suits(kind, records, span, where), begun[1], span, where)
+        assert isinstance(begun, PendingReplace)
+        return Begun(kind, begun.load, self.suits(kind, records, span, where), begun.spec, span, where)
 
     def finish(self, one: Begun) -> None:
         kind, job, erasure = one.kind, one.job, one.erasure

@@ -142,6 +142,9 @@ RULES: dict[str, Rule] = {
     "a load that was overtaken hides its own records": _of(
         rebase, "_overtaken", lambda *_: (), 30, "replacer", "stalled writer"
     ),
+    "a compaction shows again what a reverted delete hid": _of(
+        rebase, "_check_revealed", _nothing, 398, *("undoer",) * 2, *("stalled writer",) * 2
+    ),
     "what hides older versions stays": Rule(
         5,
         ((retention, "must_stay", _no_list), (rebase, "must_stay", _no_list)),

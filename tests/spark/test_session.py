@@ -8,13 +8,15 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from lake_core.errors import InvalidInput, Unavailable
 from spark_apps import reach
 from spark_apps.reach import check_server
-from spark_apps.session import MASTER, REMOTE, spark_session
+from spark_apps.session import MASTER, REMOTE, one_session, session_when_needed, spark_session
 
 
 def closed_port() -> int:
@@ -82,3 +84,25 @@ def test_of_several_masters_one_that_answers_is_enough() -> None:
         port = master.getsockname()[1]
         reach.check_master(f"spark://127.0.0.1:{closed_port()},127.0.0.1:{port}", setting=MASTER)
     reach.check_master("local[2]", setting=MASTER)
+
+
+def test_one_session_serves_many_calls_and_ends_with_the_block() -> None:
+    events = []
+
+    @contextmanager
+    def opener(title: str) -> Iterator[str]:
+        events.append(f"open {title}")
+        yield "session"
+        events.append("close")
+
+    with one_session(opener) as shared:
+        for title in ("a", "b"):
+            with shared(title) as session:
+                events.append(session)
+    assert events == ["open a", "session", "session", "close"]
+    with one_session(opener):
+        pass
+    assert len(events) == 4, "without a call no session is opened"
+    with session_when_needed("c", open_spark=opener) as needed:
+        assert (needed(), needed()) == ("session", "session")
+    assert events[4:] == ["open c", "close"]

@@ -328,6 +328,98 @@ def test_a_pool_that_was_made_anew_meanwhile_gets_nothing(spark: Any, landing: L
         committing.commit(messages)
 
 
+# --- what is replaced
+
+
+def keys(landing: Landing) -> list[int]:
+    table = landing.lake.pool("p").at().to_table()
+    return sorted(table["k"].to_pylist()) if table.num_rows else []
+
+
+def test_an_overwrite_replaces_all_records_in_one_transaction(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    write(numbers(spark), landing)
+    write(numbers(spark, "id + 1000 as k", count=10), landing, mode="overwrite", token="t", message="again")
+    assert keys(landing) == list(range(1000, 1010))
+    assert landing.transactions("p") == 2
+    assert next(t.message for _, t in landing.lake.pool("p").log()) == "again"
+    write(numbers(spark, "id + 1000 as k", count=10), landing, mode="overwrite", token="t")
+    assert landing.transactions("p") == 2, "under a token once"
+
+
+@pytest.mark.parametrize(
+    ("options", "replaced"),
+    [
+        ({"from": "10", "to": "20"}, set(range(10, 20))),
+        ({"from": "90"}, set(range(90, 100))),
+        ({"where": "day = 3"}, {k for k in range(100) if k % 7 == 3}),
+        ({"where": "day = 3", "to": "50"}, {k for k in range(50) if k % 7 == 3}),
+    ],
+)
+def test_an_overwrite_of_a_range_or_a_condition_leaves_the_other_records(
+    spark: Any, landing: Landing, options: dict[str, str], replaced: set[int]
+) -> None:
+    landing.pool()
+    write(numbers(spark, "id as k", "id % 7 as day"), landing)
+    new = numbers(spark, "id as k", "id % 7 as day").where(f"k = {min(replaced)}")
+    write(new, landing, mode="overwrite", **options)
+    assert keys(landing) == sorted(set(range(100)) - replaced | {min(replaced)})
+
+
+def test_values_of_every_type_may_be_written_in_place_of_others(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    columns = [f"{value} as `{name}`" for name, value in VALUES.items()]
+    new = numbers(
+        spark, "id as k", *columns, "array(timestamp '2026-01-01 00:00:00') as inside_times", count=2
+    )
+    write(new, landing, mode="overwrite", **{"from": "0", "to": "10"})
+    assert keys(landing) == [0, 1]
+
+
+def test_an_overwrite_by_no_record_deletes(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    write(numbers(spark), landing)
+    write(numbers(spark).where("k < 0"), landing, mode="overwrite", **{"from": "50"})
+    assert keys(landing) == list(range(50))
+
+
+def test_a_first_overwrite_may_name_a_range_and_fields_that_only_its_records_bring(
+    spark: Any, landing: Landing
+) -> None:
+    landing.pool()
+    new = numbers(spark, "id as k", "named_struct('zone', 'a') as at", count=5)
+    write(new, landing, mode="overwrite", **{"from": "0", "to": "10", "where": "at.zone = 'a'"})
+    assert keys(landing) == list(range(5))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"from": "10", "to": "20"}, "new records from key .* lie outside the range; nothing was committed"),
+        ({"where": "day = 3"}, "new records do not fulfil the condition; nothing was committed"),
+        ({"from": "5", "to": "5"}, "InvalidInput: .*empty"),
+    ],
+)
+def test_records_that_would_not_be_replaced_again_are_refused(
+    spark: Any, landing: Landing, options: dict[str, str], said: str
+) -> None:
+    landing.pool()
+    write(numbers(spark, "id as k", "id % 7 as day"), landing)
+    with pytest.raises(AnalysisException, match=said):
+        write(numbers(spark, "id as k", "id % 7 as day"), landing, mode="overwrite", **options)
+    assert keys(landing) == list(range(100))
+
+
+def test_two_overwrites_of_one_range_at_once_conflict(spark: Any, landing: Landing) -> None:
+    landing.pool()
+    schema = StructType().add("k", "long")
+    first = LakeWriter({"lake": landing.uri, "path": "p"}, schema, overwrite=True)
+    write(numbers(spark, count=3), landing, mode="overwrite")
+    with pytest.raises(Conflict, match="replace"):
+        first.commit([])
+    assert keys(landing) == [0, 1, 2]
+
+
 # --- refusals
 
 
@@ -344,7 +436,13 @@ def test_bad_records_are_said_once_and_nothing_is_committed(spark: Any, landing:
 @pytest.mark.parametrize(
     ("pool", "options", "said"),
     [
-        ("p", {"mode": "overwrite"}, "mode overwrite .*use mode append"),
+        ("p", {"from": "1"}, "unknown option 'from'"),
+        ("p", {"mode": "overwrite", "where": "nothing > 1"}, "InvalidInput: .*nothing"),
+        (
+            "p",
+            {"mode": "overwrite", "tokn": "t"},
+            "a write has lake, branch, message, token, meta.NAME, from, to, where, caseSensitive",
+        ),
         (
             "p",
             {"tokn": "t"},

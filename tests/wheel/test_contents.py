@@ -22,14 +22,15 @@ pytestmark = pytest.mark.slow
 
 PACKAGES = ("airflow_lake", "lake_core", "pyspark_lake", "spark_apps")
 CORE = {
-    "argcomplete", "datafusion", "duckdb", "fastavro", "fsspec", "lz4", "msgspec", "numpy", "pyarrow", "rich",
-    "rpds-py",
+    "argcomplete", "datafusion", "duckdb", "fastavro", "fsspec", "lz4", "msgspec", "numpy", "pyarrow", "pyyaml",
+    "rich", "rpds-py",
 }  # fmt: skip
 EXTRAS = {
     "s3": {"s3fs"},
     "gcs": {"gcsfs"},
     "locks": {"psycopg"},
     "spark": {"pyspark", "pandas"},
+    "iceberg": {"pyiceberg"},
     "airflow": {"apache-airflow", "apache-airflow-providers-standard", "pyspark", "pandas"},
 }
 LOAD = """
@@ -78,6 +79,15 @@ def test_the_metadata_says_what_the_project_says(built: Built) -> None:
     assert str(said.get_payload()).startswith("# log-lake")
 
 
+def test_airflow_finds_the_provider_and_the_view_in_the_wheel(built: Built) -> None:
+    with zipfile.ZipFile(built.wheel) as files:
+        info = f"log_lake-{built.metadata['Version']}.dist-info"
+        text = files.read(f"{info}/entry_points.txt").decode()
+    lines = text.split("\n")
+    assert lines[lines.index("[airflow.plugins]") + 1] == "lake_view = airflow_lake.view.plugin:LakeView"
+    assert "provider_info = airflow_lake.provider:get_provider_info" in text
+
+
 def test_the_wheel_carries_its_licence_and_its_types(built: Built) -> None:
     files = contents(built.wheel)
     licence = files[f"log_lake-{built.metadata['Version']}.dist-info/licenses/LICENSE"]
@@ -124,6 +134,6 @@ def test_an_airflow_finds_the_agents_by_the_one_line_of_the_package(built: Built
     assert lines, done.stderr
     errors, dags, package = json.loads(lines[-1].removeprefix("LOADED "))
     assert errors == {}
-    agents = ("checkpoint", "compact", "erasure", "ingest", "intervals", "retention", "tombstones")
-    assert dags == [f"lake_{agent}" for agent in agents]
+    names = ("apply", "checkpoint", "compact", "erasure", "ingest", "intervals", "retention", "tombstones")
+    assert dags == [f"lake_{name}" for name in names]
     assert Path(package).is_relative_to(tmp_path), "the package must be the wheel's, not the repository's"

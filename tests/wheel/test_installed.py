@@ -85,6 +85,16 @@ def test_records_come_back_sorted_queried_compacted_and_deleted(
     assert lake("query", 'SELECT count(*) AS n, max("from") AS last FROM "logs"') == [{"n": 3, "last": "b"}]
 
 
+def test_pools_are_made_as_a_policy_file_says(with_s3: Environment, folder: Path, tmp_path: Path) -> None:
+    other = {"LAKE": str(tmp_path / "other")}
+    done(with_s3.lake("init", **other))
+    exported = with_s3.lake("export", LAKE=str(folder)).stdout
+    (tmp_path / "pools.yaml").write_text(exported)
+    done(with_s3.lake("apply", str(tmp_path / "pools.yaml"), **other))
+    assert with_s3.lake("export", **other).stdout == exported
+    assert exported.startswith("pools:\n  logs:\n    key: ts\n")
+
+
 def test_a_lake_in_a_bucket_is_made_loaded_and_read(
     with_s3: Environment, s3: dict[str, str], tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from lake_core.agents.checkpoint.plan import JournalTail, last_older, why_due
 from lake_core.agents.checkpoint.policy import CheckpointPolicy, policy_of
 from lake_core.agents.checkpoint.report import CheckpointResult
-from lake_core.agents.finding import handed_out, look_at_each
+from lake_core.agents.finding import divided, handed_out, look_at_each
 from lake_core.agents.request import OpenLake, Request
 from lake_core.catalog import Settings
 from lake_core.journal import Journal, Purged, purge
@@ -120,12 +120,13 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
     for name in asked.pools:
         journal_of(lake, name)  # raises NotFound
     names = list(dict.fromkeys(asked.pools)) or all_journals(lake)
+    open_names, put_off = divided(names, lake, asked, agent="checkpoint")
     all_work: list[dict[str, Any]] = []
 
     def look_now(name: str) -> tuple[str | None]:
         return (look(lake, name, now=lake.context.now()),)
 
-    for name, looked in look_at_each(names, look_now, named=bool(asked.pools)):
+    for name, looked in look_at_each(open_names, look_now, named=bool(asked.pools)):
         if looked is None:
             all_work.append(asked.work(name, "cannot be read"))
         elif why := looked[0]:
@@ -133,7 +134,8 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
             all_work.append(asked.work(name, why))
     return handed_out(
         all_work,
+        put_off,
         dry_run=asked.dry_run,
-        nothing=f"no checkpoint is due in {counted(len(names), 'journal')}",
+        nothing=f"no checkpoint is due in {counted(len(open_names), 'journal')}",
         not_done="nothing is written",
     )

@@ -73,8 +73,10 @@ def summary(
 
 
 def pool_line(done: Mapping[str, Any]) -> str:
-    """What became of a pool, from its `summary`."""
-    return f"{done['pool']}: {_work_line(done)}; overlap {done['depth_before']:,} -> {done['depth_after']:,}"
+    """What became of a pool, from its `summary` and its publication."""
+    publication = f"; {done['publication']}" if "publication" in done else ""
+    work = _work_line(done) if done["jobs"] or done["dropped"] else "nothing was merged"
+    return f"{done['pool']}: {work}; overlap {done['depth_before']:,} -> {done['depth_after']:,}{publication}"
 
 
 def _work_line(done: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 from lake_core.agents.compact.jobs import CompactionJob, CompactionPlan, CompactionResult
 from lake_core.agents.compact.plan import plan_branch
 from lake_core.agents.compact.policy import policy_of
+from lake_core.agents.compact.publication import publication_due
 from lake_core.agents.compact.report import plan_lines
 from lake_core.agents.compact.rewrite import (
     PendingCompaction,
@@ -26,7 +27,7 @@ from lake_core.agents.compact.rewrite import (
     pieces_for,
     rewrite,
 )
-from lake_core.agents.finding import handed_out, look_at_each
+from lake_core.agents.finding import divided, handed_out, look_at_each
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.errors import Conflict, LakeError
 from lake_core.history.state import MAIN
@@ -117,25 +118,34 @@ def compact_pool(
 
 
 def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
-    """The agent's first task: pools with something to gain as plain values, for one task `run` each.
+    """The agent's first task: pools to compact or to publish as plain values, for one task `run` each.
 
     `params`: lake, pools (none named: all), branch, dry_run.  A dry run logs the plans and hands out nothing.
     """
     asked = Request.read(params, also=("branch",))
     lake = open_lake(asked.lake)
+    names, put_off = divided(named_pools(lake, asked.pools), lake, asked, agent="compact")
     all_work: list[dict[str, Any]] = []
 
-    def look(name: str) -> CompactionPlan:
-        return plan_pool(lake, name, branch=asked.branch, now=lake.context.now())
+    def look(name: str) -> tuple[CompactionPlan, str]:
+        plan = plan_pool(lake, name, branch=asked.branch, now=lake.context.now())
+        return plan, publication_due(lake.pool(name), branch=asked.branch)
 
-    for name, plan in look_at_each(named_pools(lake, asked.pools), look, named=bool(asked.pools)):
-        for line in plan_lines(name, plan) if plan is not None else ():
-            log.info("%s", line)
-        if plan is None:
+    for name, seen in look_at_each(names, look, named=bool(asked.pools)):
+        if seen is None:
             all_work.append(asked.work(name, "cannot be read", depth=0, jobs=[]))
-        elif plan.jobs:
+            continue
+        plan, due = seen
+        for line in plan_lines(name, plan):
+            log.info("%s", line)
+        if plan.jobs or due:
             jobs = [job.values for job in plan.jobs]
-            all_work.append(asked.work(name, counted(len(jobs), "job"), depth=plan.depth, jobs=jobs))
+            why = counted(len(jobs), "job") if jobs else due
+            all_work.append(asked.work(name, why, depth=plan.depth, jobs=jobs))
     return handed_out(
-        all_work, dry_run=asked.dry_run, nothing="nothing to compact", not_done="nothing is rewritten"
+        all_work,
+        put_off,
+        dry_run=asked.dry_run,
+        nothing="nothing to compact",
+        not_done="nothing is rewritten",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lake_core.catalog import Settings
-from lake_core.catalog.settings import duration
+from lake_core.catalog.setting_types import duration
 from lake_core.errors import InvalidInput
 
 

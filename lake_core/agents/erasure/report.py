@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lake_core.agents.reporting import Found, check_found, conclude, missing, sums
+from lake_core.agents.reporting import Found, check_found, conclude, missing, put_off, sums
 from lake_core.erasure.holders import release
 from lake_core.erasure.receipt import DONE, PENDING, Receipt
 from lake_core.erasure.sighting import Sighting
@@ -105,7 +105,8 @@ def release_lines(result: Mapping[str, Any]) -> Iterator[str]:
 def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """The agent's last task: a line an erasure, what holds it, and the totals.
 
-    Raises Incomplete if an erasure is pending, as `lake erase` does, or if a pool failed.
+    Raises Incomplete if an erasure is pending, as `lake erase` does, also of a pool that was put off; or if a pool
+    failed.
     """
     erasures = [one for result in results for one in result["erasures"]]
     for one in erasures:
@@ -117,7 +118,11 @@ def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict
         f"{counted(totals['deleted'], 'object')} ({human_size(totals['freed'])})"
         if erasures
         else "nothing was erased",
-        failed=[*missing(check_found(all_work), results, by="pool"), *_held(erasures)],
+        failed=[
+            *missing(check_found(all_work), results, by="pool"),
+            *_held(erasures),
+            *(f"{work['title']}: an erasure is pending" for work in put_off(all_work or ())),
+        ],
         to_do="What was done stays; release what is named, and the next run goes on",
     )
     return totals

@@ -17,7 +17,7 @@ from typing import Any
 from lake_core.agents.erasure.plan import ErasurePlan, NamedRecords, named_records, plan_erasures
 from lake_core.agents.erasure.policy import policy_of
 from lake_core.agents.erasure.report import ErasureResult, erasure_line, result_of, sighting_line
-from lake_core.agents.finding import handed_out, look_at_each
+from lake_core.agents.finding import divided, handed_out, look_at_each
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.catalog import Settings
 from lake_core.erasure import receipt as receipts
@@ -108,7 +108,8 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
             _log_sightings(pool, work, named, grace=asked.grace)
         return work
 
-    for name, work in look_at_each(names, look, named=bool(asked.pools)):
+    open_names, put_off = divided(names, lake, asked, agent="erasure")
+    for name, work in look_at_each(open_names, look, named=bool(asked.pools)):
         pool_name, _ = split_pool(name)  # the sub-pools of a pool are worked on with it
         if work is None:
             all_work[pool_name] = asked.work(pool_name, "cannot be read", erasures=[], **how)
@@ -120,10 +121,20 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
             all_work[pool_name] = asked.work(pool_name, what, erasures=ids, **how)
     return handed_out(
         list(all_work.values()),
+        [one for one in put_off if _has_work(lake, one["pool"], named)],
         dry_run=asked.dry_run,
         nothing="no erasure is pending",
         not_done="nothing is erased",
     )
+
+
+def _has_work(lake: Lake, name: str, named: NamedRecords | None) -> bool:
+    """Whether an erasure of the pool is pending or asked for; a pool that cannot be read may have one."""
+    try:
+        return not plan(lake.pool(name), named).idle
+    except LakeError as error:
+        log.error("%s: %s", name, error)
+        return True
 
 
 def _begin(

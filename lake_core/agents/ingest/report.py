@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from lake_core.agents.finding import divided
 from lake_core.agents.ingest.parking import Parked
 from lake_core.agents.ingest.plan import Batch
 from lake_core.agents.ingest.policy import BatchPolicy
@@ -83,12 +84,14 @@ def report(
     """
     for result in results:
         log.info("%s", batch_line(result))
-    failed = missing(check_found(all_work), results, by="token")
+    all_work = check_found(all_work)
+    failed = missing(all_work, results, by="token")
     failed += [f"{r['pool']}: parked {file}: {why}" for r in results for file, why in r["parked"]]
     asked = Request.read(params, also=("wait",))
     lake = open_lake(asked.lake)
     parked = 0
-    for name in pools_that_ingest(lake, asked.pools):
+    names, _ = divided(pools_that_ingest(lake, asked.pools), lake, asked, agent="ingest")
+    for name in names:
         try:
             files = look(lake.pool(name))
         except LakeError as error:

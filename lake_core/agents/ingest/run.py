@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from lake_core.agents.finding import handed_out
+from lake_core.agents.finding import divided, handed_out
 from lake_core.agents.ingest import parking
 from lake_core.agents.ingest.plan import plan_batches
 from lake_core.agents.ingest.policy import policy_of
@@ -35,7 +35,8 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
     asked = Request.read(params, also=("wait",))
     lake = open_lake(asked.lake)
     all_work: list[dict[str, Any]] = []
-    for name in pools_that_ingest(lake, asked.pools):
+    names, put_off = divided(pools_that_ingest(lake, asked.pools), lake, asked, agent="ingest")
+    for name in names:
         pool = lake.pool(name)
         try:
             files = look(pool)
@@ -54,5 +55,5 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
             plain = msgspec.to_builtins(list(batch.files))
             all_work.append(asked.work(name, counted(len(plain), "file"), token=token, files=plain))
     return handed_out(
-        all_work, dry_run=asked.dry_run, nothing="no batch is due", not_done="nothing is ingested"
+        all_work, put_off, dry_run=asked.dry_run, nothing="no batch is due", not_done="nothing is ingested"
     )

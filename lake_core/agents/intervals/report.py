@@ -14,6 +14,7 @@ from lake_core.agents.reporting import (
     load_line,
     load_totals,
     missing,
+    put_off,
     totals_line,
 )
 from lake_core.phrases import counted, human_size
@@ -40,13 +41,18 @@ def interval_line(result: Mapping[str, Any]) -> str:
 
 
 def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """The agent's last task: a line a pool, and the totals.  Raises Incomplete if a pool failed."""
+    """The agent's last task: a line a pool, and the totals.
+
+    Raises Incomplete if a pool failed, or was put off: no later run does its interval.
+    """
     for result in results:
         log.info("%s", interval_line(result))
     totals = load_totals(results)
+    failed = missing(check_found(all_work), results, by="pool")
+    failed += [str(work["title"]) for work in put_off(all_work or ())]
     conclude(
         totals_line(totals) if results else "nothing to do",
-        failed=missing(check_found(all_work), results, by="pool"),
+        failed=failed,
         to_do="What failed changed nothing. Mend what its log names, then run the interval again",
     )
     return totals

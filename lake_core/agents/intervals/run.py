@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from lake_core.agents.finding import handed_out, pools_with
+from lake_core.agents.finding import divided, handed_out, pools_with
 from lake_core.agents.intervals.plan import path_of
 from lake_core.agents.intervals.policy import IntervalsPolicy, policy_of
 from lake_core.agents.intervals.report import plan_line
@@ -59,8 +59,9 @@ def find(
         raise InvalidInput(
             "a run without an interval appends files: set the parameters `pools` (one pool) and `files`"
         )
+    open_names, put_off = divided(names, lake, asked, agent="intervals")
     all_work = []
-    for name in names:
+    for name in open_names:
         if begin is None:
             files = find_files(list(asked.files))
         else:
@@ -78,6 +79,7 @@ def find(
         )
     return handed_out(
         all_work,
+        put_off,
         dry_run=asked.dry_run,
         nothing="no pool has intervals.source",
         not_done="nothing is loaded",

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lake_core.agents.checkpoint.run import checkpoint_and_purge, plan_purge_until, purge_until
-from lake_core.agents.finding import handed_out, look_at_each
+from lake_core.agents.finding import divided, handed_out, look_at_each
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.retention import expire as expiry
 from lake_core.agents.retention.plan import RetentionPlan
@@ -147,12 +147,13 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
     """
     asked = Request.read(params, also=("branch",))
     lake = open_lake(asked.lake)
+    open_names, put_off = divided(named_pools(lake, asked.pools), lake, asked, agent="retention")
     all_work: list[dict[str, Any]] = []
 
     def look(name: str) -> RetentionPlan:
         return plan(lake, name, branch=asked.branch)
 
-    for name, work in look_at_each(named_pools(lake, asked.pools), look, named=bool(asked.pools)):
+    for name, work in look_at_each(open_names, look, named=bool(asked.pools)):
         if work is None:
             all_work.append(asked.work(name, "cannot be read"))
             continue
@@ -166,6 +167,7 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         all_work.append(asked.work(DROPPED, "delete"))
     return handed_out(
         all_work,
+        put_off,
         dry_run=asked.dry_run,
         nothing="nothing expires, nothing to delete",
         not_done="nothing is changed",

@@ -17,7 +17,7 @@ from typing import Any
 from lake_core import naming
 from lake_core.agents.compact.jobs import CompactionJob, CompactionResult
 from lake_core.agents.compact.run import rewrite_here, run_jobs
-from lake_core.agents.finding import handed_out, look_at_each
+from lake_core.agents.finding import divided, handed_out, look_at_each
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.tombstones.plan import ApplyPlan, Search, plan_apply, plan_jobs, searches
 from lake_core.agents.tombstones.policy import policy_of
@@ -151,12 +151,13 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
     """
     asked = Request.read(params, also=("branch",))
     lake = open_lake(asked.lake)
+    names, put_off = divided(named_pools(lake, asked.pools), lake, asked, agent="tombstones")
     all_work = []
 
     def look(name: str) -> ApplyPlan:
         return plan(lake.pool(name).branch(asked.branch), now=lake.context.now())
 
-    for name, work in look_at_each(named_pools(lake, asked.pools), look, named=bool(asked.pools)):
+    for name, work in look_at_each(names, look, named=bool(asked.pools)):
         if work is not None:
             log.info("%s", plan_line(name, work))
         if work is None:
@@ -164,5 +165,9 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         elif not work.idle:
             all_work.append(asked.work(name, counted(work.due, "delete")))
     return handed_out(
-        all_work, dry_run=asked.dry_run, nothing="no deletes to apply", not_done="nothing is rewritten"
+        all_work,
+        put_off,
+        dry_run=asked.dry_run,
+        nothing="no deletes to apply",
+        not_done="nothing is rewritten",
     )

@@ -22,7 +22,7 @@ import pyarrow as pa
 from rpds import HashTrieMap, HashTrieSet
 
 from lake_core.errors import Corrupt
-from lake_core.history.snapshot.fixed import FixedReferences, TableReferences
+from lake_core.history.snapshot.fixed import EVERY, FixedReferences, TableReferences, without
 from lake_core.history.snapshot.reference import Reference, from_rows, in_order
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
@@ -166,6 +166,15 @@ class Snapshot:
                         r for r in from_rows(newer, sub_pool=sub_pool) if (r.object, r.low) not in removed
                     ]
         return sorted(references, key=lambda r: (r.seq, r.ordinal, r.low, r.object))
+
+    def table(self, *, sub_pool: str = "", columns: tuple[str, ...] = EVERY) -> pa.Table:
+        """The references of the (sub-)pool as rows, in no order; for looks at many of them at once."""
+        names = tuple(dict.fromkeys(("key", "object", *columns)))
+        below = [
+            without(part.select(list(names)), self.removed)
+            for part in self.checkpoint.tables(sub_pool=sub_pool, columns=names)
+        ]
+        return pa.concat_tables([*below, self.since_checkpoint(sub_pool=sub_pool).select(list(names))])
 
     def since_checkpoint(self, *, sub_pool: str) -> pa.Table:
         """The references of the (sub-)pool that the checkpoint does not hold, as rows."""

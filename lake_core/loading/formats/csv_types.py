@@ -61,10 +61,11 @@ class Narrowing:
         self._negative = False
         self._scale: int | None = None  # digits behind the point of all numbers so far; -1 if they differ
 
-    def see(self, column: pa.ChunkedArray) -> None:
-        """Take more values into account."""
+    def see(self, column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+        """Take more values into account; the values in the narrowest type of their own, None if all are null, or a
+        value before them was of no type but text."""
         if pa.types.is_string(self.kind) or column.null_count == len(column):
-            return
+            return None
         kind, values = narrowest(column)
         if pa.types.is_integer(kind):
             bounds = pc.min_max(values).as_py()
@@ -75,6 +76,7 @@ class Narrowing:
             scale = 0 if pa.types.is_integer(kind) else common_scale(column)
             self._scale = scale if self._scale in (None, scale) else -1
         self.kind = self._joined(kind)
+        return values
 
     def _joined(self, kind: pa.DataType) -> pa.DataType:
         both = {self.kind, kind} - {pa.null()}
@@ -90,6 +92,19 @@ class Narrowing:
         if decimals and len(decimals) + (_DOUBLE in both) == 2 and (self._scale or 0) > 0:
             return max(decimals, key=lambda k: k.precision)
         return pa.string()
+
+
+def becomes(kind: pa.DataType, joined: pa.DataType) -> bool:
+    """Whether values of `kind` in a column whose joined type is `joined` are that type's, by a cast.
+
+    Text becomes nothing else, and nothing else becomes text: 5.0 may have been written 5.
+    """
+    if pa.types.is_decimal(kind):
+        return pa.types.is_decimal(joined)
+    return kind == joined or (kind, joined) in _CASTS
+
+
+_CASTS = {(_INT, _UINT), (_INT, _DOUBLE), (_UINT, _DOUBLE), (_DATE, _TIME)}
 
 
 def narrowest(column: pa.ChunkedArray) -> tuple[pa.DataType, pa.ChunkedArray]:
@@ -112,11 +127,13 @@ def narrowest(column: pa.ChunkedArray) -> tuple[pa.DataType, pa.ChunkedArray]:
 
 
 def common_scale(column: pa.ChunkedArray) -> int:
-    """How many digits all numbers of the column have behind the point; -1 if they differ."""
+    """How many digits all numbers of the column have behind the point; -1 if they differ, or with an exponent."""
     point = pc.find_substring(column, ".")
     digits = pc.if_else(pc.less(point, 0), 0, pc.subtract(pc.utf8_length(column), pc.add(point, 1)))
     bounds = pc.min_max(digits).as_py()
-    return bounds["min"] if bounds["min"] == bounds["max"] and bounds["min"] is not None else -1
+    if bounds["min"] is None or bounds["min"] != bounds["max"]:
+        return -1
+    return -1 if pc.any(pc.match_substring(column, "e", ignore_case=True)).as_py() else int(bounds["min"])
 
 
 class _OtherwiseWritten(ValueError):
@@ -241,16 +258,22 @@ def _decimal(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _date(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(_DATE)
+    return _in_calendar(column).cast(_DATE)
 
 
 def _time(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(_TIME)
+    return _in_calendar(column).cast(_TIME)
 
 
 def _instant(column: pa.ChunkedArray) -> pa.ChunkedArray:
     _require(pc.match_substring_regex(column, r"(Z|\+00:?00)$"), column)
-    return column.cast(_INSTANT)
+    return _in_calendar(column).cast(_INSTANT)
+
+
+def _in_calendar(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column; raises _OtherwiseWritten for the year 0, which pools do not store."""
+    _require(pc.invert(pc.starts_with(column, "0000")), column)
+    return column
 
 
 def _require(holds: pa.ChunkedArray, column: pa.ChunkedArray) -> None:

@@ -2,5 +2,5 @@
 
 `clusters` finds the references that must be merged, `streams` opens them, `merge` merges them in windows.
 `datafusion` merges local files, `insert_delta` a small delta with its bulk, `passes` very many small objects.
-`spool` holds batches on disk.
+Batches that wait on disk are in `objects.spool`.
 """

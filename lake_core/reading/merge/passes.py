@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 
 from lake_core.history import Reference
+from lake_core.objects.spool import Piece, Spool
 from lake_core.objects.weight import Sizes
 from lake_core.reading.limits import Limits
 from lake_core.reading.merge.merge import Stream
-from lake_core.reading.merge.spool import Piece, Spool
 
 Merge = Callable[[Sequence[Reference]], Iterator[pa.Table]]
 """The records of some references in order."""

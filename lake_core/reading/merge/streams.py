@@ -22,9 +22,9 @@ from lake_core.history.lift import Lifts, lifted
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.objects.read import DataObject
 from lake_core.objects.schema import cast_table
+from lake_core.objects.spool import Spool
 from lake_core.objects.weight import Sizes, least_width
 from lake_core.reading.limits import LIMITS, Limits
-from lake_core.reading.merge.spool import Spool
 from lake_core.store import Store
 
 

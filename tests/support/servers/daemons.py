@@ -16,7 +16,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -95,7 +95,12 @@ def accepts(port: int) -> bool:
     return False
 
 
-def run(*command: str | Path, within: float = COMMAND_SECONDS, user: str = "") -> str:
+def run(
+    *command: str | Path,
+    within: float = COMMAND_SECONDS,
+    user: str = "",
+    environ: Mapping[str, str] | None = None,
+) -> str:
     """What a command that ends by itself says; an error shows what it complained about."""
     done = subprocess.run(
         [*(_as(user) if user else []), *map(str, command)],
@@ -104,6 +109,7 @@ def run(*command: str | Path, within: float = COMMAND_SECONDS, user: str = "") -
         timeout=within,
         check=False,
         stdin=subprocess.DEVNULL,
+        env=None if environ is None else dict(environ),
     )
     if done.returncode:
         raise RuntimeError(
@@ -120,6 +126,7 @@ def daemon(
     user: str = "",
     within: float = START_SECONDS,
     end: signal.Signals = signal.SIGTERM,
+    environ: Mapping[str, str] | None = None,
 ) -> Iterator[None]:
     """A server in the foreground of its own process, from the moment it is ready to the end of the block."""
     prefix = _as(user) if user else []
@@ -129,6 +136,7 @@ def daemon(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
+            env=None if environ is None else dict(environ),
         )
     try:
         deadline = time.monotonic() + within

@@ -15,6 +15,7 @@ from tests.support.repository import ROOT
 AGENTS = sorted(path.parent.name for path in (ROOT / "lake_core/agents").glob("*/__init__.py"))
 OF_NO_AGENT = {
     "age_off",
+    "agents",
     "bad_records",
     "csv",
     "description",
@@ -24,8 +25,10 @@ OF_NO_AGENT = {
     "load",
     "nokey",
 }
-OF_NO_AGENT |= {"partitions", "token"}
-STEPS = {"expire": "retention", "vacuum": "retention", "lease": "retention"}
+OF_NO_AGENT |= {"partitions", "token", "upkeep"}
+DAGS_OF_NO_AGENT = {"apply"}
+"""It applies a policy file; no agent works on pools by itself there."""
+STEPS = {"expire": "retention", "vacuum": "retention", "lease": "retention", "publish": "compact"}
 """Settings that bear the name of a step of an agent, which is a command too."""
 WITHOUT_SETTINGS = {"erasure"}
 """It goes by `vacuum.grace`; what it erases is named by a run, never by a setting."""
@@ -50,7 +53,9 @@ def test_there_is_a_folder_for_each_of_the_seven_agents() -> None:
 
 
 def test_each_dag_file_and_each_prefix_of_settings_is_that_of_an_agent() -> None:
-    assert sorted(path.stem for path in (ROOT / "dags").glob("[!_]*.py")) == AGENTS
+    assert sorted(path.stem for path in (ROOT / "dags").glob("[!_]*.py")) == sorted(
+        [*AGENTS, *DAGS_OF_NO_AGENT]
+    )
     prefixes = {name.partition(".")[0] for name in KNOWN} - OF_NO_AGENT
     assert {STEPS.get(prefix, prefix) for prefix in prefixes} == set(AGENTS) - WITHOUT_SETTINGS
 

@@ -14,6 +14,7 @@ from lake_core.catalog.settings import KNOWN, check_settings
 from lake_core.context import Context
 from lake_core.errors import AlreadyExists, Corrupt, InvalidInput, NotFound
 from lake_core.keys import PoolKey
+from lake_core.keys.spec import KeyField
 from lake_core.records import ConfigurePool, CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
@@ -55,6 +56,16 @@ def test_a_name_is_taken_once(store: ScriptedStore) -> None:
     with pytest.raises(AlreadyExists, match="'a'"):
         catalog(store, 1_800_000_000.0).create(pool(2, "a"))
     assert names(store) == {"a": an_id(1)}
+
+
+@pytest.mark.parametrize("name", ["_seq", "a\0b", "x" * 1025, "\ud800"])
+def test_a_pool_whose_key_no_record_can_have_is_not_made(store: ScriptedStore, name: str) -> None:
+    with pytest.raises(InvalidInput, match="field"):
+        catalog(store).create(PoolConfig(an_id(1), "a", PoolKey((KeyField(name),))))
+    summed = PoolConfig(an_id(1), "a", KEY, "aggregate", aggregates={name: "sum"})
+    with pytest.raises(InvalidInput, match="field"):
+        catalog(store).create(summed)
+    assert names(store) == {}
 
 
 def test_of_two_who_create_a_name_at_once_one_is_told_that_it_exists(store: ScriptedStore) -> None:

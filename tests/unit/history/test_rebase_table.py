@@ -20,6 +20,7 @@ from lake_core.history import Draft
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.lake.pool import Pool
+from lake_core.lake.replaces import PendingReplace
 from lake_core.lake.results import PendingLoad
 from lake_core.lake.view import View
 from lake_core.loading.block import Block
@@ -88,18 +89,17 @@ def delete(low: int, high: int) -> Work:
 def replace(low: int, high: int, records: Records) -> Work:
     def begin(pool: Pool, branch: Branch) -> Finish:
         begun = branch.begin_replace(key_range=pool.at().key_range(low=low, high=high))
-        assert isinstance(begun, tuple)
+        assert isinstance(begun, PendingReplace)
 
         def finish() -> object:
-            pending, spec = begun
-            builder = branch.builder(pending)
+            builder = branch.builder(begun.load)
             builder.add(Block(table(records)))
             written = builder.finish()
             return branch.commit(
-                pending,
+                begun.load,
                 objects=[w.action for w in written],
                 schemas=[w.schema for w in written],
-                replaced=spec,
+                replaced=begun.spec,
             )
 
         return finish

@@ -12,6 +12,7 @@ from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
+from lake_core.lake.replaces import PendingReplace
 from lake_core.loading.block import Block
 from lake_core.store.memory import MemoryStore
 from lake_core.values.keytext import RangeText
@@ -156,8 +157,8 @@ def test_a_replace_whose_objects_are_built_elsewhere_is_checked_too() -> None:
     pool = a_pool()
     branch = pool.branch()
     begun = branch.begin_replace(key_range=guessed(pool, "7"))
-    assert isinstance(begun, tuple)
-    pending, spec = begun
+    assert isinstance(begun, PendingReplace)
+    pending, spec = begun.load, begun.spec
     builder = branch.builder(pending)
     builder.add(Block(table(1)))
     written = builder.finish()
@@ -168,6 +169,11 @@ def test_a_replace_whose_objects_are_built_elsewhere_is_checked_too() -> None:
     with pytest.raises(InvalidInput, match="no record tells the type"):
         branch.commit(pending, replaced=spec, objects=[], schemas=[])
     assert not pool.at().version
+
+
+def test_a_range_that_no_record_explains_is_not_called_empty() -> None:
+    with pytest.raises(InvalidInput, match="no record tells the type of the key field 'k'"):
+        a_pool().branch().replace_with(pa.table({}), key_range=RangeText(low="7", high="11"))
 
 
 def test_a_first_replace_takes_a_condition_over_the_fields_of_its_records_and_may_be_repeated() -> None:

@@ -10,6 +10,7 @@ from lake_core.agents.tombstones.run import apply
 from lake_core.errors import Conflict, InvalidInput, NotFound, PlanAgain
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
+from lake_core.repair.removal import plan_repair, repair
 from lake_core.store.memory import MemoryStore
 from tests.unit.lake.test_branches import checkpointed, ingest, keys, load, new_pool, reopened
 from tests.unit.lake.test_merges import compact_all, put, values
@@ -637,3 +638,48 @@ def test_a_load_comes_back_beside_one_that_went_came_back_and_was_compacted() ->
     squash(pool)  # takes what version 4 removed and version 5 brought back
     pool.branch().revert("2")
     assert values(checkpointed(pool)) == [(1, "new"), (2, "old")]
+
+
+TAKEN_BACK = {
+    "a delete": lambda pool: pool.branch().delete(where="k = 2"),
+    "a delete of whole objects": lambda pool: pool.branch().delete(where="k = 3"),
+    "a replace": lambda pool: pool.branch().replace_with(
+        pa.table({"k": [2], "n": [9]}), key_range=pool.at().key_range(low=2, high=3)
+    ),
+}
+
+
+@pytest.mark.parametrize("by", ["revert", "repair"])
+@pytest.mark.parametrize("what", TAKEN_BACK)
+@pytest.mark.parametrize("through", ["entries", "a checkpoint"])
+def test_a_compaction_is_planned_again_if_what_it_left_out_is_shown_again(
+    what: str, by: str, through: str
+) -> None:
+    pool = new_pool()
+    load(pool, 1, 2)
+    load(pool, 3)
+    older = pool.at().references
+    TAKEN_BACK[what](pool)
+    work = begin_compaction(pool.branch(), older, outputs=1, message="")
+    written = rewrite(work, 0, pool.store, new_id=pool.context.ids.new)
+    assert written is not None
+    if by == "revert":
+        pool.branch().revert("3")
+    else:
+        repair(pool.branch(), plan_repair(pool.branch(), objects=[], transactions=["3"]))
+    pool = checkpointed(pool) if through == "a checkpoint" else pool
+    assert keys(pool) == [1, 2, 3]
+    with pytest.raises(PlanAgain, match="version 4 took a delete back since version 3"):
+        commit_compaction(pool.branch(), work, [written])
+    assert keys(reopened(pool)) == [1, 2, 3]
+    squash(pool)
+    assert keys(checkpointed(pool)) == [1, 2, 3]
+
+
+def test_a_compaction_that_begins_after_a_delete_was_taken_back_is_committed() -> None:
+    pool = new_pool()
+    load(pool, 1, 2)
+    pool.branch().delete(where="k = 2")
+    pool.branch().revert("2")
+    squash(checkpointed(pool))
+    assert keys(pool) == [1, 2]

@@ -78,6 +78,16 @@ def test_maintenance_is_said_to_be_none_of_the_records(lake: Lake) -> None:
     assert [one.changes_records for one in look(lake, positions)[0]] == [False, True]
 
 
+def test_a_reverted_delete_changes_records_and_a_tag_does_not(lake: Lake) -> None:
+    load(lake, "a", 2)
+    pool = lake.pool("a")
+    deleted = pool.branch().delete(where="k = 1")
+    positions = begin(lake, ["a"])
+    pool.branch().revert(str(deleted.version))
+    pool.tag("t")
+    assert [one.changes_records for one in look(lake, positions)[0]] == [True, False]
+
+
 def test_news_name_the_branch(lake: Lake) -> None:
     load(lake, "a")
     lake.pool("a").create_branch("dev")

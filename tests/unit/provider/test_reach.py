@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 
-from airflow_lake.reach import is_uri, lake_name, one_spark, open_lake
+from airflow_lake.reach import is_uri, lake_name, open_lake
 from lake_core.lake import Lake
 
 
@@ -38,22 +35,3 @@ def test_the_first_name_counts_then_the_variable_then_the_default(monkeypatch: p
 def test_a_uri_opens_without_airflow(tmp_path: object) -> None:
     lake = Lake.create(f"{tmp_path}/lake")
     assert open_lake(f"{tmp_path}/lake").id == lake.id
-
-
-def test_one_session_serves_many_calls_and_ends_with_the_block() -> None:
-    events = []
-
-    @contextmanager
-    def opener(title: str) -> Iterator[str]:
-        events.append(f"open {title}")
-        yield "session"
-        events.append("close")
-
-    with one_spark(opener) as shared:
-        for title in ("a", "b"):
-            with shared(title) as session:
-                events.append(session)
-    assert events == ["open a", "session", "session", "close"]
-    with one_spark(opener):
-        pass
-    assert len(events) == 4, "without a call no session is opened"

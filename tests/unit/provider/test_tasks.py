@@ -22,9 +22,13 @@ class Instance:
     """The task instance of Airflow, as far as a task uses it."""
 
     pushed: dict[str, Any] = field(default_factory=dict)
+    task_id: str = "lake_upkeep.retention.report"
 
     def xcom_push(self, key: str, value: Any) -> None:
         self.pushed[key] = value
+
+    def xcom_pull(self, *, task_ids: str, key: str) -> Any:
+        return self.pushed.get(key) if task_ids == "lake_upkeep.retention.find" else None
 
 
 @pytest.fixture
@@ -69,6 +73,30 @@ def test_a_run_takes_its_parameters_only_if_the_group_says_so(lake: Lake) -> Non
     assert [part["title"] for part in tasks.find("retention", config(lake), params)] == ["b: retention"]
     with pytest.raises(InvalidInput, match=r"unknown parameter 'pols': did you mean 'pools'\?"):
         tasks.find("retention", config(lake), {"pols": ["b"]})
+
+
+def test_what_is_put_off_goes_to_the_report_beside_the_packs(
+    lake: Lake, caplog: pytest.LogCaptureFixture
+) -> None:
+    lake.configure_pool("b", {"agents": "paused"})
+    instance = Instance()
+    packs = tasks.find("retention", config(lake), None, task=instance)
+    assert [part["title"] for part in packs] == ["a: retention", "c: retention"]
+    results = [tasks.run("retention", part, config(lake), {"ti": instance}) for part in packs]
+    caplog.clear()
+    caplog.set_level("INFO")
+    put_off = tasks.put_off_of(instance)
+    assert tasks.report("retention", packs, results, config(lake), None, put_off)["pools"] == 2
+    assert "b: put off: agents=paused" in caplog.messages
+
+
+def test_more_pools_than_a_report_names_are_cut(lake: Lake) -> None:
+    for number in range(tasks.MAX_PUT_OFF):
+        lake.create_pool(f"paused-{number}", key="k", settings={"agents": "paused"})
+    lake.configure_pool("b", {"agents": "paused"})
+    instance = Instance()
+    assert len(tasks.find("retention", config(lake), None, task=instance)) == 2
+    assert len(instance.pushed[tasks.PUT_OFF]) == tasks.MAX_PUT_OFF
 
 
 def test_a_report_without_packs_says_that_find_failed(lake: Lake) -> None:

@@ -1,12 +1,13 @@
-"""Decoded batches on disk, for merges whose streams do not fit in memory.
+"""Batches on disk, for work whose records do not fit in memory: merges of many streams, large files of CSV.
 
 A Parquet reader holds the row group that it decodes: sixty streams hold sixty row groups, however small the batches
 are.  So a stream whose row groups exceed its share writes one decoded row group at a time to the spool, as Arrow
-batches, and reads them back one by one.  Its reader holds no row group meanwhile.
+batches, and reads them back one by one.  Its reader holds no row group meanwhile.  A reader of CSV knows the types
+of a file at its end only; the spool holds the values until then.
 
-One unnamed file in `TMPDIR` serves all streams of a merge.  It takes one file descriptor, and the system removes it
-when the process ends.  Space of batches that were read back is used again, so the file stays about as large as the
-open row groups.  Several threads may use a spool at the same time.
+One unnamed file in `TMPDIR` serves all streams of a merge.  It takes one file descriptor, and the system removes
+it when the process ends.  Space of batches that were read back is used again, so a merge's file stays about as
+large as the open row groups.  Several threads may use a spool at the same time.
 """
 
 from __future__ import annotations
@@ -29,17 +30,24 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Piece:
-    """Where a batch is in the file."""
+    """Where a batch is in the file; `unpacked` is its size in memory."""
 
     at: int
     size: int
     room: int
+    unpacked: int
 
 
 class Spool:
-    """A context; the file is made when the first batch is put."""
+    """A context; the file is made when the first batch is put.
 
-    def __init__(self) -> None:
+    `work` is whose batches they are, for messages.  `packed`: the batches are compressed, which takes less of the
+    disk and as much of the processor (decision 50).
+    """
+
+    def __init__(self, work: str, *, packed: bool = False) -> None:
+        self._work = work
+        self._codec = pa.Codec("lz4_raw") if packed else None
         self._file: int | None = None
         self._end = 0
         self._written = 0
@@ -54,11 +62,16 @@ class Spool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the disk back; what was put is gone."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
             log.info(
-                "the merge wrote %s to disk, at most %s at a time",
+                "%s wrote %s to disk, at most %s at a time",
+                self._work,
                 human_size(self._written),
                 human_size(self._end),
             )
@@ -71,14 +84,17 @@ class Spool:
     def put(self, batch: pa.RecordBatch) -> Piece:
         """Write a batch; raises Unavailable if the disk refuses it."""
         data = batch.serialize()
-        piece = self._space(data.size)
+        unpacked = data.size
+        if self._codec is not None:
+            data = self._codec.compress(data)
+        piece = self._space(data.size, unpacked)
         view, at = memoryview(data), piece.at
         try:
             while view:  # a write may take only a part; every turn takes some
                 written = os.pwrite(self._opened(), view, at)
                 view, at = view[written:], at + written
         except OSError as error:
-            raise Unavailable(_FULL.format(folder=tempfile.gettempdir(), error=error)) from error
+            raise self._refused(error) from error
         return piece
 
     def take(self, piece: Piece, schema: pa.Schema) -> pa.RecordBatch:
@@ -92,30 +108,33 @@ class Spool:
                     raise OSError("the file is shorter than what was written")
                 view, at = view[read:], at + read
         except OSError as error:
-            raise Unavailable(_FULL.format(folder=tempfile.gettempdir(), error=error)) from error
+            raise self._refused(error) from error
         with self._lock:
             self._free[piece.room].append(piece.at)
+        if self._codec is not None:
+            data = self._codec.decompress(data, piece.unpacked)
         return pa.ipc.read_record_batch(data, schema)
+
+    def _refused(self, error: OSError) -> Unavailable:
+        return Unavailable(
+            f"{tempfile.gettempdir()}: {self._work} cannot use its temporary file: {error}; free space, "
+            "or set TMPDIR to another folder"
+        )
 
     def _opened(self) -> int:
         with self._lock:
             if self._file is None:
-                with tempfile.TemporaryFile(prefix="lake-merge-") as file:
+                with tempfile.TemporaryFile(prefix="lake-") as file:
                     self._file = os.dup(file.fileno())
             return self._file
 
-    def _space(self, size: int) -> Piece:
+    def _space(self, size: int, unpacked: int) -> Piece:
         """Space for `size` bytes, rounded up to an eighth of a power of two, so that freed space fits again."""
         step = max(4096, (1 << size.bit_length()) >> 4)
         room = -(-size // step) * step
         with self._lock:
             self._written += size
             if self._free[room]:
-                return Piece(self._free[room].pop(), size, room)
+                return Piece(self._free[room].pop(), size, room, unpacked)
             at, self._end = self._end, self._end + room
-        return Piece(at, size, room)
-
-
-_FULL = (
-    "{folder}: a merge cannot write its temporary file: {error}; free space, or set TMPDIR to another folder"
-)
+        return Piece(at, size, room, unpacked)

@@ -1,0 +1,95 @@
+"""Make the pools of a lake as a policy file says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow_lake.operators.base import LakeOperator
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class LakeApplyOperator(LakeOperator):
+    """Apply a policy file, as `lake apply` does: create pools, change settings, with `prune` drop the others.
+
+    `path`: a file on the worker, s3:// or gs://; a relative one begins at the folder of the DAG file, and so may
+    lie beside it in its bundle.  Empty: the variable LAKE_POLICY_FILE of the worker.  `dry_run` logs the difference
+    and changes nothing.  The task fails if pools would be dropped, or agents would remove more than before, unless
+    `yes` says that they may.  The three take true and false as texts too, so templates may fill them.
+
+    Applied again, a file changes nothing: a task may be tried as often as needed.
+    """
+
+    template_fields: Sequence[str] = ("lake", "path", "dry_run", "prune", "yes")
+
+    def __init__(
+        self,
+        *,
+        path: str = "",
+        dry_run: bool | str = False,
+        prune: bool | str = False,
+        yes: bool | str = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(pool_name="", **kwargs)
+        self.path = path
+        self.dry_run = dry_run
+        self.prune = prune
+        self.yes = yes
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """What was done: how many pools were created, changed and dropped, and the version of the list of pools."""
+        from lake_core.errors import InvalidInput
+        from lake_core.policies.apply import carry_out, read_text
+        from lake_core.policies.difference import compare
+        from lake_core.policies.file import parse
+        from lake_core.policies.text import difference_lines, fault_lines, refusal, removal_question
+
+        dry_run, prune, yes = self._flag("dry_run"), self._flag("prune"), self._flag("yes")
+        path = self._path(context)
+        file, faults = parse(read_text(path))
+        lake = self.get_lake()
+        difference, refused = compare(file, lake.catalog.load().state, prune=prune)
+        faults = faults or refused
+        for line in fault_lines(path, faults):
+            self.log.error("%s", line)
+        if faults:
+            raise refusal(path, faults)
+        for line in difference_lines(difference):
+            self.log.info("%s", line)
+        done: dict[str, Any] = {"created": 0, "changed": 0, "dropped": 0, "version": None}
+        if dry_run or difference.is_empty:
+            return done
+        if difference.removes and not yes:
+            raise InvalidInput(
+                f"{self.task_id}: to {removal_question(difference)}, set yes; nothing was changed"
+            )
+        applied = carry_out(lake, difference)
+        return {
+            "created": len(difference.created),
+            "changed": len(difference.changed),
+            "dropped": applied.dropped,
+            "version": applied.version,
+        }
+
+    def _path(self, context: Context) -> str:
+        from lake_core.errors import InvalidInput
+
+        path = self.path or os.environ.get("LAKE_POLICY_FILE", "")
+        if not path:
+            raise InvalidInput(f"{self.task_id}: no policy file: set path, or the variable LAKE_POLICY_FILE")
+        return path if "://" in path else os.path.join(context["dag"].folder, path)
+
+    def _flag(self, name: str) -> bool:
+        from lake_core.errors import InvalidInput
+
+        value = getattr(self, name)
+        if isinstance(value, str):
+            words = {"true": True, "false": False, "": False, "none": False}
+            if value.lower() not in words:
+                raise InvalidInput(f"{self.task_id}: {name} must be true or false (got {value!r})")
+            return words[value.lower()]
+        return bool(value)

@@ -1,0 +1,63 @@
+"""What the operators that read files share: which files, how they are read, and the commit under one token."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow_lake.operators.base import LakeOperator
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from lake_core.lake import Lake
+    from lake_core.records.source_files import SourceFile
+
+
+class LakeFilesOperator(LakeOperator):
+    """An action that reads `files` (paths, globs, folders); `format` and `options` as of `lake load`."""
+
+    template_fields: Sequence[str] = (*LakeOperator.template_fields, "files", "token", "message", "options")
+
+    def __init__(
+        self,
+        *,
+        files: Sequence[str] | str,
+        format: str = "auto",
+        options: Mapping[str, str] | None = None,
+        token: str | None = None,
+        message: str = "",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.files = files
+        self.format = format
+        self.options = options
+        self.token = token
+        self.message = message
+
+    def source_files(self, lake: Lake) -> list[SourceFile]:
+        """The files, each of them there; empty if none were named.  Raises NotFound, InvalidInput, Unavailable."""
+        from lake_core.cli.reading import files_to_read
+
+        names = [self.files] if isinstance(self.files, str) else list(self.files)
+        settings = lake.pool(self.pool_name).config.settings
+        return files_to_read(names, settings, self.options or {}) if names else []
+
+    def manner(self, context: Context) -> dict[str, Any]:
+        """How the files are read and committed, as arguments of `load` and `replace`."""
+        return {
+            "format": self.format,
+            "options": self.options,
+            "token": self.token_of(context, self.token),
+            "message": self.message,
+        }
+
+    def load_on_spark(self, lake: Lake, *, title: str, **more: Any) -> Any:
+        """The result of one load by Spark; `more` are arguments of `load_files`."""
+        from spark_apps.load import load_files
+
+        with self.get_spark()(f"lake {title} {self.pool_name}") as spark:
+            return load_files(
+                spark, lake, pool_name=self.pool_name, branch=self.branch, consume=False, **more
+            )

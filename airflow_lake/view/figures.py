@@ -1,0 +1,111 @@
+"""One pool in a row of numbers; pure.
+
+The row is of the branch `main`, and of what the journal says: no data object is opened.  Times are in seconds
+since 1970, sizes in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+import pyarrow as pa
+
+from airflow_lake.view.geometry import depth_of
+from lake_core.history import PoolState, Snapshot
+from lake_core.history.change import changes_records, is_maintenance
+from lake_core.history.state import MAIN
+from lake_core.reading.plan import overlap_depth
+from lake_core.records import DeleteTag, Entry, SetTag, Transaction
+
+
+class PoolFigures(msgspec.Struct, frozen=True):
+    """A pool at a version; `beside` are the records of its sub-pools.
+
+    `live` are the bytes of the objects of `main`; `held` adds removed objects that are still on the store.
+    """
+
+    version: int
+    records: int
+    beside: int
+    references: int
+    objects: int
+    depth: int
+    tombstones: int
+    branches: int
+    live: int
+    held: int
+
+
+class Recency(msgspec.Struct, frozen=True):
+    """When records were last written, when the pool was last kept in order, and how; None if it is not known."""
+
+    written: float | None = None
+    kept: float | None = None
+    how: str = ""
+
+
+NEEDED = ("key", "high", "object")
+MAX_LISTED = 500
+"""References that are looked at one by one; columns of more are faster, of fewer slower, in making."""
+
+
+def figures_of(version: int, state: PoolState, *, max_listed: int = MAX_LISTED) -> PoolFigures:
+    """The figures of a state.  It may read immutable checkpoints, and nothing else."""
+    snapshot = state.branches[MAIN].snapshot
+    totals = snapshot.totals()
+    objects, depth = _looked_at(snapshot) if len(snapshot) <= max_listed else _in_columns(snapshot)
+    removed = sum(removal.size for _, removal in state.removed.items()) + sum(
+        removal.size for vacuum in state.removed.vacuums.values() for removal in vacuum.removals
+    )
+    return PoolFigures(
+        version=version,
+        records=totals.records,
+        beside=snapshot.records - totals.records,
+        references=totals.references,
+        objects=objects,
+        depth=depth,
+        tombstones=len(state.branches[MAIN].tombstones),
+        branches=len(state.branches),
+        live=snapshot.size,
+        held=snapshot.size + removed,
+    )
+
+
+def _looked_at(snapshot: Snapshot) -> tuple[int, int]:
+    """The number of objects, and the depth of the pool itself."""
+    references = list(snapshot.all())
+    return len({r.object for r in references}), overlap_depth([r for r in references if not r.sub_pool])
+
+
+def _in_columns(snapshot: Snapshot) -> tuple[int, int]:
+    """As `_looked_at`, without an object of Python for each reference."""
+    sub_pools = ["", *snapshot.sub_pools()]
+    tables = [snapshot.table(sub_pool=sub_pool, columns=NEEDED) for sub_pool in sub_pools]
+    return len(pa.concat_tables(tables)["object"].unique()), depth_of(tables[0])
+
+
+def recency(entries: Iterable[Entry], before: Recency) -> Recency:
+    """What the entries, newest first, add to what is known of older ones; reads no more of them than it needs."""
+    written, kept, how = None, None, ""
+    for entry in entries:
+        for transaction in reversed(entry.transactions):
+            time = transaction.time / 1e6
+            if written is None and transaction.branch == MAIN and changes_records(transaction):
+                written = time
+            elif kept is None and is_upkeep(transaction):
+                kept, how = time, transaction.message
+        if written is not None and kept is not None:
+            break
+    return Recency(
+        before.written if written is None else written,
+        before.kept if kept is None else kept,
+        before.how if kept is None else how,
+    )
+
+
+def is_upkeep(transaction: Transaction) -> bool:
+    """Whether the transaction keeps `main` in order: maintenance of it, or a vacuum, which has no branch."""
+    if transaction.branch:
+        return transaction.branch == MAIN and is_maintenance(transaction)
+    return not any(isinstance(action, SetTag | DeleteTag) for action in transaction.actions)

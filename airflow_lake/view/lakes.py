@@ -1,0 +1,65 @@
+"""The lakes that the view shows, opened when they are first asked for.
+
+The API server's variable LAKE_VIEW_LAKES names them, separated by spaces; otherwise it is the lake that a task
+would take (`reach.lake_name`).  A page can ask for no other: the server opens lakes with its own credentials, and
+names that come from a browser must not choose what it opens (decision 90).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from airflow_lake.reach import lake_name, open_lake
+from airflow_lake.view.layout import Layouts
+from airflow_lake.view.overview import Overview
+from lake_core.errors import NotFound
+from lake_core.lake import Lake
+from lake_core.phrases import did_you_mean
+
+REOPEN_SECONDS = 300.0
+"""A lake is opened again after this time: its connection may have changed, and states of pools that moved meanwhile
+take memory."""
+
+
+def names_of(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The names of the lakes that are shown."""
+    return tuple(dict.fromkeys(environ.get("LAKE_VIEW_LAKES", "").split())) or (lake_name(),)
+
+
+@dataclass
+class ShownLake:
+    """A lake, what is cached of it, and when it was opened."""
+
+    overview: Overview
+    layouts: Layouts = field(default_factory=Layouts)
+    lake: Lake | None = None
+    opened: float = 0.0
+    opening: threading.Lock = field(default_factory=threading.Lock)
+
+
+class Lakes:
+    """The lakes by name; several threads may ask."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        *,
+        opener: Callable[[str], Lake] = open_lake,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.names = tuple(names)
+        self._opener, self._clock = opener, clock
+        self._shown = {name: ShownLake(Overview(clock)) for name in names}
+
+    def shown(self, name: str) -> tuple[Lake, ShownLake]:
+        """The lake, and what is cached of it.  Raises NotFound if it is not shown, and what opening it raises."""
+        shown = self._shown.get(name)
+        if shown is None:
+            raise NotFound(f"lake {name!r} is not shown here; {did_you_mean(name, self.names)}")
+        with shown.opening:
+            if shown.lake is None or self._clock() - shown.opened >= REOPEN_SECONDS:
+                shown.lake, shown.opened = self._opener(name), self._clock()
+            return shown.lake, shown

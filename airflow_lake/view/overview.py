@@ -1,0 +1,136 @@
+"""All pools of a lake at a glance: read side by side, and cached by the version of their journals.
+
+A pool costs two requests if its journal has not moved: one for the entry after the last one that was seen, one for
+the marks, since a checkpoint adds no entry.  A pool that has moved is loaded again.  A pool that cannot be read is
+a row that says why.  Callers ask as often as they like: within `FRESH_SECONDS` they get the same answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import msgspec
+
+from airflow_lake.view.figures import PoolFigures, Recency, figures_of, recency
+from lake_core.errors import LakeError
+from lake_core.lake import Lake
+from lake_core.lake.pool import Pool
+from lake_core.records import Entry
+from lake_core.records.pools import PoolConfig
+
+log = logging.getLogger(__name__)
+
+READERS = 16
+"""Pools that are read at once."""
+FRESH_SECONDS = 2.0
+"""How long an answer is given again, so that many open pages cost the store as much as one."""
+LOOK_BACK = 16
+"""Entries that are read, a request each, to learn when a pool was written and when it was kept in order."""
+MAX_ROWS = 10_000
+"""Pools that are shown, the first by name, and rows that are cached: about 1 kB each."""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """What is cached of a pool."""
+
+    figures: PoolFigures
+    recency: Recency
+
+
+class PoolRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A pool of the table: figures, or why there are none.  `tail` counts entries since the newest checkpoint."""
+
+    pool: str
+    key: str
+    kind: str
+    figures: PoolFigures | None = None
+    tail: int | None = None
+    written: float | None = None
+    kept: float | None = None
+    how: str = ""
+    error: str = ""
+
+
+class Table(msgspec.Struct, frozen=True):
+    """The pools by name.  `total` counts those left out too; `now` is the lake's, in seconds since 1970."""
+
+    pools: list[PoolRow]
+    total: int
+    now: float
+
+
+class Overview:
+    """The pools of one lake; several threads may ask, one reads.  `clock` is in seconds, from any origin."""
+
+    def __init__(self, clock: Callable[[], float], *, max_rows: int = MAX_ROWS) -> None:
+        self._clock = clock
+        self._max_rows = max_rows
+        self._rows: OrderedDict[str, Row] = OrderedDict()
+        self._reading = threading.Lock()
+        self._table: Table | None = None
+        self._read_at = 0.0
+
+    def table(self, lake: Lake) -> Table:
+        """All pools.  Raises Unavailable or Corrupt if the list of pools cannot be read."""
+        with self._reading:
+            if self._table is None or self._clock() - self._read_at >= FRESH_SECONDS:
+                self._table, self._read_at = self._read(lake), self._clock()
+            return self._table
+
+    def _read(self, lake: Lake) -> Table:
+        configs = lake.pools()
+        shown = configs[: self._max_rows]
+        pools = lake.pools_of([config.name for config in shown])
+        before = dict(self._rows)
+        with ThreadPoolExecutor(max_workers=READERS) as threads:
+            answers = list(threads.map(lambda c: self._row(c, pools.get(c.name), before.get(c.id)), shown))
+        self._rows = OrderedDict((id, row) for id, row, _ in answers if row is not None)
+        return Table([shown_row for _, _, shown_row in answers], len(configs), lake.context.now())
+
+    @staticmethod
+    def _row(config: PoolConfig, pool: Pool | None, before: Row | None) -> tuple[str, Row | None, PoolRow]:
+        about: dict[str, Any] = {"pool": config.name, "key": str(config.key), "kind": config.kind}
+        try:
+            if pool is None:
+                return config.id, None, PoolRow(**about, error="dropped a moment ago")
+            row, tail = look(pool, before)
+        except LakeError as error:
+            log.warning("%s: %s", config.name, error)
+            return config.id, before, PoolRow(**about, error=str(error))
+        news = row.recency
+        return (
+            config.id,
+            row,
+            PoolRow(
+                **about, figures=row.figures, tail=tail, written=news.written, kept=news.kept, how=news.how
+            ),
+        )
+
+
+def look(pool: Pool, before: Row | None) -> tuple[Row, int]:
+    """The pool as it is, and its journal tail; `before` is what was seen last.  Raises Unavailable, Corrupt."""
+    journal = pool.history.journal
+    marks = journal.marks()
+    checkpoint = max((mark.version for mark in marks.checkpoints), default=0)
+    if before is not None and marks.fence <= before.figures.version:
+        version = before.figures.version
+        if journal.read(version + 1) is None:
+            return before, version - min(checkpoint, version)
+    loaded = pool.history.load()
+    after = max(marks.fence, loaded.version - LOOK_BACK, before.figures.version if before is not None else 0)
+
+    def entries() -> Iterator[Entry]:
+        for version in range(loaded.version, after, -1):
+            entry = journal.read(version)
+            if entry is None:  # purged meanwhile
+                return
+            yield entry
+
+    older = before.recency if before is not None else Recency()
+    row = Row(figures_of(loaded.version, loaded.state), recency(entries(), older))
+    return row, loaded.version - min(checkpoint, loaded.version)

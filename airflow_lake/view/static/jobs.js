@@ -1,0 +1,36 @@
+// Jobs of the agents: what was done, and what failed or died.
+
+import { ago, count, el, moment, read } from "./dom.js";
+
+const result = (job) => job.error || Object.entries(job.figures).filter(([, value]) => value)
+  .map(([name, value]) => `${name} ${count(value)}`).join(", ");
+
+function line(job, now, go) {
+  const began = Date.parse(job.began) / 1000;
+  const bad = job.state === "failed" || job.state === "died";
+  const where = job.branch === "main" ? job.pool : `${job.pool}@${job.branch}`;
+  return el(
+    "tr", {},
+    el("td", { title: moment(began) }, ago(began, now)),
+    el("td", {}, job.agent),
+    el("td", {}, job.pool ? el("button", { type: "button", click: () => go("geometry", job.pool) }, where) : "several"),
+    el("td", { class: bad ? "bad" : null }, job.state),
+    el("td", { class: "number" }, job.seconds === null ? "" : `${job.seconds.toFixed(1)} s`),
+    el("td", { class: bad ? "bad" : null }, result(job)),
+    el("td", { title: job.host }, ["dag", "run", "task"].map((name) => job.run[name]).filter(Boolean).join(" / ")),
+  );
+}
+
+export async function showJobs(lake, name, go) {
+  const pool = name.split(".$")[0];
+  const { jobs, now, more } = await read("jobs", { lake, pool });
+  const headings = ["Began", "Agent", "Pool", "State", "Took", "Result", "Run"];
+  return [
+    el("div", { class: "bar" }, el("h2", {}, pool ? `Jobs of ${pool}` : "Jobs"), el("span", { class: "quiet" }, more ? `the newest ${count(jobs.length)}` : "")),
+    jobs.length ? el(
+      "table", { id: "jobs" },
+      el("thead", {}, el("tr", {}, ...headings.map((text) => el("th", { scope: "col", class: text === "Took" ? "plain number" : "plain" }, text)))),
+      el("tbody", {}, ...jobs.map((job) => line(job, now, go))),
+    ) : el("p", { class: "quiet" }, "No agent has run yet."),
+  ];
+}

@@ -1,0 +1,77 @@
+// The page: which lake, which tab, and Airflow's theme.  The address after # says what is shown, so that a link, or
+// the browser's way back, shows it again: #pools/LAKE, #jobs/LAKE, #geometry/LAKE/POOL, #log/LAKE/POOL, #jobs/LAKE/POOL.
+
+import { $, el, note, read } from "./dom.js";
+import { showPools } from "./pools.js";
+import { showGeometry } from "./geometry.js";
+import { showLog } from "./log.js";
+import { showJobs } from "./jobs.js";
+import { showAgents } from "./agents.js";
+
+const PAGES = { pools: showPools, geometry: showGeometry, log: showLog, jobs: showJobs };
+const LABELS = { pools: "Pools", geometry: "Geometry", log: "Log", jobs: "Jobs" };
+const WITHOUT_POOL = ["pools", "jobs"];
+
+let shown = 0;
+
+function place() {
+  const [page, lake, pool] = location.hash.slice(1).split("/").map(decoded);
+  const shows = Object.hasOwn(PAGES, page) && (pool || WITHOUT_POOL.includes(page));
+  return { page: shows ? page : "pools", lake, pool: pool ?? "" };
+}
+
+function decoded(part) {
+  try { return decodeURIComponent(part); } catch { return ""; } // an address that somebody typed
+}
+
+const go = (page, pool) => {
+  location.hash = [page, $("lake").value, ...(pool ? [pool] : [])].map(encodeURIComponent).join("/");
+};
+
+function showTabs(page, pool) {
+  const tab = (name) => el(
+    "button",
+    { type: "button", click: () => go(name, name === "pools" ? "" : pool), "aria-current": name === page ? "page" : null },
+    LABELS[name],
+  );
+  $("tabs").replaceChildren(...Object.keys(PAGES).filter((name) => WITHOUT_POOL.includes(name) || pool).map(tab));
+}
+
+async function show() {
+  const { page, lake: named, pool } = place();
+  if ([...$("lake").options].some((option) => option.value === named)) $("lake").value = named;
+  const lake = $("lake").value;
+  const turn = ++shown;
+  showTabs(page, pool);
+  note("");
+  showAgents($("agents"), lake, pool.split(".$")[0]);
+  try {
+    const content = await PAGES[page](lake, pool, go);
+    if (turn === shown) $("page").replaceChildren(...content);
+    performance.mark(`shown ${page}`);
+  } catch (error) {
+    if (turn === shown) $("page").replaceChildren(el("p", { class: "bad" }, error.message));
+  }
+}
+
+/** Airflow keeps the theme that its user chose as `theme`; any other value leaves it to the system. */
+function follow() {
+  let theme = null;
+  try { theme = localStorage.getItem("theme"); } catch { /* storage is switched off */ }
+  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+}
+
+follow();
+addEventListener("storage", () => { follow(); dispatchEvent(new Event("resize")); });
+addEventListener("hashchange", show);
+$("lake").addEventListener("change", () => go("pools"));
+
+try {
+  const lakes = await read("lakes");
+  $("lake").append(...lakes.map((name) => el("option", { value: name }, name)));
+  $("lake").disabled = lakes.length < 2;
+  await show();
+} catch (error) {
+  $("page").replaceChildren(el("p", { class: "bad" }, error.message));
+}

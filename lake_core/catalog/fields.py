@@ -1,0 +1,27 @@
+"""Whether records can have the fields that a pool names: those of its key and of its aggregates.
+
+A pool whose key no record can have could be made, and would refuse every load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lake_core.errors import InvalidInput
+from lake_core.keys import PoolKey
+
+
+def check_fields(key: PoolKey, aggregates: Iterable[str]) -> None:
+    """Raises InvalidInput for a name that no field of a record can have."""
+    from lake_core.combine.hidden import check_names  # both load Arrow, which `lake --help` does not need
+    from lake_core.objects.limits import name_fault
+
+    names = [*key.names, *aggregates]
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidInput(f"field {name!r} is not UTF-8; write it in UTF-8") from error
+        if fault := name_fault(name):
+            raise InvalidInput(fault)
+    check_names(names)

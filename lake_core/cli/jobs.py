@@ -1,0 +1,57 @@
+"""`lake jobs`: what the agents did, and what failed or died."""
+
+from __future__ import annotations
+
+import datetime as dt
+from argparse import Namespace
+from typing import Any
+
+from lake_core.agents.jobs import Job, list_jobs
+from lake_core.cli.options import open_lake
+from lake_core.cli.output import print_json, print_table
+from lake_core.history.state import MAIN
+from lake_core.phrases import human_duration, human_time
+
+
+def jobs(args: Namespace) -> None:
+    """Jobs of all pools, or of one, newest first."""
+    listed = list_jobs(
+        open_lake(args),
+        pool_name=args.pool or "",
+        agent=args.agent or "",
+        state=args.state or "",
+        limit=args.limit,
+    )
+    if args.json:
+        for job in listed:
+            print_json(_plain(job))
+        return
+    print_table([_row(job) for job in listed], empty="no jobs", right=("took",))
+
+
+def _plain(job: Job) -> dict[str, Any]:
+    times = {"began": _instant(job.began), "ended": _instant(job.ended) if job.ended else None}
+    return {**vars(job), **times}
+
+
+def _instant(time: dt.datetime) -> str:
+    return time.isoformat().replace("+00:00", "Z")
+
+
+def _pool(job: Job) -> str:
+    if not job.pool:
+        return "(several)"
+    return job.pool if job.branch == MAIN else f"{job.pool}@{job.branch}"
+
+
+def _row(job: Job) -> dict[str, Any]:
+    figures = ", ".join(f"{name} {value:,}" for name, value in job.figures.items() if value)
+    return {
+        "began": human_time(job.began.timestamp()),
+        "agent": job.agent,
+        "pool": _pool(job),
+        "state": job.state,
+        "took": "" if job.seconds is None else human_duration(job.seconds),
+        "result": job.error.partition("\n")[0] if job.error else figures,
+        "run": "/".join(job.run[name] for name in ("dag", "run", "task") if name in job.run),
+    }

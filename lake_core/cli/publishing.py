@@ -1,0 +1,46 @@
+"""lake publish: a branch as an Iceberg table; or how far the published table is behind."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from lake_core.cli.options import open_lake
+from lake_core.cli.output import print_json, say
+from lake_core.errors import InvalidInput, NotFound
+from lake_core.history.state import MAIN
+from lake_core.lake.pool import Pool
+from lake_core.publish.lag import publication
+from lake_core.publish.place import place_of
+from lake_core.publish.report import lag_line, lag_values, result_line
+from lake_core.publish.run import publish_iceberg
+
+
+def publish(args: Namespace) -> None:
+    """Publish, or say the lag."""
+    name, _, branch = args.pool.partition("@")
+    branch = branch or MAIN
+    pool = open_lake(args).pool(name)
+    if args.status:
+        if args.without is not None:
+            raise InvalidInput("publish --status: it takes no --without, because it changes nothing")
+        _print_status(args, pool, branch)
+        return
+    without = None if args.without is None else [word for word in args.without.split(",") if word]
+    done = publish_iceberg(pool, branch=branch, to=args.to, without=without)
+    if args.json:
+        print_json(vars(done))
+    else:
+        say(result_line(done))
+
+
+def _print_status(args: Namespace, pool: Pool, branch: str) -> None:
+    lag = publication(pool, branch=branch, to=args.to)
+    if lag is None:
+        location = place_of(pool, branch=branch, to=args.to).location
+        raise NotFound(
+            f"pool {pool.name!r}: branch {branch!r} is not published at {location}; run lake publish"
+        )
+    if args.json:
+        print_json({"pool": pool.name, "branch": branch, **lag_values(lag)})
+    else:
+        say(f"{pool.name}: {lag_line(lag)}")

@@ -1,0 +1,20 @@
+"""What bounds a policy file, so that none, by mistake or malice, holds up who reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PolicyLimits:
+    """`max_bytes` of the file; `max_nodes` texts and collections in it, with what aliases repeat; `max_depth` of
+    collections in each other; `max_faults` that are listed."""
+
+    max_bytes: int = 4 << 20
+    max_nodes: int = 400_000
+    max_depth: int = 16
+    max_faults: int = 50
+
+
+POLICY_LIMITS = PolicyLimits()
+"""The defaults: a file of 10,000 pools with 10 settings each has 230,000 nodes."""

@@ -1,0 +1,61 @@
+"""The task groups of the agents, beside the agents.
+
+Airflow is imported in a process of its own, because it changes the logging of the one that imports it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from lake_core.agents.request import COMMON
+from lake_core.errors import InvalidInput
+
+pytestmark = pytest.mark.airflow
+
+GROUPS = """
+import json
+from airflow_lake.groups import agents
+from airflow_lake.groups.agent import AgentGroup
+groups = [g for g in vars(agents).values() if isinstance(g, type) and issubclass(g, AgentGroup)]
+print("GROUPS " + json.dumps({g.agent: g.also for g in groups if getattr(g, "agent", "")}))
+"""
+AGENTS = ("checkpoint", "compact", "erasure", "ingest", "intervals", "retention", "tombstones")
+
+
+@pytest.fixture(scope="module")
+def parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """By agent: the parameters that its group has beside those of all."""
+    environ = {**os.environ, "AIRFLOW_HOME": str(tmp_path_factory.mktemp("airflow"))}
+    done = subprocess.run(
+        [sys.executable, "-c", GROUPS],
+        cwd=Path(__file__).parents[2],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("GROUPS ")]
+    found: dict[str, list[str]] = json.loads(line.removeprefix("GROUPS "))
+    return found
+
+
+def test_there_is_a_group_for_each_agent(parameters: dict[str, list[str]]) -> None:
+    assert sorted(parameters) == sorted(AGENTS)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_group_knows_the_parameters_of_its_agent(agent: str, parameters: dict[str, list[str]]) -> None:
+    find = import_module(f"lake_core.agents.{agent}.run").find
+    more = {"begin": None, "end": None, "run": "r"} if agent == "intervals" else {}
+    with pytest.raises(InvalidInput) as refused:
+        find({"nonsense": 1}, **more)
+    names = ", ".join((*COMMON, *parameters[agent]))
+    assert str(refused.value) == f"unknown parameter 'nonsense' The parameters are {names}; nothing was done"

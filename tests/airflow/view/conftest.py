@@ -1,0 +1,92 @@
+"""A real API server that shows three lakes: with all kinds of pools, with a thousand pools, with hostile texts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pytest
+
+from lake_core.agents.compact.rewrite import compact
+from lake_core.agents.jobs import recorded
+from lake_core.errors import Unavailable
+from lake_core.lake import Lake
+from lake_core.values.keytext import RangeText
+from tests.support.servers.airflow_api import ApiServer, api_server
+
+SHOWN, MANY, HOSTILE, LATER = "lake_shown", "lake_many", "lake_hostile", "lake_later"
+HOSTILE_POOL = "<script>document.title=`owned`;<img-src=x>&amp;"
+"""A name that a pool may have: as HTML it would be a script."""
+PAYLOAD = "</script><img src=x onerror=\"document.title='owned'\"><svg onload=alert(1)>"
+POOLS = 1_000
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The server, and the lakes behind it."""
+
+    server: ApiServer
+    lake: Lake
+    many: Lake
+
+
+def fill(lake: Lake) -> None:
+    """Pools with loads, deletes, a compaction, a branch, a tag and a sub-pool."""
+    pool = lake.create_pool("flights", key="k")
+    for start in range(0, 600, 50):
+        pool.branch().append(
+            pa.table({"k": list(range(start, start + 140)), "carrier": ["AA", "UA"] * 70}), message="load"
+        )
+    compact(pool.branch(), pool.at().references[:4], message="compaction")
+    pool.branch().delete(key_range=RangeText(low="200", high="260"))
+    pool.branch().delete(where="carrier = 'AA' and k >= 400 and k < 500")
+    pool.create_branch("dev")
+    pool.branch("dev").append(pa.table({"k": [700, 720], "carrier": ["DL", "DL"]}), message="on dev")
+    pool.branch().append(pa.table({"k": [610, 690], "carrier": ["UA", "UA"]}), message="load")
+    pool.branch().merge("dev")
+    pool.tag("monthly", reason="report")
+    pool.branch().append(pa.table({"other": ["no key"]}))  # version 21
+    orders = lake.create_pool("orders", key="id", kind="upsert")
+    for number in range(9):
+        orders.branch().append(
+            pa.table({"id": list(range(number, 900, 3)), "state": ["paid"] * len(range(number, 900, 3))})
+        )
+    clicks = lake.create_pool("clicks", key="ts")
+    clicks.branch().append(pa.table({"ts": list(range(50_000))}), message="load")
+    lake.create_pool("empty", key="k")
+    with recorded(lake, agent="compact", pool_name="flights") as result:
+        result |= {"jobs": 1, "inputs": 4}
+    with contextlib.suppress(Unavailable), recorded(lake, agent="ingest", pool_name="orders"):
+        raise Unavailable("the store does not answer")
+
+
+def fill_hostile(lake: Lake) -> None:
+    """A pool whose texts would be scripts if the page took them for HTML."""
+    pool = lake.create_pool(HOSTILE_POOL, key="k")
+    pool.branch().append(pa.table({"k": [PAYLOAD, "b"]}), message=PAYLOAD)
+    pool.branch().delete(where="k = 'b'", reason=PAYLOAD)
+    with contextlib.suppress(Unavailable), recorded(lake, agent="ingest", pool_name=HOSTILE_POOL):
+        raise Unavailable(PAYLOAD)
+
+
+@pytest.fixture(scope="session")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
+    folder = tmp_path_factory.mktemp("view")
+    lake = Lake.create(str(folder / "lake"), author="ada")
+    hostile = Lake.create(str(folder / "hostile"), author=PAYLOAD)
+    fill_hostile(hostile)
+    fill(lake)
+    many = Lake.create(str(folder / "many"))
+    for number in range(POOLS):
+        many.create_pool(f"pool-{number:04d}", key="k").branch().append(pa.table({"k": [number]}))
+    connections = {
+        f"AIRFLOW_CONN_{name.upper()}": json.dumps({"conn_type": "lake", "host": one.store.uri})
+        for name, one in ((SHOWN, lake), (MANY, many), (HOSTILE, hostile))
+    }
+    with api_server(
+        folder, environ={**connections, "LAKE_VIEW_LAKES": " ".join((SHOWN, MANY, HOSTILE, LATER))}
+    ) as server:
+        yield Shown(server, lake, many)

@@ -1,0 +1,314 @@
+"""The page in a real browser: what is drawn, what hostile texts do, and what its buttons ask of Airflow.
+
+With LAKE_VIEW_PICTURES=FOLDER the pictures of docs/web-view.md are taken anew.
+"""
+
+from __future__ import annotations
+
+import http.server
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.airflow.view.conftest import HOSTILE, HOSTILE_POOL, MANY, PAYLOAD, POOLS, SHOWN, Shown
+from tests.support.servers.chromium import chromium
+
+pytestmark = pytest.mark.airflow
+
+WITHIN_MS = 60_000
+"""How long the browser waits for what a test expects to see."""
+DARK = "rgb(24, 24, 27)"
+LIGHT = "rgb(255, 255, 255)"
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def open_page(shown: Shown, browser: Any) -> Iterator[Open]:
+    """Opens the view as a user of a role; no page may complain, and no text may run as a script."""
+    complaints: list[str] = []
+    contexts: list[Any] = []
+
+    def open_page(hash: str = "", *, role: str = "viewer", path: str = "/lake/", **how: Any) -> Any:
+        context = browser.new_context(viewport={"width": 1280, "height": 800}, **how)
+        contexts.append(context)
+        context.set_default_timeout(WITHIN_MS)
+        context.add_cookies([{"name": "_token", "value": shown.server.token(role), "url": shown.server.url}])
+        page = context.new_page()
+        page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
+        page.goto(f"{shown.server.url}{path}{hash and '#' + hash}")
+        return page
+
+    yield open_page
+    for context in contexts:
+        assert all(page.title() != "owned" for page in context.pages)
+        context.close()
+    assert complaints == []
+
+
+def picture(page: Any, name: str) -> None:
+    folder = os.environ.get("LAKE_VIEW_PICTURES")
+    if folder:
+        page.screenshot(path=str(Path(folder) / f"{name}.png"))
+
+
+def background(page: Any) -> str:
+    return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+
+def shows(page: Any, where: str, text: str) -> None:
+    """Waits until the element shows the text; the policy of the page forbids what `wait_for_function` does."""
+    page.locator(where, has_text=text).wait_for()
+
+
+def colours(page: Any) -> int:
+    """How many colours the canvas shows."""
+    return int(
+        page.evaluate(
+            """() => {
+              const canvas = document.getElementById("geometry");
+              const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+              return new Set(new Uint32Array(data.buffer)).size;
+            }"""
+        )
+    )
+
+
+def test_a_thousand_pools_are_a_table_that_is_sorted_and_filtered(open_page: Open) -> None:
+    page = open_page()
+    page.select_option("#lake", MANY)
+    page.wait_for_selector(f"#pools tbody tr:nth-child({POOLS})")
+    first = page.locator("#pools tbody tr:first-child td:first-child")
+    assert first.inner_text() == "pool-0000"
+    page.locator("#pools th button").first.click()
+    assert first.inner_text() == "pool-0999"
+    page.fill("input[type=search]", "0042")
+    assert page.locator("#pools tbody tr").count() == 1
+    assert "1 of 1,000 pools" in page.inner_text("main")
+
+
+def test_figures_are_sorted_as_numbers(open_page: Open) -> None:
+    page = open_page()
+    page.wait_for_selector("#pools tbody tr:nth-child(5)")
+    page.get_by_role("button", name="Records").click()
+    names = page.locator("#pools tbody tr td:first-child").all_inner_texts()
+    assert names == ["clicks", "orders", "flights", "$jobs", "empty"]
+
+
+def test_the_page_is_light_and_dark_as_the_system_says(open_page: Open) -> None:
+    for scheme, ground in (("light", LIGHT), ("dark", DARK)):
+        page = open_page(color_scheme=scheme)
+        page.wait_for_selector("#pools")
+        assert background(page) == ground
+        picture(page, f"web-view-pools-{scheme}")
+
+
+def test_the_theme_that_was_chosen_in_airflow_wins(open_page: Open) -> None:
+    page = open_page(color_scheme="light")
+    page.wait_for_selector("#pools")
+    page.evaluate("localStorage.setItem('theme', 'dark')")
+    page.reload()
+    page.wait_for_selector("#pools")
+    assert background(page) == DARK
+
+
+def test_hostile_names_messages_and_keys_are_text(open_page: Open) -> None:
+    page = open_page(f"pools/{HOSTILE}")
+    page.get_by_role("button", name=HOSTILE_POOL).click()
+    page.wait_for_selector("canvas[data-boxes]")
+    assert page.inner_text("h2") == HOSTILE_POOL
+    assert PAYLOAD in page.inner_text(".keys")
+    page.hover("canvas", position={"x": 300, "y": 360})
+    assert PAYLOAD in page.inner_text("#tip")
+    page.get_by_role("button", name="Log").click()
+    page.wait_for_selector("#log circle")
+    page.locator("#log summary").first.click()
+    assert PAYLOAD in page.inner_text("#log")
+    assert page.locator("main img, main script, main svg svg").count() == 0
+    page.get_by_role("button", name="Jobs").click()
+    page.wait_for_selector("#jobs")
+    assert PAYLOAD in page.inner_text("#jobs")
+    assert page.locator("main img, main script, main svg").count() == 0
+
+
+def test_the_geometry_draws_bars_tombstones_and_old_versions(open_page: Open) -> None:
+    for scheme in ("light", "dark"):
+        page = open_page(f"geometry/{SHOWN}/flights", color_scheme=scheme)
+        page.wait_for_selector("canvas[data-boxes]")
+        assert colours(page) > 20
+        assert "version 21 of 21" in page.inner_text("#said")
+        page.hover("canvas", position={"x": 200, "y": 376})
+        assert "records" in page.inner_text("#tip")
+        picture(page, f"web-view-geometry-{scheme}")
+    tips = []
+    for x in range(10, 1200, 40):
+        page.hover("canvas", position={"x": x, "y": 6})
+        tips.append(page.evaluate("document.getElementById('tip').textContent"))
+    assert "delete of version 14" in tips
+    assert "delete of version 15 where carrier = 'AA' and k >= 400 and k < 500" in tips
+    page.fill("#version", "2")
+    shows(page, "#said", "version 2 of 21")
+    assert page.get_attribute("canvas", "data-boxes") == "2"
+
+
+def test_a_sub_pool_and_a_branch_can_be_chosen(open_page: Open) -> None:
+    page = open_page(f"geometry/{SHOWN}/flights")
+    page.wait_for_selector("canvas[data-boxes]")
+    page.select_option("main select", "dev")
+    shows(page, "#figures", "10 references")
+    page.get_by_role("button", name="flights.$nokey").click()
+    shows(page, "h2", "flights.$nokey")
+    assert "1 references, 1 records" in page.inner_text("#figures")
+
+
+def test_the_log_is_a_graph_with_a_lane_a_branch(open_page: Open) -> None:
+    for scheme in ("light", "dark"):
+        page = open_page(f"log/{SHOWN}/flights", color_scheme=scheme)
+        page.wait_for_selector("#log circle")
+        assert page.locator("#log circle").count() == page.locator("#log li").count() == 21
+        assert page.locator("#log path.merge").count() == 1
+        assert page.locator("#log path.branch").count() == 1
+        assert page.locator("#log .badge").all_inner_texts() == ["main", "tag monthly", "dev"]
+        page.locator("#log summary").nth(3).click()
+        assert "transaction" in page.inner_text("#log dl >> nth=3")
+        picture(page, f"web-view-log-{scheme}")
+
+
+def test_jobs_say_what_was_done_and_what_failed(open_page: Open) -> None:
+    page = open_page(f"jobs/{SHOWN}")
+    page.wait_for_selector("#jobs tbody tr:nth-child(2)")
+    assert "Unavailable: the store does not answer" in page.inner_text("#jobs")
+    assert "inputs 4" in page.inner_text("#jobs")
+    page.locator("#jobs").get_by_role("button", name="flights").click()
+    page.get_by_role("button", name="Jobs").click()
+    shows(page, "h2", "Jobs of flights")
+    assert page.locator("#jobs tbody tr").count() == 1
+
+
+def test_a_viewer_has_buttons_that_do_nothing(open_page: Open) -> None:
+    page = open_page(role="viewer")
+    button = page.get_by_role("button", name="compact")
+    button.wait_for()
+    assert button.is_disabled()
+    assert button.get_attribute("title") == "you may not start lake_compact"
+
+
+def test_a_user_starts_an_agent_as_themselves(open_page: Open, shown: Shown) -> None:
+    page = open_page(f"geometry/{SHOWN}/flights", role="user")
+    page.get_by_role("button", name="tombstones").click()
+    page.check("#dry")
+    picture(page, "web-view-start")
+    page.click("#start")
+    shows(page, "#note", "queued")
+    runs = shown.server.request("/api/v2/dags/lake_tombstones/dagRuns?order_by=-run_after", role="user").json
+    run = runs["dag_runs"][0]
+    assert run["conf"] == {"lake": SHOWN, "pools": ["flights"], "dry_run": True}
+    assert run["triggering_user_name"] == "user"
+    assert run["dag_run_id"] in page.inner_text("#note")
+
+
+def test_the_view_is_a_page_of_airflows_own_ui(browser: Any, shown: Shown) -> None:
+    """In the frame that Airflow gives it, which forbids pop-ups and dialogs of the browser."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="dark")
+    context.set_default_timeout(WITHIN_MS)
+    context.add_cookies([{"name": "_token", "value": shown.server.token("user"), "url": shown.server.url}])
+    page = context.new_page()
+    page.goto(f"{shown.server.url}/plugin/lake")
+    frame = page.frame_locator("iframe[title=Lake]")
+    frame.locator("#pools tbody tr").nth(2).wait_for()
+    frame.get_by_role("button", name="compact").click()
+    frame.locator("#ask").get_by_role("button", name="Cancel").click()
+    picture(page, "web-view-airflow")
+    context.close()
+
+
+@contextmanager
+def foreign_page(html: str) -> Iterator[str]:
+    """A page of another origin: the address of a server that answers everything with it."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(html.encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://localhost:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_page_of_another_site_reads_nothing_and_starts_nothing(browser: Any, shown: Shown) -> None:
+    """The browser of an admin who is logged in opens a page that tries."""
+    url, dag = shown.server.url, "/api/v2/dags/lake_retention/dagRuns"
+    body = '{"logical_date":null,"conf":{}}'
+    attack = f"""<body><script>
+      const ask = (path, how) => fetch("{url}" + path, {{credentials: "include", ...how}}).then((r) => r.text());
+      const tries = [
+        ask("/lake/data/lakes"),
+        ask("{dag}", {{method: "POST", mode: "no-cors", body: '{body}'}}),
+        ask("{dag}", {{method: "POST", body: '{body}', headers: {{"Content-Type": "application/json"}}}}),
+        new Promise((done) => {{
+          const frame = document.createElement("iframe");
+          frame.onload = () => done(frame.contentDocument?.body.textContent ?? "closed");
+          frame.src = "{url}/lake/";
+          document.body.append(frame);
+        }}),
+      ];
+      Promise.allSettled(tries).then((all) => {{ window.results = all.map((one) => one.value ?? "refused"); }});
+    </script></body>"""
+    context = browser.new_context()
+    context.set_default_timeout(WITHIN_MS)
+    context.add_cookies([{"name": "_token", "value": shown.server.token("admin"), "url": url}])
+    page = context.new_page()
+    with foreign_page(attack) as address:
+        page.goto(address)
+        page.wait_for_function("window.results")
+        results = page.evaluate("window.results")
+    context.close()
+    assert SHOWN not in "".join(result or "" for result in results)
+    assert shown.server.request(dag, role="admin").json["total_entries"] == 0
+
+
+def test_the_first_paint_with_a_thousand_pools_is_measured(open_page: Open) -> None:
+    """Prints figures; asserts nothing about time."""
+    for visit in ("first", "second"):
+        page = open_page(f"pools/{MANY}")
+        page.wait_for_selector(f"#pools tbody tr:nth-child({POOLS})")
+        rows = page.evaluate("performance.getEntriesByName('shown pools')[0].startTime")
+        whole = page.evaluate("performance.now()")
+        paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        asked, answered = page.evaluate(
+            """(() => {
+              const all = performance.getEntriesByType("resource");
+              const one = all.find((entry) => entry.name.includes("data/pools"));
+              return [one.startTime, one.responseEnd];
+            })()"""
+        )
+        print(
+            f"{visit} visit: first paint {paint:.0f} ms; pools asked for at {asked:.0f} ms, answered at "
+            f"{answered:.0f} ms, first rows {rows:.0f} ms, {POOLS:,} rows {whole:.0f} ms"
+        )
+        assert page.locator("#pools tbody tr").count() == POOLS

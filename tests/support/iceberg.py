@@ -1,0 +1,87 @@
+"""What a published table holds, as pyiceberg reads it, beside what the lake gives."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from lake_core.lake import Lake
+from lake_core.lake.pool import Pool
+from lake_core.lake.view import View
+from lake_core.publish.run import PublishResult, publish_iceberg
+from lake_core.store.local import LocalStore
+
+TYPES = {
+    "bool": pa.array([True, False, None]),
+    "int8": pa.array([-128, 127, None], pa.int8()),
+    "int16": pa.array([-(2**15), 2**15 - 1, None], pa.int16()),
+    "int32": pa.array([-(2**31), 2**31 - 1, None], pa.int32()),
+    "int64": pa.array([-(2**63), 2**63 - 1, None], pa.int64()),
+    "float": pa.array([-0.0, float("nan"), None], pa.float32()),
+    "double": pa.array([float("-inf"), 1e300, None]),
+    "decimal": pa.array([Decimal("-1.50"), Decimal("99999999.99"), None], pa.decimal128(10, 2)),
+    "long decimal": pa.array([Decimal("-1.5"), Decimal(10) ** 36, None], pa.decimal128(38, 1)),
+    "text": pa.array(["", "zürich \U0001f600", None]),
+    "bytes": pa.array([b"", b"\x00\xff", None]),
+    "date": pa.array([dt.date(1, 1, 1), dt.date(9999, 12, 31), None]),
+    "timestamp": pa.array(
+        [dt.datetime(1582, 10, 10), dt.datetime(2020, 1, 1, 0, 0, 0, 1), None], pa.timestamp("us")
+    ),
+    "instant": pa.array([0, 1, None], pa.timestamp("us", "UTC")),
+    "time": pa.array([dt.time(0), dt.time(23, 59, 59, 999999), None], pa.time64("us")),
+    "record": pa.array([{"a": 1, "b": {"c": ["x", None]}}, {"a": None, "b": None}, None]),
+    "list": pa.array([[1, None], [], None], pa.list_(pa.int64())),
+    "list of records": pa.array(
+        [[{"a": 1}, {"a": None}], [], [{"a": 2}]], pa.list_(pa.struct({"a": pa.int64()}))
+    ),
+    "map": pa.array([[("a", 1), ("b", None)], [], None], pa.map_(pa.string(), pa.int64())),
+}
+"""Three values of every type that Iceberg has."""
+
+
+def a_local_pool(folder: Path, *loads: Any, key: str = "k", **options: Any) -> Pool:
+    """The pool `p` of a new lake in a folder, since readers of Iceberg need files; each table is a load."""
+    pool = Lake.create_on(LocalStore(folder / "lake")).create_pool("p", key=key, **options)
+    for load in loads:
+        pool.branch().append(load if isinstance(load, pa.Table) else pa.table(load))
+    return pool
+
+
+def read_table(location: str, **scan: Any) -> pa.Table:
+    """The records of the table in a folder."""
+    from pyiceberg.table import StaticTable
+
+    return StaticTable.from_metadata(location).scan(**scan).to_arrow()
+
+
+def values(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """Rows in an order of their own, each as text; a null member of a record is as if it were not there."""
+    return sorted(repr(_plain(row)) for row in rows)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return sorted((name, _plain(member)) for name, member in value.items() if member is not None)
+    if isinstance(value, list | tuple):
+        return [_plain(member) for member in value]
+    return bytes(value) if isinstance(value, bytearray) else value
+
+
+def shown(view: View, *, without: Iterable[str] = ()) -> list[str]:
+    """What the lake gives, without fields that are left out."""
+    columns = [name for name in view.plan().columns if name not in without]
+    return values(row for table in view.scan(columns=columns) for row in table.to_pylist())
+
+
+def check_published(pool: Pool, branch: str = "main", **options: Any) -> PublishResult:
+    """Publish; the table holds what the lake gives, in all values."""
+    done = publish_iceberg(pool, branch=branch, **options)
+    table = read_table(done.location)
+    assert values(table.to_pylist()) == shown(pool.at(branch), without=options.get("without") or ())
+    assert not {"_seq", "_place"} & set(table.schema.names)
+    return done

@@ -1,0 +1,131 @@
+"""Airflow's real API server, with the project's plugins and DAGs and a user of each role: no scheduler, no Spark.
+
+A run that is asked for stays queued, since nothing runs it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from local import airflow_service
+from local.credentials import load_or_make
+from local.environ import inherited
+from tests.support.repository import ROOT
+from tests.support.servers.daemons import daemon, free_port, run
+
+ROLES = ("viewer", "user", "op", "admin")
+GUEST = "guest"
+"""A user who may log in and has no rights."""
+START_SECONDS = 300.0
+TRY_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the server answered."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True)
+class ApiServer:
+    """A running API server; the name of a user is that of the role."""
+
+    url: str
+    passwords: Mapping[str, str]
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    def request(
+        self,
+        path: str,
+        *,
+        role: str = "",
+        method: str = "GET",
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        cookie: bool = False,
+    ) -> Answer:
+        """One request as a user of a role, by a token or by the cookie of a browser; "": not logged in."""
+        sent = dict(headers or {})
+        if role and cookie:
+            sent["Cookie"] = f"_token={self.token(role)}"
+        elif role:
+            sent["Authorization"] = f"Bearer {self.token(role)}"
+        request = urllib.request.Request(f"{self.url}{path}", data=body, headers=sent, method=method)
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(request, timeout=TRY_SECONDS) as answer:
+                return Answer(answer.status, dict(answer.headers), answer.read())
+        except urllib.error.HTTPError as error:
+            return Answer(error.code, dict(error.headers), error.read())
+
+    def token(self, role: str) -> str:
+        """The token that a user gets for the password."""
+        if role not in self.tokens:
+            login = json.dumps({"username": role, "password": self.passwords[role]}).encode()
+            answer = self.request(
+                "/auth/token", method="POST", body=login, headers={"Content-Type": "application/json"}
+            )
+            self.tokens[role] = str(answer.json["access_token"])
+        return self.tokens[role]
+
+
+@contextlib.contextmanager
+def api_server(folder: Path, *, environ: Mapping[str, str]) -> Iterator[ApiServer]:
+    """The server, from its first healthy answer to its end; `environ` is added to its environment."""
+    credentials = load_or_make(folder / "credentials")
+    passwords = {role: secrets.token_urlsafe(8) for role in (*ROLES, GUEST)}
+    credentials.password_file.write_text(json.dumps(passwords))
+    port = free_port()
+    settings = airflow_service.settings(
+        home=folder / "airflow",
+        dags=ROOT / "dags",
+        plugins=ROOT / "plugins",
+        port=port,
+        credentials=credentials,
+    )
+    environment = {
+        **inherited(os.environ, prefix=Path(sys.prefix)),
+        **settings,
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(
+            [*(f"{role}:{role}" for role in ROLES), f"{GUEST}:"]
+        ),
+        "PYTHONPATH": str(ROOT),
+        **environ,
+    }
+    airflow = (sys.executable, "-m", "airflow")
+    run(*airflow, "db", "migrate", within=START_SECONDS, environ=environment)
+    run(*airflow, "dags", "reserialize", within=START_SECONDS, environ=environment)
+    server = ApiServer(airflow_service.url(port), passwords)
+
+    def healthy() -> bool:
+        try:
+            return server.request("/api/v2/monitor/health").status == 200
+        except OSError:
+            return False
+
+    with daemon(
+        *airflow,
+        "api-server",
+        log=folder / "api-server.log",
+        ready=healthy,
+        within=START_SECONDS,
+        environ=environment,
+    ):
+        yield server

@@ -1,0 +1,61 @@
+"""Reading lakes in threads of their own, of which there are few."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from airflow_lake.view.work import Work
+from lake_core.errors import NotFound, Unavailable
+
+
+def test_the_answer_and_the_error_are_those_of_the_call() -> None:
+    def fail() -> None:
+        raise NotFound("no such pool")
+
+    work = Work()
+    assert asyncio.run(work.run(lambda: 7)) == 7
+    with pytest.raises(NotFound, match="no such pool"):
+        asyncio.run(work.run(fail))
+
+
+def test_a_store_that_does_not_answer_holds_the_threads_of_the_view_and_then_refuses() -> None:
+    answered = threading.Event()
+
+    async def ask() -> list[object]:
+        work = Work(threads=2, max_pending=3)
+        waiting = [asyncio.create_task(work.run(answered.wait)) for _ in range(3)]
+        await asyncio.sleep(0)
+        with pytest.raises(Unavailable, match="3 requests are pending"):
+            await work.run(lambda: None)
+        answered.set()
+        return [*await asyncio.gather(*waiting), await work.run(lambda: "again")]
+
+    assert asyncio.run(ask()) == [True, True, True, "again"]
+
+
+def test_a_page_that_goes_away_is_counted_until_its_reading_has_ended() -> None:
+    answered, reading = threading.Event(), threading.Event()
+
+    def read() -> None:
+        reading.set()
+        answered.wait()
+
+    async def ask() -> str:
+        work = Work(threads=1, max_pending=1)
+        page = asyncio.create_task(work.run(read))
+        await asyncio.to_thread(reading.wait)
+        page.cancel()
+        with pytest.raises(Unavailable):
+            await work.run(lambda: "too early")
+        answered.set()
+        for _ in range(1000):
+            try:
+                return await work.run(lambda: "again")
+            except Unavailable:
+                await asyncio.sleep(0.01)
+        raise AssertionError("still counted")
+
+    assert asyncio.run(ask()) == "again"
