@@ -123,7 +123,7 @@ def test_output_modes_that_would_replace_records_are_refused(
     complete = (
         writer.option("checkpointLocation", str(tmp_path / "complete")).outputMode("complete").start("q")
     )
-    with pytest.raises(StreamingQueryException, match="use mode append"):
+    with pytest.raises(StreamingQueryException, match="use output mode append"):
         complete.awaitTermination(LONGEST)
     update = writer.option("checkpointLocation", str(tmp_path / "update")).outputMode("update")
     with pytest.raises((AnalysisException, StreamingQueryException), match=r"(?i)update"):
