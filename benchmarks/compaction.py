@@ -171,7 +171,8 @@ def _nothing(_: int) -> None:
 def _copy_one(file: str, target: str) -> int:
     import pyarrow.parquet as pq
 
-    from lake_core.objects.write import OBJECT_LIMITS, parquet_writer
+    from lake_core.objects.containers.limits import OBJECT_LIMITS
+    from lake_core.objects.containers.parquet_sink import parquet_writer
 
     source = pq.ParquetFile(file)
     writer = None

@@ -24,8 +24,9 @@ from lake_core.loading.block import QUARANTINE, Block
 from lake_core.loading.builder import ObjectBuilder
 from lake_core.loading.files import check_rejected, rejected_fault
 from lake_core.loading.preview import Nowhere, Preview, PreviewBuilder
+from lake_core.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from lake_core.objects.metadata import Origin
-from lake_core.objects.write import OBJECT_LIMITS, ObjectLimits, WrittenObject
+from lake_core.objects.write import WrittenObject
 from lake_core.phrases import counted
 from lake_core.records import Action, AddObject, Consume, Source
 from lake_core.records.pools import PoolConfig

@@ -23,11 +23,12 @@ from lake_core.keys.spec import ARRIVAL
 from lake_core.loading.block import Block, rejected_table
 from lake_core.loading.checks import check_table
 from lake_core.naming import NOKEY, REJECTED, id_time
+from lake_core.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from lake_core.objects.limits import MAX_CELLS, WIDE, Fields, leaves
 from lake_core.objects.metadata import Origin
 from lake_core.objects.normalize import normalized
 from lake_core.objects.schema import cast_table, unite_schemas
-from lake_core.objects.write import OBJECT_LIMITS, ObjectLimits, WrittenObject, write_object
+from lake_core.objects.write import WrittenObject, write_object
 from lake_core.store import Store
 from lake_core.values.types import is_json
 

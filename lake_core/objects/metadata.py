@@ -52,6 +52,18 @@ class ObjectMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
     data_end: int = 0
     blocks: tuple[int, ...] = ()
 
+    def check(self, object_id: str, *, records: int, groups: int, name: str) -> None:
+        """Raises Corrupt if this is another object's, or contradicts what its file holds."""
+        for what, told, true_value in (
+            ("object", self.object, object_id),
+            ("records", self.records, records),
+            ("row groups", len(self.groups), groups),
+        ):
+            if told != true_value:
+                raise Corrupt(
+                    f"{name}: the footer is damaged, or another object's: {what} {told}, not {true_value}"
+                )
+
 
 _DECODER = msgspec.json.Decoder(ObjectMetadata)
 

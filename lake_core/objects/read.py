@@ -1,33 +1,32 @@
 """Reading one data object: its records of a key range, in order, a batch at a time.
 
-The first keys in the footer say which row groups a range can touch; binary search cuts the ends, because the
+The first keys in the footer say which groups a range can touch; binary search cuts the ends, because the
 records are sorted.  Columns are chosen by exact name.  Objects never change, so a process keeps the footers that
 it used last: for a point read, reading the footer again would cost more than the record.
 """
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import threading
 import weakref
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lake_core import naming
-from lake_core.errors import Corrupt, ObjectMissing
+from lake_core.errors import ObjectMissing
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.columns import key_at
-from lake_core.objects import metadata
-from lake_core.objects.checksums import Sums, check_tail
+from lake_core.objects.checksums import Sums
+from lake_core.objects.containers import Container, Footer
+from lake_core.objects.containers.parquet import open_parquet
 from lake_core.objects.failures import reading, unreadable
 from lake_core.objects.metadata import ObjectMetadata
-from lake_core.objects.weight import Sizes, Weight, leaves_of, weigh
+from lake_core.objects.weight import Sizes, Weight
 from lake_core.store import Store
 
 FOOTERS_KEPT = 64
@@ -36,9 +35,6 @@ FOOTERS_KEPT = 64
 FOOTER_BYTES = 32 << 20
 """Bytes that all kept footers may take.  The footer of a large object takes a few megabytes, that of one with
 thousands of columns many more."""
-
-FOOTER_GROWTH = 3
-"""Decoded bytes for each stored byte of a footer, about."""
 
 SELECTIONS_KEPT = 16
 """Selections of columns, for each footer, whose bytes a record are remembered."""
@@ -55,31 +51,6 @@ batch of them gets half the bytes."""
 
 FIRST_RECORD = 4 << 10
 """Bytes.  Until a record was decoded, it counts as at least this large if a batch may have few bytes."""
-
-BUFFERED_GROUP = 32 << 20
-"""Bytes.  In a row group of this size or more, the reader takes columns a part at a time; otherwise it would hold
-the whole group (decision 33).  The writer makes such groups of very large records, and of thousands of columns."""
-
-BUFFERS = 16 << 20
-"""Bytes of these parts, of all columns together."""
-
-
-@dataclass(frozen=True)
-class Footer:
-    """The footer of a data object, decoded."""
-
-    parquet: pq.FileMetaData
-    metadata: ObjectMetadata
-    schema: pa.Schema
-    leaves: dict[str, range]
-    largest_group: int
-    took: dict[tuple[str, ...] | None, float] = field(default_factory=dict)
-    """Decoded bytes of a record, by the columns read; the key None stands for all columns."""
-
-    @property
-    def size(self) -> int:
-        """Bytes of the decoded footer, about."""
-        return FOOTER_GROWTH * int(self.parquet.serialized_size)
 
 
 class Footers:
@@ -116,33 +87,6 @@ def footers(store: Store) -> Footers:
     return _FOOTERS.setdefault(store, Footers())
 
 
-def _opened(file: pa.NativeFile, footer: Footer | None, *, buffer_size: int = 0) -> pq.ParquetFile:
-    stored = footer.parquet if footer else None
-    return pq.ParquetFile(
-        file, metadata=stored, pre_buffer=False, buffer_size=buffer_size, page_checksum_verification=True
-    )
-
-
-def _footer(parquet: pq.ParquetFile, name: str, object_id: str) -> Footer:
-    """The decoded footer.  Raises Corrupt if it is another object's, or contradicts itself."""
-    described = metadata.decode((parquet.metadata.metadata or {}).get(metadata.KEY), name=name)
-    schema = parquet.schema_arrow.remove_metadata()
-    file_metadata = parquet.metadata
-    for what, footer_value, true_value in (
-        ("object", described.object, object_id),
-        ("records", described.records, file_metadata.num_rows),
-        ("row groups", len(described.groups), file_metadata.num_row_groups),
-    ):
-        if footer_value != true_value:
-            raise Corrupt(
-                f"{name}: the footer is damaged, or another object's: {what} {footer_value}, not {true_value}"
-            )
-    largest = max(
-        (file_metadata.row_group(i).total_byte_size for i in range(file_metadata.num_row_groups)), default=0
-    )
-    return Footer(file_metadata, described, schema, leaves_of(schema), largest)
-
-
 class DataObject:
     """An open data object; close it, or use it as a context."""
 
@@ -155,25 +99,21 @@ class DataObject:
                 f"{store.uri}/{self.name}: this data object is missing from the store; restore it, or take it "
                 "out (lake repair)"
             ) from error
-        footer = footers(store).get(self.name)
+        kept = footers(store).get(self.name)
         try:
             with reading(f"{store.uri}/{self.name}", "not a readable Parquet file"):
-                self._parquet = _opened(self._file, footer)
-                if footer is None:
-                    fresh = _footer(self._parquet, self.name, object_id)
-                    pairs, end = fresh.parquet.metadata or {}, fresh.metadata.data_end
-                    check_tail(self._file, pairs, end, name=self.name)
-                    footer = footers(store).keep(self.name, fresh)
-                if footer.largest_group > BUFFERED_GROUP:
-                    buffer = max(4 << 10, BUFFERS // footer.parquet.num_columns)
-                    self._parquet = _opened(self._file, footer, buffer_size=buffer)
+                self._container: Container = open_parquet(
+                    self._file, kept, name=self.name, object_id=object_id
+                )
         except BaseException:
             self._file.close()
             raise
-        self.metadata: ObjectMetadata = footer.metadata
-        self.schema: pa.Schema = footer.schema
+        self._footer = self._container.footer
+        if kept is None:
+            footers(store).keep(self.name, self._footer)
+        self.metadata: ObjectMetadata = self._footer.metadata
+        self.schema: pa.Schema = self._footer.schema
         """All columns, the hidden ones too."""
-        self._known = footer
 
     def __enter__(self) -> DataObject:
         return self
@@ -183,7 +123,7 @@ class DataObject:
 
     def close(self) -> None:
         """Close the file.  A failure is ignored, because the records read are good."""
-        for file in (self._parquet, self._file):
+        for file in (self._container, self._file):
             with contextlib.suppress(Exception):
                 file.close()
 
@@ -206,12 +146,11 @@ class DataObject:
         `took`: decoded bytes of a record of this object, as measured before; 0 if none was decoded yet.
         Raises Corrupt if the file cannot be decoded.
         """
-        present = None if columns is None else [c for c in columns if c in self._known.leaves]
         inside = self.inside(key_range)
         size = BatchSize(batch_rows, batch_bytes, record_bytes)
         try:
             for batch in self._decoded(
-                self.groups(key_range) if groups is None else groups, present, size, took
+                self.groups(key_range) if groups is None else groups, columns, size, took
             ):
                 cut = _cut(batch, key_range, key, inside=inside)
                 if cut.num_rows:
@@ -224,16 +163,13 @@ class DataObject:
         self, groups: list[int], columns: list[str] | None, size: BatchSize, took: float
     ) -> Iterator[pa.RecordBatch]:
         """Batches of the groups; the decoded bytes of one batch say how many records the next one has."""
-        names = None if columns is None or len(columns) == len(self.schema) else columns
-        chunks = self._chunks(names)
-        select: bool | None = None  # as the first batch tells
         sizes: Sizes | None = None
         at = 0
         while at < len(groups):
-            weighed = weigh(self._parquet.metadata, groups[at : at + 1], chunks).record
+            weighed = self._container.weigh(groups[at : at + 1], columns).record
             first = size.first_rows(weighed)
             if not took and self._rows(groups[at]) > first:
-                took = self._tried(groups[at], first, names, columns)
+                took = self._tried(groups[at], first, columns)
             rows = size.rows(max(took, weighed))
             run = [groups[at]]
             run_rows = self._rows(groups[at])
@@ -249,49 +185,34 @@ class DataObject:
             else:
                 rows = first
             gathered: list[pa.RecordBatch] = []
-            missing = sum(self._rows(g) for g in run)
-            for batch in self._parquet.iter_batches(
-                batch_size=rows, row_groups=run, columns=names, use_threads=True
-            ):
-                # Parquet takes a dotted name for a path too: `id` would bring `id.orig_h` along
-                if select is None:
-                    select = columns is not None and batch.schema.names != columns
-                exact = batch.select(columns) if select else batch
-                sizes = sizes or Sizes.of(exact.schema)
-                took = sizes.record(exact)
-                missing -= exact.num_rows
-                gathered.append(exact)
+            for batch in self._container.batches(run, columns, rows=rows):
+                sizes = sizes or Sizes.of(batch.schema)
+                took = sizes.record(batch)
+                gathered.append(batch)
                 if sum(b.num_rows for b in gathered) + rows > size.rows(took):
                     yield _joined(gathered)
                     gathered = []
             if gathered:
                 yield _joined(gathered)
-            if missing:  # Arrow skips a page whose header says that it is of an unknown kind, or empty
-                raise Corrupt(f"{self.name}: damaged: {missing} records of the row groups {run} are missing")
             at += len(run)
 
-    def _tried(self, group: int, rows: int, names: list[str] | None, selected: list[str] | None) -> float:
+    def _tried(self, group: int, rows: int, names: list[str] | None) -> float:
         """Decoded bytes of a record: as measured before, otherwise by the first records of the group.
 
         Decoding these records twice costs less than decoding the whole group so few at a time (decision 50).
         """
         columns = None if names is None else tuple(names)
-        took = self._known.took.get(columns)
+        measured = self._footer.took
+        took = measured.get(columns)
         if took is None:
-            batch = next(self._parquet.iter_batches(batch_size=rows, row_groups=[group], columns=names))
-            exact = batch if selected is None or batch.schema.names == selected else batch.select(selected)
-            took = Sizes.of(exact.schema).record(exact)
-            if len(self._known.took) < SELECTIONS_KEPT:
-                self._known.took[columns] = took
+            batch = next(self._container.batches([group], names, rows=rows))
+            took = Sizes.of(batch.schema).record(batch)
+            if len(measured) < SELECTIONS_KEPT:
+                measured[columns] = took
         return took
 
     def _rows(self, group: int) -> int:
-        return int(self._parquet.metadata.row_group(group).num_rows)
-
-    def _chunks(self, columns: list[str] | None) -> list[int] | None:
-        if columns is None:
-            return None
-        return [leaf for name in columns for leaf in self._known.leaves.get(name, ())]
+        return self._footer.group_rows[group]
 
     @property
     def size(self) -> int:
@@ -301,32 +222,23 @@ class DataObject:
 
     @property
     def written_schema(self) -> pa.Schema:
-        """All columns as they were written: Parquet renames the elements of lists, Arrow's own copy does not."""
-        stored = (self._known.parquet.metadata or {}).get(b"ARROW:schema")
-        if stored is None:
-            return self.schema
+        """All columns as they were written."""
         with reading(self.name, "its schema cannot be read"):
-            return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored))).remove_metadata()
+            return self._container.written_schema
 
     @property
-    def group_rows(self) -> list[int]:
-        """The number of records of each row group."""
-        return [self._rows(group) for group in range(self._parquet.metadata.num_row_groups)]
+    def group_rows(self) -> Sequence[int]:
+        """The number of records of each group."""
+        return self._footer.group_rows
 
     @property
     def group_offsets(self) -> list[int]:
-        """Where each row group begins in the file."""
-        return [self._begin(group) for group in range(self._parquet.metadata.num_row_groups)]
+        """Where each group begins in the file."""
+        return [self._container.begin(group) for group in range(len(self.group_rows))]
 
     def column_sizes(self, names: Collection[str]) -> dict[str, int]:
         """The stored bytes of each of the columns that the object has."""
-        leaves = {name: leaves for name, leaves in self._known.leaves.items() if name in names}
-        sizes = dict.fromkeys(leaves, 0)
-        for index in range(self._parquet.metadata.num_row_groups):
-            group = self._parquet.metadata.row_group(index)
-            for name, of_name in leaves.items():
-                sizes[name] += sum(group.column(leaf).total_compressed_size for leaf in of_name)
-        return sizes
+        return self._container.column_sizes(names)
 
     def check_bytes(self) -> None:
         """Read all data and compare their checksums.  Raises Corrupt, Unavailable."""
@@ -335,30 +247,21 @@ class DataObject:
             Sums(footer.blocks, footer.data_end, 0, footer.data_end).check_open(self._file, name=self.name)
 
     def weigh(self, key_range: KeyRange, columns: list[str]) -> Weight:
-        """Decoded bytes of the row groups that the range touches, as the footer says."""
-        leaves = self._known.leaves
-        return weigh(
-            self._parquet.metadata,
-            self.groups(key_range),
-            None if leaves.keys() <= set(columns) else self._chunks(columns),
-        )
+        """Decoded bytes of the groups that the range touches, as the footer says."""
+        return self._container.weigh(self.groups(key_range), columns)
 
     def rows(self, key_range: KeyRange) -> int:
-        """How many records the row groups that the range touches have: at least as many as the range."""
+        """How many records the groups that the range touches have: at least as many as the range."""
         return sum(self._rows(group) for group in self.groups(key_range))
 
     def sums(self, key_range: KeyRange) -> Sums:
-        """The checksums of the row groups that the range touches."""
+        """The checksums of the groups that the range touches."""
         touched, begin, end = self.groups(key_range), 0, self.metadata.data_end
         if touched:
-            begin = self._begin(touched[0])
+            begin = self._container.begin(touched[0])
             if touched[-1] + 1 < len(self.metadata.groups):
-                end = self._begin(touched[-1] + 1)
+                end = self._container.begin(touched[-1] + 1)
         return Sums(self.metadata.blocks, self.metadata.data_end, begin, end if touched else begin)
-
-    def _begin(self, group: int) -> int:
-        first = self._parquet.metadata.row_group(group).column(0)
-        return min(at for at in (first.dictionary_page_offset, first.data_page_offset) if at is not None)
 
     def inside(self, key_range: KeyRange) -> bool:
         """Whether the whole object lies in the range."""
@@ -367,7 +270,7 @@ class DataObject:
         )
 
     def groups(self, key_range: KeyRange) -> list[int]:
-        """The row groups that may hold keys of the range."""
+        """The groups that may hold keys of the range."""
         firsts = self.metadata.groups
         # the group before the first one at or above `low` may still hold keys from `low` on
         begin = max(0, bisect_left(firsts, key_range.low) - 1)

@@ -6,22 +6,20 @@ equal keys in their order of arrival, and written.  A compaction hands over sort
 object by the AddObject that a transaction will carry.  Until that transaction is in the journal, no reader sees
 the object.
 
-Row groups are small, so that a point read decodes little.  Only columns whose values recur get a dictionary.  On
-lineitem this is smaller and cheaper to write than large groups with dictionaries for all (decision 12).
+Groups are small, so that a point read decodes little (decision 12).  What a group is on the store is the matter of
+`objects.containers`.
 """
 
 from __future__ import annotations
 
 import contextlib
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field
-from itertools import accumulate, groupby
+from itertools import accumulate
 from types import TracebackType
-from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from lake_core import naming
 from lake_core.combine import APPEND, Rule
@@ -31,8 +29,11 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.columns import keys_at, sort_order
 from lake_core.keys.encoding import key_class
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.objects import checksums, metadata
+from lake_core.objects import metadata
 from lake_core.objects.checksums import SummedFile
+from lake_core.objects.containers import Sink
+from lake_core.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
+from lake_core.objects.containers.parquet_sink import ParquetSink
 from lake_core.objects.failures import writing
 from lake_core.objects.metadata import ObjectMetadata, Origin, Sample
 from lake_core.objects.schema import schema_id
@@ -40,37 +41,6 @@ from lake_core.objects.statistics import column_statistics, unite_statistics
 from lake_core.objects.weight import Sizes
 from lake_core.records import AddObject, Column
 from lake_core.store import Store
-
-
-@dataclass(frozen=True)
-class ObjectLimits:
-    """The sizes of row groups; an object with row groups of any size can be read.
-
-    The `Lake` passes them to loads and compactions within `reading.Limits`.
-    """
-
-    row_group: int = 8_192
-    """Records of a row group, at most: a point read decodes one (decision 12)."""
-
-    row_group_bytes: int = 16 << 20
-    """Decoded bytes of a row group.  If records are so large that fewer than `row_group` have room, it has fewer,
-    but at least one.  A reader holds a whole row group, so this bounds the memory of a merge (decision
-    33)."""
-
-    column_bytes: int = 8 << 10
-    """A row group may have this many bytes for each column, if there are thousands: the smallest chunk of a column
-    costs as much to write as these.  Fields inside of records count as columns."""
-
-    gathered: int = 8
-    """Row groups to gather before they are written, if together they have at most `row_group_bytes`."""
-
-    def max_bytes(self, sizes: Sizes) -> int:
-        """Decoded bytes that a row group of such columns may have."""
-        return max(self.row_group_bytes, self.column_bytes * sizes.leaves)
-
-
-OBJECT_LIMITS = ObjectLimits()
-"""The defaults."""
 
 _SMALL_CHUNK = 1_024
 """Tables with fewer records than this, on average, are joined before they are written, because each chunk costs as
@@ -154,7 +124,7 @@ class ObjectWriter:
     _rows: int = field(default=0, init=False)
     _bytes: int = field(default=0, init=False)
     _sizes: Sizes | None = field(default=None, init=False)
-    _parquet: pq.ParquetWriter | None = field(default=None, init=False)
+    _sink: Sink | None = field(default=None, init=False)
     _file: SummedFile | None = field(default=None, init=False)
     _stack: ExitStack = field(default_factory=ExitStack, init=False)
     _groups: list[bytes] = field(default_factory=list, init=False)
@@ -235,26 +205,17 @@ class ObjectWriter:
         table, rest = gathered.slice(0, rows), gathered.slice(rows)
         self._gathered, self._rows = ([rest], rest.num_rows) if rest.num_rows else ([], 0)
         self._bytes = self._sizes.size(rest) if rest.num_rows else 0
-        if self._parquet is None:
+        if self._sink is None:
             self._open(table)
-        assert self._parquet is not None
+        assert self._sink is not None
         self._describe(table, groups)
-        at = 0
-        for size, run in groupby(groups[:-1]):  # one call for groups of one size; a smaller one may end it
-            count = size * len(list(run))
-            if at + count + groups[-1] == rows and groups[-1] <= size:
-                count += groups[-1]
-            self._parquet.write_table(table.slice(at, count), row_group_size=size)
-            at += count
-        if at < rows:
-            self._parquet.write_table(table.slice(at), row_group_size=groups[-1])
+        self._sink.write(table, groups)
 
     def _open(self, first: pa.Table) -> None:
         self._schema = first.schema
         self._file = SummedFile(self._stack.enter_context(self.store.open_output(self.name)))
-        self._parquet = self._stack.enter_context(
-            parquet_writer(self._file, first, key=self.key, limits=self.limits)
-        )
+        sink = ParquetSink(self._file, first, key=self.key, limits=self.limits)
+        self._sink = self._stack.enter_context(closing(sink))
 
     def _describe(self, table: pa.Table, groups: list[int]) -> None:
         """Add the records to the statistics, sample and groups that the footer and the transaction will hold."""
@@ -276,10 +237,9 @@ class ObjectWriter:
         self.records += table.num_rows
 
     def _finish(self) -> WrittenObject:
-        assert self._parquet is not None
+        assert self._sink is not None
         assert self._file is not None
         schema = user_fields(self._schema)
-        data_end, blocks = self._file.begin_tail()
         described = ObjectMetadata(
             version=metadata.VERSION,
             object=self.object_id,
@@ -299,14 +259,8 @@ class ObjectWriter:
             ),
             first_seq=self._seqs[0] if self._seqs else None,
             last_seq=self._seqs[1] if self._seqs else None,
-            data_end=data_end,
-            blocks=blocks,
         )
-        self._parquet.add_key_value_metadata(
-            {metadata.KEY: metadata.encode(described), checksums.KEY: checksums.NOTHING_YET}
-        )
-        self._parquet.close()
-        self._file.end_tail()
+        self._sink.finish(described)
         action = AddObject(
             object=self.object_id,
             records=self.records,
@@ -320,27 +274,6 @@ class ObjectWriter:
             seqs=self._seqs,
         )
         return WrittenObject((action, schema))
-
-
-def parquet_writer(
-    file: BinaryIO | SummedFile, first: pa.Table, *, key: PoolKey, limits: ObjectLimits = OBJECT_LIMITS
-) -> pq.ParquetWriter:
-    """A writer for tables like the first one; the first one's values decide which columns get a dictionary."""
-    sorting = [
-        pq.SortingColumn(first.schema.get_field_index(f.name), descending=f.descending, nulls_first=True)
-        for f in key.fields
-    ]
-    return pq.ParquetWriter(
-        file,
-        first.schema,
-        compression="zstd",
-        write_page_index=True,
-        write_page_checksum=True,
-        sorting_columns=sorting or None,
-        use_dictionary=_recurring(
-            first.slice(0, limits.row_group if first.num_rows >= limits.row_group else _FEW)
-        ),
-    )
 
 
 def _row_groups(table: pa.Table, sizes: Sizes, size: int, limits: ObjectLimits) -> list[int]:
@@ -357,49 +290,3 @@ def _row_groups(table: pa.Table, sizes: Sizes, size: int, limits: ObjectLimits) 
         else:
             left += [(at + rows // 2, rows - rows // 2), (at, rows // 2)]
     return row_counts
-
-
-_FEW = 256
-"""Records sampled of an object smaller than a row group.  Sampling all would take as long as the dictionaries save
-(decision 25)."""
-
-
-_LARGEST_DICTIONARY = 1 << 20
-"""Bytes.  Parquet gives up a larger dictionary, and counting its distinct values would copy them."""
-
-
-def _recurring(sample: pa.Table) -> list[str]:
-    """The columns whose values recur; all members of records and lists count among them, without a look."""
-    chosen: list[str] = []
-    for column, kept in zip(sample.schema, sample.columns, strict=True):
-        if pa.types.is_nested(column.type):
-            chosen += _leaves(column)
-        elif not pa.types.is_null(column.type) and _recurs(kept):
-            chosen.append(column.name)
-    return chosen
-
-
-def _recurs(sample: pa.ChunkedArray) -> bool:
-    """Whether there are fewer than half as many distinct values as records."""
-    nulls = sample.null_count
-    if len(sample) < 3:
-        return nulls == len(sample)
-    if (pa.types.is_string(sample.type) or pa.types.is_binary(sample.type)) and (
-        sample.nbytes > _LARGEST_DICTIONARY
-        and (pc.max(pc.binary_length(sample)).as_py() or 0) > _LARGEST_DICTIONARY
-    ):
-        return False
-    return (len(sample.unique()) - (nulls > 0)) * 2 < len(sample)
-
-
-def _leaves(column: pa.Field, prefix: str = "") -> list[str]:
-    """The Parquet paths of the plain columns inside of a nested one."""
-    path = f"{prefix}{column.name}"
-    if pa.types.is_struct(column.type):
-        return [leaf for member in column.type for leaf in _leaves(member, f"{path}.")]
-    if pa.types.is_list(column.type):
-        return _leaves(column.type.value_field.with_name("element"), f"{path}.list.")
-    if pa.types.is_map(column.type):
-        entries = (column.type.key_field.with_name("key"), column.type.item_field.with_name("value"))
-        return [leaf for member in entries for leaf in _leaves(member, f"{path}.key_value.")]
-    return [path]

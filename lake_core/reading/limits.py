@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lake_core.objects.write import OBJECT_LIMITS, ObjectLimits
+from lake_core.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 
 
 @dataclass(frozen=True)

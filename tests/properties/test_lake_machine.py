@@ -46,7 +46,7 @@ from lake_core.lake.replaces import PendingReplace
 from lake_core.lake.results import PendingLoad
 from lake_core.loading.block import Block
 from lake_core.naming import IdSource
-from lake_core.objects.write import ObjectLimits
+from lake_core.objects.containers.limits import ObjectLimits
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.repair.finding import DAMAGE
 from lake_core.repair.fsck import Fsck

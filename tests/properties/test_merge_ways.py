@@ -22,7 +22,7 @@ from lake_core.agents.compact.rewrite import compact
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, encode_key, from_scalar
 from lake_core.lake import Lake
-from lake_core.objects.write import ObjectLimits
+from lake_core.objects.containers.limits import ObjectLimits
 from lake_core.reading.limits import Limits
 from lake_core.store.local import LocalStore
 

@@ -14,7 +14,7 @@ from lake_core.agents.compact.rewrite import compact
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_key
 from lake_core.lake import Lake
-from lake_core.objects.write import ObjectLimits
+from lake_core.objects.containers.limits import ObjectLimits
 from lake_core.reading.limits import Limits
 from lake_core.reading.scan import scan
 from lake_core.store import Store

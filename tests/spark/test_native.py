@@ -25,7 +25,7 @@ from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.lake import Lake
 from lake_core.lake.view import View
-from lake_core.objects.write import ObjectLimits
+from lake_core.objects.containers.limits import ObjectLimits
 from lake_core.reading.limits import Limits
 from spark_apps.datasource.to_spark import to_batches
 from spark_apps.datasource.types import arrow_schema, is_variant

@@ -28,8 +28,8 @@ from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.lake.results import PendingLoad
 from lake_core.loading.block import Block
+from lake_core.objects.containers.limits import ObjectLimits
 from lake_core.objects.read import DataObject
-from lake_core.objects.write import ObjectLimits
 from lake_core.reading.limits import Limits
 from lake_core.records import AddObject, RemoveReference
 from lake_core.records.transactions import sequence

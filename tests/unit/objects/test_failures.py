@@ -21,7 +21,7 @@ from lake_core.checkpoints import write as checkpoint_write
 from lake_core.errors import InvalidInput, LakeError, ObjectMissing, Unavailable
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
-from lake_core.objects import read, write
+from lake_core.objects.containers import parquet, parquet_sink
 from lake_core.objects.failures import unreadable
 from lake_core.store.memory import MemoryStore
 from lake_core.system_tables.inspection import inspect_object
@@ -137,7 +137,7 @@ def test_what_arrow_raises_while_reading_is_an_error_of_the_lake(
 ) -> None:
     before = state(lake)
     pool = Lake.open_on(MemoryCopy(lake.store), author="test").pool("p")
-    monkeypatch.setattr(read, "pq", FaultyParquet("ParquetFile", call, fault))
+    monkeypatch.setattr(parquet, "pq", FaultyParquet("ParquetFile", call, fault))
     refused(lambda: act(pool))
     monkeypatch.undo()
     assert state(lake) == before
@@ -149,7 +149,7 @@ def test_what_arrow_raises_while_writing_is_an_error_of_the_lake_and_nothing_lan
     lake: Lake, monkeypatch: pytest.MonkeyPatch, fault: Exception, act: Callable[[Pool], object], call: str
 ) -> None:
     before, names = state(lake), {info.name for info in lake.store.list("") if info.name.endswith(".parquet")}
-    monkeypatch.setattr(write, "pq", FaultyParquet("ParquetWriter", call, fault))
+    monkeypatch.setattr(parquet_sink, "pq", FaultyParquet("ParquetWriter", call, fault))
     error = refused(lambda: act(lake.pool("p")))
     monkeypatch.undo()
     assert isinstance(error, Unavailable if isinstance(fault, OSError | MemoryError) else InvalidInput)

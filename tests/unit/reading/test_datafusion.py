@@ -18,7 +18,7 @@ from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER, encode_key
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake.pool import Pool
-from lake_core.objects.write import ObjectLimits
+from lake_core.objects.containers.limits import ObjectLimits
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.reading.merge.datafusion import DataFusionMerge, can_merge, inputs_of
 from lake_core.store.local import LocalStore

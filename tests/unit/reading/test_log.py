@@ -52,14 +52,14 @@ def test_a_merge_is_logged_with_its_way_and_why(
     line: str,
 ) -> None:
     pool = pool_of(tmp_path, limits, loads)
-    caplog.set_level("INFO", "lake_core.reading")
+    caplog.set_level("INFO", "lake_core")
     pool.at().to_table()
     assert line in caplog.messages
 
 
 def test_what_a_merge_wrote_to_disk_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     pool = pool_of(tmp_path, Limits(max_streams=2), [[1, 3], [2, 4], [0, 5]])
-    caplog.set_level("INFO", "lake_core.reading")
+    caplog.set_level("INFO", "lake_core")
     pool.at().to_table()
     (line,) = (m for m in caplog.messages if "to disk, at most" in m)
     assert line.startswith("the merge wrote ")
