@@ -78,12 +78,12 @@ def _date(seconds: float) -> str:
 
 
 def id_time(id: str) -> datetime:
-    """When the id was made, in UTC, to the second."""
-    return datetime.fromtimestamp(EPOCH + (_number(id) >> 8 * _CHANCE_BYTES), UTC)
+    """When the id was made, in UTC, to the second; an object is as old as its id."""
+    return datetime.fromtimestamp(EPOCH + (_number(id[:ID_LENGTH]) >> 8 * _CHANCE_BYTES), UTC)
 
 
 def id_seconds(id: str) -> float:
-    """When the id was made, in seconds since 1970; 0 if the text holds no time."""
+    """When the id was made, in seconds since 1970; 0 if the text holds no time.  An object is as old as its id."""
     try:
         return id_time(id).timestamp()
     except (ValueError, OverflowError):
@@ -174,9 +174,45 @@ def pool_journal(pool_id: str) -> str:
     return f"{pool_id}/journal"
 
 
-def data_object(pool_id: str, object_id: str, suffix: str = "parquet") -> str:
+PARQUET, ZNG, ZST = "parquet", "zng", "zst"
+FORMATS = (PARQUET, ZNG, ZST)
+"""The formats of data objects."""
+
+OBJECT_LENGTH = ID_LENGTH + 4
+"""Characters of what an object is called, at most."""
+
+
+def object_id_of(id: str, format: str) -> str:
+    """What an object of a format is called: its id, with the format behind it unless that is Parquet."""
+    return id if format == PARQUET else f"{id}.{format}"
+
+
+PLAINER = {ZST: ZNG, ZNG: PARQUET}
+"""What an object is written as if its format has no form for a record."""
+
+COMPACTED = {PARQUET: PARQUET, ZNG: ZST, ZST: ZST}
+"""The format of what a compaction writes in a pool of a format: rows become columns."""
+
+
+def plainer(object_id: str) -> str:
+    """What the object is called if it is written in the next plainer format."""
+    return object_id_of(object_id[:ID_LENGTH], PLAINER[format_of(object_id)])
+
+
+def format_of(object_id: str) -> str:
+    """The format of an object that is called so."""
+    return object_id.partition(".")[2] or PARQUET
+
+
+def is_object(text: str) -> bool:
+    """Whether an object may be called so."""
+    id, dot, format = text.partition(".")
+    return is_id(id) and (format in FORMATS and format != PARQUET if dot else True)
+
+
+def data_object(pool_id: str, object_id: str) -> str:
     """A data object of a pool."""
-    return f"{pool_id}/data/{object_id}.{suffix}"
+    return f"{pool_id}/data/{object_id}" + ("" if "." in object_id else f".{PARQUET}")
 
 
 def leases(pool_id: str) -> str:
@@ -221,9 +257,9 @@ def data(pool_id: str) -> str:
 
 
 def data_id(name: str) -> str | None:
-    """The id of a data object's name, None if the name is none of a data object."""
+    """What the data object of a name is called, None if the name is none of a data object."""
     id, dot, suffix = name.rpartition("/")[2].partition(".")
-    return id if dot and suffix == "parquet" and is_id(id) else None
+    return object_id_of(id, suffix) if dot and suffix in FORMATS and is_id(id) else None
 
 
 def first_id(seconds: float) -> str:

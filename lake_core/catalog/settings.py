@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lake_core import naming
 from lake_core.catalog.csv_options import csv_options
 from lake_core.catalog.setting_types import (
     AGE_OFF,
@@ -157,6 +158,12 @@ KNOWN: dict[str, Setting] = {
         "hours in which compact, checkpoint, tombstones and retention may begin (22:00-06:00); empty: at any time",
     ),
     **READ_OPTIONS,
+    "format": Setting(
+        one_of(*naming.FORMATS),
+        naming.PARQUET,
+        "of data objects; zng: records keep their own types, in rows, and a compaction makes columns (zst); "
+        "zst: the same, at once in columns",
+    ),
     "load.memory": Setting(SIZE, "256MiB", "memory for sorting; larger loads are split into several objects"),
     "checkpoint.entries": Setting(count(1), "500", "write a checkpoint after this many transactions"),
     "checkpoint.age": Setting(

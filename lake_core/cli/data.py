@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 
 from lake_core.cli.options import open_lake, read_options
-from lake_core.cli.output import BINARY, format_of_output, print_json, print_table, say, write_records
+from lake_core.cli.output import BINARY, VALUES, format_of_output, print_json, print_table, say, write_records
 from lake_core.cli.reading import files_to_read, shown_progress
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.keys import KeyRange
@@ -130,11 +130,15 @@ def range_text(args: Namespace) -> RangeText:
 
 def scan(args: Namespace) -> None:
     """Records of a key range, in key order."""
+    format = _format(args)
     with _opened(args) as view:
-        plan = view.plan(key_range=span_of(view, args), columns=args.columns, where=args.where)
-        write_records(
-            view.run(plan, limit=args.limit), result_schema(plan), format=_format(args), path=args.output
+        plan = view.plan(
+            key_range=span_of(view, args),
+            columns=args.columns,
+            where=args.where,
+            whole=format in VALUES and args.columns is None,
         )
+        write_records(view.run(plan, limit=args.limit), result_schema(plan), format=format, path=args.output)
 
 
 def _opened(args: Namespace) -> AbstractContextManager[View]:
@@ -148,10 +152,12 @@ def _opened(args: Namespace) -> AbstractContextManager[View]:
 def get(args: Namespace) -> None:
     """The records of one key."""
     view = open_lake(args).pool(args.pool).at(args.at, on_missing=args.on_missing)
-    table = view.to_table(key_range=span_of(view, args))
-    if not table.num_rows:
+    format = _format(args)
+    plan = view.plan(key_range=span_of(view, args), whole=format in VALUES)
+    tables = list(view.run(plan))
+    if not tables:
         raise NotFound(f"pool {args.pool!r}: no record with key {args.key}")
-    write_records([table], table.schema, format=_format(args), path=None)
+    write_records(tables, result_schema(plan), format=format, path=None)
 
 
 def sql(args: Namespace) -> None:

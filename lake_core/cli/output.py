@@ -37,6 +37,9 @@ _COMPRESSED = (".zst", ".zstd", ".gz", ".bz2", ".xz")
 ENDINGS = (*_JSON, *_BY_ENDING)
 """The endings of names that tell a format."""
 
+VALUES = ("zng", "zst", "zson")
+"""Formats in which each record has a type of its own."""
+
 BINARY = ("parquet", "arrow", "zng", "zst")
 """Formats that are not for a terminal."""
 
@@ -140,7 +143,7 @@ def write_to(file: BinaryIO, tables: Iterable[pa.Table], schema: pa.Schema, form
     if format == "csv":
         file.write(csv_header(schema.names) if schema.names else b"")
         return _write_lines(tables, csv_lines, file)
-    if format in ("zng", "zst", "zson"):
+    if format in VALUES:
         from lake_core.cli.value_output import write_values  # few commands need it
 
         return write_values(tables, schema, file, format)

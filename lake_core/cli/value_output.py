@@ -10,6 +10,8 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from lake_core.combine.hidden import TYPE, user_fields
+from lake_core.objects.containers.rows import rows_of_table
 from lake_core.objects.zng.arrow_types import zng_schema, zng_type
 from lake_core.objects.zng.from_arrow import batch_of_tables
 from lake_core.objects.zng.text import type_text
@@ -33,13 +35,20 @@ def value_writer(file: BinaryIO, format: str) -> ZngWriter | ZstWriter | TextWri
 
 
 def write_values(tables: Iterable[pa.Table], schema: pa.Schema, file: BinaryIO, format: str) -> int:
-    """Write the records as values; returns how many.  Raises InvalidInput for a type that has no form."""
-    zng_schema(schema)  # refuses a type before the first record, and if there is none
+    """Write the records as values, with `hidden.ROW` as they came; returns how many.
+
+    Raises InvalidInput for a type that has no form.
+    """
+    zng_schema(user_fields(schema))  # refuses a type before the first record, and if there is none
+    whole = TYPE in schema.names
     count = 0
     writer = value_writer(file, format)
     for table in tables:
-        for batch in table.to_batches():
-            writer.write(batch_of_tables([batch]))
+        if whole:
+            writer.write(rows_of_table(table))
+        else:
+            for batch in table.to_batches():
+                writer.write(batch_of_tables([batch]))
         count += table.num_rows
     writer.close()
     return count

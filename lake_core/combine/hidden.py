@@ -1,11 +1,14 @@
-"""Hidden columns: those that an object has besides the user's fields.
+r"""Hidden columns: those that an object has besides the user's fields.
 
     _seq      the record's sequence: when it counts as written; in every object that a compaction wrote
     _place    the ordinal of the record's first object in its transaction; in the same objects
     _deleted  in upsert pools: true if the record is a delete marker, so that its key is absent
+    \0type    the digest of the record's ZNG type, null if only its fields say what it is
+    \0body    the record's ZNG bytes, null with it; both in objects whose format keeps the types of records
 
 All records of a load have the sequence of its transaction, which is not known yet when they are written.  So
-objects of loads have neither `_seq` nor `_place`.  A load with a field of a reserved name is refused.
+objects of loads have neither `_seq` nor `_place`.  A load with a field of a reserved name is refused.  No field's
+name can hold NUL.
 """
 
 from __future__ import annotations
@@ -21,7 +24,13 @@ SEQ, ORDINAL, DELETED = "_seq", "_place", "_deleted"
 ORDER = pa.schema([(SEQ, pa.int64()), (ORDINAL, pa.int32())])
 """The columns that order records of equal keys; they follow the user's fields."""
 
+TYPE, BODY = "\0type", "\0body"
+
+ROW = pa.schema([(TYPE, pa.binary()), (BODY, pa.binary())])
+"""The columns that keep a record exactly as it came, beside the fields that it has for queries."""
+
 _RESERVED = (SEQ, ORDINAL)
+_HIDDEN = (*_RESERVED, TYPE, BODY)
 
 
 def check_names(names: Iterable[str]) -> None:
@@ -33,7 +42,18 @@ def check_names(names: Iterable[str]) -> None:
 
 def user_fields(schema: pa.Schema) -> pa.Schema:
     """The user's fields."""
-    return pa.schema([field for field in schema if field.name not in _RESERVED])
+    return pa.schema([field for field in schema if field.name not in _HIDDEN])
+
+
+def with_rows(schema: pa.Schema, *, typed: bool) -> pa.Schema:
+    """The schema, with the columns of `ROW` if they are to be read too."""
+    return pa.schema([*schema, *ROW]) if typed else schema
+
+
+def without_rows(table: pa.Table) -> pa.Table:
+    """The table without the columns of `ROW`: its fields say what its records are."""
+    here = [name for name in ROW.names if name in table.schema.names]
+    return table.drop_columns(here) if here else table
 
 
 def with_order(table: pa.Table, *, seq: int, ordinal: int) -> pa.Table:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from lake_core import naming
 from lake_core.catalog import Settings
 from lake_core.catalog.csv_options import csv_options
 from lake_core.catalog.settings import check_settings
@@ -43,6 +44,7 @@ def readings(
             keyless=settings["nokey"],
             csv=csv_options(settings),
             constants=constants.get(file, ()),
+            keeps_rows=settings["format"] != naming.PARQUET and rule.kind != "aggregate",
         )
         for file in files
     }

@@ -74,7 +74,15 @@ def builder(
         return naming.not_below(new_id(), pending.first)
 
     return ObjectBuilder(
-        store, config.key, pending.origin, pending.memory, id_of_load, first_ordinal, rule_of(config), limits
+        store,
+        config.key,
+        pending.origin,
+        pending.memory,
+        id_of_load,
+        first_ordinal,
+        rule_of(config),
+        limits,
+        Settings(config.settings)["format"],
     )
 
 

@@ -57,12 +57,15 @@ Locate = Callable[[int], tuple[int, bytes]]
 class Block:
     """Some records of one file, in its order.
 
-    `locate` is None if the format has no text to show.  `checked`: every record is within the limits.
+    `locate` is None if the format has no text to show.  `rows` has the columns `hidden.ROW` of the records, null
+    for those that were changed on the way; it is None if the file has no types of its own.  `checked`: every record
+    is within the limits, and `table` has what `rows` had.
     """
 
     table: pa.Table
     rejected: tuple[Rejected, ...] = ()
     locate: Locate | None = None
+    rows: pa.Table | None = None
     checked: bool = False
 
 
@@ -95,6 +98,8 @@ class Reading:
     progress: Callable[[str, float], None] = silent
     tell: Callable[[str], None] = silent
     fields: Fields = field(default_factory=Fields)
+    keeps_rows: bool = False
+    """Whether the pool's objects hold records as they came (`hidden.ROW`)."""
 
     def function(self, name: str) -> str:
         """The function that the pool names for the field; "" if there is none."""

@@ -22,7 +22,7 @@ from lake_core.keys import PoolKey
 from lake_core.keys.spec import ARRIVAL
 from lake_core.loading.block import Block, rejected_table
 from lake_core.loading.checks import check_table
-from lake_core.naming import NOKEY, REJECTED, id_time
+from lake_core.naming import NOKEY, PARQUET, REJECTED, id_time, object_id_of
 from lake_core.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from lake_core.objects.limits import MAX_CELLS, WIDE, Fields, leaves
 from lake_core.objects.metadata import Origin
@@ -49,6 +49,7 @@ class ObjectBuilder:
     first_ordinal: int = 0
     rule: Rule = APPEND
     limits: ObjectLimits = OBJECT_LIMITS
+    format: str = PARQUET
     written: list[WrittenObject] = field(default_factory=list)
     _pending: dict[str, list[pa.Table]] = field(default_factory=dict)
     _bytes: dict[str, int] = field(default_factory=dict)
@@ -122,7 +123,7 @@ class ObjectBuilder:
                 self.store,
                 table,
                 key=key,
-                object_id=self.new_id(),
+                object_id=object_id_of(self.new_id(), PARQUET if sub_pool == REJECTED else self.format),
                 origin=self.origin,
                 ordinal=self.first_ordinal + len(self.written),
                 sub_pool=sub_pool,

@@ -8,6 +8,7 @@ tables of a program.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,11 +38,16 @@ def checked(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:
         rows = table.num_rows
         if wrong:
             rejected = [_rejected(block, table, at, row, why, reading) for at, why in sorted(wrong.items())]
-            table = table.filter(pa.array([at not in wrong for at in range(rows)], pa.bool_()))
+            good = pa.array([at not in wrong for at in range(rows)], pa.bool_())
+            table = table.filter(good)
             table = _without_empty_types(table, reading)
-            block = Block(table, tuple(sorted([*block.rejected, *rejected], key=_line)), checked=True)
-        else:
-            block = Block(table, block.rejected, checked=True)  # the text is not needed any more
+            block = replace(block, rejected=tuple(sorted([*block.rejected, *rejected], key=_line)))
+        whole = None if reading.constants else block.rows
+        if whole is not None:
+            whole = whole.filter(good) if wrong else whole
+            for field, column in zip(whole.schema, whole.columns, strict=True):
+                table = table.append_column(field, column)
+        block = Block(table, block.rejected, checked=True)  # the text is not needed any more
         row += rows
         if last is not None:
             yield last

@@ -75,6 +75,11 @@ class SummedFile:
         position = tail.rindex(_PLACE + NOTHING_YET) + len(_PLACE)
         self._file.write(tail[:position] + _text(zlib.crc32(tail)) + tail[position + len(NOTHING_YET) :])
 
+    def end_plain_tail(self) -> None:
+        """Write the tail as it is: it has its own checksum."""
+        assert self._tail is not None
+        self._file.write(b"".join(self._tail))
+
     def tell(self) -> int:
         return self._size
 

@@ -52,6 +52,11 @@ class ObjectMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
     data_end: int = 0
     blocks: tuple[int, ...] = ()
 
+    def check_version(self, name: str) -> None:
+        """Raises Corrupt if a newer program wrote the object."""
+        if self.version > VERSION:
+            raise Corrupt(f"{name}: written by a newer version (format {self.version}); upgrade this program")
+
     def check(self, object_id: str, *, records: int, groups: int, name: str) -> None:
         """Raises Corrupt if this is another object's, or contradicts what its file holds."""
         for what, told, true_value in (
@@ -81,8 +86,7 @@ def decode(data: bytes | None, *, name: str) -> ObjectMetadata:
         decoded = _DECODER.decode(data)
     except msgspec.DecodeError as error:
         raise Corrupt(f"{name}: the metadata of this data object is damaged: {error}") from error
-    if decoded.version > VERSION:
-        raise Corrupt(f"{name}: written by a newer version (format {decoded.version}); upgrade this program")
+    decoded.check_version(name)
     return decoded
 
 

@@ -14,6 +14,7 @@ from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -24,6 +25,8 @@ from lake_core.keys.columns import key_at
 from lake_core.objects.checksums import Sums
 from lake_core.objects.containers import Container, Footer
 from lake_core.objects.containers.parquet import open_parquet
+from lake_core.objects.containers.zng import open_zng
+from lake_core.objects.containers.zst import open_zst
 from lake_core.objects.failures import reading, unreadable
 from lake_core.objects.metadata import ObjectMetadata
 from lake_core.objects.weight import Sizes, Weight
@@ -87,11 +90,27 @@ def footers(store: Store) -> Footers:
     return _FOOTERS.setdefault(store, Footers())
 
 
+class Open(Protocol):
+    """Opens an object of a format; `footer` is that of an earlier reader."""
+
+    def __call__(
+        self, file: pa.NativeFile, footer: Footer | None, /, *, name: str, object_id: str
+    ) -> Container:
+        """Raises Corrupt, and what Arrow raises."""
+        ...
+
+
+OPEN: dict[str, Open] = {naming.PARQUET: open_parquet, naming.ZNG: open_zng, naming.ZST: open_zst}
+
+SPELLED = {naming.PARQUET: "Parquet", naming.ZNG: "ZNG", naming.ZST: "ZST"}
+
+
 class DataObject:
     """An open data object; close it, or use it as a context."""
 
     def __init__(self, store: Store, *, pool_id: str, object_id: str) -> None:
         self.name = naming.data_object(pool_id, object_id)
+        self.format = naming.format_of(object_id)
         try:
             self._file = store.open_input(self.name)
         except FileNotFoundError as error:
@@ -101,10 +120,8 @@ class DataObject:
             ) from error
         kept = footers(store).get(self.name)
         try:
-            with reading(f"{store.uri}/{self.name}", "not a readable Parquet file"):
-                self._container: Container = open_parquet(
-                    self._file, kept, name=self.name, object_id=object_id
-                )
+            with reading(f"{store.uri}/{self.name}", f"not a readable {SPELLED[self.format]} file"):
+                self._container = OPEN[self.format](self._file, kept, name=self.name, object_id=object_id)
         except BaseException:
             self._file.close()
             raise

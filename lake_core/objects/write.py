@@ -13,6 +13,8 @@ Groups are small, so that a point read decodes little (decision 12).  What a gro
 from __future__ import annotations
 
 import contextlib
+import logging
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -24,16 +26,18 @@ import pyarrow.compute as pc
 from lake_core import naming
 from lake_core.combine import APPEND, Rule
 from lake_core.combine.combine import combine
-from lake_core.combine.hidden import SEQ, user_fields
+from lake_core.combine.hidden import SEQ, user_fields, without_rows
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.columns import keys_at, sort_order
 from lake_core.keys.encoding import key_class
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.objects import metadata
 from lake_core.objects.checksums import SummedFile
-from lake_core.objects.containers import Sink
+from lake_core.objects.containers import CannotHold, Sink
 from lake_core.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from lake_core.objects.containers.parquet_sink import ParquetSink
+from lake_core.objects.containers.zng import ZngSink
+from lake_core.objects.containers.zst import ZstSink
 from lake_core.objects.failures import writing
 from lake_core.objects.metadata import ObjectMetadata, Origin, Sample
 from lake_core.objects.schema import schema_id
@@ -41,6 +45,8 @@ from lake_core.objects.statistics import column_statistics, unite_statistics
 from lake_core.objects.weight import Sizes
 from lake_core.records import AddObject, Column
 from lake_core.store import Store
+
+log = logging.getLogger(__name__)
 
 _SMALL_CHUNK = 1_024
 """Tables with fewer records than this, on average, are joined before they are written, because each chunk costs as
@@ -78,6 +84,8 @@ def write_object(
 ) -> WrittenObject:
     """Sort, combine by the rule, and write the records (at least one, `normalized`).
 
+    The format is that of `object_id`, or the next plainer one that holds the records.
+
     Raises InvalidInput if a key field has a type without order, Unavailable if the store fails.
     """
     for name in key.names:
@@ -86,18 +94,37 @@ def write_object(
         order = sort_order(table, key)
         if order is not None:
             table = table.take(pa.array(order))
+        if rule.kind == "aggregate":
+            table = without_rows(table)
         table = combine(table, key, rule)
-    with ObjectWriter(
-        store,
-        key=key,
-        object_id=object_id,
-        origin=origin,
-        ordinal=ordinal,
-        sub_pool=sub_pool,
-        limits=limits,
-    ) as writer:
-        writer.write(table)
-    return writer.written
+
+    def write(object_id: str) -> ObjectWriter:
+        writer = ObjectWriter(
+            store,
+            key=key,
+            object_id=object_id,
+            origin=origin,
+            ordinal=ordinal,
+            sub_pool=sub_pool,
+            limits=limits,
+        )
+        with writer:
+            writer.write(table)
+        return writer
+
+    return in_a_format_that_holds(object_id, write).written
+
+
+def in_a_format_that_holds(object_id: str, write: Callable[[str], ObjectWriter]) -> ObjectWriter:
+    """What `write` returns for the object, or for one in the next plainer format if a record does not fit."""
+    while True:  # ends: Parquet holds all records of a pool
+        try:
+            return write(object_id)
+        except CannotHold as error:
+            log.info(
+                "%s: %s; writes %s instead", object_id, error, naming.PLAINER[naming.format_of(object_id)]
+            )
+            object_id = naming.plainer(object_id)
 
 
 @dataclass
@@ -180,6 +207,8 @@ class ObjectWriter:
         """Take the next records; all tables have the schema of the first."""
         if not table.num_rows:
             return
+        if naming.format_of(self.object_id) == naming.PARQUET:
+            table = without_rows(table)
         self._gathered.append(table)
         self._rows += table.num_rows
         self._sizes = self._sizes or Sizes.of(table.schema)
@@ -214,8 +243,13 @@ class ObjectWriter:
     def _open(self, first: pa.Table) -> None:
         self._schema = first.schema
         self._file = SummedFile(self._stack.enter_context(self.store.open_output(self.name)))
-        sink = ParquetSink(self._file, first, key=self.key, limits=self.limits)
-        self._sink = self._stack.enter_context(closing(sink))
+        self._sink = self._stack.enter_context(closing(self._new_sink(self._file, first)))
+
+    def _new_sink(self, file: SummedFile, first: pa.Table) -> Sink:
+        format = naming.format_of(self.object_id)
+        if format == naming.PARQUET:
+            return ParquetSink(file, first, key=self.key, limits=self.limits)
+        return ZngSink(file) if format == naming.ZNG else ZstSink(file)
 
     def _describe(self, table: pa.Table, groups: list[int]) -> None:
         """Add the records to the statistics, sample and groups that the footer and the transaction will hold."""
@@ -227,7 +261,7 @@ class ObjectWriter:
         self._sample.take(zip(ranks, keys[len(firsts) : -1], strict=True))
         self._low, self._last = self._groups[0], keys[-1]
         ordered = SEQ in table.schema.names
-        users = table.select(user_fields(table.schema).names) if ordered else table
+        users = table.select(user_fields(table.schema).names)
         self._columns = unite_statistics(self._columns, column_statistics(users))
         if ordered:
             bounds = pc.min_max(table.column(SEQ))

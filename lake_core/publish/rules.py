@@ -28,6 +28,7 @@ from lake_core.history import Reference
 from lake_core.history.lift import Lifts
 from lake_core.history.tombstone import Tombstone, covering
 from lake_core.keys.encoding import encode_value
+from lake_core.naming import PARQUET, format_of
 from lake_core.phrases import counted
 from lake_core.reading.plan import overlapping
 from lake_core.reading.revision import Revision
@@ -65,7 +66,7 @@ class Rule:
 def rules_of(revision: Revision, *, ages: bool = True) -> dict[str, Rule]:
     """The rule of each object of the table, by id, in the order of keys; without `ages` nothing has aged off.
 
-    Raises InvalidInput if records of several objects would have to be combined.
+    Raises InvalidInput if records of several objects would have to be combined, or an object is not Parquet.
     """
     schemas = {id: revision.state.schema(id) for id in revision.snapshot.schemas(revision.sub_pool)}
     is_upsert = revision.rule.kind == "upsert"
@@ -82,6 +83,12 @@ def rules_of(revision: Revision, *, ages: bool = True) -> dict[str, Rule]:
         raise InvalidInput(
             f"pool {name!r}: {counted(several, 'object')} of this {revision.rule.kind} pool overlap, and Iceberg "
             f"does not combine their records; merge them first (lake compact {name} --strategy full)"
+        )
+    if typed := len({r.object for r in hidden if format_of(r.object) != PARQUET}):
+        name = revision.config.name
+        raise InvalidInput(
+            f"pool {name!r}: {counted(typed, 'object')} not Parquet, as Iceberg reads it; let a compaction write "
+            f"them anew (lake set {name} format=parquet; lake compact {name} --strategy full)"
         )
     by_object: dict[str, list[Reference]] = {}
     for reference in hidden:

@@ -20,6 +20,7 @@ from lake_core.history.lift import Lifts
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
+from lake_core.naming import PARQUET, format_of
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.reading.revision import Revision
 from lake_core.records.conditions import Condition
@@ -47,6 +48,8 @@ class ScanPlan:
     schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
     where: Condition | None = None
     lifts: Lifts = field(default_factory=dict)
+    whole: bool = False
+    """Whether the columns of `hidden.ROW` follow those asked for."""
 
     @property
     def records(self) -> int:
@@ -61,8 +64,11 @@ def plan_scan(
     columns: list[str] | None = None,
     where: str | Condition | None = None,
     ages: bool = True,
+    whole: bool = False,
 ) -> ScanPlan:
     """How to scan a key range of a revision; without `ages` records that have aged off are shown too.
+
+    With `whole` the columns of `hidden.ROW` follow, if some object has them: the records as they came.
 
     Raises InvalidInput for an unknown column, an empty range, or a condition that does not fit the fields.
     """
@@ -102,6 +108,7 @@ def plan_scan(
         schemas=schemas,
         where=condition,
         lifts=revision.lifts_of(references),
+        whole=whole and rule.kind != "aggregate" and any(format_of(r.object) != PARQUET for r in references),
     )
 
 

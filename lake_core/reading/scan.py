@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from lake_core.combine import Rule
 from lake_core.combine.combine import combine_stream
-from lake_core.combine.hidden import DELETED, ORDER
+from lake_core.combine.hidden import DELETED, ORDER, with_rows
 from lake_core.combine.newest import without_markers
 from lake_core.conditions import holds, may_hold, top_level
 from lake_core.history import Reference
@@ -45,7 +45,7 @@ UPSERT = Rule("upsert")
 
 def scan(plan: ScanPlan, store: Store, *, pool_id: str) -> Iterator[pa.Table]:
     """The records of the plan, in key order.  Raises ObjectMissing, Corrupt, Unavailable."""
-    columns = list(plan.columns)
+    columns = result_schema(plan).names
     for cluster in clusters(plan.references):
         if plan.where is not None and len(cluster) == 1 and not _may_fulfil(plan, cluster[0]):
             continue
@@ -76,7 +76,7 @@ def scan(plan: ScanPlan, store: Store, *, pool_id: str) -> Iterator[pa.Table]:
 
 def result_schema(plan: ScanPlan) -> pa.Schema:
     """The schema of what `scan` yields."""
-    return pa.schema([plan.schema.field(name) for name in plan.columns])
+    return with_rows(pa.schema([plan.schema.field(name) for name in plan.columns]), typed=plan.whole)
 
 
 def live_records(
@@ -224,7 +224,8 @@ def _read_columns(plan: ScanPlan, tombstones: Mapping[Reference, Sequence[Tombst
     more = [*plan.key.names, *conditions, *asked, *([DELETED] if plan.rule.kind == "upsert" else [])]
     schema_names = set(plan.schema.names)
     names = dict.fromkeys([*plan.columns, *(name for name in more if name in schema_names)])
-    return with_markers(pa.schema([plan.schema.field(name) for name in names]), plan.rule, conditions)
+    schema = pa.schema([plan.schema.field(name) for name in names])
+    return with_rows(with_markers(schema, plan.rule, conditions), typed=plan.whole)
 
 
 def with_markers(schema: pa.Schema, rule: Rule, conditions: Sequence[str]) -> pa.Schema:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from lake_core.errors import Corrupt
-from lake_core.naming import check_branch_name, is_id
+from lake_core.naming import check_branch_name, is_object
 from lake_core.records.column import Column
 from lake_core.records.conditions import Condition
 
@@ -40,7 +40,7 @@ class PutReference(msgspec.Struct, frozen=True, tag="put_reference", omit_defaul
     lifts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if not (is_id(self.object) and self.records > 0 and self.size > 0 and self.low < self.high):
+        if not (is_object(self.object) and self.records > 0 and self.size > 0 and self.low < self.high):
             raise Corrupt(f"put_reference {self.object!r}: needs an id, records, a size, and low < high")
         if not 0 < (self.seq if self.oldest is None else self.oldest) <= self.seq:
             raise Corrupt(f"put_reference {self.object!r}: its sequences are out of order")

@@ -14,7 +14,7 @@ import msgspec
 
 from lake_core.errors import Corrupt
 from lake_core.keys.ranges import KeyRange
-from lake_core.naming import is_id
+from lake_core.naming import is_id, is_object
 from lake_core.records.branching import (
     CreateBranch,
     DeleteBranch,
@@ -66,7 +66,7 @@ class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=Tru
     applied: int = 0
 
     def __post_init__(self) -> None:
-        if not (is_id(self.object) and self.records > 0 and self.size > 0 and self.low < self.high):
+        if not (is_object(self.object) and self.records > 0 and self.size > 0 and self.low < self.high):
             raise Corrupt(f"add_object {self.object!r}: needs an id, records, a size, and low < high")
         if self.seqs is not None and not 0 < self.seqs[0] <= self.seqs[1]:
             raise Corrupt(f"add_object {self.object!r}: the sequences {self.seqs} are out of order")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from lake_core.errors import Corrupt
-from lake_core.naming import is_id
+from lake_core.naming import is_object
 
 
 class ScanOrphans(msgspec.Struct, frozen=True, tag="scan_orphans"):
@@ -72,5 +72,5 @@ class EndVacuum(msgspec.Struct, frozen=True, tag="end_vacuum"):
 
 
 def _check_ids(action: str, objects: tuple[str, ...]) -> None:
-    if bad := [id for id in objects if not is_id(id)]:
+    if bad := [id for id in objects if not is_object(id)]:
         raise Corrupt(f"{action}: {bad[0]!r} is not the id of an object")

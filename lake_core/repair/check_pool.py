@@ -94,7 +94,7 @@ class PoolCheck:
     objects: int = 0
     journal: JournalCheck = field(init=False)
     _history: History = field(init=False)
-    _reached: Seen = field(default_factory=lambda: Seen(f"S{naming.ID_LENGTH}"))
+    _reached: Seen = field(default_factory=lambda: Seen(f"S{naming.OBJECT_LENGTH}"))
     _checked: Seen = field(default_factory=lambda: Seen("u8"))
     _added: list[str] = field(default_factory=list)
 
@@ -195,7 +195,7 @@ class PoolCheck:
             self._reach_added()
 
     def _reach_added(self) -> None:
-        self._reached.add(np.array(self._added, dtype=f"S{naming.ID_LENGTH}"))
+        self._reached.add(np.array(self._added, dtype=f"S{naming.OBJECT_LENGTH}"))
         self._added.clear()
 
     def _requests(self) -> Iterator[Finding]:
@@ -283,7 +283,7 @@ class PoolCheck:
         behind: list[ObjectInfo] = []
         for infos in batches_of(self.context.store.list(folder), LISTED):
             ids = [naming.data_id(info.name) or "" for info in infos]
-            reached = self._reached.has(np.array(ids, dtype=f"S{naming.ID_LENGTH}"))
+            reached = self._reached.has(np.array(ids, dtype=f"S{naming.OBJECT_LENGTH}"))
             listed = state.removed.get_many(ids)
             self.progress("names", len(infos))
             for id, info, is_reached in zip(ids, infos, reached, strict=True):
@@ -338,7 +338,7 @@ def tables_of(branch: BranchState) -> Iterator[tuple[str, pa.Table]]:
 
 
 def _ids(column: pa.ChunkedArray) -> Ids:
-    return column.to_numpy(zero_copy_only=False).astype(f"S{naming.ID_LENGTH}")
+    return column.to_numpy(zero_copy_only=False).astype(f"S{naming.OBJECT_LENGTH}")
 
 
 def _mark(reference: Reference) -> int:

@@ -12,22 +12,20 @@ import json
 from typing import Any
 
 import msgspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lake_core import naming
 from lake_core.catalog.checkpoint import POOL
 from lake_core.checkpoints import CheckpointFile
 from lake_core.checkpoints.layout import Group
-from lake_core.errors import CheckpointGone, Corrupt, NotFound
+from lake_core.errors import CheckpointGone, Corrupt, NotFound, ObjectMissing
 from lake_core.history.checkpoint import BRANCH, CLOSING, FORK, SCHEMA, TAG, BranchRow, ForkRow
 from lake_core.history.group_commit.requests import Request
 from lake_core.history.snapshot.fixed import REFERENCE
 from lake_core.history.state import Closing, Tag
-from lake_core.objects import metadata
-from lake_core.objects.checksums import check_tail
 from lake_core.objects.failures import reading
+from lake_core.objects.read import DataObject
 from lake_core.objects.schema import stored_schema
+from lake_core.objects.zst.reader import ZstFile
 from lake_core.records import Entry, PoolsEntry
 from lake_core.records.codec import Codec
 from lake_core.records.pools import PoolConfig
@@ -47,13 +45,13 @@ def inspect_object(store: Store, name: str) -> Any:
 def _inspected(store: Store, name: str) -> Any:
     if naming.checkpoint_version(name) is not None:
         return _checkpoint(store, name)
+    if (object_id := naming.data_id(name)) is not None:
+        return _data_object(store, name, object_id) | _maps(store, name, object_id)
     data = store.get(name)
     if data is None:
         raise _missing(store, name)
     if name == naming.LAKE_FILE:
         return json.loads(data)
-    if name.endswith(".parquet"):
-        return _data_object(data, name)
     about = {"name": name, "bytes": len(data)}
     if naming.is_request(name):
         return about | _framed(Request, data, name)
@@ -142,19 +140,27 @@ def _part(groups: list[Group]) -> dict[str, Any]:
     }
 
 
-def _data_object(data: bytes, name: str) -> dict[str, Any]:
-    file = pa.BufferReader(data)
-    parquet = pq.ParquetFile(file)
-    pairs = parquet.metadata.metadata or {}
-    described = metadata.decode(pairs.get(metadata.KEY), name=name)
-    check_tail(file, pairs, described.data_end, name=name)
-    return {
-        "name": name,
-        "bytes": len(data),
-        "row_groups": parquet.num_row_groups,
-        "fields": {f.name: show_type(f) for f in parquet.schema_arrow},
-        "lake": _plain(msgspec.to_builtins(described, builtin_types=(bytes,))),
-    }
+def _data_object(store: Store, name: str, object_id: str) -> dict[str, Any]:
+    try:
+        opened = DataObject(store, pool_id=name.partition("/")[0], object_id=object_id)
+    except ObjectMissing as error:
+        raise _missing(store, name) from error
+    with opened as data:
+        return {
+            "name": name,
+            "bytes": data.size,
+            "row_groups": len(data.group_rows),
+            "fields": {f.name: show_type(f) for f in data.schema},
+            "lake": _plain(msgspec.to_builtins(data.metadata, builtin_types=(bytes,))),
+        }
+
+
+def _maps(store: Store, name: str, object_id: str) -> dict[str, Any]:
+    """The reassembly maps of an object in columns, as text."""
+    if naming.format_of(object_id) != naming.ZST:
+        return {}
+    with store.open_input(name) as file:
+        return {"maps": list(ZstFile.open(file, name=name).lines())}
 
 
 def _plain(value: Any, key: str = "") -> Any:

@@ -26,6 +26,7 @@ from itertools import groupby
 
 import pyarrow as pa
 
+from lake_core import naming
 from lake_core.combine.hidden import DELETED, ORDER, SEQ
 from lake_core.conditions import may_hold
 from lake_core.history import Reference
@@ -253,6 +254,8 @@ class _Deciding:
 
     def _read(self, reference: Reference, key_ranges: Sequence[KeyRange]) -> ParquetRead:
         """The read of one reference's records in the key ranges; raises NotNative."""
+        if naming.format_of(reference.object) != naming.PARQUET:
+            raise NotNative("the object is not Parquet")
         plan, schema = self.plan, self.plan.schemas[reference.schema]
         names = [*schema.names, *(ORDER.names if reference.oldest is not None else ())]
         check_names(names)

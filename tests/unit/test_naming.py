@@ -18,7 +18,7 @@ def test_every_object_of_a_lake_has_the_name_that_the_format_gives_it() -> None:
     assert naming.head("ID/journal") == "ID/journal/HEAD"
     assert naming.tail("ID/journal") == "ID/journal/TAIL"
     assert naming.data_object("ID", "OBJECT") == "ID/data/OBJECT.parquet"
-    assert naming.data_object("ID", "OBJECT", "zst") == "ID/data/OBJECT.zst"
+    assert naming.data_object("ID", "OBJECT.zst") == "ID/data/OBJECT.zst"
     assert naming.published("ID", "iceberg", "main") == "ID/published/iceberg/main"
 
 

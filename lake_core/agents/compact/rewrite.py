@@ -19,7 +19,9 @@ import pyarrow as pa
 
 from lake_core import naming
 from lake_core.agents.compact.jobs import CompactionResult
+from lake_core.catalog.settings import Settings
 from lake_core.combine import Rule
+from lake_core.combine.hidden import with_rows
 from lake_core.combine.newest import emptied, without_markers
 from lake_core.combine.rule import rule_of
 from lake_core.errors import Conflict
@@ -36,7 +38,7 @@ from lake_core.leases import HeldLease
 from lake_core.objects.metadata import Origin
 from lake_core.objects.read import DataObject
 from lake_core.objects.schema import unite_schemas
-from lake_core.objects.write import ObjectWriter, WrittenObject
+from lake_core.objects.write import ObjectWriter, WrittenObject, in_a_format_that_holds
 from lake_core.phrases import counted
 from lake_core.reading.deleted import fields_of
 from lake_core.reading.limits import LIMITS, Limits
@@ -93,6 +95,13 @@ class PendingCompaction:
         return rule_of(self.config, self.sub_pool)
 
     @property
+    def format(self) -> str:
+        """The format of the outputs."""
+        if self.sub_pool == naming.REJECTED:
+            return naming.PARQUET
+        return naming.COMPACTED[str(Settings(self.config.settings)["format"])]
+
+    @property
     def size(self) -> int:
         """Bytes of the inputs."""
         return sum(r.size for r in self.inputs)
@@ -119,6 +128,7 @@ def begin_compaction(
             "both; plan again"
         )
     schema = unite_schemas(state.schema(id) for id in _schemas(revision, ordered))
+    typed = any(naming.format_of(r.object) != naming.PARQUET for r in ordered)
     hiding = [*revision.tombstones, *revision.aged_off]
     reaching = {r: covering(hiding, r, state.schema) for r in ordered}
     tombstones = {t.id: t for covers in reaching.values() for t in covers}
@@ -142,7 +152,10 @@ def begin_compaction(
         ),
         inputs=ordered,
         pieces=tuple(pieces),
-        schema=with_markers(schema, rule, fields_of(tombstones.values())),
+        schema=with_rows(
+            with_markers(schema, rule, fields_of(tombstones.values())),
+            typed=typed and rule.kind != "aggregate",
+        ),
         # what the markers of unmerged records hide may be on the parent
         keeps_markers=revision.held.is_unmerged(ordered[0]) or _hides_older(near, ordered),
         message=message,
@@ -204,19 +217,25 @@ def rewrite(
 
     Raises ObjectMissing, Corrupt, Unavailable.  Nothing refers to the object until the job is committed.
     """
-    writer = ObjectWriter(
-        store,
-        key=work.key,
-        object_id=naming.not_below(new_id(), work.first),
-        origin=work.origin,
-        ordinal=piece,
-        sub_pool=work.sub_pool,
-        limits=work.limits.objects,
-        partition=work.pieces[piece].intersect(span_of(work.inputs)),
-    )
-    with writer:
-        for table in _records(work, work.pieces[piece], store):
-            writer.write(table)
+
+    def write(object_id: str) -> ObjectWriter:
+        writer = ObjectWriter(
+            store,
+            key=work.key,
+            object_id=object_id,
+            origin=work.origin,
+            ordinal=piece,
+            sub_pool=work.sub_pool,
+            limits=work.limits.objects,
+            partition=work.pieces[piece].intersect(span_of(work.inputs)),
+        )
+        with writer:
+            for table in _records(work, work.pieces[piece], store):
+                writer.write(table)
+        return writer
+
+    id = naming.not_below(new_id(), work.first)
+    writer = in_a_format_that_holds(naming.object_id_of(id, work.format), write)
     return writer.written if writer.records else None
 
 

@@ -23,6 +23,7 @@ from lake_core.errors import Corrupt, InvalidInput
 from lake_core.loading.block import QUARANTINE, Block, Reading, Rejected
 from lake_core.loading.formats.parquet import declared
 from lake_core.loading.opening import line_blocks, open_seekable, open_text, open_unpacked
+from lake_core.objects.containers.rows import row_columns
 from lake_core.objects.limits import MAX_CELLS, schema_fault
 from lake_core.objects.normalize import check_types, normalized
 from lake_core.objects.schema import cast_table, unite_schemas
@@ -138,7 +139,11 @@ class _Blocks:
         bad = self._of_bad_types(values)
         tables = None if bad else _tables_or_none(values)
         if tables is not None:
-            return Block(self._united(*tables), locate=lambda at: (int(numbers[at]), _located(values, at)))
+            return Block(
+                self._united(*tables),
+                locate=lambda at: (int(numbers[at]), _located(values, at)),
+                rows=self._rows(values, tables[0]),
+            )
         rows = values if isinstance(values, Rows) else rows_of(values)
         good = np.delete(np.arange(len(rows)), list(bad))
         rejected = [self._rejected(rows, at, why, numbers) for at, why in sorted(bad.items())]
@@ -150,7 +155,24 @@ class _Blocks:
             self._united(*tables),
             tuple(sorted(rejected, key=lambda one: one.line)),
             locate=lambda at: (int(numbers[good[at]]), _located(rows, int(good[at]))),
+            rows=self._rows(rows.chosen(good), tables[0]),
         )
+
+    def _rows(self, values: Rows | Batch, tables: list[pa.Table]) -> pa.Table | None:
+        """The records as they came; null where the pool declares the type of a field that the record has."""
+        if not self.reading.keeps_rows:
+            return None
+        whole = row_columns(values)
+        changed = [
+            number
+            for number, table in zip(np.unique(values.kinds).tolist(), tables, strict=True)
+            if any(table.schema.get_field_index(name) >= 0 for name in self.reading.declared)
+            or not table.num_columns
+        ]
+        if not changed:
+            return whole
+        kept = pa.array(np.arange(len(values)), mask=np.isin(values.kinds, changed))
+        return whole.take(kept)
 
     def _rejected(self, rows: Rows, at: int, why: str, numbers: Ints) -> Rejected:
         return self.reading.reject(int(numbers[at]), why, _located(rows, at))

@@ -8,21 +8,29 @@ type that loses fields loses its name too: the name stands for all of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from lake_core.objects.zng.types import Record, Type, plain
 from lake_core.objects.zst.maps import FieldMap, RecordMap
 
+Path: TypeAlias = tuple[str, ...]
+"""The names on the way to a field."""
 
-def projected(kind: Type, record_map: RecordMap, fields: Sequence[str] | None) -> tuple[Type, RecordMap]:
+
+def projected(
+    kind: Type, record_map: RecordMap, fields: Sequence[str | Path] | None
+) -> tuple[Type, RecordMap]:
     """The type and the map of the fields; all of them if `fields` is None."""
     return (
         (kind, record_map)
         if fields is None
-        else _chosen(kind, record_map, [tuple(path.split(".")) for path in fields])
+        else _chosen(
+            kind, record_map, [tuple(path.split(".")) if isinstance(path, str) else path for path in fields]
+        )
     )
 
 
-def _chosen(kind: Type, record_map: RecordMap, paths: list[tuple[str, ...]]) -> tuple[Type, RecordMap]:
+def _chosen(kind: Type, record_map: RecordMap, paths: list[Path]) -> tuple[Type, RecordMap]:
     record = plain(kind)
     assert isinstance(record, Record)
     names: list[str] = []

@@ -30,7 +30,7 @@ from lake_core.objects.zst.maps import (
     read_segments,
     segments_of,
 )
-from lake_core.objects.zst.projection import projected
+from lake_core.objects.zst.projection import Path, projected
 from lake_core.objects.zst.source import SegmentSource
 
 BATCH_ROWS = 65_536
@@ -50,6 +50,17 @@ class ZstFile:
     types: tuple[Type, ...]
     root: Segments
     maps: tuple[RecordMap, ...]
+    first: int = 0
+    """The number of the first of these super types in the file."""
+
+    def part(self, *, begin: int, end: int, types: range) -> ZstFile:
+        """The values between two bytes of the data section, which have super types of their own.
+
+        `ZstWriter.end_part` makes such parts.
+        """
+        root = tuple(segment for segment in self.root if begin <= segment.offset < end)
+        kinds, maps = self.types[types.start : types.stop], self.maps[types.start : types.stop]
+        return ZstFile(self.name, self.file, self.trailer, kinds, root, maps, self.first + types.start)
 
     @staticmethod
     def open(file: pa.NativeFile, *, name: str) -> ZstFile:
@@ -65,10 +76,11 @@ class ZstFile:
         return ZstFile(name, file, trailer, types, root, maps)
 
     def batches(
-        self, *, fields: Sequence[str] | None = None, start: int = 0, stop: int | None = None
+        self, *, fields: Sequence[str | Path] | None = None, start: int = 0, stop: int | None = None
     ) -> Iterator[Batch]:
         """The values from position `start` to before `stop`, with only the fields asked for.
 
+        A field is named by its path as text (`id.orig_h`), or by the names on it.
         Raises Corrupt with the offset of what is damaged.
         """
         chosen = [
@@ -100,11 +112,11 @@ class ZstFile:
     def _ids(self, root: Values, most: int, nodes: Ints) -> Ints:
         """The super types of the next values: so many that the batch does not become too large, none at the end."""
         slices = root.peek(most)
-        ids = slices.signed()
+        ids = slices.signed() - self.first
         wrong = (ids < 0) | (ids >= len(self.types))
         if wrong.any():
             at = int(np.argmax(wrong))
-            what = f"super type {ids[at]}, where there are {len(self.types)}"
+            what = f"super type {ids[at] + self.first}, where there are {len(self.types)}"
             raise slices.buffer.corrupt(slices.start[at], what)
         if not len(ids):
             return ids

@@ -44,10 +44,14 @@ class ZstWriter:
         self._skew_bytes = skew_bytes
         self._segment_bytes = segment_bytes
         self._types: dict[Type, int] = {}
+        """The number of each super type of the part that is being written."""
+        self._kinds: list[Type] = []
         self._columns: list[RecordWriter] = []
         self._root = Stream(segment_bytes)
         self._unflushed = 0
         self._records = 0
+        self._begun = 0
+        """Super types of the parts that ended."""
 
     @property
     def records(self) -> int:
@@ -78,15 +82,36 @@ class ZstWriter:
             before, row = int(ends[stop - 1]), stop
             if full < rows:
                 self._unflushed = 0
-                self._flush(end=False)
+                self._flush(end=False, since=self._begun)
+
+    @property
+    def super_types(self) -> int:
+        """How many super types the file has."""
+        return len(self._kinds)
+
+    def end_part(self) -> None:
+        """End all columns; what follows has super types of its own, so that each part can be read alone."""
+        self._flush(end=True, since=self._begun)
+        self._begun = len(self._kinds)
+        self._types = {}
+        self._unflushed = 0
+
+    def put(self, data: bytes) -> int:
+        """Write bytes of no column, which readers pass over; where they begin.  Only between parts."""
+        begin = self._output.offset
+        self._output.write(data)
+        return begin
+
+    def end(self, data_bytes: int) -> bytes:
+        """What follows the data section, if it has `data_bytes` in all: the file is ended by writing it."""
+        section = self._reassembly()
+        sections = (data_bytes, len(section))
+        return section + trailer_bytes(Trailer(self._skew_bytes, self._segment_bytes, sections))
 
     def close(self) -> None:
         """End the file."""
-        self._flush(end=True)
-        data_bytes = self._output.offset
-        self._reassembly()
-        sections = (data_bytes, self._output.offset - data_bytes)
-        self._output.write(trailer_bytes(Trailer(self._skew_bytes, self._segment_bytes, sections)))
+        self._flush(end=True, since=self._begun)
+        self._output.write(self.end(self._output.offset))
 
     def _add(self, values: Rows | Batch) -> None:
         due: list[Flush] = []
@@ -113,38 +138,39 @@ class ZstWriter:
         for number in present[np.argsort(first)].tolist():
             kind = types[number]
             if kind not in self._types:
-                self._types[kind] = len(self._types)
+                self._types[kind] = len(self._kinds)
+                self._kinds.append(kind)
                 record = plain(kind)
                 assert isinstance(record, Record)
                 self._columns.append(RecordWriter(record, self._segment_bytes))
             ids[number] = self._types[kind]
         return ids[kinds]
 
-    def _flush(self, *, end: bool) -> None:
-        for writer in self._columns:
+    def _flush(self, *, end: bool, since: int) -> None:
+        for writer in self._columns[since:]:
             writer.flush(self._output, end=end)
         self._root.flush(self._output)
 
-    def _reassembly(self) -> None:
+    def _reassembly(self) -> bytes:
         context = TypeWriter()
-        for kind in self._types:
+        section = bytearray()
+        for kind in self._kinds:
             record = plain(kind)
             assert isinstance(record, Record)
-            self._value(context, kind, bytes(len(record.names)))
+            section += _value(context, kind, bytes(len(record.names)))
         root = encoded_segments(tuple(self._root.segments))
-        self._value(context, Record(("root",), (SEGMENTS_TYPE,)), root)
-        for kind, writer in zip(self._types, self._columns, strict=True):
+        section += _value(context, Record(("root",), (SEGMENTS_TYPE,)), root)
+        for kind, writer in zip(self._kinds, self._columns, strict=True):
             map_type, value = encoded_map(kind, writer.map())
-            self._value(context, map_type, Cursor(value, name="a map").value() or b"")
-        self._output.write(bytes([END]))
+            section += _value(context, map_type, Cursor(value, name="a map").value() or b"")
+        return bytes(section) + bytes([END])
 
-    def _value(self, context: TypeWriter, kind: Type, body: bytes) -> None:
-        typedefs = bytearray()
-        type_id = context.id_of(kind, typedefs)
-        code = (
-            bytes([type_id]) if type_id < WIDE_VALUE else bytes([WIDE_VALUE]) + uvarint(type_id - WIDE_VALUE)
-        )
-        self._output.write(bytes(typedefs) + code + uvarint(len(body)) + body)
+
+def _value(context: TypeWriter, kind: Type, body: bytes) -> bytes:
+    typedefs = bytearray()
+    type_id = context.id_of(kind, typedefs)
+    code = bytes([type_id]) if type_id < WIDE_VALUE else bytes([WIDE_VALUE]) + uvarint(type_id - WIDE_VALUE)
+    return bytes(typedefs) + code + uvarint(len(body)) + body
 
 
 def _sizes(batch: Batch) -> Ints:

@@ -90,6 +90,8 @@ def datafusion_merge(
         return f"DataFusion opens at most {limits.max_datafusion_inputs:,} files at once"
     if any(reference.lifts for reference in references):
         return "the sequences of an object are those of a merged branch"
+    if any(naming.format_of(reference.object) != naming.PARQUET for reference in references):
+        return "DataFusion reads no object that is not Parquet"
     inputs = inputs_of(
         references, reading.store, pool_id=reading.pool_id, key_range=reading.key_range, schema=schema
     )

@@ -16,10 +16,11 @@ from functools import cached_property, partial
 
 import pyarrow as pa
 
-from lake_core.combine.hidden import ORDER, SEQ, with_order
+from lake_core.combine.hidden import ORDER, SEQ, TYPE, with_order
 from lake_core.history import Reference
 from lake_core.history.lift import Lifts, lifted
 from lake_core.keys import KeyRange, PoolKey
+from lake_core.objects.containers.rows import with_rows_of_fields
 from lake_core.objects.read import DataObject
 from lake_core.objects.schema import cast_table
 from lake_core.objects.spool import Spool
@@ -117,6 +118,10 @@ def _tables(
         took=took,
     ):
         table = pa.Table.from_batches([batch])
+        if (
+            TYPE in schema.names and TYPE not in table.schema.names
+        ):  # here the fields still have their own types
+            table = with_rows_of_fields(table)
         if stored_sequence:
             records = cast_table(table.drop_columns(ORDER.names), schema, what=data.name)
             for column in ORDER:
