@@ -31,7 +31,7 @@ lower floor never imports a higher one (pyproject.toml holds them to it, a test 
     checkpoints    a folded state as one file
 
     conditions     which records are meant
-    objects        sorted Parquet files
+    objects        sorted data objects
     combine        records of equal keys: append, upsert, aggregate
     leases         who is at work on a pool, so that nothing it needs is deleted
     context        store, lake id, ids, clock, author: one value from `Lake` down

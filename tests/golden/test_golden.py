@@ -24,6 +24,7 @@ import pytest
 from lake_core import naming
 from lake_core.agents.ingest.parking import Parked
 from lake_core.catalog import Catalog, PoolsState
+from lake_core.combine.hidden import ORDER, ROW
 from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or, show
 from lake_core.context import Context
 from lake_core.erasure.receipt import Held, Receipt, ReceiptObject, ReceiptTransaction
@@ -34,10 +35,13 @@ from lake_core.journal import purge, write_state
 from lake_core.journal.link import decode_stored, encode_linked
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import Instant, decode_key, encode_key, encode_value
+from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake import Lake
 from lake_core.leases import LeaseNote
 from lake_core.objects import metadata
+from lake_core.objects.containers.rows import rows_of_table
 from lake_core.objects.metadata import ObjectMetadata, Origin
+from lake_core.objects.read import DataObject
 from lake_core.objects.schema import schema_id
 from lake_core.objects.write import write_object
 from lake_core.records import (
@@ -85,6 +89,7 @@ from lake_core.records.transactions import sequence
 from lake_core.store.memory import MemoryStore
 from lake_core.values.types import JSON_MARK, WIDE_MARK
 from tests.support.records import KNOWN, ORIGIN, add, an_id, fixed_ids, transaction
+from tests.support.zng_files import lines_of, zng_of
 
 FOLDER = Path(__file__).parent / "version1"
 NEWEST = Path(__file__).parent / "version2"
@@ -543,6 +548,29 @@ def test_the_checksums_of_a_data_object() -> None:
     assert described.blocks == (zlib.crc32(data[:end]),)
     zeros = data[end:].replace(b"lake.crc32\x18\x08" + said, b"lake.crc32\x18\x08" + b"0" * 8)
     assert said == f"{zlib.crc32(zeros):08x}".encode()
+
+
+TYPED = """{k:1,name:"hen",legs:2(int8)}
+{k:2,ip:10.0.0.1,seen:[1((int64,string)),"two"((int64,string))]}(=sighting)
+"""
+
+
+@pytest.mark.parametrize("format", ["zng", "zst"])
+@pytest.mark.parametrize("compacted", [False, True], ids=["of a load", "of a compaction"])
+def test_the_objects_that_keep_the_types_of_records(format: str, compacted: bool) -> None:
+    """Read, not compared: the bytes of LZ4 and zstd are those of their versions."""
+    stored = (NEWEST / f"object{'_compacted' * compacted}.{format}").read_bytes()
+    store, id = MemoryStore(), f"{an_id(1)}.{format}"
+    store.put(f"pool/data/{id}", stored)
+    with DataObject(store, pool_id="pool", object_id=id) as data:
+        data.check_bytes()
+        names = [*ROW.names, *(ORDER.names if compacted else [])]
+        (batch,) = data.batches(EVERYTHING, key=PoolKey.parse("k"), columns=[*data.schema.names, *ROW.names])
+        assert set(names) <= set(batch.schema.names)
+        assert lines_of(zng_of([rows_of_table(pa.Table.from_batches([batch]))])) == TYPED.split("\n")[:2]
+        assert batch.column("legs").to_pylist() == [2, None]
+        if compacted:
+            assert batch.column("_seq").to_pylist() == [65_536, 131_072]
 
 
 REQUEST = Request(

@@ -45,7 +45,7 @@ from lake_core.lake.pool import Pool
 from lake_core.lake.replaces import PendingReplace
 from lake_core.lake.results import PendingLoad
 from lake_core.loading.block import Block
-from lake_core.naming import IdSource
+from lake_core.naming import FORMATS, IdSource
 from lake_core.objects.containers.limits import ObjectLimits
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.repair.finding import DAMAGE
@@ -207,6 +207,7 @@ class LakeMachine(RuleBasedStateMachine):
         few=st.sampled_from([0, 2, LIMITS.min_bulk_ratio]),
         group=st.integers(1, 5),
         memory=st.sampled_from(["1", "700", "1MiB"]),
+        format=st.sampled_from(FORMATS),
         seed=st.integers(0, 99),
         loads=st.lists(LOADS, min_size=2, max_size=5),
     )
@@ -217,6 +218,7 @@ class LakeMachine(RuleBasedStateMachine):
         few: int,
         group: int,
         memory: str,
+        format: str,
         seed: int,
         loads: list[list[Record]],
     ) -> None:
@@ -235,7 +237,7 @@ class LakeMachine(RuleBasedStateMachine):
                 kind,
                 key=key,
                 kind=kind,
-                settings={"load.memory": memory},
+                settings={"load.memory": memory, "format": format},
                 aggregates=FUNCTIONS if kind == "aggregate" else None,
             )
         self.models = {kind: Model(kind, Order.parse(key), SCHEMA.names) for kind in KINDS}
@@ -275,6 +277,11 @@ class LakeMachine(RuleBasedStateMachine):
         span = self.models[kind].order.span(*bounds)
         assert key_range.empty == (span is None)
         return None if span is None else (key_range, span)
+
+    @rule(kind=st.sampled_from(KINDS), format=st.sampled_from(FORMATS))
+    def change_format(self, kind: str, format: str) -> None:
+        """From here on objects have another format; those that are there keep theirs."""
+        self.lake.configure_pool(kind, {"format": format})
 
     @rule(bounds=BOUNDS, where=st.sampled_from(ANY_CONDITIONS), of_key=st.sampled_from(OF_KEY))
     def delete(self, bounds: Bounds, where: str | None, of_key: str | None) -> None:

@@ -194,14 +194,14 @@ class _Blocks:
                 self._faults.clear()
             self._faults[kind] = self._fault_of(kind)
             self._good += not self._faults[kind]
-            if self._good == 2:
+            if self._good == 2 and not self.reading.keeps_rows:
                 self.reading.tell(UNITED)
         return self._faults[kind]
 
     def _fault_of(self, kind: Type) -> str:
         if not isinstance(plain(kind), Record):
             return f"a value of type {_shown(kind)}, which is no record; make it a field of one"
-        if isinstance(kind, Named):
+        if isinstance(kind, Named) and not self.reading.keeps_rows:
             self.reading.tell(f"the name of the record type {kind.name!r} is not kept")
         try:
             schema = arrow_schema(kind)
