@@ -3,6 +3,7 @@
     LakeError                 all of them
       InvalidInput            correct the input; the message names file, record, line or field
         NoCreate              the store has no create-only put: use another store, or name a lock
+        CannotHold            a format has no form for a record: write the object in a plainer one
       NotFound                name something that exists
       AlreadyExists           use another name, or the thing that has it
       Conflict                load again, decide again, try again
@@ -56,6 +57,10 @@ class NoCreate(InvalidInput):
             f"{message}. Take another store, or name a lock that all writers share: "
             "LAKE_LOCK=file:///FOLDER or postgresql://USER@HOST/DATABASE"
         )
+
+
+class CannotHold(InvalidInput):
+    """A format has no form for a record.  The writer of the object takes the next plainer format."""
 
 
 class NotFound(LakeError):

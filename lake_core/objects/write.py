@@ -27,13 +27,14 @@ from lake_core import naming
 from lake_core.combine import APPEND, Rule
 from lake_core.combine.combine import combine
 from lake_core.combine.hidden import SEQ, user_fields, without_rows
+from lake_core.errors import CannotHold
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.columns import keys_at, sort_order
 from lake_core.keys.encoding import key_class
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.objects import metadata
 from lake_core.objects.checksums import SummedFile
-from lake_core.objects.containers import CannotHold, Sink
+from lake_core.objects.containers import Sink
 from lake_core.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from lake_core.objects.containers.parquet_sink import ParquetSink
 from lake_core.objects.containers.zng import ZngSink

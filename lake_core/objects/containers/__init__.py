@@ -13,13 +13,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from lake_core.errors import InvalidInput
 from lake_core.objects.metadata import ObjectMetadata
 from lake_core.objects.weight import Weight
-
-
-class CannotHold(InvalidInput):
-    """The format has no form for a record; another format has."""
 
 
 @dataclass(frozen=True)

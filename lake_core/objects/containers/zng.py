@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lake_core.errors import Corrupt, InvalidInput
-from lake_core.objects.containers import CannotHold, Footer
+from lake_core.errors import CannotHold, Corrupt, InvalidInput
+from lake_core.objects.containers import Footer
 from lake_core.objects.containers.typed import (
     Group,
     TypedContainer,

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from lake_core.errors import InvalidInput
+from lake_core.errors import CannotHold, InvalidInput
 from lake_core.objects.checksums import SummedFile
-from lake_core.objects.containers import CannotHold, Footer
+from lake_core.objects.containers import Footer
 from lake_core.objects.containers.typed import (
     Group,
     TypedContainer,

@@ -19,6 +19,7 @@ OF_NO_AGENT = {
     "bad_records",
     "csv",
     "description",
+    "format",
     "exclude",
     "history",
     "include",

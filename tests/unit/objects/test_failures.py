@@ -188,7 +188,7 @@ def one_line(error: LakeError) -> None:
 def test_an_object_that_cannot_be_shown_is_an_error_of_the_lake(lake: Lake) -> None:
     store = lake.store
     for number, noise in enumerate((b"", b"{", b"\xff\xfe", b"PAR1PAR1", b"[1, 2]", b"LKJ\x01\xc1")):
-        for name in ("lake.json", f"x{number}.parquet", "p/journal/00000000000000000009.txn"):
+        for name in ("lake.json", f"p/data/{number:027d}.parquet", "p/journal/00000000000000000009.txn"):
             store.put(name, noise or b" ")
             if not (name == "lake.json" and noise == b"[1, 2]"):
                 refused(lambda name=name: inspect_object(store, name))  # type: ignore[misc]
