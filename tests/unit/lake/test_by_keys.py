@@ -8,9 +8,12 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Conflict, InvalidInput
+from lake_core.keys import KeyRange
+from lake_core.keys.encoding import AFTER, encode_value
 from lake_core.lake.pool import Pool
 from lake_core.lake.replaces import PendingReplace
-from lake_core.records.conditions import In
+from lake_core.lake.results import PendingLoad
+from lake_core.loading.block import Block
 from tests.support.pools import a_pool, compact_all
 
 KINDS = ("append", "upsert", "aggregate")
@@ -91,16 +94,19 @@ def test_keys_of_several_fields_are_matched_whole(kind: str) -> None:
     assert rows(pool) == [(1, "y", 2), (2, "x", 3)]
 
 
-def test_a_replace_of_keys_leaves_loads_alone_that_are_outside_of_them() -> None:
+def test_a_replace_of_keys_overtakes_only_the_records_of_a_load_that_have_these_keys() -> None:
     pool = filled("append")
     branch = pool.branch()
     pending = branch.begin_load()
+    assert isinstance(pending, PendingLoad)
+    building = branch.builder(pending)
+    building.add(Block(pa.table({"k": [5, 2], "v": [51, 21]})))
+    written = building.finish()
+    branch.append(pa.table({"k": [7], "v": [70]}))  # so that the replace surely began later
     branch.replace_keys(pa.table({"k": [2], "v": [0]}))
-    assert not isinstance(pending, PendingReplace)
-    branch.append(pa.table({"k": [5, 2], "v": [51, 21]}))
-    assert rows(pool) == [(0, 0), (1, 10), (2, 0), (2, 21), (3, 30), (4, 40), (5, 50), (5, 51)]
-    (tombstone,) = pool.at().tombstones
-    assert isinstance(tombstone.condition, In) or tombstone.low, "only these keys"
+    branch.commit(pending, objects=[w.action for w in written], schemas=[w.schema for w in written])
+    assert rows(pool) == [(0, 0), (1, 10), (2, 0), (3, 30), (4, 40), (5, 50), (5, 51), (7, 70)]
+    assert {t.key_range for t in pool.at().tombstones} == {KeyRange(encode_value(2), encode_value(2) + AFTER)}
 
 
 def test_two_replaces_of_one_key_at_the_same_time_the_second_fails() -> None:
