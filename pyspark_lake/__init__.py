@@ -3,7 +3,13 @@
     read(spark, "logs", lake=URI)       a DataFrame of one revision, as far as possible by Spark's Parquet reader
     explain(spark, "logs", lake=URI)    which records of such a read go which way, and why
     attach(spark, URI)                  every pool as a temporary view
-    use_session(spark)                  let the calling thread write
+    changes(spark, "logs", since=N, lake=URI)   what was inserted and deleted, as rows
+    get(spark, "logs", KEY, lake=URI)   one record by its key, without a job
+    summary(spark, "logs", lake=URI)    counts and bounds from the state, without a job
+    write(df, "logs", lake=URI)         a data frame as one transaction, from any thread
+    delete(spark, "logs", keys, lake=URI)     the records of the keys in a data frame
+    merge(spark, "logs", records, lake=URI)   the records of a data frame in place of those of their keys
+    use_session(spark)                  let the calling thread use `df.write.format("lake")`
 
 It also makes `spark.read.format("lake")` known to Spark without registration: Spark looks for top-level packages
 whose names begin with `pyspark_` and takes their `DefaultSource`.
@@ -17,9 +23,25 @@ from typing import TYPE_CHECKING, Any
 from spark_apps.datasource import LakeDataSource as DefaultSource
 
 if TYPE_CHECKING:
+    from pyspark.sql import Row
+
+    from lake_core.lake.results import DeleteResult, LoadResult
+    from lake_core.reading.summary import Summary
     from spark_apps.native.attach import Attached
 
-__all__ = ["DefaultSource", "attach", "explain", "read", "use_session"]
+__all__ = [
+    "DefaultSource",
+    "attach",
+    "changes",
+    "delete",
+    "explain",
+    "get",
+    "merge",
+    "read",
+    "summary",
+    "use_session",
+    "write",
+]
 
 
 def read(
@@ -85,6 +107,140 @@ def attach(spark: Any, lake: str | None = None, **options: object) -> Attached:
     return attach_pools(spark, open_lake(given), given)
 
 
+def get(
+    spark: Any,
+    pool: str,
+    key: object,
+    *,
+    lake: str | None = None,
+    at: str | int | None = None,
+    columns: str | Sequence[str] | None = None,
+    **options: object,
+) -> list[Row]:
+    """The records of one key, as rows in key order; the driver's Python reads them, and Spark runs no job.
+
+    `key` is a value, or a list of the first values of the key.  `options` are `onMissing` and `caseSensitive`.
+    Raises `lake_core.errors.InvalidInput`, `NotFound`, `Unavailable`, ...
+    """
+    from spark_apps.frames.look_up import get as rows_of
+
+    return rows_of(key, _options(options, path=pool, lake=lake, at=at, columns=columns))
+
+
+def summary(
+    spark: Any, pool: str, *, lake: str | None = None, at: str | int | None = None, **options: object
+) -> Summary:
+    """The number of records, and nulls, least and greatest value of each field, where the state tells them exactly.
+
+    No object is read, and Spark runs no job.  `records` is None if the state does not tell, and `why` says the
+    reason; then count with `read`.  Raises `lake_core.errors.NotFound`, `Unavailable`, ...
+    """
+    from spark_apps.frames.look_up import summary as of_pool
+
+    return of_pool(_options(options, path=pool, lake=lake, at=at))
+
+
+def changes(
+    spark: Any,
+    pool: str,
+    *,
+    since: str | int | None = None,
+    until: str | int | None = None,
+    lake: str | None = None,
+    branch: str | None = None,
+    columns: str | Sequence[str] | None = None,
+    **options: object,
+) -> Any:
+    """A DataFrame of what was inserted and deleted after the revision `since` up to `until`.
+
+    By default from the beginning to the newest version at the time of the call.  Its columns are `_change` (insert,
+    delete, delete_key), `_version`, `_seq`, `_where`, and those of the records (`spark_apps.datasource.changes`).
+    Raises `lake_core.errors.InvalidInput`, `NotFound`, `Unavailable`, ...
+    """
+    from spark_apps.frames.changes import changes as frame_of
+
+    given = _options(options, path=pool, lake=lake, since=since, until=until, branch=branch, columns=columns)
+    return frame_of(spark, given)
+
+
+def write(
+    df: Any,
+    pool: str,
+    *,
+    mode: str = "append",
+    lake: str | None = None,
+    branch: str | None = None,
+    token: str | None = None,
+    message: str | None = None,
+    metadata: Mapping[str, str] | None = None,
+    where: str | None = None,
+    from_: str | None = None,
+    to: str | None = None,
+    **options: object,
+) -> LoadResult:
+    """Write a data frame as one transaction: what `df.write.format("lake").mode(mode).save(pool)` does.
+
+    `mode` is append or overwrite; `from_`, `to` and `where` say what an overwrite replaces.  `metadata` are texts
+    to keep with the transaction.  Returns what was written.  Raises `lake_core.errors.InvalidInput`, `Conflict`,
+    `NotFound`, `OutcomeUnknown`, `Unavailable`, ...
+    """
+    from lake_core.errors import InvalidInput
+    from spark_apps.frames.write import write as write_frame
+
+    if mode not in ("append", "overwrite"):
+        raise InvalidInput(f"mode={mode!r}: use append or overwrite")
+    given = _options(
+        options, **_write(pool, lake, branch, token, message, metadata), where=where, to=to, **{"from": from_}
+    )
+    return write_frame(df, given, overwrite=mode == "overwrite")
+
+
+def delete(
+    spark: Any,
+    pool: str,
+    keys: Any,
+    *,
+    lake: str | None = None,
+    branch: str | None = None,
+    token: str | None = None,
+    message: str | None = None,
+    metadata: Mapping[str, str] | None = None,
+    **options: object,
+) -> DeleteResult | LoadResult:
+    """Delete the records that have the keys of a data frame, in one transaction; its other columns are not read.
+
+    An upsert pool takes any number of keys, others at most 10,000, and of keys of several fields fewer.  Raises as
+    `write`.
+    """
+    from spark_apps.frames.keys import delete as delete_keys
+
+    return delete_keys(keys, _options(options, **_write(pool, lake, branch, token, message, metadata)))
+
+
+def merge(
+    spark: Any,
+    pool: str,
+    records: Any,
+    *,
+    deleted: str = "",
+    lake: str | None = None,
+    branch: str | None = None,
+    token: str | None = None,
+    message: str | None = None,
+    metadata: Mapping[str, str] | None = None,
+    **options: object,
+) -> LoadResult:
+    """Replace the records that have the keys of a data frame by its rows, in one transaction.
+
+    Rows with new keys are added.  Rows whose boolean column `deleted` is true only delete; the column is not
+    stored.  An upsert pool takes any number of rows, others as many as `delete`.  Raises as `write`.
+    """
+    from spark_apps.frames.keys import merge as merge_records
+
+    given = _options(options, **_write(pool, lake, branch, token, message, metadata))
+    return merge_records(records, given, deleted=deleted)
+
+
 def use_session(spark: Any) -> None:
     """Let the calling thread write: `pyspark_lake.use_session(spark)`, then `df.write.format("lake")`.
 
@@ -98,6 +254,18 @@ def use_session(spark: Any) -> None:
 def _options(more: Mapping[str, object], **named: object) -> dict[str, str]:
     """Arguments as the data source takes options: names in lower case, values as text; None is left out."""
     return {name.lower(): _text(value) for name, value in {**more, **named}.items() if value is not None}
+
+
+def _write(
+    pool: str,
+    lake: str | None,
+    branch: str | None,
+    token: str | None,
+    message: str | None,
+    metadata: Mapping[str, str] | None,
+) -> dict[str, object]:
+    kept = {f"meta.{name}": value for name, value in (metadata or {}).items()}
+    return {"path": pool, "lake": lake, "branch": branch, "token": token, "message": message, **kept}
 
 
 def _text(value: object) -> str:

@@ -2,9 +2,10 @@
 
 `gather` calls `answer(n)` once for each n below `count`, in a Python worker each, and gives the pairs of bytes
 that they answer; `spread` is given units that write finished objects, and gives what they wrote.  What comes
-back to the driver is small.  An error of the lake is an ordinary answer of a task, in its form on the wire
-(`errors.to_wire`), not a task failure that Spark would repeat.  `Unavailable` may pass, so the task fails with
-it and Spark tries again; after the last try the driver raises it as it was.
+back to the driver is small; `spread_frame` does the same with the partitions of a data frame.  An error of the
+lake is an ordinary answer of a task, in its form on the wire (`errors.to_wire`), not a task failure that Spark
+would repeat.  `Unavailable` may pass, so the task fails with it and Spark tries again; after the last try the
+driver raises it as it was.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _PASSING = "the lake's store did not answer: "
 Pair = tuple[bytes, bytes]
 Answer = Callable[[int], Sequence[Pair]]
 Build = Callable[[int], Sequence[WrittenObject]]
+BuildOfBatches = Callable[[int, Iterable[pa.RecordBatch]], Sequence[WrittenObject]]
 
 
 def gather(spark: Any, answer: Answer, count: int) -> list[Pair]:
@@ -38,8 +40,12 @@ def gather(spark: Any, answer: Answer, count: int) -> list[Pair]:
     """
     if not count:
         return []
+    return _gathered(spark.range(0, count, 1, count).mapInArrow(_task(answer), _ANSWER))
+
+
+def _gathered(answers: Any) -> list[Pair]:
     with passing_errors():
-        rows = spark.range(0, count, 1, count).mapInArrow(_task(answer), _ANSWER).collect()
+        rows = answers.collect()
     ordered = sorted(rows, key=lambda row: row.unit)
     for row in ordered:
         if row.error:
@@ -74,6 +80,34 @@ def spread(spark: Any, build: Build, count: int) -> list[WrittenObject]:
     """What the units wrote, by ordinal; as `gather`."""
     objects = [unpacked(pair) for pair in gather(spark, partial(_written, build), count)]
     return sorted(objects, key=lambda written: written.action.ordinal)
+
+
+def spread_frame(frame: Any, build: BuildOfBatches) -> list[WrittenObject]:
+    """What tasks wrote of the partitions of a data frame, by ordinal.
+
+    `build` is given the number of a partition and its batches, and is shipped to the workers.  Raises the error of
+    the first partition that met one.
+    """
+    names = list(frame.columns)
+    numbered = frame.toDF(*(f"c{number}" for number in range(len(names))))  # else Spark takes a.b for a in b
+    pairs = _gathered(numbered.mapInArrow(_task_of_batches(build, names), _ANSWER))
+    return sorted((unpacked(pair) for pair in pairs), key=lambda written: written.action.ordinal)
+
+
+def _task_of_batches(
+    build: BuildOfBatches, names: list[str]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None  # only tasks run this
+        named = (batch.rename_columns(names) for batch in batches)
+        yield _answered(
+            lambda partition: [packed(written) for written in build(partition, named)], context.partitionId()
+        )
+
+    return run
 
 
 def _written(build: Build, unit: int) -> list[Pair]:

@@ -5,7 +5,7 @@ leaves no trace in the history; its objects are the vacuum's.  A distributed eng
 one: `begin_load` on the driver, objects built by the workers, `commit` on the driver.
 
 `Branch` is the door.  The decisions are in modules of their own, as functions that take a branch: `loads`, `files`
-(how the pool reads files), `replaces`, `deletes`.
+(how the pool reads files), `replaces`, `deletes`, `by_keys`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lake_core.errors import Conflict, InvalidInput
 from lake_core.history import Committed, Draft, History
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake import deletes, loads, merges, replaces, reverts
+from lake_core.lake import by_keys, deletes, loads, merges, replaces, reverts
 from lake_core.lake import files as pool_files
 from lake_core.lake.delete_spec import DeleteSpec, may_delete
 from lake_core.lake.merges import MergeResult
@@ -201,6 +201,24 @@ class Branch:
         return replaces.replace_by_blocks(
             self, blocks, key_range=key_range, where=where, token=token, message=message
         )
+
+    def delete_keys(self, keys: pa.Table, *, reason: str = "", token: str = "") -> DeleteResult | LoadResult:
+        """Delete the records of the keys in a table with the columns of the pool's key: one transaction.
+
+        An upsert pool takes any number of keys, and is loaded with delete markers; otherwise the number is limited
+        (`conditions.of_keys`).  Raises as `delete` does.
+        """
+        return by_keys.delete_keys(self, keys, reason=reason, token=token)
+
+    def replace_keys(
+        self, records: pa.Table, *, deleted: str = "", token: str = "", message: str = ""
+    ) -> LoadResult:
+        """Replace the records that have the keys of `records` by these, in one transaction.
+
+        Where the boolean column `deleted` is true the record replaces by nothing; the column is not stored.  An
+        upsert pool takes any number of records, otherwise the number is limited.  Raises as `replace` does.
+        """
+        return by_keys.replace_keys(self, records, deleted=deleted, token=token, message=message)
 
     def merge(self, name: str, *, message: str = "") -> MergeResult:
         """Bring the loads, deletes and replaces of a branch that was created from this one, in one transaction.

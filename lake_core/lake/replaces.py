@@ -66,10 +66,12 @@ def begin_replace(
     message: str,
     options: Mapping[str, str] | None = None,
     brought: pa.Schema | None = None,
+    narrow: bool = False,
 ) -> PendingReplace | LoadResult:
     """A load and what it replaces, or the first result under the token; `brought` are fields of the new records.
 
-    A range as text waits for the records if nothing else tells the class of its values.
+    A range as text waits for the records if nothing else tells the class of its values.  With `narrow` the
+    condition narrows the range.
     """
     pending = begin_load(branch, token=token, message=message, options=options)
     if isinstance(pending, LoadResult):
@@ -84,8 +86,9 @@ def begin_replace(
             waiting, key_range = key_range, EVERYTHING
         else:
             key_range = key_range.read(revision.key, revision.key_classes)
-    spec = check_delete(revision, key_range=key_range, where=where, narrow=False, brought=brought)
-    assert spec is not None  # None only if the condition narrows the range
+    spec = check_delete(revision, key_range=key_range, where=where, narrow=narrow, brought=brought)
+    if spec is None:
+        raise InvalidInput("replace: no record can fulfil the condition; change it")
     return PendingReplace(pending, spec, waiting)
 
 
@@ -124,6 +127,7 @@ def replace_by_blocks(
     token: str,
     message: str,
     options: Mapping[str, str] | None = None,
+    narrow: bool = False,
 ) -> LoadResult:
     """Replace records by others, which must be among those that they replace.
 
@@ -140,6 +144,7 @@ def replace_by_blocks(
         message=message,
         options=options,
         brought=first.table.schema if first is not None else None,
+        narrow=narrow,
     )
     if isinstance(begun, LoadResult):
         return begun

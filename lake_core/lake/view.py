@@ -26,6 +26,7 @@ from lake_core.reading.plan import ScanPlan, overlap_depth, plan_scan
 from lake_core.reading.revision import Revision
 from lake_core.reading.scan import result_schema, scan
 from lake_core.reading.split import split
+from lake_core.reading.summary import Summary, summarize
 from lake_core.records.conditions import Condition
 from lake_core.store import Store
 from lake_core.values.keytext import encoded, parts_of
@@ -162,6 +163,10 @@ class View(Revision):
         """The records of one key, or of all keys that begin with the values given."""
         prefix = self.bound(values)
         return self.to_table(key_range=KeyRange(prefix, prefix + AFTER))
+
+    def summary(self) -> Summary:
+        """How many records there are, and the bounds of each field, as far as the state tells them exactly."""
+        return summarize(self)
 
     def explain(self, key_range: KeyRange) -> list[StoredRecord]:
         """Every stored version of the keys in a range, and the fate of each."""

@@ -8,7 +8,9 @@
                   what is read, for leaseFor, default 6h, at most 1d, from when Spark plans the read)
     readStream    load("flights"); branch, columns, startingTransaction (earliest, latest or a number),
                   maxTransactionsPerBatch, lease (true: no vacuum deletes what was not delivered, while the query
-                  runs)
+                  runs), changes (true: deletes are rows too, `changes`)
+    read changes  load("flights") with changes=true; branch, columns, since (a revision; exclusive), until (a
+                  revision; inclusive)
     write         save("flights"); branch, message, token (what is written under a token is written once),
                   meta.NAME (a text to keep with the transaction); with mode overwrite also from, to (a key range)
                   and where (a condition): the records that are replaced, by default all
@@ -39,7 +41,9 @@ READ = ("at", "columns", "from", "to", "where", "tasks", "onMissing", "lease", "
 PART = "part"
 """Names a part of a revision (`part`): for native reads, not for users."""
 SYSTEM_TABLE = ("at", "columns")
-READ_STREAM = ("branch", "columns", "startingTransaction", "maxTransactionsPerBatch", "lease")
+READ_STREAM = ("branch", "columns", "startingTransaction", "maxTransactionsPerBatch", "lease", "changes")
+CHANGES = ("changes", "since", "until", "branch", "columns")
+"""What a batch read of changes has."""
 LEASE_FOR = "6h"
 """How long the lease of a read lives, unless the option leaseFor says otherwise."""
 META = "meta."
@@ -123,7 +127,7 @@ def leased_view(options: Options) -> View:
 def _pool_and_view(options: Options) -> tuple[Pool, View]:
     name, _, revision = table_name(options).partition("@")
     pool = open_lake(options).pool(name)
-    at = revision or options.get("at") or MAIN
+    at = revision or options.get("at") or branch_name(options)  # `branch` is an option of streams only
     return pool, pool.at(at, on_missing=options.get("onmissing", FAIL).lower())
 
 

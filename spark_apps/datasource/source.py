@@ -13,6 +13,8 @@ from pyspark.sql.types import StructType
 
 from lake_core.reading.scan import result_schema
 from spark_apps.datasource import options as opts
+from spark_apps.datasource.changes import change_schema
+from spark_apps.datasource.changes_reader import ChangesReader
 from spark_apps.datasource.names import check_apart
 from spark_apps.datasource.reader import LakeReader
 from spark_apps.datasource.stream_reader import LakeStreamReader
@@ -39,10 +41,12 @@ class LakeDataSource(DataSource):
         self._is_inferred = True
         if opts.names_system_table(self.options):
             return system_table_schema(self.options)
-        opts.check_names(self.options, (*opts.READ, *opts.READ_STREAM), what="a read")
+        opts.check_names(self.options, (*opts.READ, *opts.READ_STREAM, *opts.CHANGES), what="a read")
         view = opts.open_view(self.options)
         schema = spark_schema(result_schema(view.plan(columns=opts.columns(self.options))))
         check_apart(schema, self.options, what=f"pool {view.config.name!r}")
+        if opts.flag(self.options, "changes"):
+            return change_schema(schema, pool_name=view.config.name)
         return schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -50,6 +54,8 @@ class LakeDataSource(DataSource):
         options = dict(self.options)
         if opts.names_system_table(options):
             return SystemTableReader(options, schema)
+        if opts.flag(options, "changes"):
+            return ChangesReader(options, schema)
         return LakeReader(options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:

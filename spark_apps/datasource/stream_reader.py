@@ -20,6 +20,8 @@ Of an upsert pool a stream gives every version of a record, of an aggregate pool
 delete marker is a record with the column `_deleted`, which a stream has if it was chosen (`.schema`, `columns`).
 Without the column a stream stops at a delete marker; skipping it would keep deleted records.
 
+With the option `changes` deletes are rows too (`changes`); the rest is the same.
+
 The columns are those of the pool when the stream starts, or those that the user chose.  In the first case a
 transaction that changes the columns stops the stream with an error; restart it to pick the new columns up.
 """
@@ -28,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
@@ -38,26 +40,31 @@ from pyspark.sql.types import StructType
 
 from lake_core.combine.hidden import DELETED
 from lake_core.combine.newest import without_markers
-from lake_core.errors import InvalidInput, NotFound, ObjectMissing
+from lake_core.errors import InvalidInput, LakeError, NotFound, ObjectMissing
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake.absence import explained_to_reader_of_feed
-from lake_core.lake.feed import Brought, Feed, read_object
+from lake_core.lake.feed import Brought, Feed, Inserted, read_object
 from lake_core.lake.pool import Pool
 from lake_core.lake.view import View
 from lake_core.leases import HeldLease
 from lake_core.objects.schema import cast_table, unite_schemas
 from lake_core.store import Store, open_store
 from spark_apps.datasource import options as opts
+from spark_apps.datasource.changes import (
+    OPENING,
+    ChangeSource,
+    ChangesPartition,
+    plan_changes,
+    read_changes,
+    state_as_changes,
+)
 from spark_apps.datasource.names import check_apart, check_known
 from spark_apps.datasource.reader import TASK_SIZE, read_range, split_tasks
 from spark_apps.datasource.to_spark import check_readable, to_batches
 from spark_apps.datasource.types import arrow_schema, spark_schema
 
 MAX_TRANSACTIONS = 1_000
-OPENING = 1 << 20
-"""Opening an object costs a task as much as reading this many bytes."""
-
 Offset = dict[str, Any]
 """`transaction`: the last entry delivered; `since`: the one after which the stream began; `pool`: the pool's id."""
 
@@ -100,6 +107,11 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._schema = schema
         self._is_inferred = is_inferred
+        self._gives_changes = opts.flag(options, "changes")
+        if self._gives_changes and not is_inferred:
+            raise InvalidInput(
+                "changes=true has columns of its own; leave .schema out, or choose with columns=A,B"
+            )
         self._task_size = task_size
         self._most = opts.count(options, "maxTransactionsPerBatch") or MAX_TRANSACTIONS
         if is_inferred and not schema.names:
@@ -219,8 +231,17 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 "planned before; start a new stream, with a checkpointLocation of its own"
             )
         state = [] if after else self._state(begin)
+        if self._gives_changes:
+            return [*state, *self._changes(begin, until)]
         brought = [action for _, action in self._feed.between(begin, until)]
         return [*state, *self._objects(brought)]
+
+    def _changes(self, begin: int, until: int) -> list[ChangesPartition]:
+        changes = list(self._feed.changes(begin, until))
+        view = self._pool.at(self._feed.branch)
+        united = self._united(view, [change.action for change in changes if isinstance(change, Inserted)])
+        source = ChangeSource(self._pool.store.uri, self._pool.config.id, view.key, view.rule.kind, united)
+        return plan_changes(source, changes, task_size=self._task_size)
 
     def _state(self, version: int) -> list[StatePartition]:
         """The state at `version`, in place of all transactions before it; empty for the beginning."""
@@ -287,7 +308,13 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             options = {**self._options, "lake": partition.lake}
             view = opts.open_pool(options, what="stream of").at(str(partition.version))
             view = replace(view, branch=opts.branch_name(options), now=partition.now)
-            yield from read_range(view, partition.key_range, self._schema)
+            if self._gives_changes:
+                yield from state_as_changes(view, partition.key_range, self._schema)
+            else:
+                yield from read_range(view, partition.key_range, self._schema)
+            return
+        if isinstance(partition, ChangesPartition):
+            yield from read_changes(partition, self._schema, partial(self._explained, partition.source.store))
             return
         assert isinstance(partition, ObjectsPartition)
         target = arrow_schema(self._schema)
@@ -309,5 +336,8 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         try:
             yield from read_object(store, pool_id=pool_id, object_id=object_id, key=key, columns=columns)
         except ObjectMissing as error:
-            pool = opts.open_pool({**self._options, "lake": partition.store}, what="stream of")
-            raise explained_to_reader_of_feed(error, pool.history, object_id) from error
+            raise self._explained(partition.store, error, object_id) from error
+
+    def _explained(self, store: str, error: ObjectMissing, object_id: str) -> LakeError:
+        pool = opts.open_pool({**self._options, "lake": store}, what="stream of")
+        return explained_to_reader_of_feed(error, pool.history, object_id)

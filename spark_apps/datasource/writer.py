@@ -20,7 +20,7 @@ order of the partitions.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -37,6 +37,7 @@ from pyspark.sql.types import StructType
 
 from lake_core.catalog import Settings
 from lake_core.combine.hidden import DELETED
+from lake_core.conditions.of_keys import check_keys
 from lake_core.errors import Conflict, InvalidInput, LakeError, Unavailable, from_wire, to_wire
 from lake_core.lake.branch import Branch
 from lake_core.lake.loads import builder
@@ -45,6 +46,7 @@ from lake_core.lake.results import LoadResult, PendingLoad, check_same, repeated
 from lake_core.loading.block import Block
 from lake_core.loading.declared import DoesNotFit, declared_columns
 from lake_core.naming import IdSource
+from lake_core.objects.write import WrittenObject
 from lake_core.records import AddObject
 from lake_core.records.pools import PoolConfig
 from lake_core.store import open_store
@@ -63,13 +65,15 @@ QUERY_ID = "sql.streaming.queryId"
 class WriteWork:
     """All that a task needs, as plain values that Spark can send to any worker.
 
-    `replaces` is what the records replace, None if they are added.
+    `replaces` is what the records replace, None if they are added.  `keyed`: a record without the key is refused,
+    otherwise it goes to the sub-pool `$nokey`.
     """
 
     store: str
     config: PoolConfig
     job: PendingLoad
     replaces: PendingReplace | None = None
+    keyed: bool = False
 
 
 @dataclass
@@ -89,9 +93,21 @@ class WrittenPartition(WriterCommitMessage):
 
 
 def begin(
+    options: opts.Options, schema: StructType, *, accepted: tuple[str, ...], overwrite: bool
+) -> tuple[Branch, WriteWork | LoadResult]:
+    """The branch, and the work that tasks share, or the result of the write that used the token first.
+
+    Raises InvalidInput for a write that cannot be done, before anything is written.
+    """
+    check(options, schema, (*accepted, *(opts.REPLACE if overwrite else ())))
+    branch = opts.open_branch(options)
+    check_known(schema.names, _fields(branch), options, pool_name=branch.config.name)
+    return branch, _begun(branch, options, schema, overwrite=overwrite)
+
+
+def _begun(
     branch: Branch, options: opts.Options, schema: StructType, *, overwrite: bool
 ) -> WriteWork | LoadResult:
-    """The work that tasks share, or the result of the write that used the token first."""
     token, message = options.get("token", ""), options.get("message", "")
     if not overwrite:
         job = branch.begin_load(token=token, message=message)
@@ -108,22 +124,34 @@ def begin(
     return WriteWork(branch.store.uri, branch.config, begun.load, begun)
 
 
-def build(work: WriteWork, batches: Iterator[pa.RecordBatch]) -> WrittenPartition:
-    """In a task: sort and write."""
-    context = TaskContext.get()
-    assert context is not None  # only tasks build
-    done = WrittenPartition(context.partitionId(), work.job, query=context.getLocalProperty(QUERY_ID) or "")
-    building = builder(open_store(work.store), work.config, work.job, IdSource().new)
+def built(
+    work: WriteWork, batches: Iterable[pa.RecordBatch], *, first_ordinal: int = 0
+) -> list[WrittenObject]:
+    """In a task: the objects of these records, sorted and written.  Raises InvalidInput, Unavailable."""
+    building = builder(
+        open_store(work.store), work.config, work.job, IdSource().new, first_ordinal=first_ordinal
+    )
     declared = Settings(work.config.settings).declared
     try:
         for batch in batches:
             records = declared_columns(from_spark(batch), declared)
+            if work.keyed:
+                check_keys(records, work.config.key)
             if work.replaces is not None:
                 work.replaces.check(records)
             building.add(Block(records))
-        written = building.finish()
     except DoesNotFit as error:
-        return replace(done, failed=to_wire(InvalidInput(f"the data frame: {error}")))
+        raise InvalidInput(f"the data frame: {error}") from error
+    return building.finish()
+
+
+def build(work: WriteWork, batches: Iterator[pa.RecordBatch]) -> WrittenPartition:
+    """In a task of Spark's writer: what `built` gives, or the error."""
+    context = TaskContext.get()
+    assert context is not None  # only tasks build
+    done = WrittenPartition(context.partitionId(), work.job, query=context.getLocalProperty(QUERY_ID) or "")
+    try:
+        written = built(work, batches)
     except Unavailable:
         raise  # it may pass: Spark tries again
     except LakeError as error:
@@ -154,18 +182,47 @@ def commit_tasks(
             f"pool {branch.config.name!r} was dropped and created again since this write began; write again"
         )
     objects = [action for task in tasks for action in task.objects]
-    schemas = [schema for task in tasks for schema in task.schemas]
-    result = branch.commit(
+    return commit_objects(
+        branch,
         job if token is None else replace(job, token=token),
         objects=[msgspec.structs.replace(action, ordinal=ordinal) for ordinal, action in enumerate(objects)],
+        schemas=[schema for task in tasks for schema in task.schemas],
+        replaces=replaces,
+        is_checked=token is None,
+    )
+
+
+def commit_objects(
+    branch: Branch,
+    job: PendingLoad,
+    *,
+    objects: list[AddObject],
+    schemas: list[pa.Schema],
+    replaces: PendingReplace | None,
+    is_checked: bool = True,
+) -> LoadResult:
+    """Commit the objects of a write; what is repeated is logged.
+
+    `is_checked`: a repeated write of other data is refused, as far as counts tell.  Raises what `Branch.commit`
+    raises.
+    """
+    result = branch.commit(
+        job,
+        objects=objects,
         schemas=schemas,
         replaced=replaces.settled(branch, objects, schemas) if replaces is not None else None,
     )
     if result.repeated:
-        log.warning(repeated_line(result, pool_name=branch.config.name, token=token or job.token))
-        if token is None and branch.rule.kind == "append":
+        log.warning(repeated_line(result, pool_name=branch.config.name, token=job.token))
+        if is_checked and branch.rule.kind == "append":
             check_same(result, token=job.token, records=sum(o.records for o in objects), exact=True)
     return result
+
+
+def repeat(branch: Branch, first: LoadResult, *, token: str, records: int) -> None:
+    """Log that a write is repeated; raises InvalidInput if it has other records than the first, by their number."""
+    check_same(first, token=token, records=records, exact=branch.rule.kind == "append")
+    log.warning(repeated_line(first, pool_name=branch.config.name, token=token))
 
 
 def check(options: opts.Options, schema: StructType, accepted: tuple[str, ...]) -> None:
@@ -177,18 +234,16 @@ def check(options: opts.Options, schema: StructType, accepted: tuple[str, ...]) 
     check_storable(schema)
 
 
-def _fields(options: opts.Options) -> list[str]:
+def _fields(branch: Branch) -> list[str]:
     """The names that the pool has so far: of its key and its settings, and of its records."""
-    pool = opts.open_pool(options, what="write to")
-    records = pool.at(opts.branch_name(options)).schema.names
-    ages = pool.settings["age_off"]
+    ages = branch.settings["age_off"]
     return [
-        *pool.config.key.names,
-        *pool.settings.declared,
-        *pool.config.aggregates,
+        *branch.config.key.names,
+        *branch.settings.declared,
+        *branch.config.aggregates,
         *([ages[0]] if ages else []),
-        *([DELETED] if pool.config.kind == "upsert" else []),
-        *records,
+        *([DELETED] if branch.config.kind == "upsert" else []),
+        *branch.revision().schema.names,
     ]
 
 
@@ -202,11 +257,8 @@ class _Writes:
     _known: ClassVar[tuple[str, ...]]
 
     def __init__(self, options: opts.Options, schema: StructType, *, overwrite: bool) -> None:
-        check(options, schema, (*self._known, *(opts.REPLACE if overwrite else ())))
         self._options = options
-        branch = self._branch
-        check_known(schema.names, _fields(options), options, pool_name=branch.config.name)
-        self._work = begin(branch, options, schema, overwrite=overwrite)
+        self._branch, self._work = begin(options, schema, accepted=self._known, overwrite=overwrite)
 
     @cached_property
     def _branch(self) -> Branch:
@@ -233,9 +285,8 @@ class LakeWriter(_Writes, DataSourceArrowWriter):
         if isinstance(self._work, WriteWork):
             commit_tasks(self._branch, tasks, replaces=self._work.replaces)
             return
-        token, records = self._options["token"], sum(task.counted for task in tasks)
-        check_same(self._work, token=token, records=records, exact=self._branch.rule.kind == "append")
-        log.warning(repeated_line(self._work, pool_name=self._branch.config.name, token=token))
+        records = sum(task.counted for task in tasks)
+        repeat(self._branch, self._work, token=self._options["token"], records=records)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Nothing: the objects stay until there is a vacuum, and no transaction names them."""

@@ -195,6 +195,25 @@ def test_on_spark_connect_the_same_body_ingests_and_the_same_source_reads_writes
     assert_went_around(landed, tmp_path)
 
 
+def test_on_spark_connect_frames_are_written_merged_and_deleted_and_changes_are_read(
+    landing: Landing, connect: Services, spark_environ: dict[str, str]
+) -> None:
+    for kind in ("append", "upsert"):
+        landing.lake.create_pool(kind, key="k", kind=kind)
+    done = connected(connect, spark_environ, "tests.support.spark.frames", landing.uri)
+    assert done.returncode == 0, done.stderr
+    answers = json.loads(done.stdout)
+    for pool in ("append", "upsert"):
+        assert landing.lake.pool(pool).at().to_table(columns=["k"])["k"].to_pylist() == [0, 2, 3, 50]
+        assert landing.transactions(pool) == 3
+        answer = answers[pool]
+        assert answer["written"] == [1, 5, False]
+        assert answer["again"] == [1, 5, True]
+        assert answer["got"] == [[2, "new"]]
+        assert answer["changes"]["insert"] >= 7
+    assert answers["append"]["summary"] == [5, 0, 4]
+
+
 def test_on_spark_connect_random_queries_over_one_frame_have_the_answers_of_duckdb(
     landing: Landing, connect: Services, spark_environ: dict[str, str]
 ) -> None:

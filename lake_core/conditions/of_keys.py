@@ -1,0 +1,100 @@
+"""The condition that holds for the records of given keys, and for no other.
+
+A key of one field is a set of values.  Of a key of several fields, keys that share their first fields are taken
+together, and so are values with the same keys below them: the more regular the keys, the fewer comparisons.
+
+Every scan evaluates the condition on every record until the tombstone that holds it is applied, and the state of
+the pool holds it until then.  So keys and comparisons are limited.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pyarrow as pa
+
+from lake_core.conditions.classwise import NULL_VALUE
+from lake_core.errors import InvalidInput
+from lake_core.keys import PoolKey
+from lake_core.keys.encoding import encode_value, from_array
+from lake_core.phrases import counted
+from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Or
+
+MAX_KEYS = 10_000
+"""Keys that a condition names at most: a look-up in a set, whatever their number, and about 150 kB in the state."""
+
+MAX_COMPARISONS = 200
+"""Comparisons of a condition on keys of several fields, at most, since each costs a pass over the records."""
+
+_ADVICE = (
+    "name fewer at a time, delete by a range or a condition, or use an upsert pool, which takes any number"
+)
+
+_Keys = frozenset[tuple[bytes, ...]]
+
+
+def of_keys(keys: pa.Table, key: PoolKey) -> Condition | None:
+    """The condition for the keys in the columns of the pool's key; None if there are none.
+
+    Other columns are ignored.  Raises InvalidInput: as `check_keys`, and for too many keys.
+    """
+    check_keys(keys, key)
+    columns = [[encode_value(value) for value in from_array(keys.column(name))] for name in key.names]
+    named: _Keys = frozenset(zip(*columns, strict=True))
+    if not named:
+        return None
+    if len(named) > MAX_KEYS:
+        raise too_many_keys()
+    condition, comparisons = _alternatives(tuple(key.names), named)
+    if len(key.names) > 1 and comparisons > MAX_COMPARISONS:
+        raise InvalidInput(
+            f"{counted(len(named), 'key')} of {len(key.names)} fields need {comparisons:,} comparisons, and at "
+            f"most {MAX_COMPARISONS} can be made; {_ADVICE}"
+        )
+    return condition
+
+
+def check_keys(keys: pa.Table, key: PoolKey) -> None:
+    """Raises InvalidInput if a field of the pool's key is no column, or its first field is null somewhere."""
+    if missing := [name for name in key.names if name not in keys.schema.names]:
+        raise InvalidInput(
+            f"the keys have no column {missing[0]!r}; there are: {', '.join(keys.schema.names) or 'none'}. Each "
+            f"key needs all fields of the pool's key ({key})"
+        )
+    if nulls := keys.column(key.names[0]).null_count:
+        raise InvalidInput(
+            f"{counted(nulls, 'key')} without {key.names[0]!r} (null): no record of the pool has such a key; leave "
+            "them out"
+        )
+
+
+def too_many_keys() -> InvalidInput:
+    """The error for more than `MAX_KEYS` keys."""
+    return InvalidInput(f"more than {MAX_KEYS:,} keys; {_ADVICE}")
+
+
+def _alternatives(names: tuple[str, ...], keys: _Keys) -> tuple[Condition, int]:
+    """The condition for keys of these fields, and how many comparisons it makes."""
+    if len(names) == 1:
+        return _among(names[0], {value for (value,) in keys})
+    below: dict[bytes, set[tuple[bytes, ...]]] = defaultdict(set)
+    for first, *rest in keys:
+        below[first].add(tuple(rest))
+    firsts: dict[_Keys, set[bytes]] = defaultdict(set)
+    for first, rests in below.items():
+        firsts[frozenset(rests)].add(first)
+    conditions, total = [], 0
+    for shared, values in sorted(firsts.items(), key=lambda item: min(item[1])):
+        leading, leading_comparisons = _among(names[0], values)
+        following, following_comparisons = _alternatives(names[1:], shared)
+        conditions.append(And((leading, following)))
+        total += leading_comparisons + following_comparisons
+    return (conditions[0] if len(conditions) == 1 else Or(tuple(conditions))), total
+
+
+def _among(name: str, values: set[bytes]) -> tuple[Condition, int]:
+    some = tuple(sorted(values - {NULL_VALUE}))
+    parts: list[Condition] = [IsNull((name,))] if NULL_VALUE in values else []
+    if some:
+        parts.append(In((name,), some) if len(some) > 1 else Compare((name,), "=", some[0]))
+    return (parts[0] if len(parts) == 1 else Or(tuple(parts))), len(parts)

@@ -1,0 +1,237 @@
+"""The changes of a pool as rows: what was inserted, and what was deleted.
+
+    spark.readStream.format("lake").option("changes", "true").load("flights")
+    spark.read.format("lake").options(changes="true", since="12", until="40").load("flights")
+
+Before the columns of the records come four of the change:
+
+    _change    insert: a record was added
+               delete: all records were deleted that were inserted before and for which `_where` holds
+               delete_key: in an upsert pool, the records with the key of this row were deleted
+    _version   the version of the transaction
+    _seq       the order of changes: a delete hides what was inserted with a smaller one
+    _where     of a delete: a condition of the lake, over keys and fields; null: all records
+
+The read of a part of the history is a single batch of the stream: `since` is the last version that was seen, and
+`until` the last that is given.  The feed says what is no change (`lake_core.lake.feed`): compactions, expired
+records.  A purged history begins with the state as inserts.  In an aggregate pool an insert is what a transaction
+adds, in an upsert pool it is the newest record of its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import types as T
+from pyspark.sql.datasource import InputPartition
+
+from lake_core.combine.hidden import DELETED
+from lake_core.combine.newest import are_markers
+from lake_core.conditions import And, show, top_level
+from lake_core.conditions.of_range import of_range
+from lake_core.errors import InvalidInput, LakeError, ObjectMissing
+from lake_core.history.tombstone import Tombstone
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.lake.feed import Deleted, Inserted, read_object
+from lake_core.lake.view import View
+from lake_core.objects.schema import cast_table
+from lake_core.reading.deleted import apply_tombstones
+from lake_core.records import AddObject, AddTombstone, PutTombstone
+from lake_core.records.transactions import sequence
+from lake_core.store import open_store
+from spark_apps.datasource.reader import read_range
+from spark_apps.datasource.to_spark import to_batches
+from spark_apps.datasource.types import arrow_schema
+
+CHANGE, VERSION, SEQUENCE, WHERE = "_change", "_version", "_seq", "_where"
+INSERT, DELETE, DELETE_KEY = "insert", "delete", "delete_key"
+
+COLUMNS = T.StructType(
+    [
+        T.StructField(CHANGE, T.StringType(), True),
+        T.StructField(VERSION, T.LongType(), True),
+        T.StructField(SEQUENCE, T.LongType(), True),
+        T.StructField(WHERE, T.StringType(), True),
+    ]
+)
+
+OPENING = 1 << 20
+"""Opening an object costs a task as much as reading this many bytes."""
+
+Explain = Callable[[ObjectMissing, str], LakeError]
+"""The error for an object (its id) that is not on the store."""
+
+
+@dataclass(frozen=True)
+class ChangeSource:
+    """The pool, and the schema in which the records of its changes are given; `kind` is that of the pool."""
+
+    store: str
+    pool_id: str
+    key: PoolKey
+    kind: str
+    schema: pa.Schema
+
+
+@dataclass(frozen=True)
+class ObjectChange:
+    """Records that an object brought in a range; `own` hide some of them from the beginning."""
+
+    version: int
+    seq: int
+    object_id: str
+    key_range: KeyRange
+    own: tuple[AddTombstone, ...]
+
+
+@dataclass(frozen=True)
+class RangeDelete:
+    """A delete, as a condition; None: of all records."""
+
+    version: int
+    seq: int
+    where: str | None
+
+
+@dataclass
+class ChangesPartition(InputPartition):
+    """Changes that one task gives, in order."""
+
+    source: ChangeSource
+    changes: tuple[ObjectChange | RangeDelete, ...]
+
+
+def change_schema(records: T.StructType, *, pool_name: str) -> T.StructType:
+    """The columns of changes of such records; raises InvalidInput if the pool has one of their names."""
+    taken = [name for name in records.names if name.lower() in COLUMNS.names]
+    if taken:
+        raise InvalidInput(
+            f"pool {pool_name!r} has a column {taken[0]!r}, which a change has too; choose others (option columns)"
+        )
+    return T.StructType([*COLUMNS, *records])
+
+
+def plan_changes(
+    source: ChangeSource, changes: Sequence[Inserted | Deleted], *, task_size: int
+) -> list[ChangesPartition]:
+    """The changes in runs, each of about a task's size in bytes."""
+    runs: list[list[ObjectChange | RangeDelete]] = []
+    size = 0
+    for change in changes:
+        cost = max(change.action.size, OPENING) if isinstance(change, Inserted) else 0
+        if not runs or size + cost > task_size:
+            runs.append([])
+            size = 0
+        runs[-1].append(_planned(change, source.key))
+        size += cost
+    return [ChangesPartition(source, tuple(run)) for run in runs]
+
+
+def _planned(change: Inserted | Deleted, key: PoolKey) -> ObjectChange | RangeDelete:
+    if isinstance(change, Deleted):
+        return RangeDelete(change.version, change.seq, _where(change.mark, key))
+    action = change.action
+    whole = isinstance(action, AddObject)
+    key_range = KeyRange() if whole else KeyRange(action.low, action.high)
+    return ObjectChange(change.version, change.seq, action.object, key_range, change.own)
+
+
+def _where(mark: AddTombstone | PutTombstone, key: PoolKey) -> str | None:
+    within = of_range(KeyRange(mark.low, mark.high), key)
+    parts = [condition for condition in (within, mark.condition) if condition is not None]
+    if not parts:
+        return None
+    return show(parts[0] if len(parts) == 1 else And(tuple(parts)))
+
+
+def read_changes(
+    partition: ChangesPartition, schema: T.StructType, explain: Explain
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one task, in order."""
+    target = arrow_schema(schema)
+    for change in partition.changes:
+        if isinstance(change, RangeDelete):
+            nothing = pa.table({"": pa.nulls(1)})
+            yield from to_batches(
+                _of_change(nothing, DELETE, change.version, change.seq, where=change.where), target
+            )
+            continue
+        try:
+            for table, kinds in _records(partition.source, change):
+                yield from to_batches(_of_change(table, kinds, change.version, change.seq), target)
+        except ObjectMissing as error:
+            raise explain(error, change.object_id) from error
+
+
+def _records(source: ChangeSource, change: ObjectChange) -> Iterator[tuple[pa.Table, str | pa.ChunkedArray]]:
+    """The records of an object in the schema of the changes, and what kind of change each is."""
+    has_markers = source.kind == "upsert"
+    fields = {name for mark in change.own if mark.condition for name in top_level(mark.condition)}
+    names = dict.fromkeys(
+        [*source.schema.names, *source.key.names, *fields, *([DELETED] if has_markers else [])]
+    )
+    tables = read_object(
+        open_store(source.store),
+        pool_id=source.pool_id,
+        object_id=change.object_id,
+        key=source.key,
+        columns=list(names),
+        key_range=change.key_range,
+    )
+    if has_markers:
+        tables = map(_with_markers, tables)
+    if change.own:
+        marks = [_of_all(mark, change) for mark in change.own]
+        tables = apply_tombstones(tables, marks, key=source.key, has_markers=has_markers)
+    for table in tables:
+        kinds = pc.if_else(are_markers(table), DELETE_KEY, INSERT) if has_markers else INSERT
+        shared = [name for name in table.schema.names if name in source.schema.names]
+        yield cast_table(table.select(shared), source.schema, what=change.object_id), kinds
+
+
+def _with_markers(table: pa.Table) -> pa.Table:
+    if DELETED in table.schema.names:
+        return table
+    return table.append_column(DELETED, pa.nulls(table.num_rows, pa.bool_()))
+
+
+def _of_all(mark: AddTombstone, change: ObjectChange) -> Tombstone:
+    """The tombstone as one that hides every record in its range for which its condition holds."""
+    return Tombstone(
+        mark.tombstone,
+        change.version,
+        change.seq,
+        change.version,
+        "",
+        0,
+        mark.low,
+        mark.high,
+        condition=mark.condition,
+    )
+
+
+def state_as_changes(view: View, key_range: KeyRange, schema: T.StructType) -> Iterator[pa.RecordBatch]:
+    """The records of a state in a range, as inserts of its version."""
+    records = T.StructType([field for field in schema if field.name not in COLUMNS.names])
+    target, seq = arrow_schema(schema), sequence(view.version + 1) - 1
+    for batch in read_range(view, key_range, records):
+        changed = _of_change(pa.Table.from_batches([batch]), INSERT, view.version, seq)
+        yield from changed.select(target.names).cast(target).to_batches()
+
+
+def _of_change(
+    table: pa.Table, kinds: str | pa.ChunkedArray, version: int, seq: int, *, where: str | None = None
+) -> pa.Table:
+    count = table.num_rows
+    columns = {
+        CHANGE: pa.repeat(kinds, count) if isinstance(kinds, str) else kinds,
+        VERSION: pa.repeat(pa.scalar(version, pa.int64()), count),
+        SEQUENCE: pa.repeat(pa.scalar(seq, pa.int64()), count),
+        WHERE: pa.repeat(pa.scalar(where, pa.string()), count),
+    }
+    for name, column in columns.items():
+        table = table.append_column(name, column)
+    return table

@@ -1,0 +1,9 @@
+"""What `pyspark_lake` does with data frames beside reading them; the driver's Python talks to the lake itself.
+
+    changes    what was inserted and deleted, as a frame
+    write      a frame as one transaction
+    keys       records deleted or replaced by the keys in a frame
+    look_up    one record by its key, counts and bounds: without a job of Spark
+
+No call needs a handle of the JVM, so Spark Connect is served alike, and any thread may call.
+"""

@@ -1,0 +1,81 @@
+"""Records deleted or replaced by the keys in a frame: `pyspark_lake.delete`, `pyspark_lake.merge`.
+
+An upsert pool takes frames of any size: tasks write delete markers and records, and the driver commits them.  In
+append and aggregate pools the keys become one condition, so their number is limited; the driver collects the frame
+once, and the lake does the rest (`lake_core.lake.by_keys`).  A frame is not evaluated twice: its records and its
+keys would not be the same if it gave others the second time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import types as T
+
+from lake_core.combine.hidden import DELETED
+from lake_core.conditions.of_keys import MAX_KEYS, check_keys, too_many_keys
+from lake_core.errors import InvalidInput
+from lake_core.lake.branch import Branch
+from lake_core.lake.results import DeleteResult, LoadResult
+from spark_apps.datasource import options as opts
+from spark_apps.datasource.from_spark import check_storable, from_spark, stored_schema
+from spark_apps.datasource.names import check_apart
+from spark_apps.frames.write import write
+from spark_apps.native.predicates import quoted
+
+
+def delete(frame: Any, options: opts.Options) -> DeleteResult | LoadResult:
+    """Delete the records that have the keys of the frame, in one transaction.
+
+    Raises InvalidInput (nothing is committed), NotFound, Conflict, OutcomeUnknown, Unavailable.
+    """
+    opts.check_names(options, opts.WRITE, what="a delete")
+    branch = opts.open_branch(options)
+    check_keys(stored_schema(frame.schema).empty_table(), branch.key)
+    keys = frame.select([quoted((name,)) for name in branch.key.names])
+    if branch.rule.kind == "upsert":
+        return write(keys.selectExpr("*", f"true as {quoted((DELETED,))}"), options, keyed=True)
+    return branch.delete_keys(
+        _collected(keys.distinct()), reason=options.get("message", ""), token=options.get("token", "")
+    )
+
+
+def merge(frame: Any, options: opts.Options, *, deleted: str = "") -> LoadResult:
+    """Replace the records that have the keys of the frame by its rows, in one transaction.
+
+    A row whose boolean column `deleted` is true replaces by nothing.  Raises as `delete` does.
+    """
+    opts.check_names(options, opts.WRITE, what="a merge")
+    check_storable(frame.schema)
+    check_apart(frame.schema, options, what="the data frame")
+    branch = opts.open_branch(options)
+    check_keys(stored_schema(frame.schema).empty_table(), branch.key)
+    if deleted:
+        _check_flag(frame.schema, deleted)
+    if branch.rule.kind == "upsert":
+        return write(frame.withColumnRenamed(deleted, DELETED) if deleted else frame, options, keyed=True)
+    return _merged(branch, frame, options, deleted=deleted)
+
+
+def _merged(branch: Branch, frame: Any, options: opts.Options, *, deleted: str) -> LoadResult:
+    return branch.replace_keys(
+        _collected(frame),
+        deleted=deleted,
+        token=options.get("token", ""),
+        message=options.get("message", ""),
+    )
+
+
+def _check_flag(schema: T.StructType, name: str) -> None:
+    if name not in schema.names or not isinstance(schema[name].dataType, T.BooleanType):
+        raise InvalidInput(f"deleted={name!r}: the data frame has no boolean column of that name")
+
+
+def _collected(frame: Any) -> pa.Table:
+    """All rows in the lake's types; raises InvalidInput for more than a condition on keys can name."""
+    table = frame.limit(MAX_KEYS + 1).toArrow()
+    if table.num_rows > MAX_KEYS:
+        raise too_many_keys()
+    schema = stored_schema(frame.schema)
+    return pa.concat_tables([schema.empty_table(), *map(from_spark, table.to_batches())])

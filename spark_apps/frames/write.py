@@ -1,0 +1,54 @@
+"""A frame as one transaction: `pyspark_lake.write(df, "logs", lake=URI)`.
+
+The same as `df.write.format("lake")`: tasks sort and write objects, the driver commits once, under a token.  But
+the driver is the caller's own Python.  So no process is started to plan and to commit, the session of the thread
+does not matter, the result is returned, and a lease holds the objects of a write that lasts.  A killed job leaves
+objects that no transaction names: orphans, which the vacuum removes.  Nothing is staged (decision 115).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from lake_core.lake.branch import Branch
+from lake_core.lake.loads import lease_of
+from lake_core.lake.results import LoadResult
+from lake_core.objects.write import WrittenObject
+from spark_apps.datasource import options as opts
+from spark_apps.datasource.writer import WriteWork, begin, built, commit_objects, repeat
+from spark_apps.load import ORDINALS_PER_UNIT
+from spark_apps.spread import spread_frame
+
+
+def write(frame: Any, options: opts.Options, *, overwrite: bool = False, keyed: bool = False) -> LoadResult:
+    """Write the frame as the options of the data source say.
+
+    `overwrite`: its records replace those that the options name.  `keyed`: a record without the key is refused.
+    Raises InvalidInput (nothing is committed), NotFound, Conflict, OutcomeUnknown, Unavailable.
+    """
+    branch, work = begin(options, frame.schema, accepted=opts.WRITE, overwrite=overwrite)
+    if isinstance(work, LoadResult):
+        repeat(branch, work, token=options["token"], records=frame.count())
+        return work
+    work = WriteWork(work.store, work.config, work.job, work.replaces, keyed)
+    with lease_of(branch, work.job, why="write by Spark"):
+        return _committed(branch, work, spread_frame(frame, partial(_build, work)))
+
+
+def _build(work: WriteWork, partition: int, batches: Iterable[pa.RecordBatch]) -> list[WrittenObject]:
+    """In a worker: records count as arrived in the order of the partitions."""
+    return built(work, batches, first_ordinal=partition * ORDINALS_PER_UNIT)
+
+
+def _committed(branch: Branch, work: WriteWork, written: list[WrittenObject]) -> LoadResult:
+    return commit_objects(
+        branch,
+        work.job,
+        objects=[w.action for w in written],
+        schemas=list({w.action.schema: w.schema for w in written}.values()),
+        replaces=work.replaces,
+    )

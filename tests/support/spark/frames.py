@@ -1,0 +1,49 @@
+"""Writes, merges, deletes and reads frames of `pyspark_lake` over Spark Connect; prints what came of it as JSON.
+
+    python -m tests.support.spark.frames LAKE
+
+The lake has the pools `append` and `upsert` with the key `k`.  Run by test_masters.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from typing import Any
+
+import pyspark_lake
+from spark_apps.session import spark_session
+
+
+def main(lake: str) -> None:
+    answers = {}
+    with spark_session("frames") as spark:
+        for pool in ("append", "upsert"):
+            answers[pool] = go(spark, lake, pool)
+    print(json.dumps(answers))
+
+
+def go(spark: Any, lake: str, pool: str) -> dict[str, Any]:
+    """Four keys are left: one of five was deleted by its key, one by a flag, one was replaced, one is new."""
+    first = spark.range(0, 5, 1, 2).selectExpr("id as k", "'old' as v")
+    written, again = (pyspark_lake.write(first, pool, lake=lake, token="t") for _ in range(2))
+    summary = pyspark_lake.summary(spark, pool, lake=lake)
+    changed = spark.sql(
+        "select * from values (2L, 'new', false), (4L, '', true), (50L, 'new', false) as t(k, v, gone)"
+    )
+    pyspark_lake.merge(spark, pool, changed, deleted="gone", lake=lake)
+    pyspark_lake.delete(spark, pool, spark.sql("select 1L as k"), lake=lake)
+    changes = pyspark_lake.changes(spark, pool, lake=lake).select("_change").collect()
+    bounds = summary.fields.get("k")
+    return {
+        "written": [written.version, written.records, written.repeated],
+        "again": [again.version, again.records, again.repeated],
+        "summary": [summary.records, bounds and bounds.low, bounds and bounds.high],
+        "got": [list(row) for row in pyspark_lake.get(spark, pool, 2, lake=lake)],
+        "changes": Counter(row[0] for row in changes),
+    }
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
