@@ -5,6 +5,7 @@
 #   make up / make status / make down    Airflow and Spark Connect on this machine, left running
 #   make airflow ARGS='dags list'        an airflow command in the Airflow that make up started
 #   make test-s3                         the stores' contract on a real S3 server (installs Ceph if missing: root)
+#   make test-containers                 docker-compose.yaml in containers, and the failure drills (installs podman if missing: root)
 #   make check                           lint, types, layers, vocabulary and the fast tests
 #   make bench [BENCH=name]              the benchmarks
 #   make sim [SEEDS=n] [FROM=m]          the journal under every fault
@@ -32,7 +33,7 @@ uv_lock = env -u UV_INDEX -u UV_EXTRA_INDEX_URL .venv/bin/uv lock --default-inde
 pytest = $(PY) -m pytest tests -q -p tests.support.parts -o console_output_style=classic
 
 .DEFAULT_GOAL := help
-.PHONY: help env wheel lock demo test test-s3 up down status airflow check lint bench sim sim-pairs sim-compaction
+.PHONY: help env wheel lock demo test test-s3 test-containers up down status airflow check lint bench sim sim-pairs sim-compaction
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -73,6 +74,9 @@ test: lint
 
 test-s3: env
 	@LAKE_TEST_CEPH=1 $(PY) -m pytest tests/contract -q -rs -k ceph
+
+test-containers: env
+	@LAKE_TEST_CONTAINERS=1 $(PY) -m pytest tests/containers -q -s -x -p tests.support.parts
 
 bench: env
 	@$(with_java) $(PY) -m benchmarks $(BENCH)

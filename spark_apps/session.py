@@ -29,6 +29,9 @@ RETRIES = 10
 LONGEST_PAUSE = 10_000
 """Milliseconds between two tries of a call, at most."""
 
+UNKNOWN_SESSION = "INVALID_HANDLE.SESSION_NOT_FOUND"
+"""What a Connect server that was started again says of a session that it had before."""
+
 
 OpenSpark = Callable[[str], AbstractContextManager[Any]]
 """Opens a session of that name for a block: `spark_session`, or what Airflow's connections add to it."""
@@ -110,6 +113,7 @@ def session_when_needed(name: str, *, open_spark: OpenSpark = spark_session) -> 
 
 @contextmanager
 def _connected(remote: str, setting: str, retries: int) -> Iterator[Any]:
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.errors.exceptions.connect import SparkConnectGrpcException
     from pyspark.sql import SparkSession
     from pyspark.sql.connect.client.retries import DefaultPolicy
@@ -118,7 +122,7 @@ def _connected(remote: str, setting: str, retries: int) -> Iterator[Any]:
     session.client.set_retry_policies([DefaultPolicy(max_retries=retries, max_backoff=LONGEST_PAUSE)])
     try:
         yield session
-    except SparkConnectGrpcException as error:
+    except (SparkConnectGrpcException, PySparkRuntimeError) as error:
         reason = _why_gone(error)
         if reason is None:
             raise
@@ -130,9 +134,14 @@ def _connected(remote: str, setting: str, retries: int) -> Iterator[Any]:
 
 
 def _why_gone(error: BaseException) -> str | None:
-    """What gRPC says of a server that stopped answering (its UNAVAILABLE); None if it is another error."""
+    """What gRPC says of a server that stopped answering (its UNAVAILABLE); None if it is another error.
+
+    A server that was started again answers that it does not know the session (UNKNOWN_SESSION).
+    """
     import grpc
 
+    if UNKNOWN_SESSION in str(error):
+        return "it was started again meanwhile, and does not know this session"
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, grpc.RpcError) and cause.code() == grpc.StatusCode.UNAVAILABLE:

@@ -16,7 +16,14 @@ import pytest
 from lake_core.errors import InvalidInput, Unavailable
 from spark_apps import reach
 from spark_apps.reach import check_server
-from spark_apps.session import MASTER, REMOTE, one_session, session_when_needed, spark_session
+from spark_apps.session import (
+    MASTER,
+    REMOTE,
+    _why_gone,
+    one_session,
+    session_when_needed,
+    spark_session,
+)
 
 
 def closed_port() -> int:
@@ -106,3 +113,13 @@ def test_one_session_serves_many_calls_and_ends_with_the_block() -> None:
     with session_when_needed("c", open_spark=opener) as needed:
         assert (needed(), needed()) == ("session", "session")
     assert events[4:] == ["open c", "close"]
+
+
+def test_a_server_that_was_started_again_and_forgot_the_session_is_said_to_have_gone() -> None:
+    """Spark's client raises this if the server is back before the client gives up."""
+    from pyspark.errors import PySparkRuntimeError
+
+    forgot = {"error_type": "INVALID_HANDLE.SESSION_NOT_FOUND"}
+    raised = PySparkRuntimeError(errorClass="RESPONSE_ALREADY_RECEIVED", messageParameters=forgot)
+    assert "started again" in (_why_gone(raised) or "")
+    assert _why_gone(PySparkRuntimeError("something else")) is None
