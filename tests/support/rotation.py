@@ -20,6 +20,7 @@ ROTATING = (
     "tests/spark/test_kills.py",
     "tests/spark/test_masters.py",
     "tests/spark/test_native.py",
+    "tests/spark/test_recipes.py",
     "tests/spark/test_stream_writer.py::test_spark_killed",
 )
 """Begins of the names of these tests."""
