@@ -32,6 +32,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = chosen
 
 
+@pytest.fixture(autouse=True)
+def root_logger_as_it_was() -> None:
+    """Airflow sets the root logger's level where a test imports it, and so for all tests that follow."""
+    logging.root.setLevel(logging.WARNING)
+
+
 @pytest.fixture
 def without_warnings() -> Iterator[None]:
     """Warnings that a test expects, perhaps thousands of them, are not printed."""
