@@ -117,12 +117,17 @@ class LocalStore:
         with self._failing(prefix):
             while folders:  # bounded by the folders of the tree
                 folder = folders.pop()
+                # names of files that are passed over are not spelled out: a scan may pass a million
+                inside = f"{folder}/" if folder else ""
+                floor = after[len(inside) :] if after.startswith(inside) else ""
                 with (
                     contextlib.suppress(FileNotFoundError, NotADirectoryError),
                     os.scandir(self.path(folder)) as entries,
                 ):
                     for entry in entries:
-                        name = f"{folder}/{entry.name}" if folder else entry.name
+                        if entry.name <= floor and entry.is_file():
+                            continue
+                        name = f"{inside}{entry.name}"
                         if entry.is_dir():
                             folders.append(name)
                         elif name > after and not entry.name.startswith(_TEMPORARY):
