@@ -4,7 +4,8 @@
     hooks        LakeHook                                 reach        which lake and which Spark a task works on
     operators    one action on one pool                   sensors, triggers   "a pool has a new transaction"
     assets       a pool as an asset, with partitions      groups       LakeUpkeep, and one group an agent
-    defaults     retries and time limits of the agents
+    defaults     retries and time limits of the agents      effects   what a task does to pools (pure)
+    lineage      what a task tells OpenLineage              links     from a task to the web view
 
 An Airflow of your own, with `log-lake[airflow]` installed, gets them as DAGs by one file in its DAGs folder:
 

@@ -72,6 +72,13 @@ def get_provider_info() -> dict[str, Any]:
         "triggers": [
             {"integration-name": INTEGRATION, "python-modules": ["airflow_lake.triggers.transactions"]}
         ],
-        "asset-uris": [{"schemes": ["lake"], "handler": "airflow_lake.assets.check_uri"}],
+        "asset-uris": [
+            {
+                "schemes": ["lake"],
+                "handler": "airflow_lake.assets.check_uri",
+                "to_openlineage_converter": "airflow_lake.lineage.dataset_of_asset",
+            }
+        ],
+        "extra-links": ["airflow_lake.links.PoolLink", "airflow_lake.links.TransactionLink"],
         "connection-types": [CONNECTION],
     }

@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from airflow.sdk import TaskGroup, get_current_context, task
+from airflow.sdk import TaskGroup, get_current_context
 
 from airflow_lake.assets import lake_alias
 from airflow_lake.defaults import DEFAULT_ARGS, REPORT, WORK
 from airflow_lake.groups import tasks
 from airflow_lake.groups.config import LakeConfig
+from airflow_lake.groups.decorator import lake_task
 
 
 class AgentGroup(TaskGroup):
@@ -61,7 +62,7 @@ class AgentGroup(TaskGroup):
         """The task that finds the work."""
         agent, takes_params = self.agent, self.takes_params
 
-        @task
+        @lake_task
         def find(config: dict[str, Any], params: Any = None) -> list[dict[str, Any]]:
             asked = params if takes_params else None
             return tasks.find(agent, config, asked, task=get_current_context()["ti"])
@@ -72,7 +73,7 @@ class AgentGroup(TaskGroup):
         """The task that does one pack of work."""
         agent = self.agent
 
-        @task(map_index_template="{{ work['title'] }}", **WORK)
+        @lake_task(agent=agent, map_index_template="{{ work['title'] }}", **WORK)
         def run(work: dict[str, Any], config: dict[str, Any]) -> list[dict[str, Any]]:
             return tasks.run(agent, work, config, get_current_context())
 
@@ -82,7 +83,7 @@ class AgentGroup(TaskGroup):
         """The last task."""
         agent, takes_params = self.agent, self.takes_params
 
-        @task(**REPORT, **how)
+        @lake_task(**REPORT, **how)
         def report(
             packs: list[dict[str, Any]] | None, results: Any, config: dict[str, Any], params: Any = None
         ) -> dict[str, int]:
@@ -101,7 +102,7 @@ class EmittingGroup(AgentGroup):
         agent, takes_params = self.agent, self.takes_params
         alias = lake_alias(self.config.lake)
 
-        @task(map_index_template="{{ work['title'] }}", outlets=[alias], **WORK)
+        @lake_task(agent=agent, map_index_template="{{ work['title'] }}", outlets=[alias], **WORK)
         def run(work: dict[str, Any], config: dict[str, Any], params: Any = None) -> list[dict[str, Any]]:
             context = get_current_context()
             results = tasks.run(agent, work, config, context)

@@ -10,6 +10,7 @@ from airflow_lake.assets import lake_asset
 from airflow_lake.defaults import REPORT, WORK
 from airflow_lake.groups import tasks
 from airflow_lake.groups.agent import AgentGroup, EmittingGroup
+from airflow_lake.groups.decorator import lake_task
 
 
 class IngestGroup(EmittingGroup):
@@ -36,7 +37,7 @@ class IntervalsGroup(EmittingGroup):
         """The task that finds the files of the run's interval."""
         agent, takes_params = self.agent, self.takes_params
 
-        @task
+        @lake_task
         def find(config: dict[str, Any], params: Any = None, dag_run: Any = None) -> list[dict[str, Any]]:
             by_hand = dag_run.run_type == "manual"  # Airflow gives such runs the last interval before them
             return tasks.find(
@@ -62,7 +63,7 @@ class IntervalsGroup(EmittingGroup):
             return super().report_task(**how)
         assets = [lake_asset(pool, lake=self.config.lake, branch=self.config.branch) for pool in pools]
 
-        @task(outlets=assets, **REPORT, **how)
+        @lake_task(outlets=assets, **REPORT, **how)
         def report(
             packs: list[dict[str, Any]] | None,
             results: Any,
@@ -107,7 +108,7 @@ class CheckpointGroup(AgentGroup):
 
         agent = self.agent
 
-        @task(**WORK)
+        @lake_task(**WORK)
         def run(packs: list[dict[str, Any]], config: dict[str, Any]) -> list[dict[str, Any]]:
             return tasks.run_together(agent, packs, config)
 

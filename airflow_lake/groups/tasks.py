@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from airflow_lake.assets import event_of, lake_asset, partition_keys
+from airflow_lake.effects import done_work
 from airflow_lake.groups.config import request_of
 from airflow_lake.groups.pack import pack, unpack
 from airflow_lake.reach import lake_name, open_lake, open_spark
@@ -68,6 +69,7 @@ def run(
     opened = cache(open_lake)
     results: list[dict[str, Any]] = []
     failures: list[LakeError] = []
+    context["task"].effects = effects = []
     name = work["all_work"][0]["lake"]
     with one_session(open_spark(name, config["spark"])) as spark:
         for one in work["all_work"]:
@@ -77,6 +79,7 @@ def run(
                     result = task(one, open_lake=opened, open_spark=spark)
                     job.update(result)
                 results.append(result)
+                effects.append(done_work(one, result, agent=agent))
             except LakeError as error:
                 log.error("%s: %s", one["pool"], error)
                 failures.append(error)

@@ -6,10 +6,13 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_lake.effects import ALTER, CREATE, DROP, Effect
 from airflow_lake.operators.base import LakeOperator
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+    from lake_core.policies.difference import Difference
 
 
 class LakeApplyOperator(LakeOperator):
@@ -68,12 +71,21 @@ class LakeApplyOperator(LakeOperator):
                 f"{self.task_id}: to {removal_question(difference)}, set yes; nothing was changed"
             )
         applied = carry_out(lake, difference)
+        self.effects = self._changes(difference)
         return {
             "created": len(difference.created),
             "changed": len(difference.changed),
             "dropped": applied.dropped,
             "version": applied.version,
         }
+
+    def _changes(self, difference: Difference) -> tuple[Effect, ...]:
+        changes = [
+            *((CREATE, one.policy.name) for one in difference.created),
+            *((ALTER, one.pool.name) for one in difference.changed),
+            *((DROP, one.name) for one in difference.dropped),
+        ]
+        return tuple(Effect(lake=self.lake_name, pool=name, change=change) for change, name in changes)
 
     def _path(self, context: Context) -> str:
         from lake_core.errors import InvalidInput

@@ -9,13 +9,16 @@ A failure that a retry cannot help (bad input, a missing pool, damage) fails the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator
 
 from airflow_lake.defaults import NO_RETRY
+from airflow_lake.effects import Effect
+from airflow_lake.lineage import Tells
+from airflow_lake.links import LINKS
 from airflow_lake.reach import lake_name, open_lake, open_spark
 
 if TYPE_CHECKING:
@@ -25,9 +28,11 @@ if TYPE_CHECKING:
 
 ONCE = "airflow:{dag}:{run}:{task}:{index}"
 """The token of a task, unless the operator is given one."""
+FIGURES = ("version", "records", "objects", "size")
+"""What results of operators and their effects have in common."""
 
 
-class LakeOperator(BaseOperator):
+class LakeOperator(Tells, BaseOperator):
     """An action on one pool of one lake.  (Airflow's own `pool` of a task is another thing: slots of workers.)
 
     `lake`: the id of a connection of type lake, or a URI; empty: the variable LAKE of the worker, then
@@ -38,6 +43,7 @@ class LakeOperator(BaseOperator):
     template_fields: Sequence[str] = ("lake", "pool_name", "branch", "spark")
     outlets: list[Any]
     ui_color: ClassVar[str] = "#d9ecf2"
+    operator_extra_links = LINKS
 
     def __init__(
         self, *, pool_name: str, lake: str = "", branch: str = "main", spark: str = "", **kwargs: Any
@@ -49,6 +55,19 @@ class LakeOperator(BaseOperator):
         self.lake = lake
         self.branch = branch
         self.spark = spark
+        self.effects: tuple[Effect, ...] = ()
+
+    def effect(self, values: Mapping[str, Any] | None = None, **more: Any) -> Effect:
+        """What the task does to its pool; `values` are those of its result."""
+        result: Mapping[str, Any] = values or {}
+        figures: dict[str, Any] = {name: result.get(name) for name in FIGURES}
+        return Effect(
+            lake=self.lake_name, pool=self.pool_name, branch=self.branch or "main", **{**figures, **more}
+        )
+
+    def planned_effects(self) -> Iterable[Effect]:
+        """The pool of the task, if it names one."""
+        return [self.effect()] if self.pool_name else []
 
     @property
     def lake_name(self) -> str:

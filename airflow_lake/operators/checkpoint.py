@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from airflow_lake.effects import Effect
 from airflow_lake.operators.base import LakeOperator, plain
 
 if TYPE_CHECKING:
@@ -19,6 +21,10 @@ class LakeCheckpointOperator(LakeOperator):
     def __init__(self, *, purging: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.purging = purging
+
+    def planned_effects(self) -> Iterable[Effect]:
+        """The pool, whose records stay as they are."""
+        return [self.effect(reads=True, writes=False)]
 
     def execute(self, context: Context) -> dict[str, Any]:
         """What was done: checkpoint (its version), written, fence, entries, checkpoints."""

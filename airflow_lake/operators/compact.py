@@ -50,5 +50,9 @@ class LakeCompactOperator(LakeOperator):
         depth = pool.at(self.branch).depth
         values = summary(self.pool_name, results, depth_before=plan.depth, depth_after=depth)
         values |= published(pool, branch=self.branch)
+        version = max((one.version for one in results if one.version is not None), default=None)
+        self.effects = (
+            self.effect(version=version, objects=values["objects"], size=values["size_out"], reads=True),
+        )
         self.log.info("%s", pool_line(values))
         return values

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_lake.effects import TRUNCATE
 from airflow_lake.operators.base import LakeOperator, plain
 
 if TYPE_CHECKING:
@@ -64,5 +65,7 @@ class LakeDeleteOperator(LakeOperator):
             token=self.token_of(context, self.token),
         )
         values = plain(result, pool=self.pool_name)
+        change = TRUNCATE if self.everything else ""
+        self.effects = (self.effect({"version": result.version}, reads=True, change=change),)
         self.log.info("%s", values)
         return values

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_lake.effects import Effect
 from airflow_lake.operators.base import LakeOperator
 
 if TYPE_CHECKING:
@@ -29,6 +30,15 @@ class LakeQueryOperator(LakeOperator):
         self.sql = sql
         self.max_rows = max_rows
         self.must_hold = must_hold
+
+    def planned_effects(self) -> Iterable[Effect]:
+        """The pools that the statement reads, as far as it can be parsed."""
+        from lake_core.system_tables.sql import pools_read
+
+        return [
+            Effect(lake=self.lake_name, pool=pool, branch=revision or "main", reads=True, writes=False)
+            for pool, revision in pools_read(self.sql)
+        ]
 
     def execute(self, context: Context) -> list[dict[str, Any]]:
         """The rows, by name of column; times and bytes are texts, as `lake query` prints them."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_lake.assets import event_of, lake_asset, partition_keys
+from airflow_lake.effects import OVERWRITE
 from airflow_lake.operators.base import plain
 from airflow_lake.operators.files import LakeFilesOperator
 
@@ -92,6 +93,7 @@ class LakeReplaceOperator(LakeFilesOperator):
                 )
             )
         values = plain(result, pool=self.pool_name)
+        self.effects = (self.effect(values, change=OVERWRITE, files=tuple(file.uri for file in files)),)
         if self.asset is not None:
             events = context["outlet_events"][self.asset]
             events.extra = event_of(values)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from airflow_lake.effects import Effect
 from airflow_lake.operators.base import LakeOperator
 
 if TYPE_CHECKING:
@@ -15,6 +17,10 @@ class LakeRetainOperator(LakeOperator):
 
     Spark starts only if there are more names to list or to delete than a task does itself.
     """
+
+    def planned_effects(self) -> Iterable[Effect]:
+        """The pool, from which old records go."""
+        return [self.effect(reads=True)]
 
     def execute(self, context: Context) -> dict[str, Any]:
         """What was done: expired, records, orphans, vacuumed, freed, purged, ..."""

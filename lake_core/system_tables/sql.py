@@ -145,6 +145,17 @@ class _Question:
 atexit.register(_Question.close_all)
 
 
+def pools_read(sql: str) -> list[tuple[str, str]]:
+    """The pools that a statement reads, each with its revision ("" if none is said); empty if it has a fault."""
+    with duckdb.connect() as connection:
+        try:
+            names, defined = _table_names(connection, sql)
+        except (duckdb.Error, InvalidInput):
+            return []
+    pools = (name.partition("@") for name in sorted(names - defined) if not is_system_table(name))
+    return [(pool, revision) for pool, _, revision in pools]
+
+
 def _table_names(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[set[str], set[str]]:
     """The tables that a statement names, and those among them that the statement may define itself (WITH).
 

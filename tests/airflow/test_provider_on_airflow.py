@@ -67,6 +67,11 @@ def test_operators_work_on_the_lake_of_a_connection_and_sign_what_they_commit(
     api = agent.services.api
     rows = api.xcom("own_orders", run, "query")
     assert rows == [{"k": 1, "v": "a"}, {"k": 3, "v": "b"}, {"k": 21, "v": "new"}]
+    links = api.get(f"dags/own_orders/dagRuns/{run}/taskInstances/load/links")["extra_links"]
+    assert {name: str(link).partition("#")[2] for name, link in links.items()} == {
+        "Pool": "geometry/lake_own/orders/1/main",
+        "Transaction": "log/lake_own/orders/1/main",
+    }
     by_task: dict[str, list[dict[str, str]]] = {}
     for _, transaction in own.pool("orders").log():
         metadata = dict(transaction.metadata)

@@ -139,8 +139,8 @@ function draw(canvas, answer) {
 
 const hit = (boxes, x, y) => boxes.find((box) => x >= box.x && x <= box.x + box.width && y >= box.y && y <= box.y + box.height);
 
-export async function showGeometry(lake, name, go) {
-  const asked = { lake, pool: name, branch: "main", version: null };
+export async function showGeometry(lake, name, go, at) {
+  const asked = { lake, pool: name, branch: at.branch, version: at.version };
   let answer = await read("geometry", asked);
   let boxes = [];
   let timer = 0;

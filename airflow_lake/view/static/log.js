@@ -60,16 +60,17 @@ function picture(graph, lanes, rows, width) {
   return place;
 }
 
-export async function showLog(lake, name, go) {
+export async function showLog(lake, name, go, at) {
   const base = name.split(".$")[0];
   const list = el("ol");
   const frame = el("div", { class: "log", id: "log" }, list);
   const more = el("button", { type: "button", click: () => load() }, "Older");
   const said = el("span", { class: "quiet" });
   let graph = null;
+  const until = at.version; // a link leads to a version: it is the first line, and open
 
   async function load() {
-    const next = await read("log", { lake, pool: base, until: graph === null ? null : graph.oldest - 1 });
+    const next = await read("log", { lake, pool: base, until: graph === null ? until : graph.oldest - 1 });
     graph = graph === null ? next : { ...next, nodes: [...graph.nodes, ...next.nodes], lanes: merged(graph.lanes, next.lanes) };
     fill();
   }
@@ -78,6 +79,8 @@ export async function showLog(lake, name, go) {
     const lanes = new Map(graph.lanes.map((lane) => [lane.name, lane]));
     const width = (Math.min(graph.lanes.length, MAX_LANES) + 1.5) * LANE;
     const rows = graph.nodes.map((node) => line(node, lanes, graph.tags, width));
+    const linked = graph.nodes.findIndex((node) => node.version === until && node.branch === at.branch);
+    if (linked >= 0) rows[linked].firstChild.open = true;
     list.replaceChildren(...rows);
     const redraw = () => {
       if (!frame.isConnected) return;
@@ -92,7 +95,10 @@ export async function showLog(lake, name, go) {
 
   await load();
   return [
-    el("div", { class: "bar" }, el("h2", {}, base), el("span", { class: "quiet" }, `version ${count(graph.newest)}`)),
+    el(
+      "div", { class: "bar" }, el("h2", {}, base), el("span", { class: "quiet" }, `version ${count(graph.newest)}`),
+      ...(until === null ? [] : [el("button", { type: "button", click: () => go("log", base) }, "Newest")]),
+    ),
     graph.nodes.length ? frame : el("p", { class: "quiet" }, "No transactions yet."),
     el("div", { class: "bar" }, more, said),
   ];

@@ -1,5 +1,6 @@
 // The page: which lake, which tab, and Airflow's theme.  The address after # says what is shown, so that a link, or
 // the browser's way back, shows it again: #pools/LAKE, #jobs/LAKE, #geometry/LAKE/POOL, #log/LAKE/POOL, #jobs/LAKE/POOL.
+// Links from tasks add what they committed: #geometry/LAKE/POOL/VERSION/BRANCH, #log/LAKE/POOL/VERSION/BRANCH.
 
 import { $, el, note, read } from "./dom.js";
 import { showPools } from "./pools.js";
@@ -15,9 +16,10 @@ const WITHOUT_POOL = ["pools", "jobs"];
 let shown = 0;
 
 function place() {
-  const [page, lake, pool] = location.hash.slice(1).split("/").map(decoded);
+  const [page, lake, pool, version, branch] = location.hash.slice(1).split("/").map(decoded);
   const shows = Object.hasOwn(PAGES, page) && (pool || WITHOUT_POOL.includes(page));
-  return { page: shows ? page : "pools", lake, pool: pool ?? "" };
+  const at = { version: /^\d+$/.test(version ?? "") ? Number(version) : null, branch: branch || "main" };
+  return { page: shows ? page : "pools", lake, pool: pool ?? "", at };
 }
 
 function decoded(part) {
@@ -38,7 +40,12 @@ function showTabs(page, pool) {
 }
 
 async function show() {
-  const { page, lake: named, pool } = place();
+  const { page, lake: named, pool, at } = place();
+  if (named && $("lake").options.length && ![...$("lake").options].some((option) => option.value === named)) {
+    shown += 1;
+    $("page").replaceChildren(el("p", { class: "bad" }, `the lake ${named} is not shown here; LAKE_VIEW_LAKES of the API server names those that are`));
+    return;
+  }
   if ([...$("lake").options].some((option) => option.value === named)) $("lake").value = named;
   const lake = $("lake").value;
   const turn = ++shown;
@@ -46,7 +53,7 @@ async function show() {
   note("");
   showAgents($("agents"), lake, pool.split(".$")[0]);
   try {
-    const content = await PAGES[page](lake, pool, go);
+    const content = await PAGES[page](lake, pool, go, at);
     if (turn === shown) $("page").replaceChildren(...content);
     performance.mark(`shown ${page}`);
   } catch (error) {

@@ -100,6 +100,20 @@ def test_a_thousand_pools_are_a_table_that_is_sorted_and_filtered(open_page: Ope
     assert "1 of 1,000 pools" in page.inner_text("main")
 
 
+def test_the_link_of_a_task_opens_its_pool_and_its_transaction_at_the_version(open_page: Open) -> None:
+    page = open_page(f"geometry/{SHOWN}/flights/3/main")
+    shows(page, "#said", "version 3 of 21")
+    page.evaluate(f"location.hash = 'log/{SHOWN}/flights/13/main'")
+    shows(page, "#log details[open] summary", "13")
+    assert page.locator("#log details").count() == 13, (
+        "a link leads to the version; what is newer is left out"
+    )
+    page.get_by_role("button", name="Newest").click()
+    page.wait_for_selector("#log li:nth-child(21)")
+    page.evaluate("location.hash = 'geometry/lake_elsewhere/flights/3/main'")
+    shows(page, ".bad", "the lake lake_elsewhere is not shown here")
+
+
 def test_figures_are_sorted_as_numbers(open_page: Open) -> None:
     page = open_page()
     page.wait_for_selector("#pools tbody tr:nth-child(5)")

@@ -1,0 +1,44 @@
+"""`@lake_task`: Airflow's `@task` for the tasks of the groups, whose effects lineage and links are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+from airflow.providers.standard.operators.python import PythonOperator
+from airflow.sdk.bases.decorator import DecoratedOperator, task_decorator_factory
+
+from airflow_lake.effects import Effect, planned_work
+from airflow_lake.groups.pack import unpack
+from airflow_lake.lineage import Tells
+from airflow_lake.links import LINKS
+
+
+class LakeTaskOperator(Tells, DecoratedOperator, PythonOperator):
+    """A function as a task, which keeps its `effects`; `agent` is the one whose task `run` it is, if any."""
+
+    custom_operator_name = "@lake_task"
+    operator_extra_links = LINKS
+    template_fields: ClassVar[tuple[str, ...]] = ("templates_dict", "op_args", "op_kwargs")
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        "templates_dict": "json",
+        "op_args": "py",
+        "op_kwargs": "py",
+    }
+
+    def __init__(self, *, agent: str = "", **kwargs: Any) -> None:
+        upstream = {name: kwargs.get(name) for name in ("python_callable", "op_args", "op_kwargs")}
+        super().__init__(kwargs_to_upstream=upstream, **kwargs)
+        self.agent = agent
+
+    def planned_effects(self) -> Iterable[Effect]:
+        """What the pack of a task `run` asks for; nothing of the other tasks."""
+        work = self.op_kwargs.get("work") if self.agent else None
+        return [planned_work(one, agent=self.agent) for one in unpack([work] if work else ()) or ()]
+
+
+def lake_task(function: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
+    """As `@task` of Airflow."""
+    return task_decorator_factory(
+        python_callable=function, decorated_operator_class=LakeTaskOperator, **kwargs
+    )

@@ -1,0 +1,198 @@
+"""What a task tells OpenLineage, if Airflow's provider for it is installed: which data goes where.
+
+The provider calls `get_openlineage_facets_on_start`, `_on_complete` and `_on_failure` of a task (`Tells`); without
+it nothing here is called (decision 112).
+
+A pool is one dataset, by whatever name a task calls its lake.  The namespace is that of its store, the name the
+lake's path and the pool.
+
+    s3://bucket   lake/flights        the branch main        s3://bucket   lake/flights@dev     another one
+    file          /srv/lake/flights   a lake on a disk
+
+Its facets: schema, version, storage, the name by which Airflow knows it (symlink); of an output also the lifecycle
+change and the statistics.  What cannot be read is left out: lineage never fails a task.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from airflow_lake.assets import MAIN, SCHEME, asset_uri
+from airflow_lake.effects import Effect
+from airflow_lake.reach import is_uri, open_lake
+from lake_core.errors import LakeError
+
+if TYPE_CHECKING:
+    from lake_core.lake import Lake
+    from lake_core.reading.revision import Revision
+
+log = logging.getLogger(__name__)
+
+MAX_POOLS = 100
+"""Pools of one event: an event is one message, and each pool has its schema in it."""
+MAX_FILES = 100
+"""Files of one event; above this number, the folders of the files are named, at most as many."""
+LAYER = "log-lake"
+
+
+class Tells:
+    """A task whose `effects` are told: what it plans when it starts, what it did when it ends."""
+
+    effects: Sequence[Effect] = ()
+    sql: str
+
+    def planned_effects(self) -> Iterable[Effect]:
+        """What the task is about to do, once its templates are filled in."""
+        return self.effects
+
+    def get_openlineage_facets_on_start(self) -> Any:
+        """What is about to be read and written."""
+        return lineage_of(self.planned_effects(), sql=getattr(self, "sql", ""))
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
+        """What was read and written."""
+        return lineage_of(self.effects or self.planned_effects(), sql=getattr(self, "sql", ""))
+
+    def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:
+        """What was done before the failure, and what was planned."""
+        done = {(one.lake, one.pool, one.branch) for one in self.effects}
+        planned = [one for one in self.planned_effects() if (one.lake, one.pool, one.branch) not in done]
+        return lineage_of([*self.effects, *planned], sql=getattr(self, "sql", ""))
+
+
+def lineage_of(effects: Iterable[Effect], *, sql: str = "") -> Any:
+    """The datasets and facets of these effects, as the provider takes them."""
+    from airflow.providers.openlineage.extractors import OperatorLineage
+    from openlineage.client.event_v2 import InputDataset, OutputDataset
+    from openlineage.client.facet_v2 import sql_job
+
+    opened = cache(open_lake)
+    inputs: dict[tuple[str, str], Any] = {}
+    outputs: dict[tuple[str, str], Any] = {}
+    effects = list(effects)
+    for effect in effects[-MAX_POOLS:]:
+        try:
+            lake = opened(effect.lake)
+        except LakeError as error:
+            log.debug("no lineage of %s: %s", effect.pool, error)
+            continue
+        where = identity(lake.store.uri, effect.pool, branch=effect.branch)
+        facets = _facets(lake, effect)
+        if effect.reads:
+            inputs[where] = InputDataset(*where, facets=facets)
+        if effect.writes:
+            outputs[where] = OutputDataset(
+                *where, facets=facets | _change(effect), outputFacets=_statistics(effect)
+            )
+    files = [file for effect in effects for file in effect.files]
+    for where in files_named(files):
+        inputs[where] = InputDataset(*where)
+    job = {"sql": sql_job.SQLJobFacet(query=sql)} if sql else {}
+    return OperatorLineage(inputs=list(inputs.values()), outputs=list(outputs.values()), job_facets=job)
+
+
+def identity(uri: str, pool: str = "", *, branch: str = MAIN) -> tuple[str, str]:
+    """Namespace and name of a file, or of a pool in the lake at that URI."""
+    parts = urlsplit(uri)
+    path = parts.path.rstrip("/") if pool else parts.path
+    if pool:
+        path = f"{path}/{pool}" + ("" if branch in ("", MAIN) else f"@{branch}")
+    if parts.scheme in ("", "file"):
+        return "file", path
+    return f"{parts.scheme}://{parts.netloc}", path.lstrip("/")
+
+
+def files_named(uris: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The files as datasets; if they are many, their folders."""
+    if len(uris) > MAX_FILES:
+        uris = list(dict.fromkeys(uri.rpartition("/")[0] for uri in uris))[:MAX_FILES]
+    return (identity(uri) for uri in uris)
+
+
+def dataset_of_asset(asset: Any, lineage_context: Any = None) -> Any:
+    """The dataset of an asset `lake://...`; None if its lake is not found.  Called for the scheme."""
+    from openlineage.client.event_v2 import Dataset
+
+    parts = urlsplit(asset.uri)
+    pool = unquote(parts.path.rpartition("/")[2])
+    branch = unquote(parts.query.removeprefix("branch=")) or MAIN
+    try:
+        where = identity(_store_uri(parts.netloc, parts.path), pool, branch=branch)
+    except LakeError as error:
+        log.debug("no lineage of %s: %s", asset.uri, error)
+        return None
+    return Dataset(*where)
+
+
+def _store_uri(first: str, path: str) -> str:
+    """The URI of the lake of an asset whose host is `first`; if the path is a pool alone, that is a connection."""
+    folder = unquote(path.rpartition("/")[0]).strip("/")
+    if folder:
+        return f"file:///{folder}" if first == "file" else f"{first}://{folder}"
+    from airflow_lake.hooks.lake import LakeHook
+
+    uri = LakeHook(unquote(first)).address.uri
+    return uri if "://" in uri else f"file://{uri}"
+
+
+def _facets(lake: Lake, effect: Effect) -> dict[str, Any]:
+    """What a dataset is now; of a pool that cannot be read, how Airflow names it."""
+    from openlineage.client.facet_v2 import (
+        dataset_version_dataset,
+        schema_dataset,
+        storage_dataset,
+        symlinks_dataset,
+    )
+
+    name = asset_uri(effect.pool, lake=effect.lake, branch=effect.branch)
+    known_as = symlinks_dataset.Identifier(
+        namespace=f"{SCHEME}://{'' if is_uri(effect.lake) else effect.lake}",
+        name=effect.pool if not is_uri(effect.lake) else name.removeprefix(f"{SCHEME}://"),
+        type="TABLE",
+    )
+    facets: dict[str, Any] = {"symlinks": symlinks_dataset.SymlinksDatasetFacet(identifiers=[known_as])}
+    try:
+        revision = lake.pool(effect.pool).at(effect.branch)
+    except LakeError as error:
+        log.debug("no schema of %s: %s", effect.pool, error)
+        return facets
+    version = revision.version if effect.version is None else effect.version
+    return facets | {
+        "schema": schema_dataset.SchemaDatasetFacet(fields=_fields(revision)),
+        "version": dataset_version_dataset.DatasetVersionDatasetFacet(datasetVersion=str(version)),
+        "storage": storage_dataset.StorageDatasetFacet(storageLayer=LAYER, fileFormat="parquet"),
+    }
+
+
+def _fields(revision: Revision) -> list[Any]:
+    from openlineage.client.facet_v2 import schema_dataset
+
+    return [
+        schema_dataset.SchemaDatasetFacetFields(name=field.name, type=str(field.type))
+        for field in revision.schema
+    ]
+
+
+def _change(effect: Effect) -> dict[str, Any]:
+    from openlineage.client.facet_v2 import lifecycle_state_change_dataset as lifecycle
+
+    if not effect.change:
+        return {}
+    change = lifecycle.LifecycleStateChange(effect.change)
+    return {"lifecycleStateChange": lifecycle.LifecycleStateChangeDatasetFacet(lifecycleStateChange=change)}
+
+
+def _statistics(effect: Effect) -> dict[str, Any]:
+    from openlineage.client.facet_v2 import output_statistics_output_dataset as statistics
+
+    if effect.records is None and effect.objects is None and effect.size is None:
+        return {}
+    return {
+        "outputStatistics": statistics.OutputStatisticsOutputDatasetFacet(
+            rowCount=effect.records, size=effect.size, fileCount=effect.objects
+        )
+    }

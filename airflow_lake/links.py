@@ -1,0 +1,58 @@
+"""Links from a task to the web view: to its pool and to its transaction, at the version that it committed.
+
+Airflow asks for them in the worker when the task has ended, and keeps them.  A task that worked on several pools
+leads to the jobs of its lake.  The view must show the lake by the name that the task uses (docs/web-view.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from airflow.sdk import BaseOperatorLink
+from airflow.sdk.configuration import conf
+
+from airflow_lake.effects import Effect, only_target
+from airflow_lake.view.plugin import PREFIX
+
+
+class _ViewLink(BaseOperatorLink):
+    """A link to a page of the view."""
+
+    page: str
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:
+        """The address of the page; empty if the task worked on no pool."""
+        effects = list(operator.effects or operator.planned_effects())
+        if not effects:
+            return ""
+        return address(self.page, only_target(effects), lake=effects[0].lake)
+
+
+class PoolLink(_ViewLink):
+    """To the geometry of the pool."""
+
+    name = "Pool"
+    page = "geometry"
+
+
+class TransactionLink(_ViewLink):
+    """To the transaction in the log of the pool."""
+
+    name = "Transaction"
+    page = "log"
+
+
+LINKS = (PoolLink(), TransactionLink())
+
+
+def address(page: str, target: Effect | None, *, lake: str) -> str:
+    """`#PAGE/LAKE/POOL/VERSION/BRANCH` of the view, or `#jobs/LAKE` if there is no one pool."""
+    if target is None:
+        parts = ["jobs", lake]
+    else:
+        parts = [page, lake, target.pool]
+        if target.version is not None:
+            parts += [str(target.version), target.branch]
+    base = conf.get("api", "base_url", fallback="/").rstrip("/")
+    return f"{base}{PREFIX}/#" + "/".join(quote(part, safe="") for part in parts)

@@ -1,0 +1,231 @@
+"""What tasks tell OpenLineage, by Airflow's own listener, and the links that they leave.
+
+The provider `apache-airflow-providers-openlineage` is optional.  LAKE_TEST_OPENLINEAGE=PYTHON names a Python that
+has it beside Airflow; otherwise this one is asked, and without it only the links are tested.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lake_core.lake import Lake
+from tests.support.repository import ROOT
+from tests.support.wheel import build
+
+pytestmark = [pytest.mark.airflow, pytest.mark.timeout(600)]
+
+DAGS = """
+import json, os
+from airflow.sdk import DAG, task
+from airflow_lake.assets import lake_asset
+from airflow_lake.groups import LakeConfig, RetentionGroup
+from airflow_lake.operators.apply import LakeApplyOperator
+from airflow_lake.operators.compact import LakeCompactOperator
+from airflow_lake.operators.delete import LakeDeleteOperator
+from airflow_lake.operators.load import LakeLoadOperator
+from airflow_lake.operators.query import LakeQueryOperator
+from airflow_lake.operators.replace import LakeReplaceOperator
+
+folder = os.environ["FOLDER"]
+logs = {"lake": "lake_own", "pool_name": "logs"}
+
+with DAG("good", schedule=None) as good:
+    @task(outlets=[lake_asset("logs", lake="lake_own")])
+    def outlet():
+        return 1
+
+    (
+        LakeLoadOperator(task_id="load", files=[folder + "/a.ndjson"], on_spark=False, **logs)
+        >> LakeReplaceOperator(task_id="replace", files=[folder + "/b.ndjson"], low="5", high="9", **logs)
+        >> LakeDeleteOperator(task_id="delete", where="v = 'bad'", **logs)
+        >> LakeCompactOperator(task_id="compact", strategy="full", on_spark=False, **logs)
+        >> LakeQueryOperator(task_id="query", lake="lake_own", sql="select count(*) from logs")
+        >> LakeApplyOperator(task_id="apply", lake="lake_own", path=folder + "/pools.yaml")
+        >> RetentionGroup(LakeConfig(lake="lake_own", pools=("old",)))
+        >> outlet()
+    )
+
+with DAG("bad", schedule=None) as bad:
+    LakeLoadOperator(task_id="load", files=[folder + "/none.ndjson"], on_spark=False, **logs)
+
+runs = {}
+for dag in (good, bad) if __name__ == "__main__" else ():
+    run = dag.test()
+    runs[dag.dag_id] = {
+        ti.task_id: [ti.state, ti.xcom_pull(task_ids=ti.task_id, key="_link_PoolLink", map_indexes=ti.map_index),
+                     ti.xcom_pull(task_ids=ti.task_id, key="_link_TransactionLink", map_indexes=ti.map_index)]
+        for ti in run.get_task_instances()
+    }
+if runs:
+    print("ANSWER " + json.dumps(runs))
+"""
+SEEN = "from airflow.providers.openlineage.extractors import OperatorLineage"
+
+
+def python() -> str:
+    return os.environ.get("LAKE_TEST_OPENLINEAGE") or sys.executable
+
+
+@pytest.fixture(scope="module")
+def has_provider() -> bool:
+    """Whether Airflow has the provider."""
+    return not subprocess.run([python(), "-c", SEEN], capture_output=True, check=False).returncode
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    lake = Lake.create(str(tmp_path_factory.mktemp("lineage") / "lake"))
+    lake.create_pool("logs", key="k")
+    old = lake.create_pool("old", key="k", settings={"expire.records": "1"})
+    for k in (1, 2):
+        old.branch().append(pa.table({"k": [k]}))
+    return lake
+
+
+@pytest.fixture(scope="module")
+def folder(lake: Lake) -> Path:
+    return Path(lake.store.uri.removeprefix("file://")).parent
+
+
+@pytest.fixture(scope="module")
+def runs(lake: Lake, folder: Path) -> dict[str, dict[str, list[Any]]]:
+    """By DAG and task: its state, the link to its pool, the link to its transaction."""
+    (folder / "a.ndjson").write_text('{"k": 1, "v": "a"}\n{"k": 6, "v": "b"}\n{"k": 2, "v": "bad"}\n')
+    (folder / "b.ndjson").write_text('{"k": 7, "v": "new"}\n')
+    (folder / "pools.yaml").write_text("pools: {more: {key: k}}\n")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "LAKE"))}
+    events = {"type": "file", "log_file_path": str(folder / "events.ndjson"), "append": True}
+    environ = {
+        **clean,
+        "AIRFLOW_HOME": str(folder / "airflow"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__API__BASE_URL": "https://airflow.example/team",
+        "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(events),
+        "AIRFLOW__OPENLINEAGE__NAMESPACE": "tests",
+        "AIRFLOW_CONN_LAKE_OWN": json.dumps({"conn_type": "lake", "host": lake.store.uri}),
+    }
+    program = folder / "airflow" / "dags" / "lineage.py"
+    program.parent.mkdir(parents=True)
+    program.write_text(DAGS)
+    with zipfile.ZipFile(
+        build(ROOT, folder / "wheel").wheel
+    ) as files:  # with the entry point of the provider
+        files.extractall(folder / "packages")
+    for command in (["-m", "airflow", "db", "migrate"], [str(program)]):
+        done = subprocess.run(
+            [python(), *command],
+            env={**environ, "FOLDER": str(folder), "PYTHONPATH": str(folder / "packages")},
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=400,
+            check=False,
+        )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
+    assert lines, done.stdout[-3000:] + done.stderr[-3000:]
+    answer: dict[str, dict[str, list[Any]]] = json.loads(lines[-1].removeprefix("ANSWER "))
+    return answer
+
+
+@pytest.fixture(scope="module")
+def told(runs: Any, folder: Path, has_provider: bool) -> dict[tuple[str, str], dict[str, Any]]:
+    """By the task's job and the event's type: the event."""
+    if not has_provider:
+        pytest.skip(
+            "no apache-airflow-providers-openlineage; LAKE_TEST_OPENLINEAGE names a Python that has it"
+        )
+    lines = (folder / "events.ndjson").read_text().splitlines()
+    return {(event["job"]["name"], event["eventType"]): event for event in map(json.loads, lines)}
+
+
+def test_a_task_leads_to_its_pool_and_its_transaction_at_the_version_that_it_committed(
+    runs: dict[str, dict[str, list[Any]]],
+) -> None:
+    view = "https://airflow.example/team/lake/#"
+    good = runs["good"]
+    assert {state for state, _, _ in good.values()} == {"success"}
+    assert good["load"][1:] == [f"{view}geometry/lake_own/logs/1/main", f"{view}log/lake_own/logs/1/main"]
+    assert good["replace"][2] == f"{view}log/lake_own/logs/2/main"
+    assert good["delete"][2] == f"{view}log/lake_own/logs/3/main"
+    assert good["compact"][2] == f"{view}log/lake_own/logs/4/main"
+    assert good["retention.run"][2] == f"{view}log/lake_own/old"
+    assert good["retention.find"][1:] == ["", ""]
+    assert runs["bad"]["load"] == ["failed", f"{view}geometry/lake_own/logs", f"{view}log/lake_own/logs"]
+
+
+def dataset(event: dict[str, Any], kind: str, name: str) -> dict[str, Any]:
+    (one,) = [one for one in event[kind] if one["name"].endswith(name)]
+    return dict(one)
+
+
+def test_a_load_tells_its_files_the_schema_the_version_and_what_was_written(
+    told: dict[tuple[str, str], dict[str, Any]], folder: Path
+) -> None:
+    event = told["good.load", "COMPLETE"]
+    assert [(one["namespace"], one["name"]) for one in event["inputs"]] == [("file", f"{folder}/a.ndjson")]
+    logs = dataset(event, "outputs", "/lake/logs")
+    assert (logs["namespace"], logs["name"]) == ("file", f"{folder}/lake/logs")
+    facets, statistics = logs["facets"], logs["outputFacets"]["outputStatistics"]
+    assert [(one["name"], one["type"]) for one in facets["schema"]["fields"]] == [
+        ("k", "int64"),
+        ("v", "string"),
+    ]
+    assert facets["version"]["datasetVersion"] == "1"
+    (known_as,) = facets["symlinks"]["identifiers"]
+    assert (known_as["namespace"], known_as["name"]) == ("lake://lake_own", "logs")
+    assert "lifecycleStateChange" not in facets
+    assert (statistics["rowCount"], statistics["fileCount"]) == (3, 1)
+    assert statistics["size"] > 0
+
+
+def test_each_task_tells_the_version_that_it_committed_and_what_it_changed(
+    told: dict[tuple[str, str], dict[str, Any]],
+) -> None:
+    for task, version in (("replace", "2"), ("delete", "3"), ("compact", "4")):
+        facets = dataset(told[f"good.{task}", "COMPLETE"], "outputs", "/lake/logs")["facets"]
+        assert facets["version"]["datasetVersion"] == version
+        change = facets.get("lifecycleStateChange", {}).get("lifecycleStateChange")
+        assert change == ("OVERWRITE" if task == "replace" else None)
+    more = dataset(told["good.apply", "COMPLETE"], "outputs", "/lake/more")
+    assert more["facets"]["lifecycleStateChange"]["lifecycleStateChange"] == "CREATE"
+    query = told["good.query", "COMPLETE"]
+    assert query["outputs"] == []
+    assert dataset(query, "inputs", "/lake/logs")["facets"]["version"]["datasetVersion"] == "4"
+    assert query["job"]["facets"]["sql"]["query"] == "select count(*) from logs"
+
+
+def test_what_is_planned_is_told_at_the_start_and_after_a_failure(
+    told: dict[tuple[str, str], dict[str, Any]],
+) -> None:
+    start = dataset(told["good.replace", "START"], "outputs", "/lake/logs")["facets"]
+    assert start["version"]["datasetVersion"] == "1"
+    failed = told["bad.load", "FAIL"]
+    assert "outputStatistics" not in dataset(failed, "outputs", "/lake/logs")["outputFacets"]
+    assert "none.ndjson" in failed["run"]["facets"]["errorMessage"]["message"]
+
+
+def test_the_task_run_of_an_agent_tells_the_pools_of_its_pack(
+    told: dict[tuple[str, str], dict[str, Any]],
+) -> None:
+    for kind in ("START", "COMPLETE"):
+        event = told["good.retention.run", kind]
+        assert dataset(event, "inputs", "/lake/old")["facets"]["schema"]["fields"][0]["name"] == "k"
+        assert dataset(event, "outputs", "/lake/old")["facets"]["version"]["datasetVersion"] == (
+            "2" if kind == "START" else "3"
+        )
+    assert told["good.retention.find", "COMPLETE"]["outputs"] == []
+
+
+def test_an_asset_of_a_pool_is_the_same_dataset_as_the_pool(
+    told: dict[tuple[str, str], dict[str, Any]],
+) -> None:
+    dataset(told["good.outlet", "COMPLETE"], "outputs", "/lake/logs")
