@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from airflow_lake.effects import Effect
 from airflow_lake.groups import tasks
 from airflow_lake.groups.config import LakeConfig
 from airflow_lake.groups.pack import pack, unpack
@@ -31,6 +32,13 @@ class Instance:
         return self.pushed.get(key) if task_ids == "lake_upkeep.retention.find" else None
 
 
+@dataclass
+class Task:
+    """The task of Airflow, which keeps what it did."""
+
+    effects: list[Effect] = field(default_factory=list)
+
+
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     """Three pools with work for the retention agent: old entries, and nothing to keep them for."""
@@ -49,7 +57,10 @@ def config(lake: Lake) -> dict[str, Any]:
 def test_what_is_found_is_done_and_reported(lake: Lake) -> None:
     packs = tasks.find("retention", config(lake), None)
     assert [part["title"] for part in packs] == ["a: retention", "b: retention", "c: retention"]
-    results = [tasks.run("retention", part, config(lake), {"ti": Instance()}) for part in packs]
+    task = Task()
+    results = [tasks.run("retention", part, config(lake), {"ti": Instance(), "task": task}) for part in packs]
+    (effect,) = task.effects
+    assert (effect.pool, effect.branch, effect.writes, effect.version) == ("c", "main", True, None)
     totals = tasks.report("retention", packs, results, config(lake), None)
     assert (totals["pools"], totals["purged"]) == (3, 9)
 
@@ -58,11 +69,14 @@ def test_a_piece_that_fails_holds_back_neither_the_others_nor_their_results(lake
     (together,) = pack(unpack(tasks.find("retention", config(lake), None)) or [], most=1)
     journal = Path(lake.store.uri.removeprefix("file://")) / lake.pool("b").config.id / "journal"
     os.truncate(next(journal.glob("*1.txn")), 3)
-    instance = Instance()
+    instance, task = Instance(), Task()
     with pytest.raises(LakeError, match=str(journal.name)):
-        tasks.run("retention", together, config(lake), {"ti": instance})
+        tasks.run("retention", together, config(lake), {"ti": instance, "task": task})
     results = instance.pushed[tasks.RESULT]
     assert [one["pool"] for one in results] == ["a", "c"]
+    assert [effect.pool for effect in task.effects] == ["a", "c"], (
+        "a task that fails tells what it did before"
+    )
     with pytest.raises(Incomplete, match=r"1 failure: b: run\[0\] failed; its log says why"):
         tasks.report("retention", [together], [results], config(lake), None)
 
@@ -79,10 +93,10 @@ def test_what_is_put_off_goes_to_the_report_beside_the_packs(
     lake: Lake, caplog: pytest.LogCaptureFixture
 ) -> None:
     lake.configure_pool("b", {"agents": "paused"})
-    instance = Instance()
+    instance, task = Instance(), Task()
     packs = tasks.find("retention", config(lake), None, task=instance)
     assert [part["title"] for part in packs] == ["a: retention", "c: retention"]
-    results = [tasks.run("retention", part, config(lake), {"ti": instance}) for part in packs]
+    results = [tasks.run("retention", part, config(lake), {"ti": instance, "task": task}) for part in packs]
     caplog.clear()
     caplog.set_level("INFO")
     put_off = tasks.put_off_of(instance)
