@@ -187,6 +187,11 @@ def object_id_of(id: str, format: str) -> str:
     return id if format == PARQUET else f"{id}.{format}"
 
 
+def format_in(sub_pool: str, format: str) -> str:
+    """The format of the objects of a sub-pool of a pool with this one: what was rejected is never typed."""
+    return PARQUET if sub_pool == REJECTED else format
+
+
 PLAINER = {ZST: ZNG, ZNG: PARQUET}
 """What an object is written as if its format has no form for a record."""
 

@@ -50,6 +50,13 @@ def with_rows(schema: pa.Schema, *, typed: bool) -> pa.Schema:
     return pa.schema([*schema, *ROW]) if typed else schema
 
 
+def beside(table: pa.Table, rows: pa.Table) -> pa.Table:
+    """The table with the columns `ROW` of its records."""
+    for field, column in zip(ROW, rows.select(ROW.names).columns, strict=True):
+        table = table.append_column(field, column)
+    return table
+
+
 def without_rows(table: pa.Table) -> pa.Table:
     """The table without the columns of `ROW`: its fields say what its records are."""
     here = [name for name in ROW.names if name in table.schema.names]

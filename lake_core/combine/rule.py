@@ -7,7 +7,7 @@ without a function keeps its last value.
 from __future__ import annotations
 
 import decimal
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 import pyarrow as pa
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from lake_core.combine.hidden import DELETED
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
+from lake_core.naming import PARQUET
 from lake_core.phrases import choices
 from lake_core.records.pools import PoolConfig
 from lake_core.values.types import SUM_MARK, WIDE_MARK, is_json, show_type
@@ -40,6 +41,10 @@ class Rule(msgspec.Struct, frozen=True):
     def keeps_all(self) -> bool:
         """Whether records of equal keys stay side by side."""
         return self.kind == "append"
+
+    def keeps_rows(self, formats: Iterable[str]) -> bool:
+        """Whether records in one of these formats are as they came (`hidden.ROW`); aggregated ones never are."""
+        return self.kind != "aggregate" and any(format != PARQUET for format in formats)
 
     def function(self, name: str) -> str:
         """The function that combines a field outside of the key."""

@@ -13,7 +13,7 @@ what that writer wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -29,7 +29,7 @@ from lake_core.history.tombstone import Tombstone, covering
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake.branch import Branch
 from lake_core.objects.metadata import Origin
-from lake_core.objects.write import ObjectWriter, WrittenObject, in_a_format_that_holds
+from lake_core.objects.write import ObjectWriter, WrittenObject, write_tables
 from lake_core.reading.deleted import fields_of
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.reading.merge.streams import Reading
@@ -69,7 +69,6 @@ def begin(branch: Branch, revision: Revision, reference: Reference, target: Targ
     schema = with_markers(stored, revision.rule, fields_of(tombstones))
     if target.leaves_markers(reference.sub_pool) and DELETED not in schema.names:
         schema = schema.append(pa.field(DELETED, pa.bool_()))
-    typed = naming.format_of(reference.object) != naming.PARQUET and revision.rule.kind != "aggregate"
     return PendingRewrite(
         target,
         branch.name,
@@ -83,7 +82,7 @@ def begin(branch: Branch, revision: Revision, reference: Reference, target: Targ
             inputs=(reference.object,),
         ),
         stored,
-        with_rows(schema, typed=typed),
+        with_rows(schema, typed=revision.rule.keeps_rows([naming.format_of(reference.object)])),
         tuple(tombstones),
         revision.lifts_of([reference]),
         revision.limits,
@@ -98,31 +97,27 @@ def write(work: PendingRewrite, store: Store, *, new_id: Callable[[], str]) -> W
     reading = Reading(
         store, work.origin.pool_id, key, EVERYTHING, work.records_schema, limits=work.limits, lifts=work.lifts
     )
+    id, format = naming.not_below(new_id(), work.first), naming.format_of(reference.object)
+    writer = ObjectWriter(
+        store,
+        key=key,
+        object_id=naming.object_id_of(id, format),
+        origin=work.origin,
+        sub_pool=sub_pool,
+        limits=work.limits.objects,
+    )
 
-    def write_as(object_id: str) -> ObjectWriter:
-        writer = ObjectWriter(
-            store,
-            key=key,
-            object_id=object_id,
-            origin=work.origin,
-            sub_pool=sub_pool,
-            limits=work.limits.objects,
-        )
-        tables = live_records(
+    def tables() -> Iterator[pa.Table]:
+        records = live_records(
             {reference: work.tombstones},
             reading,
             rule=target.rule(sub_pool),
             schemas={reference.schema: work.schema},
             has_sequence=True,
         )
-        with writer:
-            for table in tables:
-                writer.write(target.without(table, sub_pool))
-        return writer
+        return (target.without(table, sub_pool) for table in records)
 
-    id, format = naming.not_below(new_id(), work.first), naming.format_of(reference.object)
-    writer = in_a_format_that_holds(naming.object_id_of(id, format), write_as)
-    return writer.written if writer.records else None
+    return write_tables(writer, tables)
 
 
 def commit(

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from lake_core import naming
 from lake_core.catalog import Settings
 from lake_core.catalog.csv_options import csv_options
 from lake_core.catalog.settings import check_settings
@@ -44,7 +43,7 @@ def readings(
             keyless=settings["nokey"],
             csv=csv_options(settings),
             constants=constants.get(file, ()),
-            keeps_rows=settings["format"] != naming.PARQUET and rule.kind != "aggregate",
+            keeps_rows=rule.keeps_rows([settings["format"]]),
         )
         for file in files
     }

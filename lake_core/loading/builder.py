@@ -22,7 +22,7 @@ from lake_core.keys import PoolKey
 from lake_core.keys.spec import ARRIVAL
 from lake_core.loading.block import Block, rejected_table
 from lake_core.loading.checks import check_table
-from lake_core.naming import NOKEY, PARQUET, REJECTED, id_time, object_id_of
+from lake_core.naming import NOKEY, PARQUET, REJECTED, format_in, id_time, object_id_of
 from lake_core.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from lake_core.objects.limits import MAX_CELLS, WIDE, Fields, leaves
 from lake_core.objects.metadata import Origin
@@ -123,7 +123,7 @@ class ObjectBuilder:
                 self.store,
                 table,
                 key=key,
-                object_id=object_id_of(self.new_id(), PARQUET if sub_pool == REJECTED else self.format),
+                object_id=object_id_of(self.new_id(), format_in(sub_pool, self.format)),
                 origin=self.origin,
                 ordinal=self.first_ordinal + len(self.written),
                 sub_pool=sub_pool,

@@ -13,6 +13,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lake_core.combine import hidden
 from lake_core.combine.rule import Rule, uncombinable
 from lake_core.errors import InvalidInput
 from lake_core.loading.block import Block, Reading, Rejected
@@ -44,9 +45,7 @@ def checked(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:
             block = replace(block, rejected=tuple(sorted([*block.rejected, *rejected], key=_line)))
         whole = None if reading.constants else block.rows
         if whole is not None:
-            whole = whole.filter(good) if wrong else whole
-            for field, column in zip(whole.schema, whole.columns, strict=True):
-                table = table.append_column(field, column)
+            table = hidden.beside(table, whole.filter(good) if wrong else whole)
         block = Block(table, block.rejected, checked=True)  # the text is not needed any more
         row += rows
         if last is not None:

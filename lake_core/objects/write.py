@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from types import TracebackType
 
@@ -99,33 +99,35 @@ def write_object(
             table = without_rows(table)
         table = combine(table, key, rule)
 
-    def write(object_id: str) -> ObjectWriter:
-        writer = ObjectWriter(
-            store,
-            key=key,
-            object_id=object_id,
-            origin=origin,
-            ordinal=ordinal,
-            sub_pool=sub_pool,
-            limits=limits,
-        )
-        with writer:
-            writer.write(table)
-        return writer
-
-    return in_a_format_that_holds(object_id, write).written
+    writer = ObjectWriter(
+        store,
+        key=key,
+        object_id=object_id,
+        origin=origin,
+        ordinal=ordinal,
+        sub_pool=sub_pool,
+        limits=limits,
+    )
+    written = write_tables(writer, lambda: [table])
+    assert written is not None
+    return written
 
 
-def in_a_format_that_holds(object_id: str, write: Callable[[str], ObjectWriter]) -> ObjectWriter:
-    """What `write` returns for the object, or for one in the next plainer format if a record does not fit."""
+def write_tables(writer: ObjectWriter, tables: Callable[[], Iterable[pa.Table]]) -> WrittenObject | None:
+    """Write the tables as the writer's object; None if they have no records.
+
+    If a record does not fit the format, begin again with all tables, in the next plainer format.
+    """
     while True:  # ends: Parquet holds all records of a pool
         try:
-            return write(object_id)
+            with writer:
+                for table in tables():
+                    writer.write(table)
+            return writer.written if writer.records else None
         except CannotHold as error:
-            log.info(
-                "%s: %s; writes %s instead", object_id, error, naming.PLAINER[naming.format_of(object_id)]
-            )
-            object_id = naming.plainer(object_id)
+            plainer = naming.plainer(writer.object_id)
+            log.info("%s: %s; writes %s instead", writer.object_id, error, plainer)
+            writer = replace(writer, object_id=plainer)
 
 
 @dataclass
@@ -145,7 +147,7 @@ class ObjectWriter:
     limits: ObjectLimits = OBJECT_LIMITS
     partition: KeyRange = EVERYTHING
     """All keys that were merged into this object and no other of its origin, whether or not records are left."""
-    records: int = 0
+    records: int = field(default=0, init=False)
     _schema: pa.Schema = field(default=None, init=False)
     _written: WrittenObject | None = field(default=None, init=False)
     _gathered: list[pa.Table] = field(default_factory=list, init=False)

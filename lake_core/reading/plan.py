@@ -20,7 +20,7 @@ from lake_core.history.lift import Lifts
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.naming import PARQUET, format_of
+from lake_core.naming import format_of
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.reading.revision import Revision
 from lake_core.records.conditions import Condition
@@ -108,7 +108,7 @@ def plan_scan(
         schemas=schemas,
         where=condition,
         lifts=revision.lifts_of(references),
-        whole=whole and rule.kind != "aggregate" and any(format_of(r.object) != PARQUET for r in references),
+        whole=whole and rule.keeps_rows(format_of(r.object) for r in references),
     )
 
 

@@ -38,7 +38,7 @@ from lake_core.leases import HeldLease
 from lake_core.objects.metadata import Origin
 from lake_core.objects.read import DataObject
 from lake_core.objects.schema import unite_schemas
-from lake_core.objects.write import ObjectWriter, WrittenObject, in_a_format_that_holds
+from lake_core.objects.write import ObjectWriter, WrittenObject, write_tables
 from lake_core.phrases import counted
 from lake_core.reading.deleted import fields_of
 from lake_core.reading.limits import LIMITS, Limits
@@ -97,9 +97,8 @@ class PendingCompaction:
     @property
     def format(self) -> str:
         """The format of the outputs."""
-        if self.sub_pool == naming.REJECTED:
-            return naming.PARQUET
-        return naming.COMPACTED[str(Settings(self.config.settings)["format"])]
+        chosen = str(Settings(self.config.settings)["format"])
+        return naming.COMPACTED[naming.format_in(self.sub_pool, chosen)]
 
     @property
     def size(self) -> int:
@@ -128,7 +127,6 @@ def begin_compaction(
             "both; plan again"
         )
     schema = unite_schemas(state.schema(id) for id in _schemas(revision, ordered))
-    typed = any(naming.format_of(r.object) != naming.PARQUET for r in ordered)
     hiding = [*revision.tombstones, *revision.aged_off]
     reaching = {r: covering(hiding, r, state.schema) for r in ordered}
     tombstones = {t.id: t for covers in reaching.values() for t in covers}
@@ -154,7 +152,7 @@ def begin_compaction(
         pieces=tuple(pieces),
         schema=with_rows(
             with_markers(schema, rule, fields_of(tombstones.values())),
-            typed=typed and rule.kind != "aggregate",
+            typed=rule.keeps_rows(naming.format_of(r.object) for r in ordered),
         ),
         # what the markers of unmerged records hide may be on the parent
         keeps_markers=revision.held.is_unmerged(ordered[0]) or _hides_older(near, ordered),
@@ -217,26 +215,17 @@ def rewrite(
 
     Raises ObjectMissing, Corrupt, Unavailable.  Nothing refers to the object until the job is committed.
     """
-
-    def write(object_id: str) -> ObjectWriter:
-        writer = ObjectWriter(
-            store,
-            key=work.key,
-            object_id=object_id,
-            origin=work.origin,
-            ordinal=piece,
-            sub_pool=work.sub_pool,
-            limits=work.limits.objects,
-            partition=work.pieces[piece].intersect(span_of(work.inputs)),
-        )
-        with writer:
-            for table in _records(work, work.pieces[piece], store):
-                writer.write(table)
-        return writer
-
-    id = naming.not_below(new_id(), work.first)
-    writer = in_a_format_that_holds(naming.object_id_of(id, work.format), write)
-    return writer.written if writer.records else None
+    writer = ObjectWriter(
+        store,
+        key=work.key,
+        object_id=naming.object_id_of(naming.not_below(new_id(), work.first), work.format),
+        origin=work.origin,
+        ordinal=piece,
+        sub_pool=work.sub_pool,
+        limits=work.limits.objects,
+        partition=work.pieces[piece].intersect(span_of(work.inputs)),
+    )
+    return write_tables(writer, lambda: _records(work, work.pieces[piece], store))
 
 
 def _records(work: PendingCompaction, key_range: KeyRange, store: Store) -> Iterator[pa.Table]:

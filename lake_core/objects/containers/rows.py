@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake_core.combine.hidden import BODY, ROW, TYPE, user_fields
+from lake_core.combine.hidden import BODY, ROW, TYPE, beside, user_fields
 from lake_core.errors import InvalidInput
 from lake_core.objects.normalize import normalized
 from lake_core.objects.schema import cast_table
@@ -131,9 +131,7 @@ def rows_of_table(table: pa.Table) -> Rows:
 
 def with_rows_of_fields(table: pa.Table) -> pa.Table:
     """The table with the columns `ROW`, of records that have their fields only."""
-    for field, column in zip(ROW, row_columns(_of_fields(table)).columns, strict=True):
-        table = table.append_column(field, column)
-    return table
+    return beside(table, row_columns(_of_fields(table)))
 
 
 def _exact(digests: pa.Array, bodies: pa.Array) -> Rows:

@@ -126,7 +126,7 @@ class TypedContainer:
     file: Any
     footer: TypedFooter
 
-    def rows(self, group: Group, fields: Sequence[str] | None) -> Iterator[Rows | Batch]:
+    def rows(self, number: int, fields: Sequence[str] | None) -> Iterator[Rows | Batch]:
         """The records of a group; with `fields`, at least these.  Raises Corrupt."""
         raise NotImplementedError
 
@@ -150,16 +150,16 @@ class TypedContainer:
         names = self.footer.schema.names if columns is None else columns
         names = [name for name in names if name in (TYPE, BODY) or name in self.footer.schema.names]
         for number in groups:
-            for table in self._tables(self.footer.groups[number], names):
+            for table in self._tables(number, names):
                 yield from table.combine_chunks().to_batches(max_chunksize=rows)
 
-    def _tables(self, group: Group, names: Sequence[str]) -> Iterator[pa.Table]:
-        schema = self.footer.schema
+    def _tables(self, number: int, names: Sequence[str]) -> Iterator[pa.Table]:
+        schema, group = self.footer.schema, self.footer.groups[number]
         users = pa.schema([schema.field(name) for name in user_fields(schema).names if name in names])
         whole = TYPE in names or BODY in names
         order = self._order(group) if any(name in ORDER.names for name in names) else None
         at = 0
-        for rows in self.rows(group, None if whole else users.names):
+        for rows in self.rows(number, None if whole else users.names):
             table = table_of(rows, users, what=self.name)
             columns = dict(zip(users.names, table.columns, strict=True))
             if whole:

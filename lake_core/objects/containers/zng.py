@@ -14,7 +14,6 @@ import pyarrow as pa
 from lake_core.errors import CannotHold, Corrupt, InvalidInput
 from lake_core.objects.containers import Footer
 from lake_core.objects.containers.typed import (
-    Group,
     TypedContainer,
     TypedFooter,
     TypedSink,
@@ -43,8 +42,9 @@ def open_zng(file: pa.NativeFile, footer: Footer | None, *, name: str, object_id
 class ZngContainer(TypedContainer):
     """An open object."""
 
-    def rows(self, group: Group, fields: Sequence[str] | None) -> Iterator[Rows | Batch]:
+    def rows(self, number: int, fields: Sequence[str] | None) -> Iterator[Rows | Batch]:
         """The records of a group: a row holds all of its fields."""
+        group = self.footer.groups[number]
         hidden = group.end - group.order
         size = group.order - group.begin - (len(_header(hidden)) if hidden else 0)
         data = self.file.read_at(size, group.begin)

@@ -14,7 +14,6 @@ from lake_core.errors import CannotHold, InvalidInput
 from lake_core.objects.checksums import SummedFile
 from lake_core.objects.containers import Footer
 from lake_core.objects.containers.typed import (
-    Group,
     TypedContainer,
     TypedFooter,
     TypedSink,
@@ -65,9 +64,9 @@ class ZstContainer(TypedContainer):
 
     footer: ZstFooter
 
-    def rows(self, group: Group, fields: Sequence[str] | None) -> Iterator[Rows | Batch]:
+    def rows(self, number: int, fields: Sequence[str] | None) -> Iterator[Rows | Batch]:
         """The records of a group, with only these fields."""
-        number = self.footer.groups.index(group)
+        group = self.footer.groups[number]
         first = self.footer.groups[number - 1].types if number else 0
         part = replace(self.footer.maps, file=self.file).part(
             begin=group.begin, end=group.order, types=range(first, group.types)
