@@ -12,6 +12,7 @@ import pyarrow as pa
 from lake_core.cli.options import open_lake, read_options
 from lake_core.cli.output import BINARY, VALUES, format_of_output, print_json, print_table, say, write_records
 from lake_core.cli.reading import files_to_read, shown_progress
+from lake_core.combine.hidden import ROW
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.keys import KeyRange
 from lake_core.lake.results import LoadResult
@@ -136,7 +137,7 @@ def scan(args: Namespace) -> None:
             key_range=span_of(view, args),
             columns=args.columns,
             where=args.where,
-            whole=format in VALUES and args.columns is None,
+            keep=ROW.names if format in VALUES and args.columns is None else (),
         )
         write_records(view.run(plan, limit=args.limit), result_schema(plan), format=format, path=args.output)
 
@@ -153,7 +154,7 @@ def get(args: Namespace) -> None:
     """The records of one key."""
     view = open_lake(args).pool(args.pool).at(args.at, on_missing=args.on_missing)
     format = _format(args)
-    plan = view.plan(key_range=span_of(view, args), whole=format in VALUES)
+    plan = view.plan(key_range=span_of(view, args), keep=ROW.names if format in VALUES else ())
     tables = list(view.run(plan))
     if not tables:
         raise NotFound(f"pool {args.pool!r}: no record with key {args.key}")

@@ -13,7 +13,7 @@ name can hold NUL.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import pyarrow as pa
 
@@ -45,9 +45,9 @@ def user_fields(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field for field in schema if field.name not in _HIDDEN])
 
 
-def with_rows(schema: pa.Schema, *, typed: bool) -> pa.Schema:
-    """The schema, with the columns of `ROW` if they are to be read too."""
-    return pa.schema([*schema, *ROW]) if typed else schema
+def with_rows(schema: pa.Schema, keep: Collection[str] = ROW.names) -> pa.Schema:
+    """The schema, with these columns of `ROW` behind it."""
+    return pa.schema([*schema, *(field for field in ROW if field.name in keep)])
 
 
 def beside(table: pa.Table, rows: pa.Table) -> pa.Table:

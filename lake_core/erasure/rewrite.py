@@ -69,6 +69,7 @@ def begin(branch: Branch, revision: Revision, reference: Reference, target: Targ
     schema = with_markers(stored, revision.rule, fields_of(tombstones))
     if target.leaves_markers(reference.sub_pool) and DELETED not in schema.names:
         schema = schema.append(pa.field(DELETED, pa.bool_()))
+    typed = revision.rule.keeps_rows([naming.format_of(reference.object)])
     return PendingRewrite(
         target,
         branch.name,
@@ -82,7 +83,7 @@ def begin(branch: Branch, revision: Revision, reference: Reference, target: Targ
             inputs=(reference.object,),
         ),
         stored,
-        with_rows(schema, typed=revision.rule.keeps_rows([naming.format_of(reference.object)])),
+        with_rows(schema) if typed else schema,
         tuple(tombstones),
         revision.lifts_of([reference]),
         revision.limits,

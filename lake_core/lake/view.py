@@ -66,13 +66,13 @@ class View(Revision):
         key_range: KeyRange = EVERYTHING,
         columns: list[str] | None = None,
         where: str | Condition | None = None,
-        whole: bool = False,
+        keep: Collection[str] = (),
     ) -> ScanPlan:
-        """What a scan opens; with `whole`, records as they came (`plan_scan`).
+        """What a scan opens; with columns of `hidden.ROW` to keep, also how records came (`plan_scan`).
 
         Raises InvalidInput (unknown column, empty range, bad condition).
         """
-        plan = plan_scan(self, key_range=key_range, columns=columns, where=where, whole=whole)
+        plan = plan_scan(self, key_range=key_range, columns=columns, where=where, keep=keep)
         plan = replace(plan, references=self._without_vacuumed(plan.references))
         log.info(
             "%s at version %d: reads %d of %d objects, overlap at most %d; %d deletes to apply",

@@ -6,7 +6,7 @@ references that are left, so that a narrow scan has the same columns as a wide o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -48,8 +48,8 @@ class ScanPlan:
     schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
     where: Condition | None = None
     lifts: Lifts = field(default_factory=dict)
-    whole: bool = False
-    """Whether the columns of `hidden.ROW` follow those asked for."""
+    keep: tuple[str, ...] = ()
+    """The columns of `hidden.ROW` that follow those asked for."""
 
     @property
     def records(self) -> int:
@@ -64,11 +64,11 @@ def plan_scan(
     columns: list[str] | None = None,
     where: str | Condition | None = None,
     ages: bool = True,
-    whole: bool = False,
+    keep: Collection[str] = (),
 ) -> ScanPlan:
     """How to scan a key range of a revision; without `ages` records that have aged off are shown too.
 
-    With `whole` the columns of `hidden.ROW` follow, if some object has them: the records as they came.
+    `keep` are columns of `hidden.ROW`, which tell how the records came; they follow if some object has them.
 
     Raises InvalidInput for an unknown column, an empty range, or a condition that does not fit the fields.
     """
@@ -108,7 +108,7 @@ def plan_scan(
         schemas=schemas,
         where=condition,
         lifts=revision.lifts_of(references),
-        whole=whole and rule.keeps_rows(format_of(r.object) for r in references),
+        keep=tuple(keep) if rule.keeps_rows(format_of(r.object) for r in references) else (),
     )
 
 

@@ -76,7 +76,7 @@ def scan(plan: ScanPlan, store: Store, *, pool_id: str) -> Iterator[pa.Table]:
 
 def result_schema(plan: ScanPlan) -> pa.Schema:
     """The schema of what `scan` yields."""
-    return with_rows(pa.schema([plan.schema.field(name) for name in plan.columns]), typed=plan.whole)
+    return with_rows(pa.schema([plan.schema.field(name) for name in plan.columns]), plan.keep)
 
 
 def live_records(
@@ -225,7 +225,7 @@ def _read_columns(plan: ScanPlan, tombstones: Mapping[Reference, Sequence[Tombst
     schema_names = set(plan.schema.names)
     names = dict.fromkeys([*plan.columns, *(name for name in more if name in schema_names)])
     schema = pa.schema([plan.schema.field(name) for name in names])
-    return with_rows(with_markers(schema, plan.rule, conditions), typed=plan.whole)
+    return with_rows(with_markers(schema, plan.rule, conditions), plan.keep)
 
 
 def with_markers(schema: pa.Schema, rule: Rule, conditions: Sequence[str]) -> pa.Schema:

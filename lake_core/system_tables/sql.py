@@ -29,10 +29,10 @@ import pyarrow.dataset as ds
 
 from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.lake import Lake
+from lake_core.lake.by_type import Records, records_of
 from lake_core.lake.view import FAIL, View
-from lake_core.reading.scan import result_schema
 from lake_core.system_tables.answers import carried, distinct, marked
-from lake_core.system_tables.names import is_system_table, system_table
+from lake_core.system_tables.names import is_system_table, pool_and_shape, system_table
 from lake_core.values.nested import Items, mask_of
 from lake_core.values.typed_json import shown, typed_inside
 from lake_core.values.types import is_json
@@ -113,12 +113,15 @@ class _Question:
     def _table(self, lake: Lake, name: str) -> Any:
         if is_system_table(name):
             return system_table(lake, name)
-        pool_name, _, revision = name.partition("@")
+        table_name, shape = pool_and_shape(name)
+        pool_name, _, revision = table_name.partition("@")
         pool, at = lake.pool(pool_name), revision or "main"
         if self._lease:
             leased = pool.leased(at, why="lake query", on_missing=self._on_missing)
-            return PoolDataset(self._leases.enter_context(leased), self._raised)
-        return PoolDataset(pool.at(at, on_missing=self._on_missing), self._raised)
+            view = self._leases.enter_context(leased)
+        else:
+            view = pool.at(at, on_missing=self._on_missing)
+        return PoolDataset(view, records_of(view, shape), self._raised)
 
     def _as_ours(self, error: Exception) -> LakeError:
         return self._raised[0] if self._raised else InvalidInput(f"query: {_message(error)}")
@@ -152,7 +155,8 @@ def pools_read(sql: str) -> list[tuple[str, str]]:
             names, defined = _table_names(connection, sql)
         except (duckdb.Error, InvalidInput):
             return []
-    pools = (name.partition("@") for name in sorted(names - defined) if not is_system_table(name))
+    tables = sorted(pool_and_shape(name)[0] for name in names - defined if not is_system_table(name))
+    pools = (name.partition("@") for name in dict.fromkeys(tables))
     return [(pool, revision) for pool, _, revision in pools]
 
 
@@ -200,9 +204,9 @@ def _message(error: Exception) -> str:
 class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
     """A view as an Arrow data set.  For each scan DuckDB asks it for a scanner with columns and a filter."""
 
-    def __init__(self, view: View, raised: list[LakeError]) -> None:
-        self._view, self._raised = view, raised
-        self._stored = result_schema(view.plan())
+    def __init__(self, view: View, records: Records, raised: list[LakeError]) -> None:
+        self._view, self._records, self._raised = view, records, raised
+        self._stored = records.schema
         if not self._stored.names:
             self._stored = pa.schema(
                 [(name, pa.null()) for name in view.key.names] or [("record", pa.null())]
@@ -238,8 +242,9 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
         if not self._view.references:
             return
         try:
-            for table in self._view.scan(columns=needed):
-                texts = _for_sql(table, wrapped=False)  # the filter compares with these texts
+            for table in self._view.run(self._records.plan(self._view, needed)):
+                records = self._records.shown(table, needed)
+                texts = _for_sql(records, wrapped=False)  # the filter compares with these texts
                 kept = texts if filter is None else texts.filter(filter)
                 fields = pa.schema([self._stored.field(name) for name in names])
                 yield from _for_sql(kept.select(names), fields, wrapped=True).to_batches()

@@ -1,5 +1,5 @@
 """The lake's own tables: `lake:pools`, `POOL:branches`, `POOL:log`, `POOL:objects`, `POOL:references`,
-`POOL:tags`, `POOL:tombstones`.
+`POOL:tags`, `POOL:tombstones`, `POOL:types`.
 
 Each is an Arrow table made from a state, so that SQL and Spark query it like any other data.  Bounds are shown
 decoded.
@@ -17,6 +17,7 @@ from lake_core.history import PoolState, Reference
 from lake_core.history.rebase import still_covered
 from lake_core.keys import PoolKey
 from lake_core.keys.spec import ARRIVAL
+from lake_core.lake.by_type import TypeCount
 from lake_core.records import Transaction
 from lake_core.records.pools import PoolConfig
 from lake_core.values.keytext import show_key
@@ -236,3 +237,14 @@ def objects_table(references: pa.Table) -> pa.Table:
         [("sub_pool", "first"), ("records", "max"), ("size", "max"), ("schema", "first")]
     )
     return first.rename_columns(["object", "sub_pool", "records", "size", "schema"]).sort_by("object")
+
+
+_TYPE = pa.schema(
+    [("id", pa.string()), ("name", pa.string()), ("records", pa.int64()), ("type", pa.string())]
+)
+
+
+def types_table(types: Iterable[TypeCount]) -> pa.Table:
+    """`POOL:types`: a row a type of records, most frequent first; `name` is null unless the type is named."""
+    rows = [{"id": t.id, "name": t.name or None, "records": t.records, "type": t.text} for t in types]
+    return pa.Table.from_pylist(rows, schema=_TYPE)

@@ -1,7 +1,8 @@
 """What the options of the data source name: a lake, a pool, a branch, columns, counts.
 
     read          load("flights"), "flights@12" (a revision: also a branch, BRANCH@TIME, a transaction id),
-                  "flights.$nokey" (a sub-pool), "flights:log", "lake:pools" (the lake's own tables);
+                  "flights.$nokey" (a sub-pool), "flights:typed", "flights:type:ID" (records by their types),
+                  "flights:log", "lake:pools" (the lake's own tables);
                   at, columns (A,B: only these are read), from, to (a key range, JSON), where (a condition), tasks
                   (the number of tasks; by default one for each 64 MiB, at most 256), onMissing (fail; warn:
                   read an old revision without the objects that a vacuum took), lease (true: no vacuum deletes
@@ -25,6 +26,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+import pyarrow as pa
+
 from lake_core.catalog.setting_types import duration
 from lake_core.errors import InvalidInput
 from lake_core.history.state import MAIN
@@ -32,7 +35,7 @@ from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.lake.pool import Pool
 from lake_core.lake.view import FAIL, View
-from lake_core.system_tables.names import is_system_table
+from lake_core.system_tables.names import is_system_table, pool_and_shape
 
 Options = Mapping[str, str]
 """As Spark gives them: names in lower case; `path` is what load, save or start were given."""
@@ -104,6 +107,20 @@ def names_system_table(options: Options) -> bool:
     return is_system_table(table_name(options))
 
 
+def shape(options: Options) -> str:
+    """In which shape records are read, as `by_type.records_of` names it; "" is the pool as it is."""
+    return pool_and_shape(table_name(options))[1]
+
+
+def selected(schema: pa.Schema, options: Options) -> pa.Schema:
+    """The columns that the option chooses, by default all; raises InvalidInput for an unknown one."""
+    names = columns(options) or schema.names
+    unknown = [name for name in names if name not in schema.names]
+    if unknown:
+        raise InvalidInput(f"column {unknown[0]!r} does not exist; there are: {', '.join(schema.names)}")
+    return pa.schema([schema.field(name) for name in names])
+
+
 def open_view(options: Options) -> View:
     """The pool and revision that a read is of; raises what `Lake.open` and `Pool.at` raise."""
     return _pool_and_view(options)[1]
@@ -125,7 +142,7 @@ def leased_view(options: Options) -> View:
 
 
 def _pool_and_view(options: Options) -> tuple[Pool, View]:
-    name, _, revision = table_name(options).partition("@")
+    name, _, revision = pool_and_shape(table_name(options))[0].partition("@")
     pool = open_lake(options).pool(name)
     at = revision or options.get("at") or branch_name(options)  # `branch` is an option of streams only
     return pool, pool.at(at, on_missing=options.get("onmissing", FAIL).lower())
@@ -134,7 +151,7 @@ def _pool_and_view(options: Options) -> tuple[Pool, View]:
 def open_pool(options: Options, *, what: str) -> Pool:
     """The pool that a stream or a write is of; raises InvalidInput for a revision or an own table."""
     name = table_name(options)
-    if "@" in name or names_system_table(options):
+    if "@" in name or names_system_table(options) or shape(options):
         raise InvalidInput(f"{what} {name!r}: name a pool; the option `branch` chooses a branch")
     return open_lake(options).pool(name)
 

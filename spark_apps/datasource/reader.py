@@ -21,8 +21,10 @@ from pyspark.sql.types import StructType
 from lake_core.conditions import check, key_range_of
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
+from lake_core.lake.by_type import Records, United, records_of
 from lake_core.lake.view import View, among
 from lake_core.records.conditions import Condition
+from lake_core.system_tables.names import pool_and_shape
 from lake_core.values.keytext import RangeText, check_range
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.names import check_apart, check_known
@@ -52,7 +54,9 @@ class LakeReader(DataSourceReader):
         view = opts.leased_view(options if part is None else {**options, "at": str(part.version)})
         if part is not None:
             view = part.pin(view)
-        check_columns(schema, view.schema, options, pool_name=view.config.name)
+        shape = opts.shape(options)
+        self._records = records_of(view, shape) if shape else United(view.schema)
+        check_columns(schema, self._records.schema, options, pool_name=view.config.name)
         self._where = check(options["where"], view.schema) if "where" in options else None
         range_text = RangeText(low=options.get("from"), high=options.get("to"))
         self._key_range = range_text.read(view.key, view.key_classes)
@@ -66,7 +70,7 @@ class LakeReader(DataSourceReader):
         self._key_ranges = [key_range for key_range in key_ranges if not key_range.empty]
         self._pinned = {
             "lake": view.store.uri,
-            "path": opts.table_name(options).partition("@")[0],
+            "path": pool_and_shape(opts.table_name(options))[0].partition("@")[0],
             # without a transaction there is nothing to pin, and nothing to read
             "at": str(view.version) if view.version else view.branch,
             "onmissing": view.on_missing,
@@ -92,7 +96,9 @@ class LakeReader(DataSourceReader):
         view = self._view() if partition.key_ranges else None
         for key_range in partition.key_ranges:
             assert view is not None
-            yield from read_range(view, key_range, self._schema, self._where, only=self._part.references)
+            yield from read_range(
+                view, key_range, self._schema, self._where, only=self._part.references, records=self._records
+            )
 
 
 def check_columns(
@@ -121,16 +127,18 @@ def read_range(
     where: Condition | None = None,
     *,
     only: Sequence[Identity] | None = None,
+    records: Records | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The view's records of a range in Spark's types; columns that no record has are null.
 
-    `only`: of these references, None: of all.
+    `only`: of these references, None: of all.  `records`: in which shape, None: the fields united.
     """
     target = arrow_schema(schema)
-    names = set(view.schema.names)
+    shown = records or United(view.schema)
+    names = set(shown.schema.names)
     columns = [name for name in target.names if name in names]
-    plan = view.plan(key_range=key_range, columns=columns, where=where)
+    plan = shown.plan(view, columns, key_range=key_range, where=where)
     if only is not None:
         plan = replace(plan, references=tuple(among(plan.references, only)))
     for table in view.run(plan):
-        yield from to_batches(table, target)
+        yield from to_batches(shown.shown(table, columns), target)

@@ -11,6 +11,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from lake_core.lake.by_type import records_of
 from lake_core.reading.scan import result_schema
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.changes import change_schema
@@ -43,7 +44,12 @@ class LakeDataSource(DataSource):
             return system_table_schema(self.options)
         opts.check_names(self.options, (*opts.READ, *opts.READ_STREAM, *opts.CHANGES), what="a read")
         view = opts.open_view(self.options)
-        schema = spark_schema(result_schema(view.plan(columns=opts.columns(self.options))))
+        shape = opts.shape(self.options)
+        if shape:
+            records = opts.selected(records_of(view, shape).schema, self.options)
+        else:
+            records = result_schema(view.plan(columns=opts.columns(self.options)))
+        schema = spark_schema(records)
         check_apart(schema, self.options, what=f"pool {view.config.name!r}")
         if opts.flag(self.options, "changes"):
             return change_schema(schema, pool_name=view.config.name)

@@ -13,7 +13,6 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from lake_core.errors import InvalidInput
 from lake_core.system_tables.names import system_schema, system_table
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.to_spark import to_batches
@@ -33,12 +32,7 @@ class RowsPartition(InputPartition):
 def system_table_schema(options: opts.Options) -> StructType:
     """The columns asked for, in Spark's types; raises NotFound, InvalidInput."""
     opts.check_names(options, opts.SYSTEM_TABLE, what="a read of one of the lake's own tables")
-    schema = system_schema(opts.table_name(options))
-    names = opts.columns(options) or schema.names
-    unknown = [name for name in names if name not in schema.names]
-    if unknown:
-        raise InvalidInput(f"column {unknown[0]!r} does not exist; there are: {', '.join(schema.names)}")
-    return spark_schema(pa.schema([schema.field(name) for name in names]))
+    return spark_schema(opts.selected(system_schema(opts.table_name(options)), options))
 
 
 class SystemTableReader(DataSourceReader):

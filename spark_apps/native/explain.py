@@ -23,6 +23,8 @@ def explain(spark: Any, options: opts.Options) -> str:
 
     Records and bytes are those of the objects: at least as many as are read.  Raises what `read` raises.
     """
+    if opts.shape(options):
+        return f"{opts.table_name(options)}: records by their types; all by the data source"
     if opts.names_system_table(options):
         return f"{opts.table_name(options)}: one of the lake's own tables; all by the data source"
     opened = open_read(spark, options)

@@ -63,7 +63,7 @@ def frame(spark: Any, options: opts.Options, *, limits: Limits = LIMITS) -> Any:
 
     Raises what the data source raises.
     """
-    if opts.names_system_table(options):
+    if opts.names_system_table(options) or opts.shape(options):
         return _source(spark, options)
     opened = open_read(spark, options, limits=limits)
     parts = [_parquet(spark, opened, read) for read in opened.native.parquet]

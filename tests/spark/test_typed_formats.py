@@ -8,6 +8,7 @@ import pytest
 
 import pyspark_lake
 from lake_core.agents.compact.run import plan_pool
+from lake_core.combine.hidden import ROW
 from lake_core.naming import format_of
 from lake_core.objects.containers.rows import rows_of_table
 from spark_apps.compact import compact
@@ -23,7 +24,7 @@ SECOND = "{k:2,v:2.5}\n{k:4,w:|[1,2]|}\n"
 
 def came(landing: Landing) -> list[str]:
     view = landing.lake.pool("p").at()
-    tables = view.run(view.plan(whole=True))
+    tables = view.run(view.plan(keep=ROW.names))
     return [line for table in tables for line in lines_of(zng_of([rows_of_table(table)]))]
 
 
@@ -53,3 +54,43 @@ def test_spark_reads_and_writes_such_a_pool_as_any_other(spark: Any, landing: La
         5,
     ]
     assert came(landing)[1::2] == ["{k:2,v:2.5}", "{k:4}"]
+
+
+def test_the_records_of_one_type_are_a_frame_of_its_own_fields(spark: Any, landing: Landing) -> None:
+    landing.pool(format="zng")
+    landing.load(spark, "p", landing.file("a.zng", zng_of(rows_of_text(FIRST + "{k:7,v:3(int8)}\n"))))
+    reader = spark.read.format("lake").option("lake", landing.uri)
+    types = reader.load("p:types").collect()
+    assert (types[0].records, types[0].type) == (2, "{k:int64,v:int8}")
+    own = reader.load(f"p:type:{types[0].id}")
+    assert [(f.name, f.dataType.simpleString()) for f in own.schema] == [("k", "bigint"), ("v", "tinyint")]
+    assert sorted(own.where("v > 0").collect()) == [(1, 1), (7, 3)]
+    assert pyspark_lake.read(spark, f"p:type:{types[0].id}", lake=landing.uri, columns="v").count() == 2
+    assert "by their types" in pyspark_lake.explain(spark, "p:typed", lake=landing.uri)
+
+
+def test_records_of_all_types_are_a_frame_with_their_type_or_with_a_variant(
+    spark: Any, landing: Landing
+) -> None:
+    landing.pool(format="zst")
+    landing.load(spark, "p", landing.file("a.zng", zng_of(rows_of_text(FIRST + SECOND))))
+    reader = spark.read.format("lake").option("lake", landing.uri).option("where", "k < 4")
+    rows = reader.load("p:typed").select("_type", "k").collect()
+    assert [(row.k, row._type) for row in rows] == [
+        (1, "{k:int64,v:int8}"),
+        (2, "{k:int64,v:float64}"),
+        (3, "{k:int64,v:string}"),
+    ]
+    values = reader.load("p:values")
+    assert dict(values.dtypes) == {"k": "bigint", "_type": "string", "value": "variant"}
+    texts = values.selectExpr("to_json(value) AS text").collect()
+    assert [row.text for row in texts] == ['{"k":1,"v":1}', '{"k":2,"v":2.5}', '{"k":3,"v":"three"}']
+    ends = values.selectExpr("variant_get(value, '$.v', 'double') AS v").where("k = 2")
+    assert ends.collect()[0].v == 2.5
+
+
+def test_a_write_to_records_by_type_is_refused(spark: Any, landing: Landing) -> None:
+    landing.pool(format="zst")
+    frame = spark.createDataFrame([(2, 2.5)], "k long, v double")
+    with pytest.raises(Exception, match="write to 'p:typed': name a pool"):
+        frame.write.format("lake").option("lake", landing.uri).mode("append").save("p:typed")

@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 import pytest
 
 from lake_core.lake import Lake
+from lake_core.lake.by_type import records_of
 from lake_core.lake.view import View
+from lake_core.reading.plan import ScanPlan
 from lake_core.system_tables import query
 from lake_core.system_tables.sql import PoolDataset
 
@@ -88,16 +90,16 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str] | None]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The columns that scans asked for, in turn."""
-    seen: list[list[str] | None] = []
-    scan = View.scan
+    seen: list[list[str]] = []
+    run = View.run
 
-    def remember(self: View, *, columns: list[str] | None = None, **rest: object) -> Iterator[pa.Table]:
-        seen.append(columns)
-        return scan(self, columns=columns, **rest)  # type: ignore[arg-type]
+    def remember(self: View, plan: ScanPlan) -> Iterator[pa.Table]:
+        seen.append(list(plan.columns))
+        return run(self, plan)
 
-    monkeypatch.setattr(View, "scan", remember)
+    monkeypatch.setattr(View, "run", remember)
     return seen
 
 
@@ -127,7 +129,7 @@ def test_a_condition_means_what_it_means_to_duckdb(lake: Lake, condition: str) -
     ],
 )
 def test_only_the_columns_of_the_question_are_read(
-    lake: Lake, asked: list[list[str] | None], sql: str, columns: set[str]
+    lake: Lake, asked: list[list[str]], sql: str, columns: set[str]
 ) -> None:
     query(lake, sql).read_all()
     (read,) = asked
@@ -136,7 +138,7 @@ def test_only_the_columns_of_the_question_are_read(
     assert len(read) <= len(columns) + 3  # names that the text of a condition happens to contain
 
 
-def test_a_count_reads_one_column_at_most(lake: Lake, asked: list[list[str] | None]) -> None:
+def test_a_count_reads_one_column_at_most(lake: Lake, asked: list[list[str]]) -> None:
     assert query(lake, 'select count(*) as n from "p"').read_all().to_pylist() == [{"n": 8}]
     (read,) = asked
     assert read is not None
@@ -144,10 +146,11 @@ def test_a_count_reads_one_column_at_most(lake: Lake, asked: list[list[str] | No
 
 
 def test_a_filter_whose_columns_cannot_be_guessed_is_given_all_of_them(
-    lake: Lake, asked: list[list[str] | None], monkeypatch: pytest.MonkeyPatch
+    lake: Lake, asked: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lake_core.system_tables.sql.str", lambda expression: "", raising=False)
-    dataset = PoolDataset(lake.pool("p").at(), [])
+    view = lake.pool("p").at()
+    dataset = PoolDataset(view, records_of(view), [])
     scanner = dataset.scanner(columns=["s"], filter=pc.field("a.b") > 6)
     assert scanner.to_reader().read_all().to_pydict() == {"s": ["g", ""]}
     assert asked == [TABLE.schema.names]

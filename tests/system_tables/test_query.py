@@ -235,14 +235,14 @@ def test_the_threads_that_read_a_pool_have_ended_when_its_answer_is_closed(
     large: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reading: set[int] = set()
-    scan = View.scan
+    run = View.run
 
-    def noted(view: View, **words: Any) -> Iterator[pa.Table]:
-        for table in scan(view, **words):
+    def noted(view: View, *words: Any) -> Iterator[pa.Table]:
+        for table in run(view, *words):
             reading.add(threading.get_native_id())
             yield table
 
-    monkeypatch.setattr(View, "scan", noted)
+    monkeypatch.setattr(View, "run", noted)
     answer = query(Lake.open(large), 'select * from "p" order by a desc')
     assert answer.read_next_batch().num_rows > 0
     assert reading

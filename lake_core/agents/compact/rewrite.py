@@ -137,6 +137,8 @@ def begin_compaction(
     samples = [_sample(r, branch.store, pool_id=pool.id) for r in ordered] if outputs > 1 else []
     # the first and the last piece are open, since clips bound the records anyway
     pieces = split_range(samples, EVERYTHING, pieces=outputs) if samples else [EVERYTHING]
+    stored = with_markers(schema, rule, fields_of(tombstones.values()))
+    typed = rule.keeps_rows(naming.format_of(r.object) for r in ordered)
     return PendingCompaction(
         config=pool,
         branch=branch.name,
@@ -150,10 +152,7 @@ def begin_compaction(
         ),
         inputs=ordered,
         pieces=tuple(pieces),
-        schema=with_rows(
-            with_markers(schema, rule, fields_of(tombstones.values())),
-            typed=rule.keeps_rows(naming.format_of(r.object) for r in ordered),
-        ),
+        schema=with_rows(stored) if typed else stored,
         # what the markers of unmerged records hide may be on the parent
         keeps_markers=revision.held.is_unmerged(ordered[0]) or _hides_older(near, ordered),
         message=message,

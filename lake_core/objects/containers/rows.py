@@ -58,10 +58,21 @@ def type_of(digest: bytes) -> Type:
 
 def row_columns(values: Rows | Batch) -> pa.Table:
     """The columns `ROW` of the values."""
+    return pa.table([type_column(values), body_column(values)], schema=ROW)
+
+
+def type_column(values: Rows | Batch) -> pa.Array:
+    """The column `TYPE` of the values, also after a projection."""
+    types = (values.told if isinstance(values, Batch) else None) or values.types
+    digests = pa.array([digest_of(kind) for kind in types], pa.binary())
+    return digests.take(pa.array(values.kinds))
+
+
+def body_column(values: Rows | Batch) -> pa.Array:
+    """The column `BODY` of the values."""
     rows = rows_of(values) if isinstance(values, Batch) else values
-    digests = pa.array([digest_of(kind) for kind in rows.types], pa.binary())
     slices = Slices(rows.buffer, rows.start, np.maximum(rows.length, 0), np.zeros(len(rows), np.int64))
-    return pa.table([digests.take(pa.array(rows.kinds)), binary_array(slices, pa.binary())], schema=ROW)
+    return binary_array(slices, pa.binary())
 
 
 def table_of(values: Rows | Batch, schema: pa.Schema, *, what: str) -> pa.Table:

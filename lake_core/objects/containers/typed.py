@@ -21,7 +21,7 @@ from lake_core.combine.hidden import BODY, ORDER, ROW, TYPE, user_fields
 from lake_core.errors import Corrupt
 from lake_core.objects.checksums import SummedFile
 from lake_core.objects.containers import Footer
-from lake_core.objects.containers.rows import row_columns, rows_of_table, table_of
+from lake_core.objects.containers.rows import body_column, rows_of_table, table_of, type_column
 from lake_core.objects.metadata import ObjectMetadata
 from lake_core.objects.schema import stored_schema
 from lake_core.objects.weight import Sizes, Weight
@@ -156,14 +156,15 @@ class TypedContainer:
     def _tables(self, number: int, names: Sequence[str]) -> Iterator[pa.Table]:
         schema, group = self.footer.schema, self.footer.groups[number]
         users = pa.schema([schema.field(name) for name in user_fields(schema).names if name in names])
-        whole = TYPE in names or BODY in names
         order = self._order(group) if any(name in ORDER.names for name in names) else None
         at = 0
-        for rows in self.rows(number, None if whole else users.names):
+        for rows in self.rows(number, None if BODY in names else users.names):
             table = table_of(rows, users, what=self.name)
             columns = dict(zip(users.names, table.columns, strict=True))
-            if whole:
-                columns |= dict(zip(ROW.names, row_columns(rows).columns, strict=True))
+            if TYPE in names:
+                columns[TYPE] = type_column(rows)
+            if BODY in names:
+                columns[BODY] = body_column(rows)
             if order is not None:
                 part = order.slice(at, len(rows))
                 columns |= dict(zip(part.schema.names, part.columns, strict=True))

@@ -74,11 +74,15 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Values in their order, as columns: `columns[k]` holds those whose `kinds` is k, of type `types[k]`."""
+    """Values in their order, as columns: `columns[k]` holds those whose `kinds` is k, of type `types[k]`.
+
+    After a projection `types` are those of the fields that are left, and `told` those that the values have.
+    """
 
     types: list[Type]
     kinds: Ints
     columns: list[Column]
+    told: list[Type] | None = None
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -91,7 +95,7 @@ class Batch:
             column.part(low, low + count)
             for column, low, count in zip(self.columns, lows.tolist(), counts.tolist(), strict=True)
         ]
-        return Batch(self.types, self.kinds[start:stop], columns)
+        return Batch(self.types, self.kinds[start:stop], columns, self.told)
 
 
 def batch_of(rows: Rows) -> Batch:

@@ -103,7 +103,12 @@ class ZstFile:
             columns: list[Column] = [
                 readers[at].take(rows) for at, rows in zip(present.tolist(), counts.tolist(), strict=True)
             ]
-            batch = Batch([types[at] for at in present.tolist()], kinds, columns)
+            batch = Batch(
+                [types[at] for at in present.tolist()],
+                kinds,
+                columns,
+                [self.types[at] for at in present.tolist()],
+            )
             low = max(start - position, 0)
             position += len(ids)
             if low < len(ids):

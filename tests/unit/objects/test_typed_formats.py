@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.agents.compact.rewrite import compact
 from lake_core.combine.hidden import ROW
 from lake_core.errors import Corrupt, InvalidInput, LakeError
 from lake_core.keys import KeyRange
@@ -27,38 +26,15 @@ from lake_core.repair.finding import DAMAGE
 from lake_core.repair.fsck import Fsck
 from lake_core.store.memory import MemoryStore
 from lake_core.system_tables.inspection import inspect_object
+from tests.support.typed_pools import ANIMALS, MORE, load, made, shrink
 from tests.support.zng_files import lines_of, rows_of_text, zng_of
 
 TYPED = ("zng", "zst")
 
-ANIMALS = """{k:3,name:"hen",legs:2(int8)}
-{k:1,name:"crab",legs:10(int16),shell:true}
-{k:2,ip:10.0.0.1,seen:[1,"two"]}(=sighting)
-{k:5,name:0x00ff,at:{x:1.5,y:null(float64)}}
-{k:4,tags:|["a","b"]|,ages:|{"a":1(uint8)}|,net:10.0.0.0/8}
-{k:6,name:null(string)}
-"""
-"""Six types; the field `name` is text here and bytes there."""
-
-MORE = """{k:2,ip:10.0.0.9}
-{k:7,wide:1(uint64),wait:1h,empty:{}}
-"""
-
-
-def made(format: str, *, kind: str = "append", **settings: str) -> Pool:
-    lake = Lake.create_on(MemoryStore(), author="test")
-    return lake.create_pool("p", key="k", kind=kind, settings={"format": format, **settings})
-
-
-def load(pool: Pool, text: str, tmp_path: Path) -> None:
-    path = tmp_path / f"{random.random()}.zng"
-    path.write_bytes(zng_of(rows_of_text(text)))
-    pool.branch().load([str(path)])
-
 
 def values(view: View, key_range: KeyRange = EVERYTHING) -> list[str]:
     """The records as they came, as text."""
-    plan = view.plan(key_range=key_range, whole=True)
+    plan = view.plan(key_range=key_range, keep=ROW.names)
     return [
         line for table in view.run(plan) for line in lines_of(zng_of([rows_of_table(table)])) if len(table)
     ]
@@ -71,11 +47,6 @@ def by_key(text: str) -> list[str]:
 
 def formats(pool: Pool) -> set[str]:
     return {naming.format_of(r.object) for r in pool.at().references}
-
-
-def shrink(pool: Pool) -> None:
-    branch = pool.branch()
-    compact(branch, branch.revision().references)
 
 
 def damages(pool: Pool) -> list[Any]:
