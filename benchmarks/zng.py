@@ -1,6 +1,9 @@
 """ZNG and ZST of the Zeek logs, all 23 types in one file, to and from Arrow; beside Parquet and NDJSON.
 
 Records are held as Arrow, in batches as they were read.  Each measure reads or writes all of them, in memory.
+
+The same logs in pools that keep types (one ZST object), beside a pool of Parquet, and a count over all types beside
+DuckDB on the 23 NDJSON files.
 """
 
 from __future__ import annotations
@@ -8,13 +11,18 @@ from __future__ import annotations
 import gzip
 import io
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks import data
 from benchmarks.measure import Measure, run, timed
+from lake_core.agents.compact.rewrite import compact
+from lake_core.combine.hidden import ROW
+from lake_core.lake import Lake
 from lake_core.objects.zng.from_arrow import batch_of_tables
 from lake_core.objects.zng.reader import read
 from lake_core.objects.zng.rows import batch_of
@@ -22,6 +30,7 @@ from lake_core.objects.zng.to_arrow import record_batches
 from lake_core.objects.zng.writer import ZngWriter
 from lake_core.objects.zst.reader import ZstFile
 from lake_core.objects.zst.writer import ZstWriter
+from lake_core.system_tables import query
 
 FIELDS = ("ts", "uid")
 Held = list[tuple[list[pa.RecordBatch], Any]]
@@ -168,6 +177,79 @@ def ndjson_read(*files: str) -> dict[str, Any]:
     return answer | {"records": records, "note": f"{sum(map(len, texts)):,} bytes"}
 
 
+COUNT = "SELECT proto, count(*) AS n FROM {} GROUP BY ALL ORDER BY ALL"
+"""A field that five of the types have."""
+
+
+def _pool(format: str, *files: str) -> Lake:
+    """The logs in a pool of one compacted object; the lake's folder is made anew."""
+    lake = Lake.create(data.fresh(f"zng-{format}"))
+    pool = lake.create_pool("logs", key="ts", settings={"format": format})
+    pool.branch().load(list(files))
+    compact(pool.branch(), pool.at().references)
+    return lake
+
+
+def _scanned(format: str, keep: tuple[str, ...], *files: str) -> dict[str, Any]:
+    lake = _pool(format, *files)
+    with timed() as answer:
+        view = lake.pool("logs").at()
+        records = sum(table.num_rows for table in view.run(view.plan(keep=keep)))
+    return answer | {"records": records, "note": f"{sum(r.size for r in view.references):,} bytes"}
+
+
+def scan_zst(*files: str) -> dict[str, Any]:
+    """All fields of all types united."""
+    return _scanned("zst", (), *files)
+
+
+def scan_zst_as_it_came(*files: str) -> dict[str, Any]:
+    """The same, and each record's type and bytes."""
+    return _scanned("zst", tuple(ROW.names), *files)
+
+
+def scan_parquet(*files: str) -> dict[str, Any]:
+    """The same fields from a pool of Parquet."""
+    return _scanned("parquet", (), *files)
+
+
+def _counted(format: str, *files: str) -> dict[str, Any]:
+    lake = _pool(format, *files)
+    with timed() as answer:
+        rows = query(lake, COUNT.format('"logs"')).read_all().to_pylist()
+    return answer | {"records": sum(row["n"] for row in rows), "note": _digest(rows)}
+
+
+def count_zst(*files: str) -> dict[str, Any]:
+    """The count in a pool of ZST."""
+    return _counted("zst", *files)
+
+
+def count_parquet(*files: str) -> dict[str, Any]:
+    """The count in a pool of Parquet."""
+    return _counted("parquet", *files)
+
+
+def count_duckdb(*files: str) -> dict[str, Any]:
+    """The count by DuckDB, over the NDJSON files of all types united by name."""
+    folder = Path(data.fresh("zng-ndjson"))
+    folder.mkdir()
+    for file in files:
+        name = Path(file).name.replace(".zng.gz", ".ndjson")
+        text = _unpacked(file.replace("/zng/", "/ndjson/").replace(".zng.", ".ndjson."))
+        (folder / name).write_bytes(text)
+    # otherwise DuckDB takes records of so many fields for maps, and finds no field
+    options = "format='newline_delimited', union_by_name=true, map_inference_threshold=-1"
+    table = f"read_json('{folder}/*.ndjson', {options})"
+    with duckdb.connect() as connection, timed() as answer:
+        rows = connection.sql(COUNT.format(table)).to_arrow_table().to_pylist()
+    return answer | {"records": sum(row["n"] for row in rows), "note": _digest(rows)}
+
+
+def _digest(rows: list[dict[str, Any]]) -> str:
+    return ", ".join(f"{row['proto'] or 'none'} {row['n']:,}" for row in rows)
+
+
 def measures() -> Iterator[Measure]:
     """Nothing if the logs are not there."""
     files = [file.replace("/ndjson/", "/zng/").replace(".ndjson.", ".zng.") for file in data.zeek()]
@@ -183,6 +265,12 @@ def measures() -> Iterator[Measure]:
         ("Arrow to Parquet, a file a type", parquet_write),
         ("Parquet to Arrow", parquet_read),
         ("NDJSON to Arrow", ndjson_read),
+        ("scan of a ZST pool", scan_zst),
+        ("scan of a ZST pool, with types and bytes", scan_zst_as_it_came),
+        ("scan of a Parquet pool", scan_parquet),
+        ("count by proto, ZST pool", count_zst),
+        ("count by proto, Parquet pool", count_parquet),
+        ("count by proto, DuckDB on NDJSON", count_duckdb),
     ]
     for name, work in works:
         yield run(name, f"benchmarks.zng:{work.__name__}", *files, times=3)

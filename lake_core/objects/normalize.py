@@ -48,14 +48,16 @@ _AS_IT_IS = frozenset(
 """Ids of the Arrow types that are stored as they come in."""
 
 
-def normalized(table: pa.Table) -> pa.Table:
+def normalized(table: pa.Table, *, marks_hold: bool = False) -> pa.Table:
     """The records in the types that objects store: fields are marked if they need it, foreign metadata is left out.
+
+    Marks of ZNG types are compared with the values, unless `marks_hold` says that they were made of such values.
 
     Raises InvalidInput for a type that the lake does not store.
     """
     arrays, fields = [], []
     for field, column in zip(table.schema, table.columns, strict=True):
-        field = _of_zng_type(field, column)
+        field = field if marks_hold else _of_zng_type(field, column)
         if field.type.id in _AS_IT_IS and not is_json(field):
             target, stored = _bare(field), column
         else:

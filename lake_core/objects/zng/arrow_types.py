@@ -9,6 +9,7 @@ floats; the mark says what they were.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -97,6 +98,7 @@ def arrow_field(name: str, kind: Type) -> pa.Field:
     )
 
 
+@lru_cache(maxsize=4_096)
 def arrow_schema(kind: Type) -> pa.Schema:
     """The schema of a super type.  Raises InvalidInput if it is no record."""
     record = plain(kind)
@@ -106,6 +108,7 @@ def arrow_schema(kind: Type) -> pa.Schema:
     return pa.schema(fields, metadata={ZNG_MARK: type_value(kind)} if isinstance(kind, Named) else None)
 
 
+@lru_cache(maxsize=4_096)
 def arrow_type(kind: Type) -> pa.DataType:
     """The Arrow type of the values.  Raises InvalidInput for a union of too many types."""
     match kind:
