@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
+from lake_core import naming
 from lake_core.agents.compact import strategies
 from lake_core.catalog.setting_types import duration
 from lake_core.cli.completion import SHELLS
@@ -169,6 +170,12 @@ def build_parser() -> Parser:
     )
     sub.add_argument(
         "--type", action="append", default=[], metavar="FIELD=TYPE", help="declare a field's type"
+    )
+    sub.add_argument(
+        "--format",
+        metavar="|".join(naming.FORMATS),
+        help="the format of the objects: fields united (parquet, the default), or records as they came, "
+        "in rows (zng) or columns (zst)",
     )
     sub.add_argument(
         "--set",

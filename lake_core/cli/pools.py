@@ -54,6 +54,10 @@ def upgrade(args: Namespace) -> None:
 def create(args: Namespace) -> None:
     """Make a pool."""
     settings = parse_settings(args.set)
+    if args.format is not None and settings.setdefault("format", args.format) != args.format:
+        raise InvalidInput(
+            f"--format {args.format} and --set format={settings['format']}: name one format, once"
+        )
     settings.update({f"type.{k}": v for k, v in parse_settings(args.type).items()})
     pool = open_lake(args).create_pool(
         args.pool,

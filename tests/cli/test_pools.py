@@ -83,6 +83,15 @@ def test_create_tells_what_was_made(lake: Command) -> None:
     assert (made["pool"], made["key"], len(made["id"])) == ("more", "k", 27)
 
 
+def test_create_takes_the_format_of_the_objects(lake: Command) -> None:
+    lake("create", "p", "--key", "k", "--format", "zst")
+    assert lake("show", "p", "--json").records[0]["settings"]["format"] == "zst"
+    said = lake.fails(INVALID_INPUT, "create", "q", "--key", "k", "--format", "avro")
+    assert "format=avro: use parquet, zng or zst" in said
+    said = lake.fails(INVALID_INPUT, "create", "q", "--key", "k", "--format", "zng", "--set", "format=zst")
+    assert "--format zng and --set format=zst: name one format, once" in said
+
+
 def test_create_takes_types_and_settings(lake: Command) -> None:
     lake(
         "create",

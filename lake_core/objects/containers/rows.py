@@ -113,13 +113,13 @@ class _Places:
         """The places in the values of the types with these numbers."""
         places = self._known.get(holders)
         if places is None:
-            found = np.full(self._rows, -1, np.int64)
+            numbers = np.full(self._rows, -1, np.int64)
             begun = 0
             for holder in holders:
                 rows = self._by_kind[holder]
-                found[rows] = np.arange(begun, begun + len(rows))
+                numbers[rows] = np.arange(begun, begun + len(rows))
                 begun += len(rows)
-            places = self._known[holders] = pa.array(found, mask=found < 0)
+            places = self._known[holders] = pa.array(numbers, mask=numbers < 0)
         return places
 
 
