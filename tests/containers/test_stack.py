@@ -11,7 +11,7 @@ from tests.containers.conftest import make_pool
 from tests.support.containers.stack import SERVICES, Stack, container
 from tests.support.repository import ROOT
 
-pytestmark = pytest.mark.containers
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(2400)]
 
 
 def test_every_service_is_well_by_its_own_health_check(running: Stack) -> None:

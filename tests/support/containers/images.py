@@ -14,6 +14,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.support.servers.daemons import programs
 
 PACKAGES = ("podman", "runc", "netavark", "aardvark-dns", "iptables", "debootstrap")
@@ -64,6 +66,7 @@ def make_stand_ins(folder: Path, environ: Mapping[str, str]) -> list[str]:
     missing = [name for name in STAND_INS if not has_image(name, environ)]
     if missing and not has_image(BASE, environ):
         _make_base(folder, environ)
+        _check_runs(environ)
     context = folder / "stand_ins"
     shutil.copytree(Path(__file__).with_name("stand_ins"), context)
     shutil.copy("/etc/ssl/certs/ca-certificates.crt", context / "certificates.pem")
@@ -79,6 +82,14 @@ def make_stand_ins(folder: Path, environ: Mapping[str, str]) -> list[str]:
         "{{.Repository}}:{{.Tag}}",
     ]
     return sorted(set(said_by(label, environ).split()) & set(STAND_INS))
+
+
+def _check_runs(environ: Mapping[str, str]) -> None:
+    """Skips the test if this machine can run no container, as where the kernel allows no namespaces."""
+    try:
+        said_by(["podman", "run", "--rm", "--network=none", BASE, "true"], environ)
+    except RuntimeError as error:
+        pytest.skip(f"no container runs here: {error}")
 
 
 def _make_base(folder: Path, environ: Mapping[str, str]) -> None:
