@@ -1,0 +1,108 @@
+"""Published tables as DuckDB's extension for Iceberg reads them, beside what the lake gives.
+
+The extension has no release for our DuckDB.  So another process reads, in an environment of its own, which is made
+here from PyPI; if it cannot be made, these tests are skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import venv
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from lake_core.lake.pool import Pool
+from lake_core.publish.run import publish_iceberg
+from tests.support.iceberg import values
+from tests.support.iceberg_cases import CASES, without_zone
+
+pytest.importorskip("pyiceberg")
+
+VERSION = "1.5.5"
+PACKAGES = (
+    *(f"{name}=={VERSION}" for name in ("duckdb", "duckdb-extension-iceberg", "duckdb-extension-avro")),
+    "pytz",
+)
+INSTALL_SECONDS = 300
+READER = f"""
+import json, pickle, sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import duckdb
+
+connection = duckdb.connect()
+for name in ("avro", "iceberg"):
+    folder = Path(find_spec("duckdb_extension_" + name).origin).parent
+    connection.execute(f"LOAD '{{folder}}/extensions/v{VERSION}/{{name}}.duckdb_extension'")
+connection.execute("SET TimeZone = 'UTC'")
+answers = {{}}
+for name, (location, condition) in json.loads(Path(sys.argv[1]).read_text()).items():
+    answer = connection.execute(f"SELECT * FROM iceberg_scan('{{location}}') WHERE {{condition or 'true'}}")
+    names = [column[0] for column in answer.description]
+    is_map = [str(column[1]).startswith("MAP(") for column in answer.description]
+    rows = ([list(v.items()) if m and v else v for m, v in zip(is_map, row)] for row in answer.fetchall())
+    answers[name] = [dict(zip(names, row)) for row in rows]
+Path(sys.argv[2]).write_bytes(pickle.dumps(answers))
+"""
+
+CONDITIONS: dict[str, tuple[tuple[str, str], ...]] = {
+    "deletes": (("k >= 7990 AND k < 12010", "k >= 7990 and k < 12010"),),
+    "all types": (("decimal > 0", "decimal > 0"), ("record.a = 1", "record.a = 1")),
+    "times": (("d < DATE '1970-01-01'", "d < '1970-01-01'"),),
+    "keys descending, and null": (("s < 'b'", "s < 'b'"),),
+}
+"""Of DuckDB and of the lake."""
+QUESTIONS = [(name, *pair) for name in CASES for pair in (("", None), *CONDITIONS.get(name, ()))]
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A Python with DuckDB and its extension."""
+    folder = tmp_path_factory.mktemp("duckdb")
+    venv.create(folder, with_pip=True)
+    python = str(folder / "bin" / "python")
+    words = [python, "-m", "pip", "install", "--quiet", *PACKAGES]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS)
+    if done.returncode:
+        pytest.skip(f"DuckDB's extension for Iceberg cannot be installed: {done.stderr[-300:]}")
+    return python
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The pools of the cases, and the rows that DuckDB gave, by question."""
+
+    pools: dict[str, Pool]
+    answers: dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def tables(python: str, tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    folder = tmp_path_factory.mktemp("tables")
+    pools, locations = {}, {}
+    for number, (name, case) in enumerate(CASES.items()):
+        pools[name] = case.make(folder / str(number))
+        locations[name] = publish_iceberg(pools[name], branch=case.branch, without=case.without).location
+    asked = {f"{name}: {condition}": (locations[name], condition) for name, condition, _ in QUESTIONS}
+    (folder / "asked").write_text(json.dumps(asked))
+    words = [python, "-c", READER, str(folder / "asked"), str(folder / "answers")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return Tables(pools, pickle.loads((folder / "answers").read_bytes()))
+
+
+@pytest.mark.parametrize(("name", "of_duckdb", "of_lake"), QUESTIONS)
+def test_duckdb_reads_what_the_lake_gives(
+    tables: Tables, name: str, of_duckdb: str, of_lake: str | None
+) -> None:
+    case, rows = CASES[name], tables.answers[f"{name}: {of_duckdb}"]
+    view = tables.pools[name].at(case.branch)
+    columns = [column for column in view.plan().columns if column not in case.without]
+    expected = [row for t in view.scan(columns=columns, where=of_lake) for row in t.to_pylist()]
+    assert expected, "a question that has an answer"
+    assert values(without_zone(row) for row in rows) == values(without_zone(row) for row in expected)
