@@ -149,6 +149,8 @@ class _Blocks:
         rejected = [self._rejected(rows, at, why, numbers) for at, why in sorted(bad.items())]
         while (tables := _tables_or_none(rows.chosen(good))) is None:  # ends: each round finds a bad row
             more = self._bad_values(rows, good, numbers)
+            if not more:
+                self.reading.unreadable(int(numbers[good[0]]), _why_not(rows.chosen(good), self.reading.file))
             rejected += [self._rejected(rows, at, why, numbers) for at, why in more.items()]
             good = np.setdiff1d(good, list(more))
         return Block(
@@ -167,7 +169,6 @@ class _Blocks:
             number
             for number, table in zip(np.unique(values.kinds).tolist(), tables, strict=True)
             if any(table.schema.get_field_index(name) >= 0 for name in self.reading.declared)
-            or not table.num_columns
         ]
         if not changed:
             return whole
@@ -265,11 +266,15 @@ def _tables(values: Rows | Batch) -> tuple[list[pa.Table], Batch]:
     batch = Batch([batch.types[at] for at in present], kinds, [batch.columns[at] for at in present])
     tables = [pa.Table.from_batches([records]) for records in record_batches(batch)]
     if len(tables) > 1:  # before uniting makes one value of what may have to be looked into
-        for table in tables:
-            for name, column in zip(table.schema.names, table.columns, strict=True):
-                for why in unstorable(column).values():
-                    raise InvalidInput(f"field {name!r}: {why}")
+        _check_storable(tables)
     return tables, batch
+
+
+def _check_storable(tables: list[pa.Table]) -> None:
+    for table in tables:
+        for one, column in zip(table.schema, table.columns, strict=True):
+            for why in unstorable(column, one).values():
+                raise InvalidInput(f"field {one.name!r}: {why}")
 
 
 def _tables_or_none(values: Rows | Batch) -> tuple[list[pa.Table], Batch] | None:
@@ -282,7 +287,9 @@ def _tables_or_none(values: Rows | Batch) -> tuple[list[pa.Table], Batch] | None
 def _why_not(rows: Rows, file: str) -> str:
     """Why the values have no form in Arrow; "" if they have one."""
     try:
-        _tables(rows)
+        tables, _ = _tables(rows)
+        if len(tables) == 1:
+            _check_storable(tables)
     except (Corrupt, InvalidInput) as error:
         return str(error).removeprefix(f"{file}: ").removesuffix(ADVICE)
     return ""

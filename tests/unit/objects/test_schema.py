@@ -106,6 +106,8 @@ STORED = [
     (pa.array([b"ab"], pa.binary(2)), pa.binary()),
     (pa.array([1.5], pa.float16()), pa.float32()),
     (pa.array([dt.date(2020, 1, 1)], pa.date64()), pa.date32()),
+    (pa.array(["0.0000123"]).cast(pa.decimal128(5, 7)), pa.decimal128(7, 7)),
+    (pa.array([decimal.Decimal(12300)], pa.decimal128(5, -2)), pa.decimal128(7, 0)),
     (pa.array([1], pa.timestamp("s")), pa.timestamp("ms")),
     (pa.array([1], pa.timestamp("us", "Europe/Berlin")), pa.timestamp("us", "UTC")),
     (pa.array([[1]], pa.large_list(pa.int8())), pa.list_(pa.int8())),
@@ -124,6 +126,8 @@ def test_an_incoming_type_is_stored_as(column: pa.Array, kind: pa.DataType) -> N
 def test_what_parquet_cannot_hold_is_stored_as_json() -> None:
     empty = pa.array([{}, None], pa.struct([]))
     big = pa.array([decimal.Decimal(10) ** 60], pa.decimal256(70, 0))
+    wide = pa.array([decimal.Decimal(12300)], pa.decimal128(38, -2))
+    assert normalized(pa.table({"f": wide})).to_pylist() == [{"f": '{"lake:decimal":"12300"}'}]
     assert normalized(pa.table({"f": empty})).to_pylist() == [{"f": "{}"}, {"f": None}]
     assert normalized(pa.table({"f": big})).to_pylist() == [{"f": '{"lake:decimal":"1' + "0" * 60 + '"}'}]
 
