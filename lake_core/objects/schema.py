@@ -12,8 +12,10 @@ Uniting is associative and commutative, so the type of a field does not depend o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lake_core.errors import Corrupt
@@ -32,6 +34,8 @@ from lake_core.values.types import (
 )
 
 EXACT_IN_DOUBLE = 2**53
+
+Ints = npt.NDArray[np.int64]
 
 
 def schema_id(schema: pa.Schema) -> str:
@@ -208,18 +212,49 @@ def cast_table(table: pa.Table, schema: pa.Schema, *, what: str) -> pa.Table:
     columns = []
     for target in schema:
         index = table.schema.get_field_index(target.name)
-        if index < 0:
-            columns.append(pa.nulls(table.num_rows, target.type))
-            continue
-        field = table.schema.field(index)
-        try:
-            columns.append(cast_column(table.column(index), field, target))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise Corrupt(
-                f"{what}: field {target.name!r} of type {show_type(field)} cannot be read as "
-                f"{show_type(target)}: {error}"
-            ) from error
+        columns.append(
+            pa.nulls(table.num_rows, target.type)
+            if index < 0
+            else _read_as(target, table.column(index), table.schema.field(index), what)
+        )
     return pa.table(columns, schema=schema) if columns else table.select([])
+
+
+def mixed_table(tables: Sequence[pa.Table], schema: pa.Schema, order: Ints, *, what: str) -> pa.Table:
+    """The records of tables in a united schema of at least one field, mixed; as `cast_table`.
+
+    `order` numbers the records of one table after the other.  A field costs nothing in tables that lack it, since
+    thousands of tables with fields of their own would have millions of absent columns.
+    """
+    begins = np.cumsum([0, *(table.num_rows for table in tables)])
+    having: dict[str, list[tuple[int, int]]] = {}
+    for number, table in enumerate(tables):
+        for index, name in enumerate(table.schema.names):
+            having.setdefault(name, []).append((number, index))
+    columns = []
+    for target in schema:
+        chunks: list[pa.Array] = []
+        positions, count = np.full(begins[-1], -1), 0
+        for number, index in having.get(target.name, ()):
+            table = tables[number]
+            column = _read_as(target, table.column(index), table.schema.field(index), what)
+            positions[begins[number] : begins[number + 1]] = np.arange(count, count + table.num_rows)
+            chunks += column.chunks
+            count += table.num_rows
+        chosen = positions[order]
+        whole = pa.chunked_array(chunks, target.type).combine_chunks()
+        columns.append(whole.take(pa.array(chosen, mask=chosen < 0)))
+    return pa.table(columns, schema=schema)
+
+
+def _read_as(target: pa.Field, column: pa.ChunkedArray, field: pa.Field, what: str) -> pa.ChunkedArray:
+    try:
+        return cast_column(column, field, target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise Corrupt(
+            f"{what}: field {target.name!r} of type {show_type(field)} cannot be read as "
+            f"{show_type(target)}: {error}"
+        ) from error
 
 
 def cast_column(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.ChunkedArray:

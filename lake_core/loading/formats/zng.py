@@ -26,7 +26,7 @@ from lake_core.loading.opening import line_blocks, open_seekable, open_text, ope
 from lake_core.objects.containers.rows import row_columns
 from lake_core.objects.limits import MAX_CELLS, schema_fault
 from lake_core.objects.normalize import check_types, normalized
-from lake_core.objects.schema import cast_table, unite_schemas
+from lake_core.objects.schema import mixed_table, unite_schemas
 from lake_core.objects.storable import unstorable
 from lake_core.objects.zng.arrow_types import arrow_schema
 from lake_core.objects.zng.reader import read
@@ -241,9 +241,8 @@ class _Blocks:
             return tables[0] if tables else self._with_a_field(pa.table({}))
         stored = [normalized(table) if table.num_columns else table for table in tables]
         schema = unite_schemas(table.schema for table in stored)
-        table = pa.concat_tables([cast_table(table, schema, what=self.reading.file) for table in stored])
         order = np.argsort(np.concatenate(by_kind(batch.kinds, len(batch.types))), kind="stable")
-        return table.combine_chunks().take(pa.array(order))
+        return mixed_table(stored, schema, order, what=self.reading.file)
 
     def _with_a_field(self, table: pa.Table) -> pa.Table:
         """The table; in one without any field, those of the key, all null."""

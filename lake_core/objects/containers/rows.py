@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from lake_core.combine.hidden import BODY, ROW, TYPE, user_fields
 from lake_core.errors import InvalidInput
 from lake_core.objects.normalize import normalized
-from lake_core.objects.schema import cast_table
+from lake_core.objects.schema import cast_table, mixed_table
 from lake_core.objects.zng.columns import Column, RecordColumn
 from lake_core.objects.zng.from_arrow import batch_of_tables
 from lake_core.objects.zng.rows import Batch, Rows, batch_of, by_kind, rows_of
@@ -73,17 +73,15 @@ def table_of(values: Rows | Batch, schema: pa.Schema, *, what: str) -> pa.Table:
     tables = []
     for kind, column in zip(batch.types, batch.columns, strict=True):
         records = pa.Table.from_batches([record_batch(kind, column)])
-        stored = normalized(records) if records.num_columns else records
-        tables.append(cast_table(stored, schema, what=what))
+        tables.append(normalized(records) if records.num_columns else records)
     if not len(schema):
         return pa.Table.from_batches(
             [pa.RecordBatch.from_struct_array(pa.array([{}] * len(values), pa.struct([])))]
         )
-    table = pa.concat_tables(tables).combine_chunks() if tables else schema.empty_table()
     if len(tables) <= 1:
-        return table
+        return cast_table(tables[0], schema, what=what) if tables else schema.empty_table()
     order = np.argsort(np.concatenate(by_kind(batch.kinds, len(batch.types))), kind="stable")
-    return table.take(pa.array(order))
+    return mixed_table(tables, schema, order, what=what)
 
 
 def _projected(batch: Batch, names: set[str]) -> Batch:
