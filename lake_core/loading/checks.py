@@ -24,8 +24,10 @@ from lake_core.values.nested import Items, alternatives, fields_of, is_list
 from lake_core.values.typed_json import json_lines
 
 
-def checked(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:
+def checked(blocks: Iterator[Block], reading: Reading, *, trusts_json: bool = False) -> Iterator[Block]:
     """The blocks of one file without records that exceed a limit; raises InvalidInput.
+
+    `trusts_json`: the reader wrote the typed JSON of the blocks itself.
 
     If no record of the file has the key, and the policy is to fail, it raises before the last block.
     """
@@ -35,7 +37,7 @@ def checked(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:
         if fault := reading.fields.take(table.schema):
             reading.unreadable(0, fault)
         keyed = keyed or _has_key(table, reading)  # bad records count: their keys are there
-        wrong = faults(table, reading)
+        wrong = faults(table, reading, trusts_json=trusts_json)
         rows = table.num_rows
         if wrong:
             rejected = [_rejected(block, table, at, row, why, reading) for at, why in sorted(wrong.items())]
@@ -116,15 +118,15 @@ def _is_sound(kind: pa.DataType) -> bool:
     return kind.id in ALWAYS_STORABLE
 
 
-def faults(table: pa.Table, reading: Reading) -> dict[int, str]:
-    """The faults of the table's rows, by row."""
+def faults(table: pa.Table, reading: Reading, *, trusts_json: bool = False) -> dict[int, str]:
+    """The faults of the table's rows, by row; `trusts_json` as in `checked`."""
     wrong: dict[int, str] = {}
     functions = dict(reading.rule.aggregates)
     for field, column in zip(table.schema, table.columns, strict=True):
         name = field.name
         if name not in functions and _is_sound(field.type):
             continue
-        for row, why in unstorable(column).items():
+        for row, why in unstorable(column, None if trusts_json else field).items():
             wrong.setdefault(row, f"field {name!r}: {why}")
         for row, why in uncombinable(field, column, functions.get(name, "")).items():
             wrong.setdefault(row, f"field {name!r}: {why}")

@@ -163,7 +163,8 @@ def read_blocks(reading: Reading, *, format: str = "auto") -> Iterator[Block]:
 
     Raises InvalidInput, NotFound, Unavailable.
     """
-    match format_of(reading, format):
+    chosen = format_of(reading, format)
+    match chosen:
         case "json":
             blocks = read_ndjson(reading)
         case "ndjson":
@@ -178,7 +179,7 @@ def read_blocks(reading: Reading, *, format: str = "auto") -> Iterator[Block]:
             blocks = read_zng(reading, values)
         case _:
             blocks = read_parquet(reading)
-    yield from checked(blocks, reading)
+    yield from checked(blocks, reading, trusts_json=chosen in ("json", "ndjson", "csv", "avro"))
 
 
 def read_row_groups(reading: Reading, row_groups: list[int]) -> Iterator[Block]:

@@ -3,7 +3,7 @@
 | comes in | is stored as |
 |---|---|
 | boolean, integers, float, double, string, bytes, date, timestamp, time, duration | the same |
-| decimals of up to 38 digits | the same |
+| decimals of up to 38 digits | the same; in Parquet's form, which has all digits of the unit and behind the point |
 | large, view, fixed-size and dictionary forms | the plain form |
 | half floats; date64; decimals of 32, 64 or 256 bits | float; date; decimal of 128 bits |
 | decimals of more than 38 digits | typed JSON |
@@ -31,10 +31,13 @@ from lake_core.objects.schema import EXACT_IN_DOUBLE, cast_column, members_of
 from lake_core.objects.zng.arrow_types import zng_type
 from lake_core.objects.zng.from_arrow import from_arrow
 from lake_core.objects.zng.type_values import type_value
-from lake_core.objects.zng.types import FLOAT16, IP, NET, Enum, Type
+from lake_core.objects.zng.types import FLOAT16, IP, NET, TYPE, Enum, Type
 from lake_core.values.nested import Items, fields_of, is_list, mask_of
 from lake_core.values.typed_json import to_typed
 from lake_core.values.types import WIDE_MARK, ZNG_MARK, is_json, json_field, show_type
+
+MAX_DECIMAL_DIGITS = 38
+"""Digits of a stored decimal; one with more becomes typed JSON."""
 
 _NANOSECONDS = 2**63 - 1
 _AS_IT_IS = frozenset(
@@ -42,7 +45,7 @@ _AS_IT_IS = frozenset(
     for kind in (
         *(pa.null(), pa.bool_(), pa.float32(), pa.float64(), pa.string(), pa.binary()),
         *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
-        *(pa.date32(), pa.decimal128(1), pa.duration("s")),
+        *(pa.date32(), pa.duration("s")),
     )
 )
 """Ids of the Arrow types that are stored as they come in."""
@@ -117,7 +120,7 @@ def _has_zng_mark(field: pa.Field) -> bool:
 
 def _may_not_hold(kind: Type) -> bool:
     """Whether some value of the Arrow type is none of the ZNG type."""
-    return kind in (IP, NET) or isinstance(kind, Enum) or any(map(_may_not_hold, kind.children))
+    return kind in (IP, NET, TYPE) or isinstance(kind, Enum) or any(map(_may_not_hold, kind.children))
 
 
 def _without_zng_mark(field: pa.Field) -> pa.Field:
@@ -222,11 +225,12 @@ def _stored(field: pa.Field, path: str) -> pa.Field:
     if pa.types.is_time(kind):
         return plain.with_type(pa.time32("ms") if kind.bit_width == 32 else kind)
     if pa.types.is_decimal(kind):
-        return (
-            plain.with_type(pa.decimal128(kind.precision, kind.scale))
-            if kind.precision <= 38
-            else json_field(field.name)
-        )
+        digits = max(
+            kind.precision, kind.scale, kind.precision - kind.scale
+        )  # Parquet has none beyond the point
+        if digits > MAX_DECIMAL_DIGITS:
+            return json_field(field.name)
+        return plain.with_type(pa.decimal128(digits, max(kind.scale, 0)))
     if pa.types.is_struct(kind):
         if kind.num_fields == 0:  # Parquet has no empty records
             return json_field(field.name)

@@ -12,8 +12,10 @@ Uniting is associative and commutative, so the type of a field does not depend o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lake_core.errors import Corrupt
@@ -32,6 +34,8 @@ from lake_core.values.types import (
 )
 
 EXACT_IN_DOUBLE = 2**53
+
+Ints = npt.NDArray[np.int64]
 
 
 def schema_id(schema: pa.Schema) -> str:
@@ -208,18 +212,59 @@ def cast_table(table: pa.Table, schema: pa.Schema, *, what: str) -> pa.Table:
     columns = []
     for target in schema:
         index = table.schema.get_field_index(target.name)
-        if index < 0:
-            columns.append(pa.nulls(table.num_rows, target.type))
-            continue
-        field = table.schema.field(index)
-        try:
-            columns.append(cast_column(table.column(index), field, target))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise Corrupt(
-                f"{what}: field {target.name!r} of type {show_type(field)} cannot be read as "
-                f"{show_type(target)}: {error}"
-            ) from error
+        columns.append(
+            pa.nulls(table.num_rows, target.type)
+            if index < 0
+            else _read_as(target, table.column(index), table.schema.field(index), what)
+        )
     return pa.table(columns, schema=schema) if columns else table.select([])
+
+
+def mixed_table(tables: Sequence[pa.Table], schema: pa.Schema, order: Ints, *, what: str) -> pa.Table:
+    """The records of tables in a united schema of at least one field, mixed; as `cast_table`.
+
+    `order` numbers the records of one table after the other.  A field costs nothing in tables that lack it, since
+    thousands of tables with fields of their own would have millions of absent columns.
+    """
+    begins = np.cumsum([0, *(table.num_rows for table in tables)])
+    having: dict[str, list[tuple[int, int]]] = {}
+    for number, table in enumerate(tables):
+        for index, name in enumerate(table.schema.names):
+            having.setdefault(name, []).append((number, index))
+    places: dict[tuple[int, ...], pa.Array] = {}
+    columns = []
+    for target in schema:
+        chunks: list[pa.Array] = []
+        for number, index in having.get(target.name, ()):
+            table = tables[number]
+            chunks += _read_as(target, table.column(index), table.schema.field(index), what).chunks
+        numbers = tuple(number for number, _ in having.get(target.name, ()))
+        if numbers not in places:
+            chosen = _places(numbers, begins)[order]
+            places[numbers] = pa.array(chosen, mask=chosen < 0)
+        whole = pa.chunked_array(chunks, target.type).combine_chunks()
+        columns.append(whole.take(places[numbers]))
+    return pa.table(columns, schema=schema)
+
+
+def _places(numbers: Sequence[int], begins: Ints) -> Ints:
+    """Where each record's value is, if those of these tables stand one after another; -1 if it has none."""
+    places, count = np.full(begins[-1], -1), 0
+    for number in numbers:
+        low, high = begins[number : number + 2]
+        places[low:high] = np.arange(count, count + high - low)
+        count += high - low
+    return places
+
+
+def _read_as(target: pa.Field, column: pa.ChunkedArray, field: pa.Field, what: str) -> pa.ChunkedArray:
+    try:
+        return cast_column(column, field, target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise Corrupt(
+            f"{what}: field {target.name!r} of type {show_type(field)} cannot be read as "
+            f"{show_type(target)}: {error}"
+        ) from error
 
 
 def cast_column(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.ChunkedArray:

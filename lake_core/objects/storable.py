@@ -5,6 +5,7 @@
 | date, timestamp | years 1 to 9999: what text, Python and Spark can say |
 | time of day | from 0:00 to before 24:00 |
 | map | its keys are distinct; 0.0 and -0.0 are one key, and so are all NaN, as in keys of a pool |
+| typed JSON of another program | JSON on one line |
 
 Arrow and Parquet hold other values too, but a reader would fail on them, or change them.  Arrow kernels find them,
 at any depth.  Called by `loading.checks`, for each file and for tables that no file brought.
@@ -22,7 +23,8 @@ import pyarrow.compute as pc
 from lake_core.keys.encoding import TICKS
 from lake_core.values.nested import Items, alternatives, fields_of, is_list, mask_of
 from lake_core.values.text import FIRST_DAY, FIRST_SECOND, LAST_DAY, LAST_SECOND
-from lake_core.values.typed_json import typed
+from lake_core.values.typed_json import is_typed, typed
+from lake_core.values.types import is_json
 
 Rows = npt.NDArray[np.int64]
 
@@ -36,56 +38,68 @@ ALWAYS_STORABLE = frozenset(
 """Ids of the Arrow types whose every value can be stored, whatever its length."""
 
 
-def unstorable(column: pa.ChunkedArray) -> dict[int, str]:
-    """For each row that cannot be stored: why.  Most columns have no such row."""
-    if not _may_fail(column.type):
+def unstorable(column: pa.ChunkedArray, field: pa.Field | None = None) -> dict[int, str]:
+    """For each row that cannot be stored: why.  Most columns have no such row.
+
+    With the `field` of the column, typed JSON is read too, at any depth: another program may have written it.
+    """
+    reads_json = field is not None
+    field = pa.field("", column.type) if field is None else field
+    if not _may_fail(field, reads_json):
         return {}
     reasons: dict[int, str] = {}
     first = 0
     for chunk in column.chunks:
-        for rows, why in _faults(chunk, np.arange(first, first + len(chunk))):
+        for rows, why in _faults(chunk, field, np.arange(first, first + len(chunk)), reads_json):
             for row in rows.tolist():
                 reasons.setdefault(row, why)
         first += len(chunk)
     return reasons
 
 
-def _may_fail(kind: pa.DataType) -> bool:
+def _may_fail(field: pa.Field, reads_json: bool) -> bool:
+    kind = field.type
+    if is_json(field):
+        return reads_json
     if isinstance(kind, pa.BaseExtensionType):
-        return _may_fail(kind.storage_type)
+        return _may_fail(pa.field("", kind.storage_type), reads_json)
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        return _may_fail(kind.value_type)
+        return _may_fail(pa.field("", kind.value_type), reads_json)
     if pa.types.is_temporal(kind):
         return not pa.types.is_duration(kind)
-    return pa.types.is_map(kind) or any(_may_fail(kind.field(i).type) for i in range(kind.num_fields))
+    return pa.types.is_map(kind) or any(_may_fail(kind.field(i), reads_json) for i in range(kind.num_fields))
 
 
-def _faults(array: pa.Array, rows: Rows) -> Iterator[tuple[Rows, str]]:
+def _faults(array: pa.Array, field: pa.Field, rows: Rows, reads_json: bool) -> Iterator[tuple[Rows, str]]:
     """Rows with a value that cannot be stored, and why; `rows` are those to which the values belong."""
-    kind = array.type
-    if isinstance(kind, pa.BaseExtensionType):
-        yield from _faults(array.storage, rows)
+    kind = field.type
+    if is_json(field):
+        if reads_json:
+            wrong = [text is not None and not is_typed(text) for text in array.to_pylist()]
+            yield rows[np.array(wrong, np.bool_)], "text that is not JSON on one line"
+    elif isinstance(kind, pa.BaseExtensionType):
+        yield from _faults(array.storage, pa.field("", kind.storage_type), rows, reads_json)
     elif pa.types.is_dictionary(kind):
-        yield from _faults(array.dictionary_decode(), rows)
+        yield from _faults(array.dictionary_decode(), pa.field("", kind.value_type), rows, reads_json)
     elif pa.types.is_run_end_encoded(kind):
-        yield from _faults(pc.run_end_decode(array), rows)
+        yield from _faults(pc.run_end_decode(array), pa.field("", kind.value_type), rows, reads_json)
     elif pa.types.is_struct(kind):
-        for member in fields_of(array):
-            yield from _faults(member, rows)
+        for member, inner in zip(fields_of(array), kind, strict=True):
+            yield from _faults(member, inner, rows, reads_json)
     elif pa.types.is_union(kind):
         for part in alternatives(array):
-            yield from _faults(part.values, rows[part.rows])
+            yield from _faults(part.values, part.field, rows[part.rows], reads_json)
     elif pa.types.is_map(kind):
         entries = Items(array)
         parents = rows[entries.rows]
         keys, items = entries.entries
         yield parents[_doubled(keys, kind.key_field, entries.rows)], "a map has the same key twice"
-        yield from _faults(keys, parents)
-        yield from _faults(items, parents)
+        yield from _faults(keys, kind.key_field, parents, reads_json)
+        yield from _faults(items, kind.item_field, parents, reads_json)
     elif is_list(kind):
-        if _may_fail(kind.value_type):
+        if _may_fail(kind.value_field, reads_json):
             items = Items(array)
-            yield from _faults(items.values, rows[items.rows])
+            yield from _faults(items.values, kind.value_field, rows[items.rows], reads_json)
     elif bounds := _bounds(kind):
         width = pa.int32() if kind.bit_width == 32 else pa.int64()
         ticks = array.view(width)
@@ -123,6 +137,8 @@ def _doubled(keys: pa.Array, field: pa.Field, maps: Rows) -> Rows:
 def _without_signed_zeros(array: pa.Array) -> pa.Array:
     """The values with 0.0 for -0.0, inside of records, lists and maps as well."""
     kind = array.type
+    if pa.types.is_float16(kind):  # Arrow does not add these
+        return _without_signed_zeros(array.cast(pa.float32())).cast(kind)
     if pa.types.is_floating(kind):
         return pc.add(array, pa.scalar(0.0, kind))  # -0.0 + 0.0 is 0.0
     if pa.types.is_struct(kind):

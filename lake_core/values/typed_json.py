@@ -336,6 +336,15 @@ def value_of(text: str) -> Any:
     return _untagged(value) if _QUOTED_TAG in text else value
 
 
+def is_typed(text: str) -> bool:
+    """Whether the text of another program is typed JSON on one line."""
+    try:
+        value_of(text)
+    except (ValueError, TypeError, RecursionError):  # a tag may hold something else; too deep
+        return False
+    return "\n" not in text and "\r" not in text
+
+
 def text_of(value: Any) -> str:
     """Typed JSON of what `value_of` gives."""
     return dumps(_taggable(value))

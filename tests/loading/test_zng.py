@@ -19,6 +19,7 @@ from lake_core.lake.results import PendingLoad
 from lake_core.loading.block import Reading
 from lake_core.loading.detect import format_of, read_blocks
 from lake_core.objects.zng.rows import batch_of
+from lake_core.objects.zng.wire import uvarint
 from spark_apps.load import LoadWork, build_unit
 from tests.support.command import Command
 from tests.support.zng_files import rows_of_text, zng_of, zst_of
@@ -140,15 +141,43 @@ def test_unions_keep_the_class_of_each_value(lake: Command, form: str) -> None:
     assert [r["k"] for r in lake.scan("p", "--where", "u < 5")] == [0]
 
 
-def test_a_map_with_a_doubled_key_is_a_bad_record_inside_of_a_union_too(lake: Command) -> None:
+@pytest.mark.parametrize("more", ["", "\n{k:3,a:1}"], ids=["one type", "several types"])
+def test_a_map_with_a_doubled_key_is_a_bad_record_inside_of_a_union_too(lake: Command, more: str) -> None:
     lake.pool(bad_records="quarantine")
-    data = as_zng('{k:1,u:|{"a":1,"b":2}|((int64,|{string:int64}|))}\n{k:2,u:1((int64,|{string:int64}|))}')
+    maps = '{k:1,u:|{"a":1,"b":2}|((int64,|{string:int64}|))}\n{k:2,u:1((int64,|{string:int64}|))}'
+    data = as_zng(maps + more)
     assert data.count(b"\x04b") == 1
     report = lake.load("p", lake.file("a", data.replace(b"\x04b", b"\x04a")))
-    assert (report["records"], report["rejected"]) == (1, 1)
+    assert (report["records"], report["rejected"]) == (2 if more else 1, 1)
     (bad,) = lake.scan("p.$rejected")
     assert (bad["line"], bad["reason"]) == (1, "field 'u': a map has the same key twice")
     assert bad["raw"].startswith('{k:1,u:|{"a":1,"a":2}|')
+
+
+@pytest.mark.parametrize("body", [b"", b"\x40", b"\x07\x07", b"\x1a" * 200 + b"\x07"])
+def test_a_type_value_that_is_no_type_is_a_bad_record(lake: Command, body: bytes) -> None:
+    lake.pool(bad_records="quarantine")
+    good = as_zng("{k:1,t:(int64)}\n{k:2,t:(int64)}")
+    at = good.rindex(b"\x04\x07")
+    value = uvarint(2 * len(body) + 2) + body
+    header = good[at - 4 : at - 3] + uvarint(2 + len(value))
+    bad = good[: at - 4] + header + good[at - 2 : at] + value + good[at + 2 :]
+    assert lake.load("p", lake.file("a.zng", bad))["rejected"] == 1
+    (rejected,) = lake.scan("p.$rejected")
+    assert rejected["line"] == 2
+    assert rejected["reason"].endswith("bytes that are no type value")
+    assert lake("scan", "p", "--format", "zson").out == "{k:1,t:(int64)}\n"
+
+
+@pytest.mark.parametrize("text", ["not json", "", '{\\"a\\":1,\\"a\\":2}', "[1,\\n2]", "[NaN]", "[" * 9_000])
+@pytest.mark.parametrize("more", ["", "\n{k:3,a:1}"], ids=["one type", "several types"])
+def test_typed_json_that_is_no_json_on_one_line_is_a_bad_record(lake: Command, text: str, more: str) -> None:
+    lake.pool(bad_records="quarantine")
+    values = f'{{k:1,x:["{text}"(=lake.json)]}}\n{{k:2,x:["[1]"(=lake.json)]}}{more}'
+    assert lake.load("p", lake.file("a.zng", as_zng(values)))["rejected"] == 1
+    assert lake.scan("p")[0] == {"k": 2, "x": [[1]]}
+    (bad,) = lake.scan("p.$rejected")
+    assert (bad["line"], bad["reason"]) == (1, "field 'x': text that is not JSON on one line")
 
 
 BAD = '{k:1,s:"good"}\n5\n{k:2,s:"bad"}\nnull({k:int64})\n{k:3,m:|{1((int64,string)):2}|}\n{k:4,s:"good"}\n'
@@ -279,11 +308,13 @@ def test_a_mark_of_another_program_that_its_values_do_not_fit_is_left_out(lake: 
     lake.pool()
     ip = pa.field("ip", pa.string(), metadata={b"lake.zng": b"\x12"})
     net = pa.field("n", pa.string(), metadata={b"lake.zng": b"nonsense"})
-    table = pa.table([[1], ["no address"], ["x"]], schema=pa.schema([("k", pa.int64()), ip, net]))
+    kind = pa.field("t", pa.binary(), metadata={b"lake.zng": b"\x14"})
+    schema = pa.schema([("k", pa.int64()), ip, net, kind])
+    table = pa.table([[1], ["no address"], ["x"], [b"@"]], schema=schema)
     sink = io.BytesIO()
     pq.write_table(table, sink)
     lake.load("p", lake.file("a.parquet", sink.getvalue()))
-    assert lake("scan", "p", "--format", "zson").out == '{k:1,ip:"no address",n:"x"}\n'
+    assert lake("scan", "p", "--format", "zson").out == '{k:1,ip:"no address",n:"x",t:0x40}\n'
 
 
 def test_fields_of_different_types_with_one_form_are_the_plain_type_together(lake: Command) -> None:

@@ -26,7 +26,7 @@ from lake_core.loading.opening import line_blocks, open_seekable, open_text, ope
 from lake_core.objects.containers.rows import row_columns
 from lake_core.objects.limits import MAX_CELLS, schema_fault
 from lake_core.objects.normalize import check_types, normalized
-from lake_core.objects.schema import cast_table, unite_schemas
+from lake_core.objects.schema import mixed_table, unite_schemas
 from lake_core.objects.storable import unstorable
 from lake_core.objects.zng.arrow_types import arrow_schema
 from lake_core.objects.zng.reader import read
@@ -149,6 +149,8 @@ class _Blocks:
         rejected = [self._rejected(rows, at, why, numbers) for at, why in sorted(bad.items())]
         while (tables := _tables_or_none(rows.chosen(good))) is None:  # ends: each round finds a bad row
             more = self._bad_values(rows, good, numbers)
+            if not more:
+                self.reading.unreadable(int(numbers[good[0]]), _why_not(rows.chosen(good), self.reading.file))
             rejected += [self._rejected(rows, at, why, numbers) for at, why in more.items()]
             good = np.setdiff1d(good, list(more))
         return Block(
@@ -167,7 +169,6 @@ class _Blocks:
             number
             for number, table in zip(np.unique(values.kinds).tolist(), tables, strict=True)
             if any(table.schema.get_field_index(name) >= 0 for name in self.reading.declared)
-            or not table.num_columns
         ]
         if not changed:
             return whole
@@ -240,9 +241,8 @@ class _Blocks:
             return tables[0] if tables else self._with_a_field(pa.table({}))
         stored = [normalized(table) if table.num_columns else table for table in tables]
         schema = unite_schemas(table.schema for table in stored)
-        table = pa.concat_tables([cast_table(table, schema, what=self.reading.file) for table in stored])
         order = np.argsort(np.concatenate(by_kind(batch.kinds, len(batch.types))), kind="stable")
-        return table.combine_chunks().take(pa.array(order))
+        return mixed_table(stored, schema, order, what=self.reading.file)
 
     def _with_a_field(self, table: pa.Table) -> pa.Table:
         """The table; in one without any field, those of the key, all null."""
@@ -265,11 +265,15 @@ def _tables(values: Rows | Batch) -> tuple[list[pa.Table], Batch]:
     batch = Batch([batch.types[at] for at in present], kinds, [batch.columns[at] for at in present])
     tables = [pa.Table.from_batches([records]) for records in record_batches(batch)]
     if len(tables) > 1:  # before uniting makes one value of what may have to be looked into
-        for table in tables:
-            for name, column in zip(table.schema.names, table.columns, strict=True):
-                for why in unstorable(column).values():
-                    raise InvalidInput(f"field {name!r}: {why}")
+        _check_storable(tables)
     return tables, batch
+
+
+def _check_storable(tables: list[pa.Table]) -> None:
+    for table in tables:
+        for one, column in zip(table.schema, table.columns, strict=True):
+            for why in unstorable(column, one).values():
+                raise InvalidInput(f"field {one.name!r}: {why}")
 
 
 def _tables_or_none(values: Rows | Batch) -> tuple[list[pa.Table], Batch] | None:
@@ -282,7 +286,9 @@ def _tables_or_none(values: Rows | Batch) -> tuple[list[pa.Table], Batch] | None
 def _why_not(rows: Rows, file: str) -> str:
     """Why the values have no form in Arrow; "" if they have one."""
     try:
-        _tables(rows)
+        tables, _ = _tables(rows)
+        if len(tables) == 1:
+            _check_storable(tables)
     except (Corrupt, InvalidInput) as error:
         return str(error).removeprefix(f"{file}: ").removesuffix(ADVICE)
     return ""

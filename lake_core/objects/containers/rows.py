@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from lake_core.combine.hidden import BODY, ROW, TYPE, beside, user_fields
 from lake_core.errors import InvalidInput
 from lake_core.objects.normalize import normalized
-from lake_core.objects.schema import cast_table
+from lake_core.objects.schema import cast_table, mixed_table
 from lake_core.objects.zng.columns import Column, RecordColumn
 from lake_core.objects.zng.from_arrow import batch_of_tables
 from lake_core.objects.zng.rows import Batch, Rows, batch_of, by_kind, rows_of
@@ -89,46 +89,10 @@ def table_of(values: Rows | Batch, schema: pa.Schema, *, what: str) -> pa.Table:
     for kind, column in zip(batch.types, batch.columns, strict=True):
         records = pa.Table.from_batches([record_batch(kind, column)])
         tables.append(normalized(records, marks_hold=True) if records.num_columns else records)
-    if len(tables) == 1:
-        return cast_table(tables[0], schema, what=what)
-    names_of = [frozenset(table.schema.names) for table in tables]
-    places = _Places(batch.kinds, len(tables))
-    columns = []
-    for field in schema:
-        holders = [at for at, names in enumerate(names_of) if field.name in names]
-        cast = [cast_table(tables[at], pa.schema([field]), what=what).column(0) for at in holders]
-        columns.append(_spread(cast, field, places.of(tuple(holders))))
-    return pa.table(columns, schema=schema)
-
-
-class _Places:
-    """Where the value of each row is, if those of some types stand one after another; null if it has none."""
-
-    def __init__(self, kinds: Ints, count: int) -> None:
-        self._rows = len(kinds)
-        self._by_kind = by_kind(kinds, count)
-        self._known: dict[tuple[int, ...], pa.Array] = {}
-
-    def of(self, holders: tuple[int, ...]) -> pa.Array:
-        """The places in the values of the types with these numbers."""
-        places = self._known.get(holders)
-        if places is None:
-            numbers = np.full(self._rows, -1, np.int64)
-            begun = 0
-            for holder in holders:
-                rows = self._by_kind[holder]
-                numbers[rows] = np.arange(begun, begun + len(rows))
-                begun += len(rows)
-            places = self._known[holders] = pa.array(numbers, mask=numbers < 0)
-        return places
-
-
-def _spread(columns: Sequence[pa.ChunkedArray], field: pa.Field, places: pa.Array) -> pa.Array:
-    """The values of several types as one column of the rows."""
-    if not columns:
-        return pa.nulls(len(places), field.type)
-    chunks = [chunk for column in columns for chunk in column.chunks]
-    return pa.concat_arrays(chunks).take(places) if chunks else pa.nulls(len(places), field.type)
+    if len(tables) <= 1:
+        return cast_table(tables[0], schema, what=what) if tables else schema.empty_table()
+    order = np.argsort(np.concatenate(by_kind(batch.kinds, len(batch.types))), kind="stable")
+    return mixed_table(tables, schema, order, what=what)
 
 
 def _projected(batch: Batch, names: set[str]) -> Batch:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake_core.errors import InvalidInput
+from lake_core.errors import Corrupt, InvalidInput
 from lake_core.objects.zng.addresses import bytes_bodies, ip_bodies, net_bodies, pieces_of
 from lake_core.objects.zng.arrow_types import arrow_only, zng_schema
 from lake_core.objects.zng.columns import Column, Leaf, ListColumn, RecordColumn, UnionColumn, encoded, nulls
@@ -25,6 +25,7 @@ from lake_core.objects.zng.slices import (
     signed_values,
     unsigned_values,
 )
+from lake_core.objects.zng.type_values import read_type_value
 from lake_core.objects.zng.types import (
     BOOL,
     BSTRING,
@@ -36,6 +37,7 @@ from lake_core.objects.zng.types import (
     NET,
     NULL,
     SIGNED,
+    TYPE,
     UNSIGNED,
     Array,
     Enum,
@@ -176,7 +178,17 @@ def _values(kind: Type, array: pa.Array) -> Slices:
     return body_values(pieces_of(array), valid)
 
 
+def _type_bodies(array: pa.Array) -> pa.Array:
+    for body in array.unique().drop_null().to_pylist():
+        try:
+            read_type_value(body, "")
+        except Corrupt:
+            raise InvalidInput(f"the bytes 0x{body[:20].hex()} are no type value") from None
+    return array
+
+
 _BODIES: dict[Type, Callable[[pa.Array], pa.Array]] = {
+    TYPE: _type_bodies,
     BSTRING: bytes_bodies,
     ERROR: bytes_bodies,
     IP: ip_bodies,

@@ -1,7 +1,7 @@
 """Columns of ZNG values as Arrow arrays, by numpy and Arrow; `arrow_types` says which type becomes which.
 
 A value that is not of its type is Corrupt, by its byte: a number that is too large for its width, a float of three
-bytes, text that is not UTF-8, an enum beyond its symbols.
+bytes, text that is not UTF-8, an enum beyond its symbols, a type value that is no type.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lake_core.errors import InvalidInput
+from lake_core.errors import Corrupt, InvalidInput
 from lake_core.objects.zng.addresses import bytes_texts, ip_texts, net_texts
 from lake_core.objects.zng.arrow_types import arrow_only, arrow_schema, arrow_type
 from lake_core.objects.zng.columns import (
@@ -26,6 +26,7 @@ from lake_core.objects.zng.columns import (
 )
 from lake_core.objects.zng.rows import Batch
 from lake_core.objects.zng.slices import Mask, Slices, binary_array
+from lake_core.objects.zng.type_values import read_type_value
 from lake_core.objects.zng.types import (
     BOOL,
     BSTRING,
@@ -37,6 +38,7 @@ from lake_core.objects.zng.types import (
     NET,
     NULL,
     SIGNED,
+    TYPE,
     UNSIGNED,
     Enum,
     Map,
@@ -162,9 +164,12 @@ def _leaf(kind: Type, slices: Slices) -> pa.Array:
     if kind in _TEXTS:
         return _TEXTS[kind](slices)
     try:
-        return binary_array(slices, target)
+        array = binary_array(slices, target)
     except pa.ArrowInvalid:
         raise slices.buffer.corrupt(_not_text(slices), f"a {kind.label} that is not UTF-8") from None
+    if kind is TYPE:
+        _check_types(slices, array)
+    return array
 
 
 _TEXTS: dict[Type, Callable[[Slices], pa.Array]] = {
@@ -182,6 +187,16 @@ def _not_text(slices: Slices) -> int:
         except UnicodeDecodeError:
             return int(start)
     return 0
+
+
+def _check_types(slices: Slices, array: pa.Array) -> None:
+    distinct = array.dictionary_encode()
+    for code, body in enumerate(distinct.dictionary.to_pylist()):
+        try:
+            read_type_value(body, "")
+        except Corrupt:
+            wrong = np.asarray(distinct.indices.fill_null(-1)) == code
+            _check(slices, wrong, "bytes that are no type value")
 
 
 def _check(slices: Slices, wrong: Mask, what: str) -> None:

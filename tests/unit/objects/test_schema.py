@@ -7,12 +7,13 @@ import decimal
 import json
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from lake_core.errors import Corrupt, InvalidInput
 from lake_core.objects.normalize import normalized
-from lake_core.objects.schema import cast_table, schema_id, unite_fields, unite_schemas
+from lake_core.objects.schema import cast_table, mixed_table, schema_id, unite_fields, unite_schemas
 from lake_core.values.typed_json import json_lines, typed
 from lake_core.values.types import (
     JSON_MARK,
@@ -106,6 +107,8 @@ STORED = [
     (pa.array([b"ab"], pa.binary(2)), pa.binary()),
     (pa.array([1.5], pa.float16()), pa.float32()),
     (pa.array([dt.date(2020, 1, 1)], pa.date64()), pa.date32()),
+    (pa.array(["0.0000123"]).cast(pa.decimal128(5, 7)), pa.decimal128(7, 7)),
+    (pa.array([decimal.Decimal(12300)], pa.decimal128(5, -2)), pa.decimal128(7, 0)),
     (pa.array([1], pa.timestamp("s")), pa.timestamp("ms")),
     (pa.array([1], pa.timestamp("us", "Europe/Berlin")), pa.timestamp("us", "UTC")),
     (pa.array([[1]], pa.large_list(pa.int8())), pa.list_(pa.int8())),
@@ -124,6 +127,8 @@ def test_an_incoming_type_is_stored_as(column: pa.Array, kind: pa.DataType) -> N
 def test_what_parquet_cannot_hold_is_stored_as_json() -> None:
     empty = pa.array([{}, None], pa.struct([]))
     big = pa.array([decimal.Decimal(10) ** 60], pa.decimal256(70, 0))
+    wide = pa.array([decimal.Decimal(12300)], pa.decimal128(38, -2))
+    assert normalized(pa.table({"f": wide})).to_pylist() == [{"f": '{"lake:decimal":"12300"}'}]
     assert normalized(pa.table({"f": empty})).to_pylist() == [{"f": "{}"}, {"f": None}]
     assert normalized(pa.table({"f": big})).to_pylist() == [{"f": '{"lake:decimal":"1' + "0" * 60 + '"}'}]
 
@@ -198,6 +203,36 @@ def test_an_absent_field_is_null_and_others_keep_their_values() -> None:
     schema = pa.schema([("b", pa.string()), ("a", pa.float64())])
     assert cast_table(table, schema, what="x").to_pylist() == [{"b": None, "a": 1.0}, {"b": None, "a": 2.0}]
     assert cast_table(table, pa.schema([]), what="x").num_rows == 2
+
+
+def test_tables_of_several_schemas_are_mixed_in_any_order_and_absent_fields_are_null() -> None:
+    first = pa.table({"a": pa.array([1, 2], pa.int8()), "b": ["x", None]})
+    second = pa.table({"c": [{"d": 1.5}], "a": pa.array([3], pa.int64())})
+    third = pa.table({"b": ["y", "z"]})
+    schema = unite_schemas([first.schema, second.schema, third.schema, pa.schema([("e", pa.int64())])])
+    mixed = mixed_table([first, second, third], schema, np.array([4, 0, 2, 3, 1]), what="test")
+    assert mixed.schema.equals(schema)
+    assert mixed.to_pylist() == [
+        {"a": None, "b": "z", "c": None, "e": None},
+        {"a": 1, "b": "x", "c": None, "e": None},
+        {"a": 3, "b": None, "c": {"d": 1.5}, "e": None},
+        {"a": None, "b": "y", "c": None, "e": None},
+        {"a": 2, "b": None, "c": None, "e": None},
+    ]
+
+
+def test_fields_that_most_tables_lack_take_no_memory_in_each_of_them() -> None:
+    tables = [pa.table({"k": [n], f"f{n}": [n]}) for n in range(300)]
+    schema = unite_schemas(table.schema for table in tables)
+    usual, other = pa.default_memory_pool(), pa.system_memory_pool()
+    before = other.bytes_allocated()
+    pa.set_memory_pool(other)
+    try:
+        mixed = mixed_table(tables, schema, np.arange(300), what="test")
+    finally:
+        pa.set_memory_pool(usual)
+    assert mixed.column("f7").to_pylist() == [n if n == 7 else None for n in range(300)]
+    assert other.max_memory() - before < 16 * 300 * 300
 
 
 def test_records_and_lists_are_read_in_a_wider_shape_also_when_sliced() -> None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core.objects.storable import unstorable
+from lake_core.values.types import JSON_MARK
 
 FIRST, LAST = -719_162, 2_932_896
 DAY = 86_400
@@ -73,6 +74,25 @@ def test_rows_that_are_null_and_have_items_are_passed_over(kind: str) -> None:
     assert not unstorable(pa.chunked_array([rows]))
 
 
+@pytest.mark.parametrize(
+    ("wrap", "inside"),
+    [
+        (lambda f: pa.struct([f]), lambda v: {"x": v}),
+        (lambda f: pa.list_(f), lambda v: [v]),
+        (lambda f: pa.map_(pa.string(), f), lambda v: [("a", v)]),
+    ],
+    ids=["record", "list", "map"],
+)
+def test_typed_json_of_another_program_is_read_at_any_depth(wrap: Any, inside: Any) -> None:
+    json = pa.field("x", pa.string(), metadata=JSON_MARK)
+    texts = ['{"a":1}', "no json", None, '"a"\n', '{"lake:map":[1]}']
+    column = pa.chunked_array([pa.array(texts, pa.string())])
+    nested = pa.chunked_array([pa.array([inside(text) for text in texts], wrap(json))])
+    assert list(unstorable(column, json)) == [1, 3, 4]
+    assert list(unstorable(nested, pa.field("y", wrap(json)))) == [1, 3, 4]
+    assert not unstorable(nested), "what a reader of the lake wrote"
+
+
 def test_a_map_with_a_key_twice_is_found() -> None:
     kind = pa.map_(pa.string(), pa.int64())
     maps = pa.array([[("a", 1)], [("a", 1), ("b", 2)], None, [("a", 1), ("a", 2)], []], kind)
@@ -85,7 +105,12 @@ NAN = float("nan")
 
 
 @pytest.mark.parametrize(
-    "kind", [pa.float64(), pa.float32(), pa.struct([("x", pa.float64())]), pa.list_(pa.float64())]
+    "kind",
+    [
+        *(pa.float64(), pa.float32(), pa.float16()),
+        *(pa.struct([("x", pa.float64())]), pa.struct([("x", pa.float16())]), pa.list_(pa.float64())),
+    ],
+    ids=str,
 )
 def test_the_two_zeros_are_one_key_of_a_map_and_so_are_all_nan(kind: pa.DataType) -> None:
     def key(value: float) -> Any:

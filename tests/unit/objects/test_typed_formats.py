@@ -151,10 +151,10 @@ def test_a_field_of_a_declared_type_is_what_the_pool_declares(format: str, tmp_p
 @pytest.mark.parametrize("format", TYPED)
 def test_records_without_the_key_and_bad_ones_go_where_they_always_go(format: str, tmp_path: Path) -> None:
     pool = made(format, bad_records="quarantine")
-    load(pool, '{k:1}\n{v:1(int8)}\n"no record"\n{k:null,w:|["x"]|}\n', tmp_path)
+    load(pool, '{k:1}\n{v:1(int8)}\n"no record"\n{k:null,w:|["x"]|}\n{}(=foo)\n', tmp_path)
     assert values(pool.at()) == ["{k:1}"]
     lake = Lake.open_on(pool.store, author="test")
-    assert values(lake.pool("p.$nokey").at()) == ["{v:1(int8)}", '{k:null,w:|["x"]|}']
+    assert values(lake.pool("p.$nokey").at()) == ["{v:1(int8)}", '{k:null,w:|["x"]|}', "{}(=foo)"]
     assert [r["raw"] for r in lake.pool("p.$rejected").at().to_table().to_pylist()] == ['"no record"']
 
 
