@@ -299,6 +299,11 @@ def test_damage_anywhere_is_found_and_never_becomes_another_record(format: str, 
             DataObject(store, pool_id=pool.config.id, object_id=reference.object) as opened,
         ):
             list(opened.batches(EVERYTHING, key=pool.config.key, columns=None))
+        with (
+            pytest.raises(Corrupt),
+            DataObject(store, pool_id=pool.config.id, object_id=reference.object) as opened,
+        ):
+            list(opened.batches(EVERYTHING, key=pool.config.key, columns=["k", *ROW.names]))
 
 
 @pytest.mark.parametrize("format", TYPED)
