@@ -38,6 +38,7 @@ class SummedFile:
         self._size = 0
         self._gathered = bytearray()
         self._blocks: list[int] = []
+        self._part_sum: int | None = None
         self._tail: list[bytes] | None = None
 
     def write(self, data: Any) -> int:
@@ -47,6 +48,8 @@ class SummedFile:
         """
         view = memoryview(data).cast("B")
         self._size += view.nbytes
+        if self._part_sum is not None:
+            self._part_sum = zlib.crc32(view, self._part_sum)
         if self._tail is not None:
             self._tail.append(bytes(view))
             return view.nbytes
@@ -60,6 +63,11 @@ class SummedFile:
         if block:
             self._file.write(block)
             self._blocks.append(zlib.crc32(block))
+
+    def take_sum(self) -> int:
+        """The checksum of the bytes written since this was called last; 0 at the first call, which begins it."""
+        taken, self._part_sum = self._part_sum, 0
+        return taken or 0
 
     def begin_tail(self) -> tuple[int, tuple[int, ...]]:
         """The position at which the data end, and the checksums of their blocks."""

@@ -39,7 +39,8 @@ MAX_FOOTER_BYTES = 256 << 20
 class Group(msgspec.Struct, frozen=True, array_like=True):
     """A group: its records, where its bytes are, where its hidden columns begin in them, its decoded bytes.
 
-    `types` is how many super types the file has up to its end; only ZST counts them.
+    `sum` is the CRC-32 of its bytes, since values tell no damage.  `types` is how many super types the file has up
+    to its end; only ZST counts them.
     """
 
     records: int
@@ -47,6 +48,7 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
     end: int
     order: int
     decoded: int
+    sum: int
     types: int = 0
 
 
@@ -119,6 +121,19 @@ def checked_footer(description: TypedDescription, *, name: str, object_id: str) 
 
 
 @dataclass(frozen=True)
+class GroupBytes:
+    """The bytes of a group, read at once and found sound; it is read from as the file is."""
+
+    begin: int
+    data: bytes
+
+    def read_at(self, size: int, offset: int) -> bytes:
+        """At most `size` bytes of the group from an offset of the file on."""
+        at = offset - self.begin
+        return self.data[at : at + size]
+
+
+@dataclass(frozen=True)
 class TypedContainer:
     """An open object of a typed format; a format says how the rows of a group are found (`rows`)."""
 
@@ -126,9 +141,17 @@ class TypedContainer:
     file: Any
     footer: TypedFooter
 
-    def rows(self, number: int, fields: Sequence[str] | None) -> Iterator[Rows | Batch]:
+    def rows(self, number: int, data: GroupBytes, fields: Sequence[str] | None) -> Iterator[Rows | Batch]:
         """The records of a group; with `fields`, at least these.  Raises Corrupt."""
         raise NotImplementedError
+
+    def read(self, number: int) -> GroupBytes:
+        """The bytes of a group.  Raises Corrupt if they are others than were written."""
+        group = self.footer.groups[number]
+        data = self.file.read_at(group.end - group.begin, group.begin)
+        if len(data) < group.end - group.begin or zlib.crc32(data) != group.sum:
+            raise Corrupt(f"{self.name}: damaged between the bytes {group.begin:,} and {group.end:,}")
+        return GroupBytes(group.begin, data)
 
     @property
     def written_schema(self) -> pa.Schema:
@@ -156,9 +179,10 @@ class TypedContainer:
     def _tables(self, number: int, names: Sequence[str]) -> Iterator[pa.Table]:
         schema, group = self.footer.schema, self.footer.groups[number]
         users = pa.schema([schema.field(name) for name in user_fields(schema).names if name in names])
-        order = self._order(group) if any(name in ORDER.names for name in names) else None
+        data = self.read(number)
+        order = self._order(group, data) if any(name in ORDER.names for name in names) else None
         at = 0
-        for rows in self.rows(number, None if BODY in names else users.names):
+        for rows in self.rows(number, data, None if BODY in names else users.names):
             table = table_of(rows, users, what=self.name)
             columns = dict(zip(users.names, table.columns, strict=True))
             if TYPE in names:
@@ -179,9 +203,8 @@ class TypedContainer:
         if at != group.records:
             raise Corrupt(f"{self.name}: damaged: a group has {at} records, not {group.records}")
 
-    def _order(self, group: Group) -> pa.Table:
-        data = self.file.read_at(group.end - group.order, group.order)
-        return pa.ipc.open_stream(data).read_all()
+    def _order(self, group: Group, data: GroupBytes) -> pa.Table:
+        return pa.ipc.open_stream(data.read_at(group.end - group.order, group.order)).read_all()
 
     def begin(self, group: int) -> int:
         """Where in the file the group begins."""
@@ -215,13 +238,14 @@ class TypedSink:
         for size in groups:
             part = table.slice(at, size)
             at += size
-            begin = self.file.tell()
+            begin, _ = self.file.tell(), self.file.take_sum()
             types = self.put_rows(rows_of_table(part))
             order = self.file.tell()
             if ORDER.names[0] in part.schema.names:
                 order = self.put_order(_ipc(part.select(ORDER.names)))
             end = self.file.tell()
-            self._groups.append(Group(part.num_rows, begin, end, order, self._sizes.size(part), types))
+            decoded = self._sizes.size(part)
+            self._groups.append(Group(part.num_rows, begin, end, order, decoded, self.file.take_sum(), types))
 
     def put_rows(self, rows: Rows) -> int:
         """Write the records of a group; how many super types the file has then."""

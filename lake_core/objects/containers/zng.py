@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lake_core.errors import CannotHold, Corrupt, InvalidInput
+from lake_core.errors import CannotHold, InvalidInput
 from lake_core.objects.containers import Footer
 from lake_core.objects.containers.typed import (
+    GroupBytes,
     TypedContainer,
     TypedFooter,
     TypedSink,
@@ -42,15 +43,12 @@ def open_zng(file: pa.NativeFile, footer: Footer | None, *, name: str, object_id
 class ZngContainer(TypedContainer):
     """An open object."""
 
-    def rows(self, number: int, fields: Sequence[str] | None) -> Iterator[Rows | Batch]:
+    def rows(self, number: int, data: GroupBytes, fields: Sequence[str] | None) -> Iterator[Rows | Batch]:
         """The records of a group: a row holds all of its fields."""
         group = self.footer.groups[number]
         hidden = group.end - group.order
         size = group.order - group.begin - (len(_header(hidden)) if hidden else 0)
-        data = self.file.read_at(size, group.begin)
-        if len(data) < size:
-            raise Corrupt(f"{self.name}: the file ends within a group")
-        yield from read(io.BytesIO(data), name=self.name, offset=group.begin)
+        yield from read(io.BytesIO(data.read_at(size, group.begin)), name=self.name, offset=group.begin)
 
 
 class ZngSink(TypedSink):

@@ -14,6 +14,7 @@ from lake_core.errors import CannotHold, InvalidInput
 from lake_core.objects.checksums import SummedFile
 from lake_core.objects.containers import Footer
 from lake_core.objects.containers.typed import (
+    GroupBytes,
     TypedContainer,
     TypedFooter,
     TypedSink,
@@ -64,11 +65,11 @@ class ZstContainer(TypedContainer):
 
     footer: ZstFooter
 
-    def rows(self, number: int, fields: Sequence[str] | None) -> Iterator[Rows | Batch]:
+    def rows(self, number: int, data: GroupBytes, fields: Sequence[str] | None) -> Iterator[Rows | Batch]:
         """The records of a group, with only these fields."""
         group = self.footer.groups[number]
         first = self.footer.groups[number - 1].types if number else 0
-        part = replace(self.footer.maps, file=self.file).part(
+        part = replace(self.footer.maps, file=data).part(
             begin=group.begin, end=group.order, types=range(first, group.types)
         )
         yield from part.batches(fields=None if fields is None else [(name,) for name in fields])

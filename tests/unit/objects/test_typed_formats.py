@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import random
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 from lake_core import naming
 from lake_core.combine.hidden import ROW
-from lake_core.errors import Corrupt, InvalidInput, LakeError
+from lake_core.errors import Corrupt, InvalidInput
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake import Lake
@@ -265,11 +264,12 @@ def test_damage_anywhere_is_found_and_never_becomes_another_record(format: str, 
         ):
             opened.check_bytes()
         assert "\n" not in str(error.value)
-        with (
-            contextlib.suppress(LakeError),
-            DataObject(store, pool_id=pool.config.id, object_id=reference.object) as opened,
-        ):
-            list(opened.batches(EVERYTHING, key=pool.config.key, columns=None))
+        for columns in (None, ["k"], ["k", *ROW.names]):
+            with (
+                pytest.raises(Corrupt),
+                DataObject(store, pool_id=pool.config.id, object_id=reference.object) as opened,
+            ):
+                list(opened.batches(EVERYTHING, key=pool.config.key, columns=columns))
 
 
 @pytest.mark.parametrize("format", TYPED)
