@@ -31,7 +31,7 @@ from lake_core.objects.schema import EXACT_IN_DOUBLE, cast_column, members_of
 from lake_core.objects.zng.arrow_types import zng_type
 from lake_core.objects.zng.from_arrow import from_arrow
 from lake_core.objects.zng.type_values import type_value
-from lake_core.objects.zng.types import FLOAT16, IP, NET, TYPE, Enum, Type
+from lake_core.objects.zng.types import FLOAT16, IP, NET, NULL, TYPE, Enum, Map, Type, plain
 from lake_core.values.nested import Items, fields_of, is_list, mask_of
 from lake_core.values.typed_json import to_typed
 from lake_core.values.types import WIDE_MARK, ZNG_MARK, is_json, json_field, show_type
@@ -120,6 +120,8 @@ def _has_zng_mark(field: pa.Field) -> bool:
 
 def _may_not_hold(kind: Type) -> bool:
     """Whether some value of the Arrow type is none of the ZNG type."""
+    if isinstance(kind, Map) and plain(kind.children[0]) is NULL:
+        return True
     return kind in (IP, NET, TYPE) or isinstance(kind, Enum) or any(map(_may_not_hold, kind.children))
 
 

@@ -124,7 +124,12 @@ def arrow_type(kind: Type) -> pa.DataType:
             return pa.list_(arrow_field("item", kind.inner))
         case Map():
             key, value = kind.children
-            return pa.map_(arrow_field("key", key).with_nullable(False), arrow_field("value", value))
+            key_field = arrow_field("key", key).with_nullable(False)
+            if pa.types.is_null(
+                key_field.type
+            ):  # `|{}|` in text: such maps are empty, and Arrow has no null keys
+                key_field = key_field.with_type(pa.string())
+            return pa.map_(key_field, arrow_field("value", value))
         case Union():
             if len(kind.children) >= MAX_UNION_TYPES:
                 raise InvalidInput(

@@ -137,6 +137,8 @@ def _maps(kind: Map, array: pa.Array) -> Slices:
     items = Items(array)
     keys, values = items.entries
     key_kind, value_kind = kind.children
+    if plain(key_kind) is NULL and len(keys):
+        raise InvalidInput(f"a map of type {kind!r} that is not empty")
     parts = [
         encoded(key_kind, from_arrow(key_kind, keys)),
         encoded(value_kind, from_arrow(value_kind, values)),

@@ -242,9 +242,14 @@ def _map(kind: Map, slices: Slices) -> pa.Array:
     key_array = to_arrow(key_kind, of_bodies(key_kind, keys))
     if key_array.null_count:
         raise InvalidInput(f"a map of type {kind!r} with a null key: Arrow has no form for it")
+    target = arrow_type(kind)
     value_array = to_arrow(value_kind, of_bodies(value_kind, values))
     return pa.MapArray.from_arrays(
-        _offsets(counts), key_array, value_array, type=arrow_type(kind), mask=_mask(slices.valid)
+        _offsets(counts),
+        key_array.cast(target.key_type) if pa.types.is_null(key_array.type) else key_array,
+        value_array,
+        type=target,
+        mask=_mask(slices.valid),
     )
 
 

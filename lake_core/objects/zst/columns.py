@@ -94,12 +94,23 @@ def nothing() -> Slices:
 
 
 def _joined(parts: list[Slices]) -> Slices:
-    """Values of several segments, brought into one buffer."""
-    data = [interleaved([part.tagged()])[0] for part in parts if len(part)]
+    """Values of several segments, brought into one buffer, which knows where in the file each was."""
+    parts = [part for part in parts if len(part)]
+    data = [interleaved([part.tagged()])[0] for part in parts]
     length = np.concatenate([part.length for part in parts])
     tag = np.concatenate([part.tag for part in parts])
     size = tag + np.maximum(length, 0)
-    return Slices(made(np.concatenate(data)), np.cumsum(size) - size + tag, length, tag)
+    start = np.cumsum(size) - size + tag
+
+    def where(position: int, what: str) -> Corrupt:
+        row = max(0, int(np.searchsorted(start, position, side="right")) - 1)
+        for part in parts:
+            if row < len(part):
+                break
+            row -= len(part)
+        return part.buffer.corrupt(int(part.start[row]), what)
+
+    return Slices(Buffer(np.concatenate(data), where), start, length, tag)
 
 
 class _Presence:

@@ -24,6 +24,7 @@ from lake_core.publish.rules import rules_of
 from lake_core.repair.finding import DAMAGE
 from lake_core.repair.fsck import Fsck
 from lake_core.store.memory import MemoryStore
+from lake_core.system_tables import query
 from lake_core.system_tables.inspection import inspect_object
 from tests.support.typed_pools import ANIMALS, MORE, load, made, shrink
 from tests.support.zng_files import lines_of, rows_of_text, zng_of
@@ -284,3 +285,18 @@ def test_inspect_shows_the_object_and_of_columns_the_reassembly_maps(format: str
     maps = shown.get("maps", [])
     assert bool(maps) == (format == "zst")
     assert not maps or maps[-1].startswith('{magic:"zst",version:1(int32)')
+
+
+@pytest.mark.parametrize("format", naming.FORMATS)
+def test_an_empty_map_whose_keys_have_no_type_is_kept_and_queried(format: str, tmp_path: Path) -> None:
+    text = '{k:1,m:|{}|}\n{k:2,m:|{}|(|{null:int64}|)}\n{k:3,m:|{"a":1}|}\n'
+    lake = Lake.create_on(MemoryStore(), author="test")
+    pool = lake.create_pool("p", key="k", settings={"format": format})
+    load(pool, text, tmp_path)
+    if format != "parquet":
+        assert values(pool.at()) == lines_of(zng_of(rows_of_text(text)))
+    for _ in range(2):
+        assert pool.at().to_table()["m"].to_pylist() == [[], [], [("a", 1)]]
+        answer = query(lake, 'SELECT k, cardinality(m) AS n FROM "p" ORDER BY k').read_all()
+        assert answer.to_pylist() == [{"k": 1, "n": 0}, {"k": 2, "n": 0}, {"k": 3, "n": 1}]
+        shrink(pool)
