@@ -19,10 +19,12 @@ from lake_core.lake.results import PendingLoad
 from lake_core.loading.block import Reading
 from lake_core.loading.detect import format_of, read_blocks
 from lake_core.objects.zng.rows import batch_of
-from lake_core.objects.zng.wire import uvarint
+from lake_core.objects.zng.types import INT64, Array, Record
+from lake_core.objects.zng.wire import container, primitive, signed, uvarint
 from spark_apps.load import LoadWork, build_unit
 from tests.support.command import Command
 from tests.support.zng_files import rows_of_text, zng_of, zst_of
+from tests.support.zng_values import stream
 
 TEXT = """{k:1,ip:10.0.0.1,n:1(int32)}
 {k:2,ip:null(ip),n:null(int32)}
@@ -181,6 +183,21 @@ def test_typed_json_that_is_no_json_on_one_line_is_a_bad_record(lake: Command, t
 
 
 BAD = '{k:1,s:"good"}\n5\n{k:2,s:"bad"}\nnull({k:int64})\n{k:3,m:|{1((int64,string)):2}|}\n{k:4,s:"good"}\n'
+
+
+def test_a_record_with_too_many_absent_values_is_a_bad_record(lake: Command) -> None:
+    """A null record in an array is one byte, and for Arrow as many values as it has fields."""
+    lake.pool(bad_records="quarantine")
+    wide = Record(tuple(f"f{n}" for n in range(20)), (INT64,) * 20)
+    one = Record(("k", "x"), (INT64, Array(wide)))
+    nulls = 1_000_000
+    values = [(one, primitive(signed(k)) + container(b"\0" * count)) for k, count in ((1, nulls), (2, 1_000))]
+    lake.load("p", lake.file("data.zng", stream(values)))
+    assert [record["k"] for record in lake.scan("p")] == [2]
+    (rejected,) = lake.scan("p.$rejected")
+    assert rejected["reason"].startswith(
+        "21,000,003 values, absent ones counted; a record may have at most 16,777,216"
+    )
 
 
 def test_the_first_bad_record_fails_a_load(lake: Command) -> None:

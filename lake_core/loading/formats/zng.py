@@ -29,13 +29,14 @@ from lake_core.objects.normalize import check_types, normalized
 from lake_core.objects.schema import mixed_table, unite_schemas
 from lake_core.objects.storable import unstorable
 from lake_core.objects.zng.arrow_types import arrow_schema
+from lake_core.objects.zng.columns import arrow_values
 from lake_core.objects.zng.reader import read
 from lake_core.objects.zng.rows import Batch, Rows, batch_of, by_kind, rows_of
 from lake_core.objects.zng.slices import Ints
 from lake_core.objects.zng.text import type_text
 from lake_core.objects.zng.text_reader import read_text
 from lake_core.objects.zng.to_arrow import record_batches
-from lake_core.objects.zng.types import Named, Record, Type, plain
+from lake_core.objects.zng.types import Array, Map, Named, Record, Type, plain
 from lake_core.objects.zng.wire import ADVICE
 from lake_core.objects.zst.reader import ZstFile
 
@@ -115,14 +116,37 @@ def read_zng(reading: Reading, format: str) -> Iterator[Block]:
 def _parts(values: Rows | Batch) -> Iterator[tuple[int, int]]:
     """Ranges of rows whose tables have no more values than a table may have, absent ones counted."""
     stack = [(0, len(values))]
+    elements = _elements(values)
     while stack:  # ends: each round gives a part, or halves one
         low, high = stack.pop()
         nodes = sum(values.types[kind].nodes for kind in np.unique(values.kinds[low:high]).tolist())
-        if high - low > 1 and ((high - low) * nodes > MAX_CELLS or high - low > _PART_ROWS):
+        most = (high - low) * nodes + int(elements[low:high].sum())
+        if high - low > 1 and (most > MAX_CELLS or high - low > _PART_ROWS):
             middle = (low + high) // 2
             stack += [(middle, high), (low, middle)]
         else:
             yield low, high
+
+
+def _elements(values: Rows | Batch) -> Ints:
+    """How many values may be in the arrays and maps of each row, at most, absent ones counted."""
+    elements = np.zeros(len(values), np.int64)
+    for number in np.unique(values.kinds).tolist():
+        if inside := _inside(values.types[number]):
+            rows = np.flatnonzero(values.kinds == number)
+            if isinstance(values, Rows):  # an element takes a byte at least
+                elements[rows] = np.maximum(values.length[rows], 0) * inside
+            else:
+                total = arrow_values(values.types[number], values.columns[number])
+                elements[rows] = total // len(rows)
+    return elements
+
+
+def _inside(kind: Type) -> int:
+    """The nodes of the largest type of which a value may hold any number."""
+    if isinstance(kind, (Array, Map)):
+        return sum(child.nodes for child in kind.children)
+    return max(map(_inside, kind.children), default=0)
 
 
 @dataclass
@@ -263,6 +287,11 @@ def _tables(values: Rows | Batch) -> tuple[list[pa.Table], Batch]:
     present = np.unique(batch.kinds)
     kinds = np.searchsorted(present, batch.kinds)
     batch = Batch([batch.types[at] for at in present], kinds, [batch.columns[at] for at in present])
+    if len(values) == 1 and (size := arrow_values(batch.types[0], batch.columns[0])) > MAX_CELLS:
+        raise InvalidInput(
+            f"{size:,} values, absent ones counted; a record may have at most {MAX_CELLS:,}: every field of "
+            "records in an array becomes a column"
+        )
     tables = [pa.Table.from_batches([records]) for records in record_batches(batch)]
     if len(tables) > 1:  # before uniting makes one value of what may have to be looked into
         _check_storable(tables)

@@ -387,3 +387,25 @@ def _tagged(bodies: Pieces, valid: Mask, *, dense: bool = True) -> Slices:
             start, length = np.zeros(1, np.int64), np.zeros(1, np.int64)
         start, length = start[np.maximum(at, 0)], np.where(valid, length[np.maximum(at, 0)], 0)
     return body_values((buffer, start, length), valid, container=True)
+
+
+def arrow_values(kind: Type, column: Column) -> int:
+    """How many values Arrow makes of the column, absent ones counted: a null record has all of its fields.
+
+    Raises Corrupt if a map has a key without a value.
+    """
+    kind, rows = plain(kind), len(column)
+    match column:
+        case RecordColumn():
+            fields = zip(kind.children, column.fields, strict=True)
+            return rows + sum(max(rows * child.nodes, arrow_values(child, field)) for child, field in fields)
+        case ListColumn():
+            return rows + arrow_values(kind.children[0], column.values)
+        case UnionColumn():
+            children = zip(kind.children, column.columns, strict=True)
+            return rows + sum(arrow_values(child, one) for child, one in children)
+    if isinstance(kind, Map):
+        _, keys, values = map_entries(column.slices)
+        entries = zip(kind.children, (keys, values), strict=True)
+        return rows + sum(arrow_values(child, of_bodies(child, part)) for child, part in entries)
+    return rows
