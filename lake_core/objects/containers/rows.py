@@ -43,7 +43,8 @@ def digest_of(kind: Type) -> bytes:
     if digest is None:
         if len(_DIGESTS) >= MAX_TYPES:
             raise InvalidInput(
-                f"the records have more than {MAX_TYPES:,} types; load them into a pool with format=parquet"
+                f"this process met more than {MAX_TYPES:,} types of records; begin another one, and load data of "
+                "so many types into a pool with format=parquet"
             )
         digest = hashlib.sha256(type_value(kind)).digest()[:16]
         _BY_DIGEST[digest] = kind
