@@ -14,7 +14,7 @@ Airflow keeps the parameters of a run.  If a condition may not be kept there, be
 goes on with it by its id.
 """
 
-from airflow_lake.groups import ErasureGroup, agent_dag
+from airflow_lake.groups import ErasureGroup, agent_config, agent_dag
 
 with agent_dag("erasure", usually="30 4 * * *", doc=__doc__):
-    ErasureGroup(takes_params=True, prefix_group_id=False)
+    ErasureGroup(agent_config("erasure"), takes_params=True, prefix_group_id=False)

@@ -10,7 +10,7 @@ that fails does not hold back the others; the report names it.  A dry run logs t
     airflow dags trigger lake_retention --conf '{"pools": ["flights"], "dry_run": true}'
 """
 
-from airflow_lake.groups import RetentionGroup, agent_dag
+from airflow_lake.groups import RetentionGroup, agent_config, agent_dag
 
 with agent_dag("retention", usually="15 3 * * *", doc=__doc__):
-    RetentionGroup(takes_params=True, prefix_group_id=False)
+    RetentionGroup(agent_config("retention"), takes_params=True, prefix_group_id=False)

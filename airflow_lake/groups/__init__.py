@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         TombstonesGroup,
     )
     from airflow_lake.groups.config import LakeConfig
-    from airflow_lake.groups.form import agent_dag
+    from airflow_lake.groups.form import agent_config, agent_dag
     from airflow_lake.groups.upkeep import LakeUpkeep
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "LakeUpkeep",
     "RetentionGroup",
     "TombstonesGroup",
+    "agent_config",
     "agent_dag",
 ]
 
@@ -53,6 +54,7 @@ __getattr__ = on_demand(
         "LakeUpkeep": "upkeep",
         "RetentionGroup": "agents",
         "TombstonesGroup": "agents",
+        "agent_config": "form",
         "agent_dag": "form",
     },
 )

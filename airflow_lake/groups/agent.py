@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from airflow.sdk import TaskGroup, get_current_context
 
 from airflow_lake.assets import lake_alias
-from airflow_lake.defaults import DEFAULT_ARGS, REPORT, WORK
+from airflow_lake.defaults import DEFAULT_ARGS, REPORT, WORK, priority_args
 from airflow_lake.groups import tasks
 from airflow_lake.groups.config import LakeConfig
 from airflow_lake.groups.decorator import lake_task
@@ -41,13 +41,15 @@ class AgentGroup(TaskGroup):
         default_args: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
+        config = config or LakeConfig()
+        own_args = {**DEFAULT_ARGS, **priority_args(self.agent), **config.pool_args}
         super().__init__(
             group_id=group_id or self.agent,
-            default_args={**DEFAULT_ARGS, **(default_args or {})},
+            default_args={**own_args, **(default_args or {})},
             tooltip=kwargs.pop("tooltip", self.says),
             **kwargs,
         )
-        self.config = config or LakeConfig()
+        self.config = config
         self.takes_params = takes_params
         with self:
             self.add_tasks(self.config.plain(agent=self.agent, also=self.also))
@@ -57,6 +59,11 @@ class AgentGroup(TaskGroup):
         packs = self.find_task()(config)
         results = self.run_task().partial(config=config).expand(work=packs)
         self.report_task()(packs, results, config)
+
+    @property
+    def work_args(self) -> dict[str, Any]:
+        """What the tasks `run` are given: their time limit, their slots."""
+        return {**WORK, **self.config.slot_args}
 
     def find_task(self) -> Any:
         """The task that finds the work."""
@@ -73,7 +80,7 @@ class AgentGroup(TaskGroup):
         """The task that does one pack of work."""
         agent = self.agent
 
-        @lake_task(agent=agent, map_index_template="{{ work['title'] }}", **WORK)
+        @lake_task(agent=agent, map_index_template="{{ work['title'] }}", **self.work_args)
         def run(work: dict[str, Any], config: dict[str, Any]) -> list[dict[str, Any]]:
             return tasks.run(agent, work, config, get_current_context())
 
@@ -102,7 +109,7 @@ class EmittingGroup(AgentGroup):
         agent, takes_params = self.agent, self.takes_params
         alias = lake_alias(self.config.lake)
 
-        @lake_task(agent=agent, map_index_template="{{ work['title'] }}", outlets=[alias], **WORK)
+        @lake_task(agent=agent, map_index_template="{{ work['title'] }}", outlets=[alias], **self.work_args)
         def run(work: dict[str, Any], config: dict[str, Any], params: Any = None) -> list[dict[str, Any]]:
             context = get_current_context()
             results = tasks.run(agent, work, config, context)

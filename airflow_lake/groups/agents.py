@@ -7,7 +7,7 @@ from typing import Any
 from airflow.sdk import get_current_context, task
 
 from airflow_lake.assets import lake_asset
-from airflow_lake.defaults import REPORT, WORK
+from airflow_lake.defaults import REPORT
 from airflow_lake.groups import tasks
 from airflow_lake.groups.agent import AgentGroup, EmittingGroup
 from airflow_lake.groups.decorator import lake_task
@@ -108,7 +108,7 @@ class CheckpointGroup(AgentGroup):
 
         agent = self.agent
 
-        @lake_task(**WORK)
+        @lake_task(**self.work_args)
         def run(packs: list[dict[str, Any]], config: dict[str, Any]) -> list[dict[str, Any]]:
             return tasks.run_together(agent, packs, config)
 

@@ -3,10 +3,13 @@
 The files in `dags/` use it:
 
     with agent_dag("compact", usually="15 * * * *", doc=__doc__):
-        CompactGroup(takes_params=True, prefix_group_id=False)
+        CompactGroup(agent_config("compact"), takes_params=True, prefix_group_id=False)
 
-Scheduled by LAKE_COMPACT_SCHEDULE in the environment of the dag processor, by `usually` if that is not set;
-empty: by hand only.
+Variables in the environment of the dag processor:
+
+    LAKE_COMPACT_SCHEDULE       `usually` if it is not set; empty: by hand only
+    LAKE_UPKEEP_AIRFLOW_POOL    the pool of Airflow in which all but ingest and intervals run
+    LAKE_UPKEEP_POOL_SLOTS      the slots of it that each task `run` takes
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from typing import Any
 from airflow.sdk import DAG, CronDataIntervalTimetable, Param
 
 from airflow_lake.defaults import DEFAULT_ARGS
+from airflow_lake.effects import LOADING
+from airflow_lake.groups.config import LakeConfig
 
 START = datetime(2026, 1, 1)
 
@@ -127,6 +132,16 @@ def agent_dag(name: str, *, usually: str, doc: str | None, intervals: bool = Fal
         return _dag(name, schedule, doc, params, start_date=START, max_active_runs=1)
     timetable = CronDataIntervalTimetable(schedule, "UTC") if schedule else None
     return _dag(name, timetable, doc, params, start_date=datetime(2000, 1, 1))
+
+
+def agent_config(name: str) -> LakeConfig:
+    """The config of an agent in its own DAG.  Agents that bring data stay in Airflow's default pool."""
+    if name in LOADING:
+        return LakeConfig()
+    return LakeConfig(
+        airflow_pool=os.environ.get("LAKE_UPKEEP_AIRFLOW_POOL", ""),
+        pool_slots=int(os.environ.get("LAKE_UPKEEP_POOL_SLOTS") or 1),
+    )
 
 
 def _schedule(name: str, usually: str) -> str | None:

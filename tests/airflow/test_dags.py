@@ -32,6 +32,10 @@ print("LOADED " + json.dumps({
             "runs": dag.max_active_runs,
             "tasks": {task.task_id: sorted(task.upstream_task_ids) for task in dag.tasks},
             "unlimited": [task.task_id for task in dag.tasks if task.execution_timeout is None],
+            "order": {
+                task.task_id: [task.priority_weight, str(task.weight_rule), task.pool, task.pool_slots]
+                for task in dag.tasks
+            },
             "hours": [task.execution_timeout.total_seconds() / 3600 for task in dag.tasks],
         }
         for dag in bag.dags.values()
@@ -103,3 +107,28 @@ def test_every_task_has_a_time_limit(tmp_path: Path) -> None:
 def test_the_schedule_is_the_operators_choice(tmp_path: Path, variable: str, schedule: str | None) -> None:
     found = load(tmp_path, LAKE_INGEST_SCHEDULE=variable)["dags"]["lake_ingest"]["schedule"]
     assert found == schedule
+
+
+def test_tasks_that_bring_data_go_before_upkeep(tmp_path: Path) -> None:
+    dags = load(tmp_path)["dags"]
+    orders = {name: {tuple(one) for one in dag["order"].values()} for name, dag in dags.items()}
+    assert {len(order) for order in orders.values()} == {1}, "all tasks of an agent weigh the same"
+    weights = {name: next(iter(order))[0] for name, order in orders.items()}
+    upkeep = ("lake_compact", "lake_checkpoint", "lake_tombstones", "lake_retention")
+    assert {weights[name] for name in upkeep} == {1}, "the least that Airflow has without being asked"
+    assert weights["lake_ingest"] == weights["lake_intervals"] > weights["lake_erasure"] > 1
+    agents = [order for name, order in orders.items() if name != "lake_apply"]
+    assert {one[1:] for order in agents for one in order} == {("absolute", "default_pool", 1)}
+
+
+def test_upkeep_runs_in_the_pool_of_airflow_that_is_named(tmp_path: Path) -> None:
+    dags = load(tmp_path, LAKE_UPKEEP_AIRFLOW_POOL="upkeep", LAKE_UPKEEP_POOL_SLOTS="3")["dags"]
+    assert {task: order[2:] for task, order in dags["lake_compact"]["order"].items()} == {
+        "find": ["upkeep", 1],
+        "run": ["upkeep", 3],
+        "report": ["upkeep", 1],
+    }
+    assert dags["lake_checkpoint"]["order"]["run"][2:] == ["upkeep", 3]
+    pools = {name: {order[2] for order in dag["order"].values()} for name, dag in dags.items()}
+    in_default = {name for name, used in pools.items() if used == {"default_pool"}}
+    assert in_default == {"lake_apply", "lake_ingest", "lake_intervals"}
