@@ -27,7 +27,7 @@ class AgentGroup(TaskGroup):
     """The tasks find, run and report of one agent."""
 
     agent: ClassVar[str]
-    also: ClassVar[tuple[str, ...]] = ("branch",)
+    also: ClassVar[tuple[str, ...]] = ("branch", "limit")
     """Parameters of this agent, beside those of all."""
     says: ClassVar[str] = ""
     """What the agent does, for the group's tooltip."""

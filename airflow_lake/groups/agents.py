@@ -17,7 +17,7 @@ class IngestGroup(EmittingGroup):
     """Load new source files of pools with `ingest.source`, each once."""
 
     agent = "ingest"
-    also = ("wait",)
+    also = ("wait", "limit")
     says = "Loads new files, each once"
 
 
@@ -86,6 +86,7 @@ class CompactGroup(AgentGroup):
     """Merge pools in which many loads overlap, by their `compact.*`."""
 
     agent = "compact"
+    also = ("branch", "limit", "strategy")
     says = "Merges pools in which many loads overlap"
 
 
@@ -96,7 +97,7 @@ class CheckpointGroup(AgentGroup):
     """
 
     agent = "checkpoint"
-    also = ()
+    also = ("limit",)
     says = "Saves states, so that pools open quickly; purges old entries"
 
     def add_tasks(self, config: dict[str, Any]) -> None:

@@ -23,13 +23,14 @@ from airflow.sdk import DAG, CronDataIntervalTimetable, Param
 from airflow_lake.defaults import DEFAULT_ARGS
 from airflow_lake.effects import LOADING
 from airflow_lake.groups.config import LakeConfig
+from lake_core.agents.compact.strategies import names
 
 START = datetime(2026, 1, 1)
 
 
-def _text(title: str, description: str) -> Param:
+def _text(title: str, description: str, **schema: Any) -> Param:
     """A text that may be left out."""
-    return Param(None, type=["null", "string"], title=title, description=description)
+    return Param(None, type=["null", "string"], title=title, description=description, **schema)
 
 
 COMMON = {
@@ -47,11 +48,39 @@ COMMON = {
         type="array",
         items={"type": "string"},
         title="Pools",
-        description="Names of pools, one a line. Leave empty for all pools",
+        description="Names of pools, one a line. Leave empty for all pools that have work",
     ),
     "dry_run": Param(False, type="boolean", title="Dry run", description="Log the plan; change nothing"),
 }
+BRANCH = Param(
+    "",
+    type="string",
+    examples=["main"],
+    title="Branch",
+    description="The branch to work on. Leave empty for main",
+)
+LIMIT = Param(
+    None,
+    type=["null", "integer"],
+    minimum=1,
+    title="Limit",
+    description=("Work on at most so many batches of files, or pools; the rest waits for the next run"),
+)
 OF_AGENT: dict[str, dict[str, Param]] = {
+    "compact": {
+        "branch": BRANCH,
+        "limit": LIMIT,
+        "strategy": Param(
+            None,
+            type=["null", "string"],
+            enum=[None, *names()],
+            title="Strategy",
+            description="Use this instead of each pool's compact.strategy",
+        ),
+    },
+    "checkpoint": {"limit": LIMIT},
+    "tombstones": {"branch": BRANCH, "limit": LIMIT},
+    "retention": {"branch": BRANCH, "limit": LIMIT},
     "ingest": {
         "wait": Param(
             True,
@@ -60,16 +89,18 @@ OF_AGENT: dict[str, dict[str, Param]] = {
             description=(
                 "Let a batch that is not full wait for the pool's ingest.batch_age. Off: ingest everything now"
             ),
-        )
+        ),
+        "limit": LIMIT,
     },
     "intervals": {
+        "branch": BRANCH,
         "files": Param(
             [],
             type="array",
             items={"type": "string"},
             title="Files",
             description="Only for manual runs: files to append, one a line",
-        )
+        ),
     },
     "erasure": {
         "where": _text("Where", "Erase records that fulfil this condition, in the pools that are named"),
@@ -80,6 +111,7 @@ OF_AGENT: dict[str, dict[str, Param]] = {
             "Grace",
             "Objects that were written and not committed may be those of a load for this long (default: "
             "vacuum.grace)",
+            examples=["1h", "1d", "7d"],
         ),
         "keep_history": Param(
             False,

@@ -8,6 +8,7 @@ looked at; it is handed out with the reason, for the report alone.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -17,10 +18,14 @@ from lake_core.catalog import Settings
 from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.lake import Lake
 from lake_core.naming import split_pool
+from lake_core.phrases import counted
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+MAX_WORK = 10_000
+"""Pieces of work of a run that sets no limit: its results, a few hundred bytes each, go between tasks."""
 
 
 def look_at_each(
@@ -87,11 +92,17 @@ def handed_out(
     dry_run: bool,
     nothing: str,
     not_done: str,
+    limit: int | None = None,
 ) -> list[dict[str, Any]]:
     """What was found and what is put off; nothing in a dry run.
 
-    Logs what is put off, that it is a dry run, or that there is `nothing`.
+    At most `limit` pieces of work (None: `MAX_WORK`); the others are put off, as one.  Logs what is put off, that
+    it is a dry run, or that there is `nothing`.
     """
+    most = MAX_WORK if limit is None else limit
+    if len(all_work) > most:
+        put_off = [_left(len(all_work) - most, most), *put_off]
+        all_work = within(all_work, most)
     for work in put_off:
         log.info("%s", work["title"])
     if not all_work:
@@ -100,3 +111,23 @@ def handed_out(
         log.info("dry run: %s", not_done)
         return []
     return [*all_work, *put_off]
+
+
+def within(all_work: Sequence[dict[str, Any]], limit: int) -> list[dict[str, Any]]:
+    """At most `limit` pieces, in their order: the first of each pool, then the second of each, and so on.
+
+    So a pool with many pieces holds back no other one.
+    """
+    before: Counter[str] = Counter()
+    turns: list[tuple[int, int]] = []
+    for index, work in enumerate(all_work):
+        turns.append((before[work["pool"]], index))
+        before[work["pool"]] += 1
+    return [all_work[index] for index in sorted(index for _, index in sorted(turns)[:limit])]
+
+
+def _left(count: int, limit: int) -> dict[str, Any]:
+    """What is handed out of the work beyond the limit, for the report alone."""
+    why = f"the limit of a run is {limit:,}"
+    title = f"{counted(count, 'piece')} of work left for the next run: {why}"
+    return {"pool": "", "title": title, "put_off": why}

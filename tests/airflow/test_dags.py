@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from lake_core.agents.compact.strategies import names as strategies
 from tests.support.repository import ROOT
 
 pytestmark = pytest.mark.airflow
@@ -28,6 +30,7 @@ print("LOADED " + json.dumps({
         dag.dag_id: {
             "schedule": dag.schedule if isinstance(dag.schedule, str | None) else dag.schedule.expression,
             "params": {name: param.value for name, param in dag.params.items()},
+            "form": {name: param.serialize() for name, param in dag.params.items()},
             "catchup": dag.catchup,
             "runs": dag.max_active_runs,
             "tasks": {task.task_id: sorted(task.upstream_task_ids) for task in dag.tasks},
@@ -66,10 +69,10 @@ def test_the_dags_load_without_errors_and_without_spark(tmp_path: Path) -> None:
     assert loaded["errors"] == {}
     assert loaded["modules"] == [], "read every half minute, a DAG file imports nothing that is slow"
     common = {"lake": "", "pools": [], "dry_run": False}  # which lake LAKE names is asked by the tasks
-    assert loaded["dags"]["lake_checkpoint"]["params"] == common
+    assert loaded["dags"]["lake_checkpoint"]["params"] == common | {"limit": None}
     ingest = loaded["dags"]["lake_ingest"]
     assert ingest["tasks"] == {"find": [], "run": ["find"], "report": ["find", "run"]}
-    assert ingest["params"] == common | {"wait": True}
+    assert ingest["params"] == common | {"wait": True, "limit": None}
     assert (ingest["schedule"], ingest["catchup"], ingest["runs"]) == ("*/5 * * * *", False, 1)
     applying = loaded["dags"].pop("lake_apply")
     assert (applying["tasks"], applying["schedule"], applying["catchup"]) == ({"apply": []}, None, False)
@@ -132,3 +135,65 @@ def test_upkeep_runs_in_the_pool_of_airflow_that_is_named(tmp_path: Path) -> Non
     pools = {name: {order[2] for order in dag["order"].values()} for name, dag in dags.items()}
     in_default = {name for name, used in pools.items() if used == {"default_pool"}}
     assert in_default == {"lake_apply", "lake_ingest", "lake_intervals"}
+
+
+@pytest.fixture(scope="module")
+def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """By DAG: the fields of its trigger form, as Airflow's UI gets them."""
+    dags = load(tmp_path_factory.mktemp("forms"))["dags"]
+    return {name: dag["form"] for name, dag in dags.items()}
+
+
+def refused(form: dict[str, Any], **values: Any) -> list[str]:
+    """The fields whose value the form does not take."""
+    return [
+        name
+        for name, value in values.items()
+        if not Draft202012Validator(form[name]["schema"]).is_valid(value)
+    ]
+
+
+def test_each_field_has_a_title_and_says_what_it_does(forms: dict[str, dict[str, Any]]) -> None:
+    fields = [(dag, name, field) for dag, form in forms.items() for name, field in form.items()]
+    assert [(dag, name) for dag, name, field in fields if not field["schema"].get("title")] == []
+    assert [(dag, name) for dag, name, field in fields if not field["description"]] == []
+
+
+def test_a_form_takes_its_own_defaults(forms: dict[str, dict[str, Any]]) -> None:
+    for dag, form in forms.items():
+        assert refused(form, **{name: field["value"] for name, field in form.items()}) == [], dag
+
+
+def test_a_strategy_is_chosen_among_those_that_there_are(forms: dict[str, dict[str, Any]]) -> None:
+    form = forms["lake_compact"]
+    assert form["strategy"]["schema"]["enum"] == [None, *strategies()]
+    assert refused(form, strategy="newest") == ["strategy"]
+
+
+def test_a_limit_is_a_whole_number_from_one_on(forms: dict[str, dict[str, Any]]) -> None:
+    limited = {dag for dag, form in forms.items() if "limit" in form}
+    assert limited == {
+        f"lake_{name}" for name in ("ingest", "compact", "checkpoint", "tombstones", "retention")
+    }
+    for dag in limited:
+        assert refused(forms[dag], limit=1) == [], dag
+        for value in (0, -1, 1.5, "5"):
+            assert refused(forms[dag], limit=value) == ["limit"], (dag, value)
+
+
+def test_switches_are_booleans_and_names_are_lists(forms: dict[str, dict[str, Any]]) -> None:
+    for dag, form in forms.items():
+        switches = [name for name, field in form.items() if isinstance(field["value"], bool)]
+        assert "dry_run" in switches
+        assert refused(form, **dict.fromkeys(switches, "yes")) == switches, dag
+        if "pools" in form:
+            assert refused(form, pools="flights") == ["pools"]
+            assert refused(form, pools=[7]) == ["pools"]
+
+
+def test_a_branch_is_suggested_and_another_one_may_be_typed(forms: dict[str, dict[str, Any]]) -> None:
+    with_branch = {dag for dag, form in forms.items() if "branch" in form}
+    assert with_branch == {f"lake_{name}" for name in ("compact", "tombstones", "retention", "intervals")}
+    for dag in with_branch:
+        assert forms[dag]["branch"]["schema"]["examples"] == ["main"]
+        assert refused(forms[dag], branch="dev") == []

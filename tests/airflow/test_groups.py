@@ -23,15 +23,18 @@ GROUPS = """
 import json
 from airflow_lake.groups import agents
 from airflow_lake.groups.agent import AgentGroup
+from airflow_lake.groups.form import OF_AGENT
 groups = [g for g in vars(agents).values() if isinstance(g, type) and issubclass(g, AgentGroup)]
-print("GROUPS " + json.dumps({g.agent: g.also for g in groups if getattr(g, "agent", "")}))
+print("GROUPS " + json.dumps({
+    g.agent: {"group": g.also, "form": list(OF_AGENT.get(g.agent, {}))} for g in groups if getattr(g, "agent", "")
+}))
 """
 AGENTS = ("checkpoint", "compact", "erasure", "ingest", "intervals", "retention", "tombstones")
 
 
 @pytest.fixture(scope="module")
-def parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """By agent: the parameters that its group has beside those of all."""
+def parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, list[str]]]:
+    """By agent: the parameters that its group, and its trigger form, have beside those of all."""
     environ = {**os.environ, "AIRFLOW_HOME": str(tmp_path_factory.mktemp("airflow"))}
     done = subprocess.run(
         [sys.executable, "-c", GROUPS],
@@ -43,19 +46,28 @@ def parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]
         check=True,
     )
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("GROUPS ")]
-    found: dict[str, list[str]] = json.loads(line.removeprefix("GROUPS "))
+    found: dict[str, dict[str, list[str]]] = json.loads(line.removeprefix("GROUPS "))
     return found
 
 
-def test_there_is_a_group_for_each_agent(parameters: dict[str, list[str]]) -> None:
+def test_there_is_a_group_for_each_agent(parameters: dict[str, dict[str, list[str]]]) -> None:
     assert sorted(parameters) == sorted(AGENTS)
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_group_knows_the_parameters_of_its_agent(agent: str, parameters: dict[str, list[str]]) -> None:
+def test_a_group_knows_the_parameters_of_its_agent(
+    agent: str, parameters: dict[str, dict[str, list[str]]]
+) -> None:
     find = import_module(f"lake_core.agents.{agent}.run").find
     more = {"begin": None, "end": None, "run": "r"} if agent == "intervals" else {}
     with pytest.raises(InvalidInput) as refused:
         find({"nonsense": 1}, **more)
-    names = ", ".join((*COMMON, *parameters[agent]))
+    names = ", ".join((*COMMON, *parameters[agent]["group"]))
     assert str(refused.value) == f"unknown parameter 'nonsense' The parameters are {names}; nothing was done"
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_trigger_form_has_all_parameters_of_its_agent(
+    agent: str, parameters: dict[str, dict[str, list[str]]]
+) -> None:
+    assert sorted(parameters[agent]["form"]) == sorted(parameters[agent]["group"])

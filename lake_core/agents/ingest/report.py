@@ -87,7 +87,7 @@ def report(
     all_work = check_found(all_work)
     failed = missing(all_work, results, by="token")
     failed += [f"{r['pool']}: parked {file}: {why}" for r in results for file, why in r["parked"]]
-    asked = Request.read(params, also=("wait",))
+    asked = Request.read(params, also=("wait", "limit"))
     lake = open_lake(asked.lake)
     parked = 0
     names, _ = divided(pools_that_ingest(lake, asked.pools), lake, asked, agent="ingest")

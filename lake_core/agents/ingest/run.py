@@ -30,9 +30,9 @@ log = logging.getLogger(__name__)
 def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
     """The agent's first task: batches as plain values, for one task `run` each.
 
-    `params`: lake, pools (none named: all), wait, dry_run.  A dry run logs the plan and hands out no batch.
+    `params`: lake, pools (none named: all), wait, limit, dry_run.  A dry run logs the plan and hands out no batch.
     """
-    asked = Request.read(params, also=("wait",))
+    asked = Request.read(params, also=("wait", "limit"))
     lake = open_lake(asked.lake)
     all_work: list[dict[str, Any]] = []
     names, put_off = divided(pools_that_ingest(lake, asked.pools), lake, asked, agent="ingest")
@@ -55,5 +55,10 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
             plain = msgspec.to_builtins(list(batch.files))
             all_work.append(asked.work(name, counted(len(plain), "file"), token=token, files=plain))
     return handed_out(
-        all_work, put_off, dry_run=asked.dry_run, nothing="no batch is due", not_done="nothing is ingested"
+        all_work,
+        put_off,
+        dry_run=asked.dry_run,
+        nothing="no batch is due",
+        not_done="nothing is ingested",
+        limit=asked.limit,
     )

@@ -142,10 +142,10 @@ def retain_dropped(lake: Lake) -> RetentionResult:
 def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
     """The agent's first task: pools with work as plain values, for one task `run` each.
 
-    `params`: lake, pools (none named: all), branch (of the expiry), dry_run.  A dry run logs the plans and
+    `params`: lake, pools (none named: all), branch (of the expiry), limit, dry_run.  A dry run logs the plans and
     hands out nothing.
     """
-    asked = Request.read(params, also=("branch",))
+    asked = Request.read(params, also=("branch", "limit"))
     lake = open_lake(asked.lake)
     open_names, put_off = divided(named_pools(lake, asked.pools), lake, asked, agent="retention")
     all_work: list[dict[str, Any]] = []
@@ -171,4 +171,5 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         dry_run=asked.dry_run,
         nothing="nothing expires, nothing to delete",
         not_done="nothing is changed",
+        limit=asked.limit,
     )
