@@ -28,6 +28,9 @@ from lake_core.records.source_files import SourceFile
 
 log = logging.getLogger(__name__)
 
+MAX_PARKED = 100
+"""Parked files that a result names at most: a result goes between tasks, and Airflow keeps it."""
+
 
 def plan_lines(
     pool_name: str, waiting: Sequence[SourceFile], batches: Mapping[str, Batch], policy: BatchPolicy
@@ -67,7 +70,7 @@ def log_parked(pool_name: str, parked: Sequence[Parked]) -> None:
 
 def batch_line(result: Mapping[str, Any]) -> str:
     """What became of a batch."""
-    parked = f"; parked {counted(len(result['parked']), 'file')}" if result["parked"] else ""
+    parked = f"; parked {counted(result['parked_files'], 'file')}" if result["parked"] else ""
     return load_line(result) + parked
 
 
@@ -86,7 +89,7 @@ def report(
         log.info("%s", batch_line(result))
     all_work = check_found(all_work)
     failed = missing(all_work, results, by="token")
-    failed += [f"{r['pool']}: parked {file}: {why}" for r in results for file, why in r["parked"]]
+    failed += [line for result in results for line in _parked_lines(result)]
     asked = Request.read(params, also=("wait", "limit"))
     lake = open_lake(asked.lake)
     parked = 0
@@ -109,3 +112,11 @@ def report(
         ),
     )
     return totals
+
+
+def _parked_lines(result: Mapping[str, Any]) -> Iterator[str]:
+    """The files that a run parked, a line each."""
+    for file, why in result["parked"]:
+        yield f"{result['pool']}: parked {file}: {why}"
+    if more := result["parked_files"] - len(result["parked"]):
+        yield f"{result['pool']}: parked {counted(more, 'more file')}: lake parked {result['pool']} names them"

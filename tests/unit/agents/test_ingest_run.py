@@ -239,6 +239,7 @@ DONE: dict[str, Any] = {
     "rejected": 0,
     "repeated": False,
     "parked": [],
+    "parked_files": 0,
 }
 FOUND = [{"pool": "p", "token": token} for token in ("t", "u", "v")]
 
@@ -278,7 +279,7 @@ def test_the_run_that_parks_a_file_fails_and_later_runs_mention_it(
 ) -> None:
     a = land(landing, "a.ndjson", "bad\n")
     parking.park(pool, a, why="line 1: not JSON", now=NOW)
-    parked = DONE | {"parked": [[a.uri, "line 1: not JSON"]]}
+    parked = DONE | {"parked": [[a.uri, "line 1: not JSON"]], "parked_files": 1}
     params = {"lake": lake.store.uri}
     with pytest.raises(Incomplete, match=rf"^1 failure: p: parked {a.uri}: line 1: not JSON\. All else"):
         report(params, FOUND[:1], [parked])
