@@ -1,7 +1,8 @@
 """The first task of an agent: the pools it looks at, what it finds there, and what it hands out.
 
 The checkpoint, compact, erasure, retention and tombstones agents hand out a pool that cannot be read too: its
-task meets the same error, and fails without holding back the others.  A pool that is put off (`put_off`) is not
+task meets the same error, and fails without holding back the others.  Pools are looked at side by side, and what
+is found is handed out in their order.  A pool that is put off (`put_off`) is not
 looked at; it is handed out with the reason, for the report alone.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from lake_core.agents.put_off import why_put_off
@@ -24,8 +26,24 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+AT_ONCE = 16
+"""Pools at which an agent looks at a time: a look mostly waits for the store; it holds one state in memory."""
+
 MAX_WORK = 10_000
 """Pieces of work of a run that sets no limit: its results, a few hundred bytes each, go between tasks."""
+
+
+def looks(pools: Iterable[str], look: Callable[[str], T]) -> Iterator[tuple[str, T | LakeError]]:
+    """Each pool, in this order, and what `look` finds there, or its error; up to `AT_ONCE` pools at a time."""
+
+    def one(name: str) -> tuple[str, T | LakeError]:
+        try:
+            return name, look(name)
+        except LakeError as error:
+            return name, error
+
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
+        yield from threads.map(one, pools)  # if the caller stops early, it begins no other pool
 
 
 def look_at_each(
@@ -35,14 +53,12 @@ def look_at_each(
 
     Skips a pool without the branch, and one that was dropped since; raises NotFound if the run `named` it.
     """
-    for name in pools:
-        try:
-            answer = look(name)
-        except NotFound:
+    for name, answer in looks(pools, look):
+        if isinstance(answer, NotFound):
             if named:
-                raise
-        except LakeError as error:
-            log.error("%s: %s", name, error)
+                raise answer
+        elif isinstance(answer, LakeError):
+            log.error("%s: %s", name, answer)
             yield name, None
         else:
             yield name, answer

@@ -146,7 +146,7 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         if plan.jobs or due:
             jobs = [job.values for job in plan.jobs]
             why = counted(len(jobs), "job") if jobs else due
-            all_work.append(asked.work(name, why, depth=plan.depth, jobs=jobs))
+            all_work.append(asked.work(name, why, depth=plan.depth, allowed=plan.allowed, jobs=jobs))
     return handed_out(
         all_work,
         put_off,

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from lake_core.agents.finding import divided, handed_out
+from lake_core.agents.finding import divided, handed_out, looks
 from lake_core.agents.ingest import parking
 from lake_core.agents.ingest.plan import plan_batches
 from lake_core.agents.ingest.policy import policy_of
@@ -36,13 +36,11 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
     lake = open_lake(asked.lake)
     all_work: list[dict[str, Any]] = []
     names, put_off = divided(pools_that_ingest(lake, asked.pools), lake, asked, agent="ingest")
-    for name in names:
-        pool = lake.pool(name)
-        try:
-            files = look(pool)
-        except LakeError as error:  # the report says it again, and fails
-            log.error("%s: %s", name, error)
+    for name, files in looks(names, lambda name: look(lake.pool(name))):
+        if isinstance(files, LakeError):  # the report says it again, and fails
+            log.error("%s: %s", name, files)
             continue
+        pool = lake.pool(name)
         policy = policy_of(pool.settings, wait=asked.wait)
         planned = plan_batches(files.waiting, policy, now=lake.context.now())
         batches = {batch.token(asked.branch): batch for batch in planned}
