@@ -5,7 +5,7 @@
     config     what a group works on            agent      find, run, report
     agents     the seven agents                 upkeep     four of them together
     pack       at most 64 mapped tasks          tasks      what the tasks do
-    form       an agent as a DAG of its own
+    form       an agent as a DAG of its own     approval, question   a person is asked before an agent deletes
 
 Names are imported when they are first used, so that the pure modules load without Airflow.
 """

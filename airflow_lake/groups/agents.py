@@ -130,6 +130,7 @@ class RetentionGroup(AgentGroup):
     """Expire old records, and delete objects that are not needed any more."""
 
     agent = "retention"
+    deletes = True
     says = "Expires old records; deletes objects that are not needed any more"
 
 
@@ -137,5 +138,11 @@ class ErasureGroup(AgentGroup):
     """Begin the erasures that the config asks for, and go on with pending ones.  An erasure cannot be undone."""
 
     agent = "erasure"
+    deletes = True
     also = ("where", "key", "from", "to", "grace", "keep_history")
     says = "Erases records from every object; goes on with pending erasures"
+
+    @property
+    def find_args(self) -> dict[str, Any]:
+        """With an approval, `run` begins what the run names: what is refused must not be pending."""
+        return {"begins": not self.config.approval}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 
@@ -22,6 +23,9 @@ class LakeConfig:
     `airflow_pool`: the pool of Airflow, which bounds how many tasks run at once, for all tasks of the group; empty:
     that of the DAG's default_args, otherwise Airflow's default pool.  `pool_slots`: the slots of it that each task
     `run` takes, at least 1; the other tasks take one.  If the pool has fewer slots, the task never starts.
+
+    `approval`: a person is asked before the retention or the erasure agent deletes; without an answer within
+    `approval_timeout` nothing is deleted.
     """
 
     lake: str = ""
@@ -32,6 +36,8 @@ class LakeConfig:
     asked: Mapping[str, Any] = field(default_factory=dict)
     airflow_pool: str = ""
     pool_slots: int = 1
+    approval: bool = False
+    approval_timeout: timedelta = timedelta(days=7)
 
     def __post_init__(self) -> None:
         if isinstance(self.pools, str):

@@ -10,6 +10,7 @@ Variables in the environment of the dag processor:
     LAKE_COMPACT_SCHEDULE       `usually` if it is not set; empty: by hand only
     LAKE_UPKEEP_AIRFLOW_POOL    the pool of Airflow in which all but ingest and intervals run
     LAKE_UPKEEP_POOL_SLOTS      the slots of it that each task `run` takes
+    LAKE_APPROVAL               retention, erasure, or both with a comma: a person is asked before they delete
 """
 
 from __future__ import annotations
@@ -171,6 +172,7 @@ def agent_config(name: str) -> LakeConfig:
     if name in LOADING:
         return LakeConfig()
     return LakeConfig(
+        approval=name in os.environ.get("LAKE_APPROVAL", "").split(","),
         airflow_pool=os.environ.get("LAKE_UPKEEP_AIRFLOW_POOL", ""),
         pool_slots=int(os.environ.get("LAKE_UPKEEP_POOL_SLOTS") or 1),
     )

@@ -17,6 +17,7 @@ from airflow_lake.assets import event_of, lake_asset, partition_keys
 from airflow_lake.effects import done_work
 from airflow_lake.groups.config import request_of
 from airflow_lake.groups.pack import pack
+from airflow_lake.groups.question import put_off_by
 from airflow_lake.reach import lake_name, open_lake, open_spark
 
 if TYPE_CHECKING:
@@ -76,8 +77,13 @@ def work_of(packs: Packs, *, opened: Callable[[str], Lake] = open_lake) -> list[
 
 def put_off_of(task: Any) -> list[dict[str, Any]]:
     """What the `find` of this report's group put off; none if it failed."""
-    task_id = f"{task.task_id.removesuffix('report')}find"
-    return list(task.xcom_pull(task_ids=task_id, key=PUT_OFF) or ())
+    return list(beside(task, "find", key=PUT_OFF) or ())
+
+
+def beside(task: Any, name: str, *, key: str) -> Any:
+    """What another task of this report's group handed over; None if there is no such task, or it failed."""
+    task_id = f"{task.task_id.removesuffix('report')}{name}"
+    return task.xcom_pull(task_ids=task_id, key=key)
 
 
 def run(
@@ -140,11 +146,15 @@ def report(
     config: Mapping[str, Any],
     params: Mapping[str, Any] | None,
     put_off: Sequence[Mapping[str, Any]] | None = None,
+    answer: Any = None,
 ) -> dict[str, int]:
-    """The totals.  `put_off`: what `find` put off.  Raises Incomplete if something failed."""
+    """The totals.  `put_off`: what `find` put off; `answer`: that of a person who was asked, if one was.
+
+    Raises Incomplete if something failed.
+    """
     flat = [one for part in results for one in (part if isinstance(part, list) else [part]) if one]
     task = import_module(f"lake_core.agents.{agent}.report").report
-    all_work = None if packs is None else [*work_of(packs), *(put_off or ())]
+    all_work = None if packs is None else [*put_off_by(answer, work_of(packs)), *(put_off or ())]
     if agent == "ingest":  # it looks at the sources again, for what is parked
         request = request_of(config, params)
         request["lake"] = lake_name(request["lake"])

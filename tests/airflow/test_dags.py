@@ -197,3 +197,14 @@ def test_a_branch_is_suggested_and_another_one_may_be_typed(forms: dict[str, dic
     for dag in with_branch:
         assert forms[dag]["branch"]["schema"]["examples"] == ["main"]
         assert refused(forms[dag], branch="dev") == []
+
+
+def test_a_person_is_asked_before_the_agents_that_are_named(tmp_path: Path) -> None:
+    dags = load(tmp_path, LAKE_APPROVAL="retention")["dags"]
+    assert dags["lake_retention"]["tasks"] == {
+        "find": [],
+        "approve": ["find"],
+        "run": ["approve", "find"],
+        "report": ["find", "run"],
+    }
+    assert [name for name, dag in dags.items() if "approve" in dag["tasks"]] == ["lake_retention"]

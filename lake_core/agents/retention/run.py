@@ -157,14 +157,16 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         if work is None:
             all_work.append(asked.work(name, "cannot be read"))
             continue
-        for line in retention_lines(name, work):
+        lines = list(retention_lines(name, work))
+        for line in lines:
             log.info("%s", line)
         if not work.idle:
-            all_work.append(asked.work(name, "retention"))
+            all_work.append(asked.work(name, "retention", says=lines))
     names = [] if asked.pools else [one.name for one in plan_dropped(lake) if one.held is None]
     if names:
-        log.info("%s: delete %s", DROPPED, listed(names))
-        all_work.append(asked.work(DROPPED, "delete"))
+        line = f"{DROPPED}: delete {listed(names)}"
+        log.info("%s", line)
+        all_work.append(asked.work(DROPPED, "delete", says=[line]))
     return handed_out(
         all_work,
         put_off,
