@@ -1,8 +1,12 @@
-"""What all tasks of the agents have in common: retries and time limits.
+"""What all tasks of the agents have in common: retries, time limits, and who goes first.
 
 A task is tried again for about five minutes in all: an API server or a Spark server on a busy machine takes that
 long to come up.  No task runs without a limit: one that looks at journals and source files may take `LOOKING`,
 one that works on Spark LAKE_TASK_HOURS (default 6).
+
+If tasks wait for a free slot, those that bring data go first (`PRIORITIES`).  Upkeep weighs as little as it can:
+it waits for the user's own tasks too.  Weights order the tasks that wait; they end none that runs, so upkeep that
+runs long may still hold all slots.  A pool of Airflow for upkeep bounds that (`LakeConfig.airflow_pool`).
 """
 
 from __future__ import annotations
@@ -29,6 +33,24 @@ DEFAULT_ARGS: dict[str, Any] = {
     "retry_policy": NO_RETRY,
     "execution_timeout": LOOKING,
 }
+LOADING_WEIGHT, DUE_WEIGHT, UPKEEP_WEIGHT = 10, 5, 1
+"""Weights of tasks: readers wait for what is loaded, an erasure has a date, upkeep can wait (decision 113)."""
+PRIORITIES = {
+    "ingest": LOADING_WEIGHT,
+    "intervals": LOADING_WEIGHT,
+    "erasure": DUE_WEIGHT,
+    "compact": UPKEEP_WEIGHT,
+    "checkpoint": UPKEEP_WEIGHT,
+    "tombstones": UPKEEP_WEIGHT,
+    "retention": UPKEEP_WEIGHT,
+}
+
+
+def priority_args(agent: str) -> dict[str, Any]:
+    """The weight of each task of an agent.  It is absolute: by default Airflow adds the weights of later tasks."""
+    return {"priority_weight": PRIORITIES[agent], "weight_rule": "absolute"}
+
+
 WORK: dict[str, Any] = {"execution_timeout": WORKING}
 """For tasks that work on Spark."""
 REPORT: dict[str, Any] = {"trigger_rule": "all_done"}

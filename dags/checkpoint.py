@@ -9,7 +9,7 @@ any point.  One journal that fails does not hold back the others; the report nam
     airflow dags trigger lake_checkpoint --conf '{"pools": ["flights"], "dry_run": true}'
 """
 
-from airflow_lake.groups import CheckpointGroup, agent_dag
+from airflow_lake.groups import CheckpointGroup, agent_config, agent_dag
 
 with agent_dag("checkpoint", usually="@hourly", doc=__doc__):
-    CheckpointGroup(takes_params=True, prefix_group_id=False)
+    CheckpointGroup(agent_config("checkpoint"), takes_params=True, prefix_group_id=False)

@@ -10,7 +10,7 @@ default hourly at a quarter past), from the trigger form and from the command li
     airflow dags trigger lake_compact --conf '{"pools": ["flights"], "dry_run": true}'
 """
 
-from airflow_lake.groups import CompactGroup, agent_dag
+from airflow_lake.groups import CompactGroup, agent_config, agent_dag
 
 with agent_dag("compact", usually="15 * * * *", doc=__doc__):
-    CompactGroup(takes_params=True, prefix_group_id=False)
+    CompactGroup(agent_config("compact"), takes_params=True, prefix_group_id=False)

@@ -6,7 +6,8 @@ A run that names records (`where`, `key`, `from`, `to`) and pools begins an eras
 the erasures that are pending: an object that a tag or a reader held is deleted by the first run after it was
 released.  So the DAG has a schedule (LAKE_ERASURE_SCHEDULE, default daily at 4:30), and a run without a pending
 erasure does nothing.  `report` says what was deleted, what is held and how to release it, and fails as long as an
-erasure is pending.  A dry run logs what holds such records.  An erasure cannot be undone:
+erasure is pending.  A dry run logs what holds such records.  If LAKE_APPROVAL names this agent, a person is asked
+before it begins.  An erasure cannot be undone:
 
     airflow dags trigger lake_erasure --conf '{"pools": ["people"], "key": "4711", "dry_run": true}'
 
@@ -14,7 +15,7 @@ Airflow keeps the parameters of a run.  If a condition may not be kept there, be
 goes on with it by its id.
 """
 
-from airflow_lake.groups import ErasureGroup, agent_dag
+from airflow_lake.groups import ErasureGroup, agent_config, agent_dag
 
 with agent_dag("erasure", usually="30 4 * * *", doc=__doc__):
-    ErasureGroup(takes_params=True, prefix_group_id=False)
+    ErasureGroup(agent_config("erasure"), takes_params=True, prefix_group_id=False)

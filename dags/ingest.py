@@ -16,7 +16,7 @@ form and from the command line:
     airflow dags trigger lake_ingest --conf '{"pools": ["flights"], "dry_run": true}'
 """
 
-from airflow_lake.groups import IngestGroup, agent_dag
+from airflow_lake.groups import IngestGroup, agent_config, agent_dag
 
 with agent_dag("ingest", usually="*/5 * * * *", doc=__doc__):
-    IngestGroup(takes_params=True, prefix_group_id=False)
+    IngestGroup(agent_config("ingest"), takes_params=True, prefix_group_id=False)

@@ -16,7 +16,7 @@ interval: it appends the files that it is given:
     airflow dags trigger lake_intervals --conf '{"pools": ["flights"], "files": ["/incoming/late.csv"]}'
 """
 
-from airflow_lake.groups import IntervalsGroup, agent_dag
+from airflow_lake.groups import IntervalsGroup, agent_config, agent_dag
 
 with agent_dag("intervals", usually="@daily", doc=__doc__, intervals=True):
-    IntervalsGroup(takes_params=True, prefix_group_id=False)
+    IntervalsGroup(agent_config("intervals"), takes_params=True, prefix_group_id=False)

@@ -10,7 +10,7 @@ quarter to), from the trigger form and from the command line:
     airflow dags trigger lake_tombstones --conf '{"pools": ["flights"], "dry_run": true}'
 """
 
-from airflow_lake.groups import TombstonesGroup, agent_dag
+from airflow_lake.groups import TombstonesGroup, agent_config, agent_dag
 
 with agent_dag("tombstones", usually="45 * * * *", doc=__doc__):
-    TombstonesGroup(takes_params=True, prefix_group_id=False)
+    TombstonesGroup(agent_config("tombstones"), takes_params=True, prefix_group_id=False)

@@ -246,6 +246,15 @@ def plan(pool_id: str, id: str) -> str:
     return f"{pool_id}/plans/{id}.json"
 
 
+PACKS = "packs"
+"""The folder of the packs of work of the whole lake."""
+
+
+def pack(plan_id: str, number: int) -> str:
+    """A pack of work: the number of its task, below 100, in the plan of that id."""
+    return f"{PACKS}/{plan_id}.{number:02d}.json"
+
+
 def erasures(pool_id: str) -> str:
     """The folder of a pool's erasures."""
     return f"{pool_id}/erasures"

@@ -20,6 +20,8 @@ import pyarrow as pa
 from lake_core import errors
 from lake_core.agents.checkpoint.report import journal_line
 from lake_core.agents.checkpoint.run import all_journals, checkpoint_and_purge, journal_of, look
+from lake_core.agents.jobs import recorded_if_kept
+from lake_core.agents.reporting import figure_sums
 from lake_core.agents.request import OpenLake
 from lake_core.cli.parser import Parser
 from lake_core.lake import Lake
@@ -106,8 +108,14 @@ def main(argv: list[str] | None = None) -> int:
             name for name in all_journals(lake) if look(lake, name, now=lake.context.now())
         ]
         if pools:
-            with spark_session("lake checkpoint", remote=args.remote) as spark:
+            with (
+                recorded_if_kept(
+                    lake, agent="checkpoint", pool_name=pools[0] if len(pools) == 1 else ""
+                ) as job,
+                spark_session("lake checkpoint", remote=args.remote) as spark,
+            ):
                 results = checkpoint_pools(spark, lake, pools)
+                job.update(figure_sums(results))
             for done in results:
                 print(json.dumps(done))
             if any(done.get("failed") for done in results):

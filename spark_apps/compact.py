@@ -23,6 +23,7 @@ from lake_core.agents.compact.publication import published
 from lake_core.agents.compact.report import job_line, pool_line, start_line, summary
 from lake_core.agents.compact.rewrite import PendingCompaction, rewrite
 from lake_core.agents.compact.run import plan_pool, run_jobs
+from lake_core.agents.jobs import recorded_if_kept
 from lake_core.agents.request import OpenLake
 from lake_core.cli.parser import Parser
 from lake_core.lake import Lake
@@ -94,13 +95,16 @@ def main(argv: list[str] | None = None) -> int:
         lake = Lake.open(args.lake)
         plan = plan_pool(lake, args.pool, branch=args.branch, strategy=args.strategy, now=lake.context.now())
         results: list[CompactionResult] = []
-        if plan.jobs:
-            with spark_session("lake compact", remote=args.remote) as spark:
-                results = compact(spark, lake.pool(args.pool).branch(args.branch), plan.jobs)
-        pool = lake.pool(args.pool)
-        depth = pool.at(args.branch).depth
-        done = summary(args.pool, results, depth_before=plan.depth, depth_after=depth)
-        print(json.dumps(done | published(pool, branch=args.branch)))
+        with recorded_if_kept(lake, agent="compact", pool_name=args.pool, branch=args.branch) as job:
+            if plan.jobs:
+                with spark_session("lake compact", remote=args.remote) as spark:
+                    results = compact(spark, lake.pool(args.pool).branch(args.branch), plan.jobs)
+            pool = lake.pool(args.pool)
+            depth = pool.at(args.branch).depth
+            done = summary(args.pool, results, depth_before=plan.depth, depth_after=depth)
+            done |= published(pool, branch=args.branch)
+            job.update(done)
+        print(json.dumps(done))
     except errors.LakeError as error:
         sys.stderr.write(f"compact: {error}\n")
         return error.exit_status

@@ -24,7 +24,8 @@ import msgspec
 
 from lake_core import errors
 from lake_core.agents.erasure.report import report
-from lake_core.agents.erasure.run import erase_pending, find
+from lake_core.agents.erasure.run import begin_handed_out, erase_pending, find
+from lake_core.agents.jobs import recorded_if_kept
 from lake_core.agents.request import OpenLake
 from lake_core.cli.parser import Parser
 from lake_core.erasure.holding import Answer, answer_of
@@ -157,7 +158,7 @@ def run(
 
 def _run(session: Callable[[], Any], lake: Lake, work: dict[str, Any]) -> dict[str, Any]:
     how = {"grace": work["grace"], "keeps_history": work["keep_history"]}
-    return erase_pool(session, lake, work["pool"], work["erasures"], **how)
+    return erase_pool(session, lake, work["pool"], begin_handed_out(lake, work), **how)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -186,7 +187,8 @@ def main(argv: list[str] | None = None) -> int:
                 if work.get("put_off"):  # for the report alone
                     continue
                 try:
-                    results.append(_run(session, lake, work))
+                    with recorded_if_kept(lake, agent="erasure", pool_name=work["pool"]):
+                        results.append(_run(session, lake, work))
                     print(json.dumps(results[-1]))
                 except (
                     errors.LakeError

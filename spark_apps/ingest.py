@@ -26,7 +26,7 @@ import pyarrow as pa
 from lake_core import errors
 from lake_core.agents.ingest import parking
 from lake_core.agents.ingest.plan import Batch, Part, Unit
-from lake_core.agents.ingest.report import batch_line
+from lake_core.agents.ingest.report import MAX_PARKED, batch_line
 from lake_core.agents.request import OpenLake
 from lake_core.cli.parser import Parser
 from lake_core.errors import Conflict, InvalidInput, NotFound
@@ -86,7 +86,8 @@ def run(
     for file, why in done.refused:
         parking.park(pool, file, why=why, now=pool.context.now(), branch=branch)
     values = {"pool": pool.name, "token": batch["token"]} | vars(done.result)
-    values["parked"] = [[file.uri, why] for file, why in done.refused]
+    values["parked"] = [[file.uri, why] for file, why in done.refused[:MAX_PARKED]]
+    values["parked_files"] = len(done.refused)
     log.info("%s", batch_line(values))
     return values
 

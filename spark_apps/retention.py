@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 
 from lake_core import errors, naming
+from lake_core.agents.jobs import recorded_if_kept
 from lake_core.agents.request import OpenLake
 from lake_core.agents.retention.report import RetentionResult
 from lake_core.agents.retention.run import DROPPED, plan, retain, retain_dropped
@@ -156,7 +157,11 @@ def main(argv: list[str] | None = None) -> int:
             for name in names:
                 try:
                     if args.pools or not plan(lake, name, branch=args.branch).idle:
-                        print(json.dumps(vars(retain_pool(session, lake, name, branch=args.branch))))
+                        how = {"pool_name": name, "branch": args.branch}
+                        with recorded_if_kept(lake, agent="retention", **how) as job:
+                            done = vars(retain_pool(session, lake, name, branch=args.branch))
+                            job.update(done)
+                        print(json.dumps(done))
                 except errors.LakeError as error:  # the other pools are not held back
                     sys.stderr.write(f"retention: {name}: {error}\n")
                     status = errors.Incomplete.exit_status

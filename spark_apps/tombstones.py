@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from lake_core import errors
+from lake_core.agents.jobs import recorded_if_kept
 from lake_core.agents.request import OpenLake
 from lake_core.agents.tombstones import run as tombstones
 from lake_core.agents.tombstones.plan import Search
@@ -87,9 +88,14 @@ def main(argv: list[str] | None = None) -> int:
     logging.basicConfig(format="%(message)s")  # to standard error
     logging.getLogger("spark_apps").setLevel(logging.INFO)
     try:
-        branch = Lake.open(args.lake).pool(args.pool).branch(args.branch)
-        with spark_session("lake tombstones", remote=args.remote) as spark:
+        lake = Lake.open(args.lake)
+        branch = lake.pool(args.pool).branch(args.branch)
+        with (
+            recorded_if_kept(lake, agent="tombstones", pool_name=args.pool, branch=args.branch) as job,
+            spark_session("lake tombstones", remote=args.remote) as spark,
+        ):
             result = apply_tombstones(spark, branch, now=branch.context.now(), at_once=args.at_once)
+            job.update(vars(result))
         print(json.dumps(vars(result)))
     except errors.LakeError as error:
         sys.stderr.write(f"tombstones: {error}\n")

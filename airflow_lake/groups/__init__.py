@@ -5,7 +5,7 @@
     config     what a group works on            agent      find, run, report
     agents     the seven agents                 upkeep     four of them together
     pack       at most 64 mapped tasks          tasks      what the tasks do
-    form       an agent as a DAG of its own
+    form       an agent as a DAG of its own     approval, question   a person is asked before an agent deletes
 
 Names are imported when they are first used, so that the pure modules load without Airflow.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         TombstonesGroup,
     )
     from airflow_lake.groups.config import LakeConfig
-    from airflow_lake.groups.form import agent_dag
+    from airflow_lake.groups.form import agent_config, agent_dag
     from airflow_lake.groups.upkeep import LakeUpkeep
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "LakeUpkeep",
     "RetentionGroup",
     "TombstonesGroup",
+    "agent_config",
     "agent_dag",
 ]
 
@@ -53,6 +54,7 @@ __getattr__ = on_demand(
         "LakeUpkeep": "upkeep",
         "RetentionGroup": "agents",
         "TombstonesGroup": "agents",
+        "agent_config": "form",
         "agent_dag": "form",
     },
 )

@@ -5,6 +5,8 @@
 
     find (no Spark) -> run (mapped: at most 64 tasks, packed) -> report
 
+If the config wants an approval, a person is asked between find and run (`approval`).
+
 The group reads no parameter of its DAG, which may be for something else, unless it `takes_params`.  While the
 DAG file is parsed, nothing of the lake is read.  The report fails if something failed, so the DAG's run does.
 """
@@ -17,18 +19,21 @@ from typing import Any, ClassVar
 from airflow.sdk import TaskGroup, get_current_context
 
 from airflow_lake.assets import lake_alias
-from airflow_lake.defaults import DEFAULT_ARGS, REPORT, WORK
+from airflow_lake.defaults import DEFAULT_ARGS, REPORT, WORK, priority_args
 from airflow_lake.groups import tasks
 from airflow_lake.groups.config import LakeConfig
 from airflow_lake.groups.decorator import lake_task
+from airflow_lake.groups.question import ANSWER
 
 
 class AgentGroup(TaskGroup):
     """The tasks find, run and report of one agent."""
 
     agent: ClassVar[str]
-    also: ClassVar[tuple[str, ...]] = ("branch",)
+    also: ClassVar[tuple[str, ...]] = ("branch", "limit")
     """Parameters of this agent, beside those of all."""
+    deletes: ClassVar[bool] = False
+    """Whether a person may be asked before its work (`LakeConfig.approval`)."""
     says: ClassVar[str] = ""
     """What the agent does, for the group's tooltip."""
 
@@ -41,13 +46,17 @@ class AgentGroup(TaskGroup):
         default_args: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
+        config = config or LakeConfig()
+        if config.approval and not self.deletes:
+            raise ValueError(f"the agent {self.agent} deletes nothing that is needed: it has no approval")
+        own_args = {**DEFAULT_ARGS, **priority_args(self.agent), **config.pool_args}
         super().__init__(
             group_id=group_id or self.agent,
-            default_args={**DEFAULT_ARGS, **(default_args or {})},
+            default_args={**own_args, **(default_args or {})},
             tooltip=kwargs.pop("tooltip", self.says),
             **kwargs,
         )
-        self.config = config or LakeConfig()
+        self.config = config
         self.takes_params = takes_params
         with self:
             self.add_tasks(self.config.plain(agent=self.agent, also=self.also))
@@ -56,16 +65,31 @@ class AgentGroup(TaskGroup):
         """Put the tasks into the group."""
         packs = self.find_task()(config)
         results = self.run_task().partial(config=config).expand(work=packs)
+        if self.config.approval:
+            from airflow_lake.groups.approval import LakeApproval
+
+            timeout = self.config.approval_timeout
+            LakeApproval(task_id="approve", agent=self.agent, packs=packs, timeout=timeout) >> results
         self.report_task()(packs, results, config)
+
+    @property
+    def find_args(self) -> dict[str, Any]:
+        """Arguments of the agent's own `find`."""
+        return {}
+
+    @property
+    def work_args(self) -> dict[str, Any]:
+        """What the tasks `run` are given: their time limit, their slots."""
+        return {**WORK, **self.config.slot_args}
 
     def find_task(self) -> Any:
         """The task that finds the work."""
-        agent, takes_params = self.agent, self.takes_params
+        agent, takes_params, find_args = self.agent, self.takes_params, self.find_args
 
         @lake_task
         def find(config: dict[str, Any], params: Any = None) -> list[dict[str, Any]]:
             asked = params if takes_params else None
-            return tasks.find(agent, config, asked, task=get_current_context()["ti"])
+            return tasks.find(agent, config, asked, task=get_current_context()["ti"], **find_args)
 
         return find
 
@@ -73,7 +97,7 @@ class AgentGroup(TaskGroup):
         """The task that does one pack of work."""
         agent = self.agent
 
-        @lake_task(agent=agent, map_index_template="{{ work['title'] }}", **WORK)
+        @lake_task(agent=agent, map_index_template="{{ work['title'] }}", **self.work_args)
         def run(work: dict[str, Any], config: dict[str, Any]) -> list[dict[str, Any]]:
             return tasks.run(agent, work, config, get_current_context())
 
@@ -81,15 +105,18 @@ class AgentGroup(TaskGroup):
 
     def report_task(self, **how: Any) -> Any:
         """The last task."""
-        agent, takes_params = self.agent, self.takes_params
+        agent, takes_params, asks = self.agent, self.takes_params, self.config.approval
 
         @lake_task(**REPORT, **how)
         def report(
             packs: list[dict[str, Any]] | None, results: Any, config: dict[str, Any], params: Any = None
         ) -> dict[str, int]:
             asked = params if takes_params else None
-            put_off = tasks.put_off_of(get_current_context()["ti"])
-            return tasks.report(agent, packs, list(results or []), config, asked, put_off)
+            ti = get_current_context()["ti"]
+            answer = tasks.beside(ti, "approve", key=ANSWER) if asks else None
+            return tasks.report(
+                agent, packs, list(results or []), config, asked, tasks.put_off_of(ti), answer
+            )
 
         return report
 
@@ -102,7 +129,7 @@ class EmittingGroup(AgentGroup):
         agent, takes_params = self.agent, self.takes_params
         alias = lake_alias(self.config.lake)
 
-        @lake_task(agent=agent, map_index_template="{{ work['title'] }}", outlets=[alias], **WORK)
+        @lake_task(agent=agent, map_index_template="{{ work['title'] }}", outlets=[alias], **self.work_args)
         def run(work: dict[str, Any], config: dict[str, Any], params: Any = None) -> list[dict[str, Any]]:
             context = get_current_context()
             results = tasks.run(agent, work, config, context)

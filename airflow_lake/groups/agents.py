@@ -7,7 +7,7 @@ from typing import Any
 from airflow.sdk import get_current_context, task
 
 from airflow_lake.assets import lake_asset
-from airflow_lake.defaults import REPORT, WORK
+from airflow_lake.defaults import REPORT
 from airflow_lake.groups import tasks
 from airflow_lake.groups.agent import AgentGroup, EmittingGroup
 from airflow_lake.groups.decorator import lake_task
@@ -17,7 +17,7 @@ class IngestGroup(EmittingGroup):
     """Load new source files of pools with `ingest.source`, each once."""
 
     agent = "ingest"
-    also = ("wait",)
+    also = ("wait", "limit")
     says = "Loads new files, each once"
 
 
@@ -86,6 +86,7 @@ class CompactGroup(AgentGroup):
     """Merge pools in which many loads overlap, by their `compact.*`."""
 
     agent = "compact"
+    also = ("branch", "limit", "strategy")
     says = "Merges pools in which many loads overlap"
 
 
@@ -96,7 +97,7 @@ class CheckpointGroup(AgentGroup):
     """
 
     agent = "checkpoint"
-    also = ()
+    also = ("limit",)
     says = "Saves states, so that pools open quickly; purges old entries"
 
     def add_tasks(self, config: dict[str, Any]) -> None:
@@ -108,7 +109,7 @@ class CheckpointGroup(AgentGroup):
 
         agent = self.agent
 
-        @lake_task(**WORK)
+        @lake_task(**self.work_args)
         def run(packs: list[dict[str, Any]], config: dict[str, Any]) -> list[dict[str, Any]]:
             return tasks.run_together(agent, packs, config)
 
@@ -129,6 +130,7 @@ class RetentionGroup(AgentGroup):
     """Expire old records, and delete objects that are not needed any more."""
 
     agent = "retention"
+    deletes = True
     says = "Expires old records; deletes objects that are not needed any more"
 
 
@@ -136,5 +138,11 @@ class ErasureGroup(AgentGroup):
     """Begin the erasures that the config asks for, and go on with pending ones.  An erasure cannot be undone."""
 
     agent = "erasure"
+    deletes = True
     also = ("where", "key", "from", "to", "grace", "keep_history")
     says = "Erases records from every object; goes on with pending erasures"
+
+    @property
+    def find_args(self) -> dict[str, Any]:
+        """With an approval, `run` begins what the run names: what is refused must not be pending."""
+        return {"begins": not self.config.approval}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 
@@ -18,6 +19,13 @@ class LakeConfig:
     lake_default.  `pools`: empty: all that have work.  `spark`: the id of a connection of type spark_connect or
     spark; empty: what the connection of the lake names, otherwise LAKE_SPARK_REMOTE or LAKE_SPARK_MASTER of the
     worker.  `asked`: the parameters of one agent alone, as its trigger form has them (`{"wait":  False}`).
+
+    `airflow_pool`: the pool of Airflow, which bounds how many tasks run at once, for all tasks of the group; empty:
+    that of the DAG's default_args, otherwise Airflow's default pool.  `pool_slots`: the slots of it that each task
+    `run` takes, at least 1; the other tasks take one.  If the pool has fewer slots, the task never starts.
+
+    `approval`: a person is asked before the retention or the erasure agent deletes; without an answer within
+    `approval_timeout` nothing is deleted.
     """
 
     lake: str = ""
@@ -26,16 +34,32 @@ class LakeConfig:
     spark: str = ""
     dry_run: bool = False
     asked: Mapping[str, Any] = field(default_factory=dict)
+    airflow_pool: str = ""
+    pool_slots: int = 1
+    approval: bool = False
+    approval_timeout: timedelta = timedelta(days=7)
 
     def __post_init__(self) -> None:
         if isinstance(self.pools, str):
             raise ValueError(f"LakeConfig: pools must be a list of names (got {self.pools!r})")
+        if self.pool_slots < 1:
+            raise ValueError(f"LakeConfig: pool_slots must be at least 1 (got {self.pool_slots})")
         object.__setattr__(self, "pools", tuple(self.pools))
 
     @property
     def named_pools(self) -> tuple[str, ...]:
         """The pools, if they are known when the DAG file is parsed; empty if there is a template among them."""
         return () if any("{{" in text for text in (self.lake, *self.pools)) else tuple(self.pools)
+
+    @property
+    def pool_args(self) -> dict[str, Any]:
+        """What all tasks of the group are given, so that they run in the pool of Airflow."""
+        return {"pool": self.airflow_pool} if self.airflow_pool else {}
+
+    @property
+    def slot_args(self) -> dict[str, Any]:
+        """What the tasks `run` are given beside that."""
+        return {"pool_slots": self.pool_slots} if self.pool_slots > 1 else {}
 
     def plain(self, *, agent: str, also: tuple[str, ...]) -> dict[str, Any]:
         """The request to an agent that knows the parameters `also`, and the Spark, as plain values.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
@@ -9,9 +10,12 @@ from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk.bases.decorator import DecoratedOperator, task_decorator_factory
 
 from airflow_lake.effects import Effect, planned_work
-from airflow_lake.groups.pack import unpack
+from airflow_lake.groups.tasks import work_of
 from airflow_lake.lineage import Tells
 from airflow_lake.links import LINKS
+from lake_core.errors import LakeError
+
+log = logging.getLogger(__name__)
 
 
 class LakeTaskOperator(Tells, DecoratedOperator, PythonOperator):
@@ -33,8 +37,13 @@ class LakeTaskOperator(Tells, DecoratedOperator, PythonOperator):
 
     def planned_effects(self) -> Iterable[Effect]:
         """What the pack of a task `run` asks for; nothing of the other tasks."""
-        work = self.op_kwargs.get("work") if self.agent else None
-        return [planned_work(one, agent=self.agent) for one in unpack([work] if work else ()) or ()]
+        pack = self.op_kwargs.get("work") if self.agent else None
+        try:
+            all_work = work_of([pack] if pack else [])
+        except LakeError as error:  # the task meets it too, and says so
+            log.debug("no lineage of %s: %s", pack, error)
+            return []
+        return [planned_work(one, agent=self.agent) for one in all_work]
 
 
 def lake_task(function: Callable[..., Any] | None = None, **kwargs: Any) -> Any:

@@ -3,10 +3,14 @@
 The files in `dags/` use it:
 
     with agent_dag("compact", usually="15 * * * *", doc=__doc__):
-        CompactGroup(takes_params=True, prefix_group_id=False)
+        CompactGroup(agent_config("compact"), takes_params=True, prefix_group_id=False)
 
-Scheduled by LAKE_COMPACT_SCHEDULE in the environment of the dag processor, by `usually` if that is not set;
-empty: by hand only.
+Variables in the environment of the dag processor:
+
+    LAKE_COMPACT_SCHEDULE       `usually` if it is not set; empty: by hand only
+    LAKE_UPKEEP_AIRFLOW_POOL    the pool of Airflow in which all but ingest and intervals run
+    LAKE_UPKEEP_POOL_SLOTS      the slots of it that each task `run` takes
+    LAKE_APPROVAL               retention, erasure, or both with a comma: a person is asked before they delete
 """
 
 from __future__ import annotations
@@ -18,13 +22,16 @@ from typing import Any
 from airflow.sdk import DAG, CronDataIntervalTimetable, Param
 
 from airflow_lake.defaults import DEFAULT_ARGS
+from airflow_lake.effects import LOADING
+from airflow_lake.groups.config import LakeConfig
+from lake_core.agents.compact.strategies import names
 
 START = datetime(2026, 1, 1)
 
 
-def _text(title: str, description: str) -> Param:
+def _text(title: str, description: str, **schema: Any) -> Param:
     """A text that may be left out."""
-    return Param(None, type=["null", "string"], title=title, description=description)
+    return Param(None, type=["null", "string"], title=title, description=description, **schema)
 
 
 COMMON = {
@@ -42,11 +49,39 @@ COMMON = {
         type="array",
         items={"type": "string"},
         title="Pools",
-        description="Names of pools, one a line. Leave empty for all pools",
+        description="Names of pools, one a line. Leave empty for all pools that have work",
     ),
     "dry_run": Param(False, type="boolean", title="Dry run", description="Log the plan; change nothing"),
 }
+BRANCH = Param(
+    "",
+    type="string",
+    examples=["main"],
+    title="Branch",
+    description="The branch to work on. Leave empty for main",
+)
+LIMIT = Param(
+    None,
+    type=["null", "integer"],
+    minimum=1,
+    title="Limit",
+    description=("Work on at most so many batches of files, or pools; the rest waits for the next run"),
+)
 OF_AGENT: dict[str, dict[str, Param]] = {
+    "compact": {
+        "branch": BRANCH,
+        "limit": LIMIT,
+        "strategy": Param(
+            None,
+            type=["null", "string"],
+            enum=[None, *names()],
+            title="Strategy",
+            description="Use this instead of each pool's compact.strategy",
+        ),
+    },
+    "checkpoint": {"limit": LIMIT},
+    "tombstones": {"branch": BRANCH, "limit": LIMIT},
+    "retention": {"branch": BRANCH, "limit": LIMIT},
     "ingest": {
         "wait": Param(
             True,
@@ -55,16 +90,18 @@ OF_AGENT: dict[str, dict[str, Param]] = {
             description=(
                 "Let a batch that is not full wait for the pool's ingest.batch_age. Off: ingest everything now"
             ),
-        )
+        ),
+        "limit": LIMIT,
     },
     "intervals": {
+        "branch": BRANCH,
         "files": Param(
             [],
             type="array",
             items={"type": "string"},
             title="Files",
             description="Only for manual runs: files to append, one a line",
-        )
+        ),
     },
     "erasure": {
         "where": _text("Where", "Erase records that fulfil this condition, in the pools that are named"),
@@ -75,6 +112,7 @@ OF_AGENT: dict[str, dict[str, Param]] = {
             "Grace",
             "Objects that were written and not committed may be those of a load for this long (default: "
             "vacuum.grace)",
+            examples=["1h", "1d", "7d"],
         ),
         "keep_history": Param(
             False,
@@ -127,6 +165,17 @@ def agent_dag(name: str, *, usually: str, doc: str | None, intervals: bool = Fal
         return _dag(name, schedule, doc, params, start_date=START, max_active_runs=1)
     timetable = CronDataIntervalTimetable(schedule, "UTC") if schedule else None
     return _dag(name, timetable, doc, params, start_date=datetime(2000, 1, 1))
+
+
+def agent_config(name: str) -> LakeConfig:
+    """The config of an agent in its own DAG.  Agents that bring data stay in Airflow's default pool."""
+    if name in LOADING:
+        return LakeConfig()
+    return LakeConfig(
+        approval=name in os.environ.get("LAKE_APPROVAL", "").split(","),
+        airflow_pool=os.environ.get("LAKE_UPKEEP_AIRFLOW_POOL", ""),
+        pool_slots=int(os.environ.get("LAKE_UPKEEP_POOL_SLOTS") or 1),
+    )
 
 
 def _schedule(name: str, usually: str) -> str | None:

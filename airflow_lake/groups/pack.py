@@ -2,7 +2,7 @@
 
 Each mapped task of Airflow costs about a second and rows in its database, and Airflow refuses more than
 `max_map_length` of them (1,024).  So at most `MAX_TASKS` are mapped, however many pools have work: up to that many
-pieces get a task each, more are packed so that the tasks weigh about the same.
+pieces get a task each, more are packed so that the tasks weigh about the same.  `tasks` keeps packs in the lake.
 """
 
 from __future__ import annotations
@@ -47,11 +47,6 @@ def pack(all_work: Sequence[Work], *, most: int = MAX_TASKS) -> list[dict[str, A
         {"title": _title(part), "all_work": [{**work, "task": number} for work in part]}
         for number, part in enumerate(packs)
     ]
-
-
-def unpack(packs: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any]] | None:
-    """All the work in packs; None stays None."""
-    return None if packs is None else [dict(work) for part in packs for work in part["all_work"]]
 
 
 def _title(part: Sequence[Work]) -> str:

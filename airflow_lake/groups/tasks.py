@@ -1,22 +1,27 @@
 """What the three tasks of every agent do: find, run, report.  They run in workers; the decisions are lake_core's.
 
-`find` hands out packs of work, `run` does one pack, `report` says what was done and fails if something failed.  One
-piece of work that fails does not hold back the others of its pack, and their results are kept.
+`find` hands out packs of work, `run` does one pack, `report` says what was done and fails if something failed.
+One piece of work that fails does not hold back the others of its pack, and their results are kept.  The packs are
+objects of the lake; between tasks goes of each only its title, its name, and that of its lake.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow_lake.assets import event_of, lake_asset, partition_keys
 from airflow_lake.effects import done_work
 from airflow_lake.groups.config import request_of
-from airflow_lake.groups.pack import pack, unpack
+from airflow_lake.groups.pack import pack
+from airflow_lake.groups.question import put_off_by
 from airflow_lake.reach import lake_name, open_lake, open_spark
+
+if TYPE_CHECKING:
+    from lake_core.lake import Lake
 
 log = logging.getLogger(__name__)
 
@@ -41,16 +46,44 @@ def find(
     """
     request = request_of(config, params)
     request["lake"] = lake_name(request["lake"])
-    work = import_module(f"lake_core.agents.{agent}.run").find(request, open_lake=open_lake, **also)
+    opened = cache(open_lake)
+    work = import_module(f"lake_core.agents.{agent}.run").find(request, open_lake=opened, **also)
     if task is not None:
         task.xcom_push(PUT_OFF, [one for one in work if one.get("put_off")][:MAX_PUT_OFF])
-    return pack([one for one in work if not one.get("put_off")])
+    return keep(opened(request["lake"]), request["lake"], [one for one in work if not one.get("put_off")])
+
+
+def keep(lake: Lake, name: str, all_work: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The packs of this work, kept as objects of the lake of that name: what goes between tasks of each."""
+    from lake_core.agents.packs import write_packs
+
+    packs = pack(all_work)
+    written = write_packs(lake, [part["all_work"] for part in packs])
+    return [
+        {"title": part["title"], "lake": name, "pack": object_name}
+        for part, object_name in zip(packs, written, strict=True)
+    ]
+
+
+def work_of(packs: Packs, *, opened: Callable[[str], Lake] = open_lake) -> list[dict[str, Any]]:
+    """All the work in packs; `opened` opens their lake.  Raises NotFound, Corrupt, Unavailable."""
+    from lake_core.agents.packs import read_packs
+
+    if not packs:
+        return []
+    parts = read_packs(opened(packs[0]["lake"]), [part["pack"] for part in packs])
+    return [work for part in parts for work in part]
 
 
 def put_off_of(task: Any) -> list[dict[str, Any]]:
     """What the `find` of this report's group put off; none if it failed."""
-    task_id = f"{task.task_id.removesuffix('report')}find"
-    return list(task.xcom_pull(task_ids=task_id, key=PUT_OFF) or ())
+    return list(beside(task, "find", key=PUT_OFF) or ())
+
+
+def beside(task: Any, name: str, *, key: str) -> Any:
+    """What another task of this report's group handed over; None if there is no such task, or it failed."""
+    task_id = f"{task.task_id.removesuffix('report')}{name}"
+    return task.xcom_pull(task_ids=task_id, key=key)
 
 
 def run(
@@ -70,9 +103,9 @@ def run(
     results: list[dict[str, Any]] = []
     failures: list[LakeError] = []
     context["task"].effects = effects = []
-    name = work["all_work"][0]["lake"]
-    with one_session(open_spark(name, config["spark"])) as spark:
-        for one in work["all_work"]:
+    all_work = work_of([work], opened=opened)
+    with one_session(open_spark(work["lake"], config["spark"])) as spark:
+        for one in all_work:
             try:
                 pool = {"pool_name": one["pool"], "branch": one.get("branch", "main")}
                 with recorded(opened(one["lake"]), agent=agent, **pool) as job:
@@ -94,8 +127,8 @@ def run_together(agent: str, packs: Packs, config: Mapping[str, Any]) -> list[di
     from lake_core.agents.jobs import recorded
     from lake_core.agents.reporting import figure_sums
 
-    all_work = unpack(packs) or []
-    name = all_work[0]["lake"]
+    all_work = work_of(packs)
+    name = packs[0]["lake"]
     spark = open_spark(name, config["spark"])
     pools = {work["pool"] for work in all_work}
     with recorded(open_lake(name), agent=agent, pool_name=pools.pop() if len(pools) == 1 else "") as job:
@@ -113,11 +146,15 @@ def report(
     config: Mapping[str, Any],
     params: Mapping[str, Any] | None,
     put_off: Sequence[Mapping[str, Any]] | None = None,
+    answer: Any = None,
 ) -> dict[str, int]:
-    """The totals.  `put_off`: what `find` put off.  Raises Incomplete if something failed."""
+    """The totals.  `put_off`: what `find` put off; `answer`: that of a person who was asked, if one was.
+
+    Raises Incomplete if something failed.
+    """
     flat = [one for part in results for one in (part if isinstance(part, list) else [part]) if one]
     task = import_module(f"lake_core.agents.{agent}.report").report
-    all_work = None if packs is None else [*(unpack(packs) or ()), *(put_off or ())]
+    all_work = None if packs is None else [*put_off_by(answer, work_of(packs)), *(put_off or ())]
     if agent == "ingest":  # it looks at the sources again, for what is parked
         request = request_of(config, params)
         request["lake"] = lake_name(request["lake"])

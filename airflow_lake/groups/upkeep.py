@@ -44,4 +44,5 @@ class LakeUpkeep(TaskGroup):
             for group in AGENTS:
                 if agents is None or group.agent in agents:
                     fits = self.config if "branch" in group.also else replace(self.config, branch="main")
+                    fits = fits if group.deletes else replace(fits, approval=False)
                     group(fits, default_args=default_args)

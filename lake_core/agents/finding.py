@@ -1,14 +1,17 @@
 """The first task of an agent: the pools it looks at, what it finds there, and what it hands out.
 
 The checkpoint, compact, erasure, retention and tombstones agents hand out a pool that cannot be read too: its
-task meets the same error, and fails without holding back the others.  A pool that is put off (`put_off`) is not
+task meets the same error, and fails without holding back the others.  Pools are looked at side by side, and what
+is found is handed out in their order.  A pool that is put off (`put_off`) is not
 looked at; it is handed out with the reason, for the report alone.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from lake_core.agents.put_off import why_put_off
@@ -17,10 +20,30 @@ from lake_core.catalog import Settings
 from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.lake import Lake
 from lake_core.naming import split_pool
+from lake_core.phrases import counted
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+AT_ONCE = 16
+"""Pools at which an agent looks at a time: a look mostly waits for the store; it holds one state in memory."""
+
+MAX_WORK = 10_000
+"""Pieces of work of a run that sets no limit: its results, a few hundred bytes each, go between tasks."""
+
+
+def looks(pools: Iterable[str], look: Callable[[str], T]) -> Iterator[tuple[str, T | LakeError]]:
+    """Each pool, in this order, and what `look` finds there, or its error; up to `AT_ONCE` pools at a time."""
+
+    def one(name: str) -> tuple[str, T | LakeError]:
+        try:
+            return name, look(name)
+        except LakeError as error:
+            return name, error
+
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
+        yield from threads.map(one, pools)  # if the caller stops early, it begins no other pool
 
 
 def look_at_each(
@@ -30,14 +53,12 @@ def look_at_each(
 
     Skips a pool without the branch, and one that was dropped since; raises NotFound if the run `named` it.
     """
-    for name in pools:
-        try:
-            answer = look(name)
-        except NotFound:
+    for name, answer in looks(pools, look):
+        if isinstance(answer, NotFound):
             if named:
-                raise
-        except LakeError as error:
-            log.error("%s: %s", name, error)
+                raise answer
+        elif isinstance(answer, LakeError):
+            log.error("%s: %s", name, answer)
             yield name, None
         else:
             yield name, answer
@@ -87,11 +108,17 @@ def handed_out(
     dry_run: bool,
     nothing: str,
     not_done: str,
+    limit: int | None = None,
 ) -> list[dict[str, Any]]:
     """What was found and what is put off; nothing in a dry run.
 
-    Logs what is put off, that it is a dry run, or that there is `nothing`.
+    At most `limit` pieces of work (None: `MAX_WORK`); the others are put off, as one.  Logs what is put off, that
+    it is a dry run, or that there is `nothing`.
     """
+    most = MAX_WORK if limit is None else limit
+    if len(all_work) > most:
+        put_off = [_left(len(all_work) - most, most), *put_off]
+        all_work = within(all_work, most)
     for work in put_off:
         log.info("%s", work["title"])
     if not all_work:
@@ -100,3 +127,23 @@ def handed_out(
         log.info("dry run: %s", not_done)
         return []
     return [*all_work, *put_off]
+
+
+def within(all_work: Sequence[dict[str, Any]], limit: int) -> list[dict[str, Any]]:
+    """At most `limit` pieces, in their order: the first of each pool, then the second of each, and so on.
+
+    So a pool with many pieces holds back no other one.
+    """
+    before: Counter[str] = Counter()
+    turns: list[tuple[int, int]] = []
+    for index, work in enumerate(all_work):
+        turns.append((before[work["pool"]], index))
+        before[work["pool"]] += 1
+    return [all_work[index] for index in sorted(index for _, index in sorted(turns)[:limit])]
+
+
+def _left(count: int, limit: int) -> dict[str, Any]:
+    """What is handed out of the work beyond the limit, for the report alone."""
+    why = f"the limit of a run is {limit:,}"
+    title = f"{counted(count, 'piece')} of work left for the next run: {why}"
+    return {"pool": "", "title": title, "put_off": why}

@@ -7,7 +7,8 @@ The record is no part of the work.  If it cannot be written, that is logged, and
 itself are not written: each compaction of it would bring the next one about.  Old jobs expire as `$jobs` says
 (`expire.age`).
 
-Callers: `airflow_lake.groups.tasks` (`recorded`), `lake jobs` and the web view (`list_jobs`).
+Callers: `airflow_lake.groups.tasks` (`recorded`), commands and submitted applications (`recorded_if_kept`), `lake
+jobs` and the web view (`list_jobs`).
 """
 
 from __future__ import annotations
@@ -106,6 +107,22 @@ def recorded(lake: Lake, *, agent: str, pool_name: str, branch: str = MAIN) -> I
         record.end(FAILED, {}, f"{type(error).__name__}: {error}"[:ERROR_CHARACTERS])
         raise
     record.end(DONE, figures_of(result), None)
+
+
+@contextmanager
+def recorded_if_kept(
+    lake: Lake, *, agent: str, pool_name: str, branch: str = MAIN
+) -> Iterator[dict[str, Any]]:
+    """As `recorded`, in a lake that has `$jobs`; in another one nothing is written.
+
+    For commands and submitted applications: only agents make the pool, so a lake without them has none.  A command
+    does an agent's work (`agent`), and its record bears no DAG.
+    """
+    if naming.JOBS not in lake.catalog.load().state.names:
+        yield {}
+        return
+    with recorded(lake, agent=agent, pool_name=pool_name, branch=branch) as result:
+        yield result
 
 
 def _begun(lake: Lake, *, agent: str, pool_name: str, branch: str) -> Job:

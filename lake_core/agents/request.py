@@ -21,12 +21,14 @@ COMMON = ("lake", "pools", "dry_run")
 OpenLake = Callable[[str], Lake]
 """Opens the lake that the parameter `lake` names: `Lake.open`, or what Airflow's connections add to it."""
 
-_TEXT, _FLAG, _TEXTS = "a text", "true or false", "a list of texts"
+_TEXT, _FLAG, _TEXTS, _COUNT = "a text", "true or false", "a list of texts", "a whole number of at least 1"
 _KINDS = {
     "lake": _TEXT,
     "pools": _TEXTS,
     "dry_run": _FLAG,
     "branch": _TEXT,
+    "limit": _COUNT,
+    "strategy": _TEXT,
     "wait": _FLAG,
     "files": _TEXTS,
     "where": _TEXT,
@@ -40,7 +42,9 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Request:
-    """`pools` empty: all that have work.  Only the ingest agent reads `wait`, only the intervals agent `files`.
+    """`pools` empty: all that have work.  `limit`: how many pieces of work the run hands out at most.
+
+    Only the ingest agent reads `wait`, only the intervals agent `files`, only the compact agent `strategy`.
 
     Only the erasure agent reads what follows these: which records, by `where`, `key`, or `low` and `high` (the
     parameters `from` and `to`), and how.
@@ -50,6 +54,8 @@ class Request:
     pools: tuple[str, ...] = ()
     dry_run: bool = False
     branch: str = MAIN
+    limit: int | None = None
+    strategy: str | None = None
     wait: bool = True
     files: tuple[str, ...] = ()
     where: str | None = None
@@ -83,6 +89,8 @@ class Request:
             pools=tuple(given.get("pools", ())),
             dry_run=bool(given.get("dry_run", False)),
             branch=str(given.get("branch") or MAIN),
+            limit=given.get("limit"),
+            strategy=given.get("strategy"),
             wait=bool(given.get("wait", True)),
             files=tuple(given.get("files", ())),
             where=given.get("where"),
@@ -110,6 +118,8 @@ class Request:
 def _is(value: Any, kind: str) -> bool:
     if kind == _TEXTS:
         return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+    if kind == _COUNT:
+        return isinstance(value, int) and not isinstance(value, bool) and value >= 1
     return isinstance(value, bool if kind == _FLAG else str)
 
 

@@ -8,6 +8,7 @@ from lake_core.agents.compact import CompactionPlan
 from lake_core.agents.compact.publication import published
 from lake_core.agents.compact.report import job_line, plan_lines, pool_line, summary
 from lake_core.agents.compact.run import compact_pool, plan_pool
+from lake_core.agents.jobs import recorded_if_kept
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, say
 
@@ -21,16 +22,18 @@ def compact(args: Namespace) -> None:
     if args.dry_run or not (plan.jobs or publishes or args.json):
         _print_plan(args.pool, plan, as_json=args.json)
         return
-    results = compact_pool(
-        lake,
-        args.pool,
-        plan,
-        branch=args.branch,
-        progress=lambda job, result: None if args.json else say(job_line(job, result)),
-    )
-    depth = pool.at(args.branch).depth
-    done = summary(args.pool, results, depth_before=plan.depth, depth_after=depth)
-    done |= published(pool, branch=args.branch)
+    with recorded_if_kept(lake, agent="compact", pool_name=args.pool, branch=args.branch) as job:
+        results = compact_pool(
+            lake,
+            args.pool,
+            plan,
+            branch=args.branch,
+            progress=lambda one, result: None if args.json else say(job_line(one, result)),
+        )
+        depth = pool.at(args.branch).depth
+        done = summary(args.pool, results, depth_before=plan.depth, depth_after=depth)
+        done |= published(pool, branch=args.branch)
+        job.update(done)
     if args.json:
         committed = [result for result in results if result.version is not None]
         print_json(

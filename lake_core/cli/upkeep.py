@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from lake_core.agents.checkpoint.run import look, plan_purge, purge_pool, write_checkpoint
+from lake_core.agents.jobs import recorded_if_kept
 from lake_core.agents.retention import expire as expiry
 from lake_core.agents.retention import report as retention
 from lake_core.agents.retention.policy import policy_of
@@ -28,7 +29,8 @@ def checkpoint(args: Namespace) -> None:
         else:
             say(f"{args.pool}: a checkpoint is due: {why}" if why else f"{args.pool}: no checkpoint is due")
         return
-    written, version = write_checkpoint(lake, args.pool, now=now)
+    with recorded_if_kept(lake, agent="checkpoint", pool_name=args.pool):
+        written, version = write_checkpoint(lake, args.pool, now=now)
     if args.json:
         print_json({"pool": args.pool, "checkpoint": version or None, "written": written})
     elif written:
@@ -55,7 +57,9 @@ def purge(args: Namespace) -> None:
                 else f"{args.pool}: nothing to purge"
             )
         return
-    purged = purge_pool(lake, args.pool, keep=args.keep, now=now)
+    with recorded_if_kept(lake, agent="checkpoint", pool_name=args.pool) as job:
+        purged = purge_pool(lake, args.pool, keep=args.keep, now=now)
+        job.update(vars(purged))
     if args.json:
         print_json({"pool": args.pool} | vars(purged))
     elif purged.entries or purged.checkpoints:
@@ -69,7 +73,8 @@ def purge(args: Namespace) -> None:
 
 def tombstones(args: Namespace) -> None:
     """Remove deleted records from the objects; drop deletes that are no longer needed."""
-    branch = open_lake(args).pool(args.pool).branch(args.branch)
+    lake = open_lake(args)
+    branch = lake.pool(args.pool).branch(args.branch)
     if args.dry_run:
         work = plan(branch, now=branch.context.now(), at_once=args.at_once)
         if args.json:
@@ -86,7 +91,9 @@ def tombstones(args: Namespace) -> None:
         else:
             say(plan_line(args.pool, work))
         return
-    result = apply(branch, now=branch.context.now(), at_once=args.at_once)
+    with recorded_if_kept(lake, agent="tombstones", pool_name=args.pool, branch=args.branch) as job:
+        result = apply(branch, now=branch.context.now(), at_once=args.at_once)
+        job.update(vars(result))
     if args.json:
         print_json(vars(result))
     else:
@@ -97,7 +104,8 @@ def tombstones(args: Namespace) -> None:
 
 def expire(args: Namespace) -> None:
     """Remove records that the pool's settings `expire.*` let go."""
-    pool = open_lake(args).pool(args.pool)
+    lake = open_lake(args)
+    pool = lake.pool(args.pool)
     if not policy_of(pool.settings).expires:
         raise InvalidInput(
             f"pool {args.pool!r} has no policy: set expire.age, expire.records or expire.bytes, such as "
@@ -123,7 +131,9 @@ def expire(args: Namespace) -> None:
         else:
             say(retention.plan_line(args.pool, work))
         return
-    done = expiry.expire(pool, branch=args.branch)
+    with recorded_if_kept(lake, agent="retention", pool_name=args.pool, branch=args.branch) as job:
+        done = expiry.expire(pool, branch=args.branch)
+        job.update(vars(done))
     if args.json:
         print_json(vars(done))
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from lake_core.agents.jobs import recorded_if_kept
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, print_rows, say
 from lake_core.cli.progress import shown_deleting
@@ -28,7 +29,8 @@ def vacuum_pool(args: Namespace) -> None:
     if args.dropped:
         _vacuum_dropped(args)
         return
-    pool = open_lake(args).pool(args.pool)
+    lake = open_lake(args)
+    pool = lake.pool(args.pool)
     if args.dry_run:
         if args.plan is not None:
             raise InvalidInput("vacuum: --dry-run writes a plan, --plan does one; give one of them")
@@ -61,14 +63,16 @@ def vacuum_pool(args: Namespace) -> None:
             )
         return
     planned = None if args.plan is None else read_plan(pool, args.plan)
-    scanned = (
-        None if planned is not None else scan_orphans(pool, grace=args.grace, every_name=args.every_name)
-    )
-    begun = pool.context.now()
-    total = None if planned is None else planned.size
-    with shown_deleting(f"vacuuming {args.pool}", total=total) as progress:
-        done = vacuum(pool, plan=planned, grace=args.grace, progress=progress)
-    seconds = pool.context.now() - begun
+    with recorded_if_kept(lake, agent="retention", pool_name=args.pool) as job:
+        scanned = (
+            None if planned is not None else scan_orphans(pool, grace=args.grace, every_name=args.every_name)
+        )
+        begun = pool.context.now()
+        total = None if planned is None else planned.size
+        with shown_deleting(f"vacuuming {args.pool}", total=total) as progress:
+            done = vacuum(pool, plan=planned, grace=args.grace, progress=progress)
+        seconds = pool.context.now() - begun
+        job.update(vars(done))
     if args.json:
         orphans = 0 if scanned is None else scanned.orphans
         print_json(vars(done) | {"orphans": orphans, "seconds": round(seconds, 3)})

@@ -34,7 +34,8 @@ LAKE_POOLS = "lake:pools"
 OLDER_THAN = 86_400.0
 """Seconds: a younger object that nothing refers to may belong to a load under way."""
 
-POOL_FOLDERS = ("journal", "data", "parked", "index", "leases", "plans", "erasures", "given-up")
+LAKE_NAMES = (naming.LAKE_FILE, naming.POOLS_JOURNAL, naming.PACKS)
+POOL_FOLDERS = ("journal", "data", "parked", "index", "leases", "plans", "erasures", "published", "given-up")
 
 
 @dataclass
@@ -105,7 +106,7 @@ class Fsck:
     def _folders(self, state: PoolsState) -> Iterator[Finding]:
         """Folders of pools that the list does not have, and names that are none of the lake's."""
         for name in top_names(self.context.store, ""):
-            if name.rstrip("/") in (naming.LAKE_FILE, naming.POOLS_JOURNAL):
+            if name.rstrip("/") in LAKE_NAMES:
                 continue
             id = name.removesuffix("/")
             if not name.endswith("/") or not naming.is_id(id):

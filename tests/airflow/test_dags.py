@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from lake_core.agents.compact.strategies import names as strategies
 from tests.support.repository import ROOT
 
 pytestmark = pytest.mark.airflow
@@ -28,10 +30,15 @@ print("LOADED " + json.dumps({
         dag.dag_id: {
             "schedule": dag.schedule if isinstance(dag.schedule, str | None) else dag.schedule.expression,
             "params": {name: param.value for name, param in dag.params.items()},
+            "form": {name: param.serialize() for name, param in dag.params.items()},
             "catchup": dag.catchup,
             "runs": dag.max_active_runs,
             "tasks": {task.task_id: sorted(task.upstream_task_ids) for task in dag.tasks},
             "unlimited": [task.task_id for task in dag.tasks if task.execution_timeout is None],
+            "order": {
+                task.task_id: [task.priority_weight, str(task.weight_rule), task.pool, task.pool_slots]
+                for task in dag.tasks
+            },
             "hours": [task.execution_timeout.total_seconds() / 3600 for task in dag.tasks],
         }
         for dag in bag.dags.values()
@@ -62,10 +69,10 @@ def test_the_dags_load_without_errors_and_without_spark(tmp_path: Path) -> None:
     assert loaded["errors"] == {}
     assert loaded["modules"] == [], "read every half minute, a DAG file imports nothing that is slow"
     common = {"lake": "", "pools": [], "dry_run": False}  # which lake LAKE names is asked by the tasks
-    assert loaded["dags"]["lake_checkpoint"]["params"] == common
+    assert loaded["dags"]["lake_checkpoint"]["params"] == common | {"limit": None}
     ingest = loaded["dags"]["lake_ingest"]
     assert ingest["tasks"] == {"find": [], "run": ["find"], "report": ["find", "run"]}
-    assert ingest["params"] == common | {"wait": True}
+    assert ingest["params"] == common | {"wait": True, "limit": None}
     assert (ingest["schedule"], ingest["catchup"], ingest["runs"]) == ("*/5 * * * *", False, 1)
     applying = loaded["dags"].pop("lake_apply")
     assert (applying["tasks"], applying["schedule"], applying["catchup"]) == ({"apply": []}, None, False)
@@ -103,3 +110,101 @@ def test_every_task_has_a_time_limit(tmp_path: Path) -> None:
 def test_the_schedule_is_the_operators_choice(tmp_path: Path, variable: str, schedule: str | None) -> None:
     found = load(tmp_path, LAKE_INGEST_SCHEDULE=variable)["dags"]["lake_ingest"]["schedule"]
     assert found == schedule
+
+
+def test_tasks_that_bring_data_go_before_upkeep(tmp_path: Path) -> None:
+    dags = load(tmp_path)["dags"]
+    orders = {name: {tuple(one) for one in dag["order"].values()} for name, dag in dags.items()}
+    assert {len(order) for order in orders.values()} == {1}, "all tasks of an agent weigh the same"
+    weights = {name: next(iter(order))[0] for name, order in orders.items()}
+    upkeep = ("lake_compact", "lake_checkpoint", "lake_tombstones", "lake_retention")
+    assert {weights[name] for name in upkeep} == {1}, "the least that Airflow has without being asked"
+    assert weights["lake_ingest"] == weights["lake_intervals"] > weights["lake_erasure"] > 1
+    agents = [order for name, order in orders.items() if name != "lake_apply"]
+    assert {one[1:] for order in agents for one in order} == {("absolute", "default_pool", 1)}
+
+
+def test_upkeep_runs_in_the_pool_of_airflow_that_is_named(tmp_path: Path) -> None:
+    dags = load(tmp_path, LAKE_UPKEEP_AIRFLOW_POOL="upkeep", LAKE_UPKEEP_POOL_SLOTS="3")["dags"]
+    assert {task: order[2:] for task, order in dags["lake_compact"]["order"].items()} == {
+        "find": ["upkeep", 1],
+        "run": ["upkeep", 3],
+        "report": ["upkeep", 1],
+    }
+    assert dags["lake_checkpoint"]["order"]["run"][2:] == ["upkeep", 3]
+    pools = {name: {order[2] for order in dag["order"].values()} for name, dag in dags.items()}
+    in_default = {name for name, used in pools.items() if used == {"default_pool"}}
+    assert in_default == {"lake_apply", "lake_ingest", "lake_intervals"}
+
+
+@pytest.fixture(scope="module")
+def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """By DAG: the fields of its trigger form, as Airflow's UI gets them."""
+    dags = load(tmp_path_factory.mktemp("forms"))["dags"]
+    return {name: dag["form"] for name, dag in dags.items()}
+
+
+def refused(form: dict[str, Any], **values: Any) -> list[str]:
+    """The fields whose value the form does not take."""
+    return [
+        name
+        for name, value in values.items()
+        if not Draft202012Validator(form[name]["schema"]).is_valid(value)
+    ]
+
+
+def test_each_field_has_a_title_and_says_what_it_does(forms: dict[str, dict[str, Any]]) -> None:
+    fields = [(dag, name, field) for dag, form in forms.items() for name, field in form.items()]
+    assert [(dag, name) for dag, name, field in fields if not field["schema"].get("title")] == []
+    assert [(dag, name) for dag, name, field in fields if not field["description"]] == []
+
+
+def test_a_form_takes_its_own_defaults(forms: dict[str, dict[str, Any]]) -> None:
+    for dag, form in forms.items():
+        assert refused(form, **{name: field["value"] for name, field in form.items()}) == [], dag
+
+
+def test_a_strategy_is_chosen_among_those_that_there_are(forms: dict[str, dict[str, Any]]) -> None:
+    form = forms["lake_compact"]
+    assert form["strategy"]["schema"]["enum"] == [None, *strategies()]
+    assert refused(form, strategy="newest") == ["strategy"]
+
+
+def test_a_limit_is_a_whole_number_from_one_on(forms: dict[str, dict[str, Any]]) -> None:
+    limited = {dag for dag, form in forms.items() if "limit" in form}
+    assert limited == {
+        f"lake_{name}" for name in ("ingest", "compact", "checkpoint", "tombstones", "retention")
+    }
+    for dag in limited:
+        assert refused(forms[dag], limit=1) == [], dag
+        for value in (0, -1, 1.5, "5"):
+            assert refused(forms[dag], limit=value) == ["limit"], (dag, value)
+
+
+def test_switches_are_booleans_and_names_are_lists(forms: dict[str, dict[str, Any]]) -> None:
+    for dag, form in forms.items():
+        switches = [name for name, field in form.items() if isinstance(field["value"], bool)]
+        assert "dry_run" in switches
+        assert refused(form, **dict.fromkeys(switches, "yes")) == switches, dag
+        if "pools" in form:
+            assert refused(form, pools="flights") == ["pools"]
+            assert refused(form, pools=[7]) == ["pools"]
+
+
+def test_a_branch_is_suggested_and_another_one_may_be_typed(forms: dict[str, dict[str, Any]]) -> None:
+    with_branch = {dag for dag, form in forms.items() if "branch" in form}
+    assert with_branch == {f"lake_{name}" for name in ("compact", "tombstones", "retention", "intervals")}
+    for dag in with_branch:
+        assert forms[dag]["branch"]["schema"]["examples"] == ["main"]
+        assert refused(forms[dag], branch="dev") == []
+
+
+def test_a_person_is_asked_before_the_agents_that_are_named(tmp_path: Path) -> None:
+    dags = load(tmp_path, LAKE_APPROVAL="retention")["dags"]
+    assert dags["lake_retention"]["tasks"] == {
+        "find": [],
+        "approve": ["find"],
+        "run": ["approve", "find"],
+        "report": ["find", "run"],
+    }
+    assert [name for name, dag in dags.items() if "approve" in dag["tasks"]] == ["lake_retention"]

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,15 +24,27 @@ GROUPS = """
 import json
 from airflow_lake.groups import agents
 from airflow_lake.groups.agent import AgentGroup
+from airflow_lake.groups.form import OF_AGENT
 groups = [g for g in vars(agents).values() if isinstance(g, type) and issubclass(g, AgentGroup)]
-print("GROUPS " + json.dumps({g.agent: g.also for g in groups if getattr(g, "agent", "")}))
+from airflow.sdk import DAG
+from airflow_lake.groups import CompactGroup, LakeConfig, LakeUpkeep
+with DAG("d") as dag:
+    LakeUpkeep(LakeConfig(approval=True))
+    try:
+        CompactGroup(LakeConfig(approval=True))
+    except ValueError as error:
+        print("REFUSED " + json.dumps(str(error)))
+print("UPKEEP " + json.dumps([task.task_id for task in dag.tasks if "approve" in task.task_id]))
+print("GROUPS " + json.dumps({
+    g.agent: {"group": g.also, "form": list(OF_AGENT.get(g.agent, {}))} for g in groups if getattr(g, "agent", "")
+}))
 """
 AGENTS = ("checkpoint", "compact", "erasure", "ingest", "intervals", "retention", "tombstones")
 
 
 @pytest.fixture(scope="module")
-def parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """By agent: the parameters that its group has beside those of all."""
+def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the script prints, by the first word of the line."""
     environ = {**os.environ, "AIRFLOW_HOME": str(tmp_path_factory.mktemp("airflow"))}
     done = subprocess.run(
         [sys.executable, "-c", GROUPS],
@@ -42,20 +55,39 @@ def parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]
         timeout=300,
         check=True,
     )
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("GROUPS ")]
-    found: dict[str, list[str]] = json.loads(line.removeprefix("GROUPS "))
-    return found
+    lines = [line.partition(" ") for line in done.stdout.splitlines()]
+    return {word: json.loads(rest) for word, _, rest in lines if word in ("GROUPS", "UPKEEP", "REFUSED")}
 
 
-def test_there_is_a_group_for_each_agent(parameters: dict[str, list[str]]) -> None:
+@pytest.fixture
+def parameters(printed: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
+    """By agent: the parameters that its group, and its trigger form, have beside those of all."""
+    return dict(printed["GROUPS"])
+
+
+def test_there_is_a_group_for_each_agent(parameters: dict[str, dict[str, list[str]]]) -> None:
     assert sorted(parameters) == sorted(AGENTS)
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_group_knows_the_parameters_of_its_agent(agent: str, parameters: dict[str, list[str]]) -> None:
+def test_a_group_knows_the_parameters_of_its_agent(
+    agent: str, parameters: dict[str, dict[str, list[str]]]
+) -> None:
     find = import_module(f"lake_core.agents.{agent}.run").find
     more = {"begin": None, "end": None, "run": "r"} if agent == "intervals" else {}
     with pytest.raises(InvalidInput) as refused:
         find({"nonsense": 1}, **more)
-    names = ", ".join((*COMMON, *parameters[agent]))
+    names = ", ".join((*COMMON, *parameters[agent]["group"]))
     assert str(refused.value) == f"unknown parameter 'nonsense' The parameters are {names}; nothing was done"
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_trigger_form_has_all_parameters_of_its_agent(
+    agent: str, parameters: dict[str, dict[str, list[str]]]
+) -> None:
+    assert sorted(parameters[agent]["form"]) == sorted(parameters[agent]["group"])
+
+
+def test_only_groups_that_delete_ask_a_person(printed: dict[str, Any]) -> None:
+    assert printed["UPKEEP"] == ["lake_upkeep.retention.approve"]
+    assert printed["REFUSED"] == "the agent compact deletes nothing that is needed: it has no approval"

@@ -215,3 +215,25 @@ def test_a_group_in_a_dag_of_ones_own_keeps_the_pools_that_it_is_given(agent: Ag
         if task["task_id"] == "lake_upkeep.compact.run"
     ]
     assert sorted(titles) == ["kept_a: 1 job", "kept_b: 1 job"]
+
+
+def test_ingest_goes_first_when_upkeep_waits_for_the_same_slot(
+    agent: Agent, own: Lake, tmp_path: Path
+) -> None:
+    own.create_pool("ordered", key="k", settings={"ingest.source": str(tmp_path)})
+    api = agent.services.api
+    pool = {"name": "own_order", "slots": 0, "include_deferred": False}
+    api.request("POST", "pools", body=pool)
+    let_loose(agent, "own_order")
+    run = api.trigger("own_order")
+
+    def states(task: str) -> set[str]:
+        return {t["state"] for t in api.tasks("own_order", run) if t["task_id"].endswith(task)}
+
+    await_true(lambda: states("find") == {"scheduled"}, seconds=SECONDS, what="both wait for a slot")
+    api.request("PATCH", "pools/own_order", body={**pool, "slots": 1})
+    assert api.wait("own_order", run, seconds=RUN_SECONDS) == "success"
+    tasks = {task["task_id"]: task for task in api.tasks("own_order", run)}
+    ingest, upkeep = tasks["ingest.find"], tasks["lake_upkeep.compact.find"]
+    assert (ingest["pool"], upkeep["pool"]) == ("own_order", "own_order")
+    assert ingest["end_date"] <= upkeep["start_date"]

@@ -20,6 +20,7 @@ def test_every_object_of_a_lake_has_the_name_that_the_format_gives_it() -> None:
     assert naming.data_object("ID", "OBJECT") == "ID/data/OBJECT.parquet"
     assert naming.data_object("ID", "OBJECT.zst") == "ID/data/OBJECT.zst"
     assert naming.published("ID", "iceberg", "main") == "ID/published/iceberg/main"
+    assert naming.pack("PLAN", 7) == "packs/PLAN.07.json"
 
 
 def test_a_branch_of_any_name_is_a_folder_of_plain_letters() -> None:

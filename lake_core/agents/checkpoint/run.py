@@ -113,9 +113,9 @@ def purge_pool(lake: Lake, pool_name: str, *, keep: float | None = None, now: fl
 def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
     """The agent's first task: journals that want a checkpoint as plain values, all for one task `run`.
 
-    A dry run logs them and hands out nothing.
+    `params`: lake, pools (none named: all), limit, dry_run.  A dry run logs them and hands out nothing.
     """
-    asked = Request.read(params)
+    asked = Request.read(params, also=("limit",))
     lake = open_lake(asked.lake)
     for name in asked.pools:
         journal_of(lake, name)  # raises NotFound
@@ -138,4 +138,5 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         dry_run=asked.dry_run,
         nothing=f"no checkpoint is due in {counted(len(open_names), 'journal')}",
         not_done="nothing is written",
+        limit=asked.limit,
     )

@@ -88,11 +88,27 @@ def _work_line(done: Mapping[str, Any]) -> str:
     )
 
 
+def lag_lines(all_work: Found, results: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The pools in which more objects overlap after the run than the policy allows, a line each."""
+    allowed = {work["pool"]: work["allowed"] for work in all_work if "allowed" in work}
+    for result in results:
+        most = allowed.get(result["pool"])
+        if most is not None and result["depth_after"] > most:
+            yield (
+                f"{result['pool']}: the agent lags: {overlap(result['depth_after'])}, the policy allows {most:,}; "
+                "more is loaded than is merged. If this stays, run it more often, or give it more slots"
+            )
+
+
 def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """The agent's last task: a line a pool, and the totals.  Raises Incomplete if a pool failed."""
+    """The agent's last task: a line a pool, where it lags, the totals.  Raises Incomplete if a pool failed."""
     for result in results:
         log.info("%s", pool_line(result))
+    lagging = list(lag_lines(all_work or (), results))
+    for line in lagging:
+        log.warning("%s", line)
     totals = sums(results, "pools", of=("jobs", "dropped", "inputs", "objects", "size_in", "size_out"))
+    totals["late"] = len(lagging)
     conclude(
         f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}" if results else "nothing was compacted",
         failed=missing(check_found(all_work), results, by="pool"),

@@ -27,6 +27,7 @@ from lake_core.agents.compact.rewrite import (
     pieces_for,
     rewrite,
 )
+from lake_core.agents.compact.strategies import check_name
 from lake_core.agents.finding import divided, handed_out, look_at_each
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.errors import Conflict, LakeError
@@ -120,15 +121,19 @@ def compact_pool(
 def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
     """The agent's first task: pools to compact or to publish as plain values, for one task `run` each.
 
-    `params`: lake, pools (none named: all), branch, dry_run.  A dry run logs the plans and hands out nothing.
+    `params`: lake, pools (none named: all), branch, limit, strategy (instead of the pools' own), dry_run.  A dry
+    run logs the plans and hands out nothing.
     """
-    asked = Request.read(params, also=("branch",))
+    asked = Request.read(params, also=("branch", "limit", "strategy"))
+    if asked.strategy is not None:
+        check_name(asked.strategy)
     lake = open_lake(asked.lake)
     names, put_off = divided(named_pools(lake, asked.pools), lake, asked, agent="compact")
     all_work: list[dict[str, Any]] = []
 
     def look(name: str) -> tuple[CompactionPlan, str]:
-        plan = plan_pool(lake, name, branch=asked.branch, now=lake.context.now())
+        now = lake.context.now()
+        plan = plan_pool(lake, name, branch=asked.branch, strategy=asked.strategy, now=now)
         return plan, publication_due(lake.pool(name), branch=asked.branch)
 
     for name, seen in look_at_each(names, look, named=bool(asked.pools)):
@@ -141,11 +146,12 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         if plan.jobs or due:
             jobs = [job.values for job in plan.jobs]
             why = counted(len(jobs), "job") if jobs else due
-            all_work.append(asked.work(name, why, depth=plan.depth, jobs=jobs))
+            all_work.append(asked.work(name, why, depth=plan.depth, allowed=plan.allowed, jobs=jobs))
     return handed_out(
         all_work,
         put_off,
         dry_run=asked.dry_run,
         nothing="nothing to compact",
         not_done="nothing is rewritten",
+        limit=asked.limit,
     )

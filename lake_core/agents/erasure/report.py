@@ -121,11 +121,20 @@ def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict
         failed=[
             *missing(check_found(all_work), results, by="pool"),
             *_held(erasures),
-            *(f"{work['title']}: an erasure is pending" for work in put_off(all_work or ())),
+            *(
+                f"{work['title']}: an erasure is pending"
+                for work in put_off(all_work or ())
+                if _pending(work)
+            ),
         ],
         to_do="What was done stays; release what is named, and the next run goes on",
     )
     return totals
+
+
+def _pending(work: Mapping[str, Any]) -> bool:
+    """Whether an erasure of a pool that was put off is pending; what a person refused to begin is not."""
+    return bool(work.get("erasures", True))
 
 
 def _held(erasures: Iterable[Mapping[str, Any]]) -> Iterator[str]:

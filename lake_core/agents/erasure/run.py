@@ -30,7 +30,8 @@ from lake_core.keys import KeyRange
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.naming import split_pool
-from lake_core.phrases import counted
+from lake_core.phrases import counted, human_time
+from lake_core.values.keytext import RangeText
 
 log = logging.getLogger(__name__)
 
@@ -84,8 +85,12 @@ def erase_pending(
     return results
 
 
-def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
+def find(
+    params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open, begins: bool = True
+) -> list[dict[str, Any]]:
     """The agent's first task: begins what the run names, and hands out pools with pending erasures.
+
+    Without `begins`, the task `run` of a pool begins them (`begin_handed_out`), since a person is asked first.
 
     `params`: lake, pools (none named: all), where, key, from, to (which records; then pools are named), grace,
     keep_history, dry_run.  What the run names is checked in all pools before it is begun in one.  A dry run logs
@@ -97,7 +102,7 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
     names = named_pools(lake, asked.pools)
     policy_of(Settings({}), grace=asked.grace)  # raises InvalidInput
     if named is not None:
-        _begin(lake, names, named, keeps_history=asked.keep_history, dry_run=asked.dry_run)
+        _begin(lake, names, named, keeps_history=asked.keep_history, begins=begins and not asked.dry_run)
     how = {"grace": asked.grace, "keep_history": asked.keep_history}
     all_work: dict[str, dict[str, Any]] = {}
 
@@ -114,11 +119,9 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         if work is None:
             all_work[pool_name] = asked.work(pool_name, "cannot be read", erasures=[], **how)
         elif not work.idle:
-            ids = [one.id for one in work.pending]
-            if pool_name in all_work:
-                ids = list(dict.fromkeys([*all_work[pool_name]["erasures"], *ids]))
-            what = counted(len(ids), "erasure")
-            all_work[pool_name] = asked.work(pool_name, what, erasures=ids, **how)
+            values = _handed(all_work.get(pool_name, {}), work, name, named)
+            what = counted(len(values["erasures"]) + len(values["begin"]), "erasure")
+            all_work[pool_name] = asked.work(pool_name, what, **values, **how)
     return handed_out(
         list(all_work.values()),
         [one for one in put_off if _has_work(lake, one["pool"], named)],
@@ -137,14 +140,49 @@ def _has_work(lake: Lake, name: str, named: NamedRecords | None) -> bool:
         return True
 
 
+def _handed(
+    before: Mapping[str, Any], work: ErasurePlan, name: str, named: NamedRecords | None
+) -> dict[str, Any]:
+    """What is handed out for a pool: which erasures to go on with, which to begin, and what a person is told.
+
+    `before` is what another of its sub-pools has; `name` is that of the pool or the sub-pool.
+    """
+    begin = list(before.get("begin", ()))
+    says = list(before.get("says", ()))
+    for one in work.pending:
+        if one.id not in before.get("erasures", ()):
+            begun = human_time(one.begun / 1_000_000)
+            says.append(f"{name}: go on with erasure {one.id}, which {one.author} began at {begun}")
+    if work.is_new and named is not None:
+        begin.append({"pool": name, "span": vars(named.span), "where": named.where})
+        says.append(f"{name}: begin an erasure of the records that this run names")
+    ids = dict.fromkeys([*before.get("erasures", ()), *(one.id for one in work.pending)])
+    return {"erasures": list(ids), "begin": begin, "says": says}
+
+
+def begin_handed_out(lake: Lake, work: Mapping[str, Any]) -> list[str]:
+    """The ids of the erasures of a piece of work; those that it names are begun.
+
+    A task that is tried again finds the same ones pending.  Raises InvalidInput, NotFound, Corrupt, Unavailable.
+    """
+    ids = list(work["erasures"])
+    for one in work.get("begin", ()):
+        pool = lake.pool(one["pool"])
+        span = span_of(pool, NamedRecords(RangeText(**one["span"]), one["where"]))
+        receipt = begin(pool, key_range=span, where=one["where"], keeps_history=work["keep_history"])
+        log.info("%s: erasure %s is pending", one["pool"], receipt.id)
+        ids.append(receipt.id)
+    return list(dict.fromkeys(ids))
+
+
 def _begin(
-    lake: Lake, names: Sequence[str], named: NamedRecords, *, keeps_history: bool, dry_run: bool
+    lake: Lake, names: Sequence[str], named: NamedRecords, *, keeps_history: bool, begins: bool
 ) -> None:
-    """Check the records that the run names in all pools; then begin their erasures, unless it is a dry run."""
+    """Check the records that the run names in all pools; then begin their erasures, if it `begins` them."""
     spans = {name: span_of(lake.pool(name), named) for name in names}
     for name, span in spans.items():
         check(lake.pool(name), key_range=span, where=named.where)
-    for name, span in spans.items() if not dry_run else ():
+    for name, span in spans.items() if begins else ():
         receipt = begin(lake.pool(name), key_range=span, where=named.where, keeps_history=keeps_history)
         log.info("%s: erasure %s is pending", name, receipt.id)
 

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lake_core.agents.finding import divided
+from lake_core.agents.finding import divided, looks
 from lake_core.agents.ingest.parking import Parked
 from lake_core.agents.ingest.plan import Batch
-from lake_core.agents.ingest.policy import BatchPolicy
+from lake_core.agents.ingest.policy import BatchPolicy, policy_of
 from lake_core.agents.ingest.sources import look, pools_that_ingest
 from lake_core.agents.reporting import (
     Found,
@@ -27,6 +27,12 @@ from lake_core.phrases import counted, human_duration, human_size, listed
 from lake_core.records.source_files import SourceFile
 
 log = logging.getLogger(__name__)
+
+LATE = 3_600.0
+"""Seconds beyond `ingest.batch_age` for which a file may wait: longer, and the agent lags behind what arrives."""
+
+MAX_PARKED = 100
+"""Parked files that a result names at most: a result goes between tasks, and Airflow keeps it."""
 
 
 def plan_lines(
@@ -65,9 +71,24 @@ def log_parked(pool_name: str, parked: Sequence[Parked]) -> None:
         )
 
 
+def late_files(waiting: Sequence[SourceFile], policy: BatchPolicy, *, now: float) -> list[SourceFile]:
+    """The files that wait although they are older than the policy and `LATE` allow."""
+    return [file for file in waiting if now - file.modified > policy.age + LATE]
+
+
+def lag_line(pool_name: str, late: Sequence[SourceFile], policy: BatchPolicy, *, now: float) -> str:
+    """How far the agent lags behind the files that arrive at a pool."""
+    oldest = human_duration(now - min(file.modified for file in late))
+    waits = counted(len(late), "file still waits", "files still wait")
+    return (
+        f"{pool_name}: the agent lags: {waits}, the oldest for {oldest}; ingest.batch_age is "
+        f"{human_duration(policy.age)}. If this stays, run it more often, or give it more slots"
+    )
+
+
 def batch_line(result: Mapping[str, Any]) -> str:
     """What became of a batch."""
-    parked = f"; parked {counted(len(result['parked']), 'file')}" if result["parked"] else ""
+    parked = f"; parked {counted(result['parked_files'], 'file')}" if result["parked"] else ""
     return load_line(result) + parked
 
 
@@ -78,7 +99,7 @@ def report(
     *,
     open_lake: OpenLake = Lake.open,
 ) -> dict[str, int]:
-    """The agent's last task: a line a batch, the parked files, the totals.
+    """The agent's last task: a line a batch, the parked files, the pools in which it lags, the totals.
 
     Raises Incomplete if a batch or a pool failed, or this run parked a file; later runs only mention that file.
     """
@@ -86,20 +107,22 @@ def report(
         log.info("%s", batch_line(result))
     all_work = check_found(all_work)
     failed = missing(all_work, results, by="token")
-    failed += [f"{r['pool']}: parked {file}: {why}" for r in results for file, why in r["parked"]]
-    asked = Request.read(params, also=("wait",))
+    failed += [line for result in results for line in _parked_lines(result)]
+    asked = Request.read(params, also=("wait", "limit"))
     lake = open_lake(asked.lake)
-    parked = 0
+    parked = late = 0
     names, _ = divided(pools_that_ingest(lake, asked.pools), lake, asked, agent="ingest")
-    for name in names:
-        try:
-            files = look(lake.pool(name))
-        except LakeError as error:
-            failed.append(f"{name}: {error}")
+    for name, files in looks(names, lambda name: look(lake.pool(name))):
+        if isinstance(files, LakeError):
+            failed.append(f"{name}: {files}")
             continue
         log_parked(name, files.parked)
         parked += len(files.parked)
-    totals = load_totals(results) | {"parked": parked}
+        policy, now = policy_of(lake.pool(name).settings, wait=asked.wait), lake.context.now()
+        if late_here := late_files(files.waiting, policy, now=now):
+            log.warning("%s", lag_line(name, late_here, policy, now=now))
+            late += len(late_here)
+    totals = load_totals(results) | {"parked": parked, "late": late}
     conclude(
         totals_line(totals) if results else "nothing was ingested" if all_work else "no new files",
         failed=failed,
@@ -109,3 +132,11 @@ def report(
         ),
     )
     return totals
+
+
+def _parked_lines(result: Mapping[str, Any]) -> Iterator[str]:
+    """The files that a run parked, a line each."""
+    for file, why in result["parked"]:
+        yield f"{result['pool']}: parked {file}: {why}"
+    if more := result["parked_files"] - len(result["parked"]):
+        yield f"{result['pool']}: parked {counted(more, 'more file')}: lake parked {result['pool']} names them"

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from lake_core.agents.finding import divided, handed_out
+from lake_core.agents.finding import divided, handed_out, looks
 from lake_core.agents.ingest import parking
 from lake_core.agents.ingest.plan import plan_batches
 from lake_core.agents.ingest.policy import policy_of
@@ -30,19 +30,17 @@ log = logging.getLogger(__name__)
 def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
     """The agent's first task: batches as plain values, for one task `run` each.
 
-    `params`: lake, pools (none named: all), wait, dry_run.  A dry run logs the plan and hands out no batch.
+    `params`: lake, pools (none named: all), wait, limit, dry_run.  A dry run logs the plan and hands out no batch.
     """
-    asked = Request.read(params, also=("wait",))
+    asked = Request.read(params, also=("wait", "limit"))
     lake = open_lake(asked.lake)
     all_work: list[dict[str, Any]] = []
     names, put_off = divided(pools_that_ingest(lake, asked.pools), lake, asked, agent="ingest")
-    for name in names:
-        pool = lake.pool(name)
-        try:
-            files = look(pool)
-        except LakeError as error:  # the report says it again, and fails
-            log.error("%s: %s", name, error)
+    for name, files in looks(names, lambda name: look(lake.pool(name))):
+        if isinstance(files, LakeError):  # the report says it again, and fails
+            log.error("%s: %s", name, files)
             continue
+        pool = lake.pool(name)
         policy = policy_of(pool.settings, wait=asked.wait)
         planned = plan_batches(files.waiting, policy, now=lake.context.now())
         batches = {batch.token(asked.branch): batch for batch in planned}
@@ -55,5 +53,10 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
             plain = msgspec.to_builtins(list(batch.files))
             all_work.append(asked.work(name, counted(len(plain), "file"), token=token, files=plain))
     return handed_out(
-        all_work, put_off, dry_run=asked.dry_run, nothing="no batch is due", not_done="nothing is ingested"
+        all_work,
+        put_off,
+        dry_run=asked.dry_run,
+        nothing="no batch is due",
+        not_done="nothing is ingested",
+        limit=asked.limit,
     )

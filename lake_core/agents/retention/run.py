@@ -142,10 +142,10 @@ def retain_dropped(lake: Lake) -> RetentionResult:
 def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
     """The agent's first task: pools with work as plain values, for one task `run` each.
 
-    `params`: lake, pools (none named: all), branch (of the expiry), dry_run.  A dry run logs the plans and
+    `params`: lake, pools (none named: all), branch (of the expiry), limit, dry_run.  A dry run logs the plans and
     hands out nothing.
     """
-    asked = Request.read(params, also=("branch",))
+    asked = Request.read(params, also=("branch", "limit"))
     lake = open_lake(asked.lake)
     open_names, put_off = divided(named_pools(lake, asked.pools), lake, asked, agent="retention")
     all_work: list[dict[str, Any]] = []
@@ -157,18 +157,21 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         if work is None:
             all_work.append(asked.work(name, "cannot be read"))
             continue
-        for line in retention_lines(name, work):
+        lines = list(retention_lines(name, work))
+        for line in lines:
             log.info("%s", line)
         if not work.idle:
-            all_work.append(asked.work(name, "retention"))
+            all_work.append(asked.work(name, "retention", says=lines))
     names = [] if asked.pools else [one.name for one in plan_dropped(lake) if one.held is None]
     if names:
-        log.info("%s: delete %s", DROPPED, listed(names))
-        all_work.append(asked.work(DROPPED, "delete"))
+        line = f"{DROPPED}: delete {listed(names)}"
+        log.info("%s", line)
+        all_work.append(asked.work(DROPPED, "delete", says=[line]))
     return handed_out(
         all_work,
         put_off,
         dry_run=asked.dry_run,
         nothing="nothing expires, nothing to delete",
         not_done="nothing is changed",
+        limit=asked.limit,
     )

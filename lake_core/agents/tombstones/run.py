@@ -147,9 +147,10 @@ def _commit(branch: Branch, read_version: int, actions: Sequence[Action], messag
 def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
     """The agent's first task: pools with work as plain values, for one task `run` each.
 
-    `params`: lake, pools (none named: all), branch, dry_run.  A dry run logs what is due and hands out nothing.
+    `params`: lake, pools (none named: all), branch, limit, dry_run.  A dry run logs what is due and hands out
+    nothing.
     """
-    asked = Request.read(params, also=("branch",))
+    asked = Request.read(params, also=("branch", "limit"))
     lake = open_lake(asked.lake)
     names, put_off = divided(named_pools(lake, asked.pools), lake, asked, agent="tombstones")
     all_work = []
@@ -170,4 +171,5 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         dry_run=asked.dry_run,
         nothing="no deletes to apply",
         not_done="nothing is rewritten",
+        limit=asked.limit,
     )

@@ -8,7 +8,7 @@ from typing import Any
 from airflow.sdk import DAG, Asset, AssetWatcher, CronDataIntervalTimetable, PartitionedAssetTimetable, task
 
 from airflow_lake.assets import asset_uri, lake_asset
-from airflow_lake.groups import IntervalsGroup, LakeConfig, LakeUpkeep
+from airflow_lake.groups import IngestGroup, IntervalsGroup, LakeConfig, LakeUpkeep
 from airflow_lake.operators.checkpoint import LakeCheckpointOperator
 from airflow_lake.operators.compact import LakeCompactOperator
 from airflow_lake.operators.delete import LakeDeleteOperator
@@ -111,3 +111,7 @@ with DAG("own_upkeep", schedule=None):
     before() >> LakeUpkeep(
         LakeConfig(lake=LAKE, pools=["kept_a", "kept_b"]), agents=["compact", "checkpoint"]
     )
+
+with DAG("own_order", schedule=None):
+    LakeUpkeep(LakeConfig(lake=LAKE, pools=["ordered"], airflow_pool="own_order"), agents=["compact"])
+    IngestGroup(LakeConfig(lake=LAKE, pools=["ordered"], airflow_pool="own_order"))

@@ -42,6 +42,7 @@ def test_a_report_tells_each_pool_and_the_sum(caplog: pytest.LogCaptureFixture) 
     made += [summary("q", [COMMITTED, DROPPED], depth_before=3, depth_after=2)]
     assert report(FOUND, made) == {
         "pools": 2, "jobs": 2, "dropped": 1, "inputs": 20, "objects": 2, "size_in": 23_200, "size_out": 8_000,
+        "late": 0,
     }  # fmt: skip
     assert caplog.messages == [
         "p: 1 job merged 10 objects (11.6 kB) into 1 object (4.0 kB); overlap 10 -> 1",
@@ -50,6 +51,17 @@ def test_a_report_tells_each_pool_and_the_sum(caplog: pytest.LogCaptureFixture) 
         "2 pools: 2 jobs (1 dropped: another compaction was faster) merged 20 objects (23.2 kB) into 2 objects "
         "(8.0 kB)",
     ]
+
+
+def test_a_report_says_where_the_agent_lags(caplog: pytest.LogCaptureFixture) -> None:
+    found = [{"pool": name, "allowed": 4} for name in ("p", "q")]
+    made = [summary("p", [COMMITTED], depth_before=10, depth_after=4)]
+    made += [summary("q", [COMMITTED], depth_before=10, depth_after=5)]
+    assert report(found, made)["late"] == 1
+    (said,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert said.startswith(
+        "q: the agent lags: at most 5 objects overlap, the policy allows 4; more is loaded"
+    )
 
 
 def test_a_report_without_work_says_so(caplog: pytest.LogCaptureFixture) -> None:

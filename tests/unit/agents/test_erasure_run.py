@@ -11,7 +11,7 @@ import pytest
 
 from lake_core.agents.erasure.plan import named_records, plan_erasures
 from lake_core.agents.erasure.report import report
-from lake_core.agents.erasure.run import erase_pending, find, plan
+from lake_core.agents.erasure.run import begin_handed_out, erase_pending, find, plan
 from lake_core.erasure.receipt import DONE, PENDING, read_all
 from lake_core.erasure.run import erase
 from lake_core.errors import Corrupt, Incomplete, InvalidInput, NotFound
@@ -51,7 +51,7 @@ def erased(lake: Lake, all_work: list[dict[str, Any]]) -> list[dict[str, Any]]:
     results = []
     for work in all_work:
         how = {"grace": work["grace"], "keeps_history": work["keep_history"]}
-        done = erase_pending(lake, work["pool"], work["erasures"], **how)
+        done = erase_pending(lake, work["pool"], begin_handed_out(lake, work), **how)
         results.append({"pool": work["pool"], "erasures": [vars(one) for one in done]})
     return results
 
@@ -149,6 +149,33 @@ def test_the_history_is_kept_by_later_runs_too(lake: Lake) -> None:
     ((result,),) = (one["erasures"] for one in erased(lake, find(params(lake, keep_history=True))))
     assert (result["pool"], result["status"], result["purged"]) == ("guests", DONE, 0)
     assert sum(1 for _ in Lake.open(lake.store.uri).pool("people").log()) > 5
+
+
+def test_what_a_person_must_approve_is_begun_by_the_task_that_does_it(lake: Lake) -> None:
+    before = stored(lake)
+    all_work = find(params(lake, "people", "guests", where=ANN), begins=False)
+    assert stored(lake) == before, "what is refused must not be pending"
+    assert [work["says"] for work in all_work] == [
+        ["people: begin an erasure of the records that this run names"],
+        ["guests: begin an erasure of the records that this run names"],
+    ]
+    refused = [{**work, "put_off": "ann refused"} for work in all_work]
+    assert report(refused, [])["erasures"] == 0
+    (first,) = begin_handed_out(lake, all_work[0])
+    assert begin_handed_out(lake, all_work[0]) == [first], "a task that is tried again goes on with it"
+    assert report(all_work, erased(lake, all_work))["done"] == 2
+    assert names(lake, "people") == names(lake, "guests") == ["bob", "cid"]
+
+
+def test_a_pending_erasure_that_a_person_refuses_stays_pending_and_the_report_fails(lake: Lake) -> None:
+    find(params(lake, "people", where=ANN))
+    (work,) = find(params(lake, "people", key="3"), begins=False)
+    pending, new = work["says"]
+    assert pending.startswith(f"people: go on with erasure {work['erasures'][0]}, which ")
+    assert new == "people: begin an erasure of the records that this run names"
+    refused = {**work, "title": "people: put off: ann refused", "put_off": "ann refused"}
+    with pytest.raises(Incomplete, match="people: put off: ann refused: an erasure is pending"):
+        report([refused], [])
 
 
 def test_what_goes_between_tasks_and_into_logs_does_not_say_which_records(

@@ -13,13 +13,14 @@ from lake_core import naming
 from lake_core.agents.ingest import parking
 from lake_core.agents.ingest.plan import plan_batches
 from lake_core.agents.ingest.policy import policy_of
-from lake_core.agents.ingest.report import report
+from lake_core.agents.ingest.report import LATE, report
 from lake_core.agents.ingest.run import find
 from lake_core.agents.ingest.sources import look, pools_that_ingest
 from lake_core.agents.intervals.report import report as report_intervals
 from lake_core.errors import Incomplete, InvalidInput, NotFound
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
+from lake_core.naming import IdSource
 from lake_core.records import Consume, Source
 from lake_core.records.source_files import SourceFile
 from tests.support.records import draft
@@ -142,7 +143,7 @@ def test_a_run_hands_over_plain_values_and_a_dry_run_nothing(
     [
         ({"pols": ["p"]}, "unknown parameter 'pols': did you mean 'pools'?"),
         ({"dryrun": True}, "unknown parameter 'dryrun': did you mean 'dry_run'?"),
-        ({"branch": "main"}, "The parameters are lake, pools, dry_run, wait; nothing was done"),
+        ({"branch": "main"}, "The parameters are lake, pools, dry_run, wait, limit; nothing was done"),
         ({"pools": "p"}, r"parameter 'pools' must be a list of texts \(got 'p'\)"),
         ({"dry_run": "yes"}, "parameter 'dry_run' must be true or false"),
         ({"lake": ""}, "no lake: set the parameter `lake` of the run, or the variable LAKE"),
@@ -239,6 +240,7 @@ DONE: dict[str, Any] = {
     "rejected": 0,
     "repeated": False,
     "parked": [],
+    "parked_files": 0,
 }
 FOUND = [{"pool": "p", "token": token} for token in ("t", "u", "v")]
 
@@ -249,7 +251,7 @@ def test_a_report_sums_the_batches(lake: Lake, pool: Pool, caplog: pytest.LogCap
     nothing = {"token": "v", "version": None, "records": 0, "objects": 0, "nokey": 0}
     totals = report(params, FOUND, [DONE, DONE | {"token": "u", "repeated": True}, DONE | nothing])
     assert totals == {
-        "batches": 3, "records": 2000, "objects": 4, "nokey": 2, "rejected": 0, "parked": 0,
+        "batches": 3, "records": 2000, "objects": 4, "nokey": 2, "rejected": 0, "parked": 0, "late": 0,
     }  # fmt: skip
     assert caplog.messages == [
         "p: version 3, 1,000 records in 2 objects, 1 without the key",
@@ -273,12 +275,32 @@ def test_a_report_says_what_was_done_also_where_a_batch_failed(
         report({"lake": lake.store.uri}, None, [])
 
 
+def test_a_report_says_that_the_agent_lags_behind_what_arrives(
+    lake: Lake, pool: Pool, landing: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    params = {"lake": lake.store.uri}
+
+    def at_now(uri: str) -> Lake:
+        return Lake.open(uri, ids=IdSource(clock=lambda: NOW))
+
+    land(landing, "young.ndjson", age=LATE + 5)  # it may wait for ingest.batch_age more
+    assert report(params, [], [], open_lake=at_now)["late"] == 0
+    land(landing, "a.ndjson", age=2 * LATE)
+    land(landing, "b.ndjson", age=3 * LATE)
+    caplog.clear()
+    assert report(params, [], [], open_lake=at_now)["late"] == 2
+    (said,) = caplog.messages
+    assert said.startswith(
+        "p: the agent lags: 2 files still wait, the oldest for 3 h; ingest.batch_age is 10 s."
+    )
+
+
 def test_the_run_that_parks_a_file_fails_and_later_runs_mention_it(
     lake: Lake, pool: Pool, landing: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     a = land(landing, "a.ndjson", "bad\n")
     parking.park(pool, a, why="line 1: not JSON", now=NOW)
-    parked = DONE | {"parked": [[a.uri, "line 1: not JSON"]]}
+    parked = DONE | {"parked": [[a.uri, "line 1: not JSON"]], "parked_files": 1}
     params = {"lake": lake.store.uri}
     with pytest.raises(Incomplete, match=rf"^1 failure: p: parked {a.uri}: line 1: not JSON\. All else"):
         report(params, FOUND[:1], [parked])

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.agents.jobs import DIED, DONE, FAILED, RUNNING, list_jobs, recorded
+from lake_core.agents.jobs import DIED, DONE, FAILED, RUNNING, list_jobs, recorded, recorded_if_kept
 from lake_core.errors import AlreadyExists, InvalidInput, Unavailable
 from lake_core.lake import Lake
 from lake_core.store.memory import MemoryStore
+from spark_apps import retention
 
 
 @pytest.fixture
@@ -148,3 +150,28 @@ def test_the_pool_of_jobs_is_a_pool_like_any_other(lake: Lake) -> None:
     with recorded(lake, agent="compact", pool_name="b"):
         pass
     assert [job.pool for job in list_jobs(lake)] == ["b"]
+
+
+def test_a_command_is_recorded_only_in_a_lake_that_keeps_jobs(lake: Lake) -> None:
+    with recorded_if_kept(lake, agent="compact", pool_name="a") as result:
+        result["inputs"] = 12
+    assert [pool.name for pool in lake.pools()] == ["a", "b"]
+    begin(lake, pool="b")()
+    with recorded_if_kept(lake, agent="compact", pool_name="a") as result:
+        result["inputs"] = 12
+    newest, *others = list_jobs(lake)
+    assert (newest.pool, newest.figures, newest.state) == ("a", {"inputs": 12}, DONE)
+    assert [job.pool for job in others] == ["b"]
+
+
+def test_an_application_that_is_submitted_by_hand_is_recorded(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    settings = {"expire.records": "1", "history.keep": "0s"}
+    pool = lake.create_pool("a", key="k", settings=settings)
+    for k in range(3):
+        pool.branch().append(pa.table({"k": [k]}))
+    begin(lake)()
+    assert retention.main(["--lake", lake.store.uri, "a"]) == 0  # few names: no Spark starts
+    job = list_jobs(lake)[0]
+    assert (job.agent, job.pool, job.state, job.figures["expired"]) == ("retention", "a", DONE, 2)
+    assert not job.run, "it bears no DAG"

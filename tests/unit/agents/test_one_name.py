@@ -83,7 +83,8 @@ def test_a_plan_reads_no_store_no_clock_and_writes_no_log(agent: str) -> None:
 def test_the_dag_of_an_agent_bears_its_name_and_is_a_group_of_that_name(agent: str) -> None:
     text = (ROOT / f"dags/{agent}.py").read_text()
     assert f'with agent_dag("{agent}", ' in text
-    assert f"    {agent.title()}Group(takes_params=True, prefix_group_id=False)\n" in text
+    config = f'agent_config("{agent}")'
+    assert f"    {agent.title()}Group({config}, takes_params=True, prefix_group_id=False)\n" in text
     assert f"LAKE_{agent.upper()}_SCHEDULE" in text
 
 

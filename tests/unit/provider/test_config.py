@@ -34,6 +34,17 @@ def test_pools_are_a_list() -> None:
         LakeConfig(pools="flights")
 
 
+def test_a_task_takes_at_least_one_slot() -> None:
+    with pytest.raises(ValueError, match=r"pool_slots must be at least 1 \(got 0\)"):
+        LakeConfig(pool_slots=0)
+
+
+def test_the_pool_of_airflow_is_that_of_the_dag_unless_one_is_named() -> None:
+    assert (LakeConfig().pool_args, LakeConfig().slot_args) == ({}, {})
+    config = LakeConfig(airflow_pool="upkeep", pool_slots=2)
+    assert (config.pool_args, config.slot_args) == ({"pool": "upkeep"}, {"pool_slots": 2})
+
+
 def test_pools_with_a_template_are_not_known_when_the_file_is_parsed() -> None:
     assert LakeConfig(pools=["a", "b"]).named_pools == ("a", "b")
     assert LakeConfig(pools=["a", "{{ params.pool }}"]).named_pools == ()

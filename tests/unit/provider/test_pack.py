@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_lake.groups.pack import MAX_TASKS, pack, unpack, weight_of
+from airflow_lake.groups.pack import MAX_TASKS, pack, weight_of
 
 
 def work(number: int, weight: int = 1, *, pool: str = "") -> dict[str, Any]:
@@ -27,7 +27,7 @@ def test_there_are_never_more_packs_than_allowed_and_nothing_is_lost(
 ) -> None:
     packs = pack(works, most=most)
     assert len(packs) == min(most, len(works))
-    flat = unpack(packs) or []
+    flat = [one for part in packs for one in part["all_work"]]
     assert sorted(one["number"] for one in flat) == list(range(len(works)))
     assert [one["task"] for part in packs for one in part["all_work"]] == [
         number for number, part in enumerate(packs) for _ in part["all_work"]
@@ -63,9 +63,7 @@ def test_a_task_is_named_by_its_work_or_by_its_pools() -> None:
     assert same["title"] == "1 pool: a"
 
 
-def test_no_work_is_no_pack_and_what_failed_to_find_stays_so() -> None:
+def test_no_work_is_no_pack() -> None:
     assert pack([]) == []
-    assert unpack([]) == []
-    assert unpack(None) is None
     with pytest.raises(ValueError, match="at least 1"):
         pack([], most=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +14,9 @@ import pytest
 from airflow_lake.effects import Effect
 from airflow_lake.groups import tasks
 from airflow_lake.groups.config import LakeConfig
-from airflow_lake.groups.pack import pack, unpack
-from lake_core.errors import Incomplete, InvalidInput, LakeError
+from lake_core import naming
+from lake_core.agents.packs import write_packs
+from lake_core.errors import Incomplete, InvalidInput, LakeError, NotFound
 from lake_core.lake import Lake
 
 
@@ -66,7 +68,9 @@ def test_what_is_found_is_done_and_reported(lake: Lake) -> None:
 
 
 def test_a_piece_that_fails_holds_back_neither_the_others_nor_their_results(lake: Lake) -> None:
-    (together,) = pack(unpack(tasks.find("retention", config(lake), None)) or [], most=1)
+    packs = tasks.find("retention", config(lake), None)
+    (name,) = write_packs(lake, [tasks.work_of(packs)])
+    together = {**packs[0], "pack": name}
     journal = Path(lake.store.uri.removeprefix("file://")) / lake.pool("b").config.id / "journal"
     os.truncate(next(journal.glob("*1.txn")), 3)
     instance, task = Instance(), Task()
@@ -77,7 +81,7 @@ def test_a_piece_that_fails_holds_back_neither_the_others_nor_their_results(lake
     assert [effect.pool for effect in task.effects] == ["a", "c"], (
         "a task that fails tells what it did before"
     )
-    with pytest.raises(Incomplete, match=r"1 failure: b: run\[0\] failed; its log says why"):
+    with pytest.raises(Incomplete, match=r"1 failure: b: run\[1\] failed; its log says why"):
         tasks.report("retention", [together], [results], config(lake), None)
 
 
@@ -116,3 +120,43 @@ def test_more_pools_than_a_report_names_are_cut(lake: Lake) -> None:
 def test_a_report_without_packs_says_that_find_failed(lake: Lake) -> None:
     with pytest.raises(Incomplete, match="the task `find` failed"):
         tasks.report("retention", None, [], config(lake), None)
+
+
+def files_of(lake: Lake, pool: str, folder: Path, count: int) -> None:
+    """A pool whose source has so many files."""
+    folder.mkdir()
+    for number in range(count):
+        (folder / f"{number:05d}.ndjson").write_text('{"k": 1}\n')
+    settings = {"ingest.source": str(folder), "ingest.batch_files": "10", "ingest.batch_age": "0s"}
+    lake.create_pool(pool, key="k", settings=settings)
+
+
+def test_a_plan_of_ten_thousand_files_goes_between_tasks_by_name(lake: Lake, tmp_path: Path) -> None:
+    files_of(lake, "many", tmp_path / "many", 10_000)
+    ingest = LakeConfig(lake=lake.store.uri).plain(agent="ingest", also=("wait", "limit"))
+    packs = tasks.find("ingest", ingest, None)
+    assert len(packs) == 64
+    assert len(json.dumps(packs)) < 64 * 300
+    assert {tuple(part) for part in packs} == {("title", "lake", "pack")}
+    all_work = tasks.work_of(packs)
+    assert (len(all_work), sum(len(one["files"]) for one in all_work)) == (1_000, 10_000)
+    assert len(json.dumps(all_work)) > 1_000_000, "what Airflow would have kept otherwise"
+
+
+def test_nothing_is_written_if_there_is_no_work(lake: Lake) -> None:
+    assert tasks.find("compact", LakeConfig(lake=lake.store.uri).plain(agent="compact", also=()), None) == []
+    assert list(lake.store.list(naming.PACKS)) == []
+
+
+def test_a_task_that_is_cleared_finds_its_work_again_while_it_is_kept(lake: Lake) -> None:
+    packs = tasks.find("retention", config(lake), None)
+    for _ in range(2):
+        done = tasks.run("retention", packs[0], config(lake), {"ti": Instance(), "task": Task()})
+        assert [one["pool"] for one in done] == ["a"]
+    again = tasks.find("retention", config(lake), None)
+    assert {part["pack"] for part in again}.isdisjoint(part["pack"] for part in packs), (
+        "a find that is repeated plans anew, beside what was planned"
+    )
+    lake.store.delete(packs[0]["pack"])
+    with pytest.raises(NotFound, match="is not kept any more; clear the task `find` of this run"):
+        tasks.run("retention", packs[0], config(lake), {"ti": Instance(), "task": Task()})

@@ -642,6 +642,12 @@ def test_a_request_whose_writer_is_gone(world: World) -> None:
     assert only(world.fsck(), "request_leaked").where == name
 
 
+def test_folders_of_agents_and_of_published_tables_are_those_of_a_lake(world: World) -> None:
+    world.store.put(naming.pack(an_id(1), 0), b"[]")
+    world.store.put(f"{naming.published(world.id, 'iceberg', 'main')}/metadata/v1.json", b"{}")
+    assert world.fsck() == []
+
+
 def test_names_that_are_none_of_the_lake(world: World) -> None:
     names = [
         "notes.txt",

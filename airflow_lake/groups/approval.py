@@ -1,0 +1,52 @@
+"""The task `approve` of a group that deletes: it asks a person before `run`, by Airflow's human-in-the-loop.
+
+    find -> approve -> run -> report
+
+It asks only if `find` found work.  If the person refuses, or nobody answers in time, `run` is skipped,
+and `report` says that the pools are put off, and why.  While it waits, it holds no slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import timedelta
+from typing import Any
+
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+
+from airflow_lake.groups.question import ANSWER, REJECT, question
+from airflow_lake.groups.tasks import work_of
+
+
+class LakeApproval(ApprovalOperator):
+    """Ask whether the work in `packs`, of an agent, may be done; without an answer in `timeout` it may not.
+
+    The answer goes to `report` as an XCom of its own: Airflow keeps no returned value of a task that was refused.
+    """
+
+    template_fields: Collection[str] = ("subject", "body", "packs")
+
+    def __init__(self, *, agent: str, packs: Any, timeout: timedelta, **kwargs: Any) -> None:
+        super().__init__(
+            subject=f"May the {agent} agent delete this?",
+            defaults=REJECT,
+            response_timeout=timeout,
+            **kwargs,
+        )
+        self.packs = packs
+
+    def execute(self, context: Any) -> Any:
+        """Ask, and wait for the answer.  Raises NotFound, Corrupt, Unavailable."""
+        if not self.packs:
+            self.log.info("there is nothing to ask: no work was found")
+            return None
+        self.body = question(work_of(self.packs))
+        return super().execute(context)
+
+    def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
+        """Hand over the answer, and skip `run` if it is a refusal.  Raises HITLTriggerEventError."""
+        if "error" not in event:
+            user = event.get("responded_by_user")
+            answer = {"chosen_options": event["chosen_options"], "by": user["name"] if user else ""}
+            context["ti"].xcom_push(ANSWER, answer)
+        return super().execute_complete(context, event)

@@ -1,0 +1,40 @@
+"""What a person is asked before an agent deletes, and what the answer means; pure.
+
+The task `approve` asks (`approval`), and `report` reads its answer.  A question says what would be done in which
+pools, never which records an erasure names: Airflow keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lake_core.phrases import counted
+
+MAX_LINES = 100
+"""Lines of a question at most: Airflow shows it in a page, and keeps it."""
+
+ANSWER = "answer"
+"""The key of the XCom in which `approve` hands over the answer: the chosen options, and by whom."""
+
+REJECT = "Reject"
+"""What Airflow's ApprovalOperator calls a refusal."""
+
+
+def question(all_work: Sequence[Mapping[str, Any]]) -> str:
+    """What a person is asked, in Markdown: the lines of the work, as they are, in a block."""
+    lines = [line for work in all_work for line in work.get("says") or [work["title"]]]
+    shown = "\n".join(f"    {line}" for line in lines[:MAX_LINES])
+    more = len(lines) - MAX_LINES
+    rest = f"\n\nand {counted(more, 'more line')}, in the log of the task `find`." if more > 0 else ""
+    return f"What is deleted does not come back.\n\n{shown}{rest}"
+
+
+def put_off_by(
+    answer: Mapping[str, Any] | None, all_work: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The work as it is put off, if the answer is a refusal; as it is if it was approved, or nobody was asked."""
+    if not answer or REJECT not in answer["chosen_options"]:
+        return [dict(work) for work in all_work]
+    why = f"{answer['by']} refused" if answer["by"] else "nobody approved in time"
+    return [{**work, "title": f"{work['pool']}: put off: {why}", "put_off": why} for work in all_work]

@@ -1,0 +1,67 @@
+"""The commands that do an agent's work are jobs too, in a lake that keeps jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lake_core.agents.jobs import recorded
+from lake_core.lake import Lake
+from tests.support.command import Command
+
+COMMANDS = {
+    "compact": ("compact", ("compact", "p")),
+    "tombstones": ("tombstones", ("tombstones", "p", "--at-once")),
+    "checkpoint": ("checkpoint", ("checkpoint", "p")),
+    "purge": ("checkpoint", ("purge", "p", "--keep", "0s")),
+    "expire": ("retention", ("expire", "p")),
+    "vacuum": ("retention", ("vacuum", "p", "--grace", "0s")),
+}
+
+
+@pytest.fixture
+def kept(lake: Command) -> Lake:
+    """A lake that keeps jobs, with a pool in which each command finds work."""
+    lake("create", "p", "--key", "k", "--set", "expire.records=20")
+    for _ in range(12):
+        lake.load_records("p", [{"k": 1}, {"k": 2}])
+    lake("delete", "p", "--where", "k = 1")
+    opened = Lake.open(lake.uri)
+    with recorded(opened, agent="ingest", pool_name="p"):
+        pass
+    return opened
+
+
+def jobs(lake: Command) -> list[dict[str, Any]]:
+    return [job for job in lake("jobs", "--json").records if job["agent"] != "ingest"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_is_a_job_of_the_agent_whose_work_it_does(lake: Command, kept: Lake, command: str) -> None:
+    agent, arguments = COMMANDS[command]
+    lake(*arguments)
+    (job,) = jobs(lake)
+    assert (job["agent"], job["pool"], job["state"], job["run"]) == (agent, "p", "done", {})
+
+
+def test_a_dry_run_is_no_job(lake: Command, kept: Lake) -> None:
+    for _, arguments in COMMANDS.values():
+        lake(*arguments, "--dry-run")
+    assert jobs(lake) == []
+
+
+def test_the_figures_of_a_command_are_those_of_its_result(lake: Command, kept: Lake) -> None:
+    lake("compact", "p")
+    (job,) = jobs(lake)
+    assert (job["figures"]["depth_before"], job["figures"]["depth_after"], job["figures"]["jobs"]) == (
+        12,
+        1,
+        1,
+    )
+
+
+def test_a_lake_without_agents_gets_no_pool_of_jobs(lake: Command) -> None:
+    lake("create", "p", "--key", "k")
+    lake("compact", "p", "--json")
+    assert [pool["pool"] for pool in lake("ls", "--json").records] == ["p"]

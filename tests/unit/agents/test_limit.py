@@ -1,0 +1,103 @@
+"""The limit of a run: which pieces of work go first, and what is said of the others."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lake_core.agents.compact import run as compact
+from lake_core.agents.compact.report import report
+from lake_core.agents.finding import MAX_WORK, handed_out, within
+from lake_core.agents.ingest import run as ingest
+from lake_core.agents.request import Request
+from lake_core.errors import InvalidInput
+from lake_core.lake import Lake
+
+
+def work(*pools: str) -> list[dict[str, Any]]:
+    return [{"pool": name, "title": f"{name}: {n}", "n": n} for n, name in enumerate(pools)]
+
+
+def numbers(all_work: list[dict[str, Any]]) -> list[int]:
+    return [one["n"] for one in all_work]
+
+
+def test_a_pool_with_many_pieces_holds_back_no_other_one() -> None:
+    all_work = work("a", "a", "a", "b", "c", "c")
+    assert numbers(within(all_work, 3)) == [0, 3, 4]
+    assert numbers(within(all_work, 4)) == [0, 1, 3, 4]
+    assert numbers(within(all_work, 99)) == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_is_beyond_the_limit_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    handed = handed_out(work("a", "b", "c"), dry_run=False, nothing="", not_done="", limit=1)
+    assert [one["title"] for one in handed] == [
+        "a: 0",
+        "2 pieces of work left for the next run: the limit of a run is 1",
+    ]
+    assert caplog.messages == [handed[1]["title"]]
+
+
+def test_a_run_without_a_limit_has_one_all_the_same() -> None:
+    handed = handed_out(work(*("a" for _ in range(MAX_WORK + 1))), dry_run=False, nothing="", not_done="")
+    assert sum(not one.get("put_off") for one in handed) == MAX_WORK
+    assert len(handed) == MAX_WORK + 1
+
+
+def test_the_next_run_ingests_what_the_limit_left(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    for name in ("a", "b"):
+        folder = tmp_path / name
+        folder.mkdir()
+        for n in range(3):
+            (folder / f"{n}.ndjson").write_text(f'{{"k": {n}}}\n')
+        lake.create_pool(
+            name,
+            key="k",
+            settings={"ingest.source": str(folder), "ingest.batch_files": "1", "ingest.batch_age": "0s"},
+        )
+    found = ingest.find({"lake": lake.store.uri, "limit": 3})
+    assert [one["pool"] for one in found] == ["a", "a", "b", ""]
+    assert found[-1]["title"].startswith("3 pieces of work left for the next run")
+
+
+def test_a_report_says_what_the_limit_left(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    found = compact.find({"lake": lake.store.uri, "limit": 1})
+    done = [{"pool": "a", "jobs": 1, "dropped": 0, "inputs": 9, "objects": 1, "size_in": 9, "size_out": 1}]
+    done = [one | {"depth_before": 9, "depth_after": 1} for one in done]
+    caplog.clear()
+    assert report(found, done)["pools"] == 1
+    assert "1 piece of work left for the next run: the limit of a run is 1" in caplog.messages
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """Two pools that are deep."""
+    lake = Lake.create(str(tmp_path / "lake"))
+    for name in ("a", "b"):
+        pool = lake.create_pool(name, key="k")
+        for n in range(9):
+            pool.branch().append(pa.table({"k": [1, 2], "n": [n, n]}))
+    return lake
+
+
+def test_a_run_may_use_another_strategy_than_the_pools(lake: Lake) -> None:
+    lake.configure_pool("a", {"compact.depth": "100", "compact.ratio": "100"})
+    params = {"lake": lake.store.uri, "pools": ["a"]}
+    assert compact.find(params) == []
+    (full,) = compact.find({**params, "strategy": "full"})
+    assert [len(job["inputs"]) for job in full["jobs"]] == [9]
+    with pytest.raises(InvalidInput, match=r"unknown compact\.strategy 'newest'"):
+        compact.find({**params, "strategy": "newest"})
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, "5"])
+def test_a_limit_is_a_whole_number_from_one_on(value: Any) -> None:
+    with pytest.raises(InvalidInput, match="'limit' must be a whole number of at least 1"):
+        Request.read({"lake": "x", "limit": value}, also=("limit",))

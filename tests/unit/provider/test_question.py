@@ -1,0 +1,47 @@
+"""What a person is asked before an agent deletes, and what the answer means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_lake.groups.config import LakeConfig
+from airflow_lake.groups.question import MAX_LINES, put_off_by, question
+
+WORK: list[dict[str, Any]] = [
+    {"pool": "a", "title": "a: retention", "says": ["a: remove 1 object", "a: purge 3 entries"]},
+    {"pool": "b", "title": "b: cannot be read"},
+]
+
+
+def test_a_question_says_each_step_in_each_pool() -> None:
+    assert question(WORK).splitlines()[2:] == [
+        "    a: remove 1 object",
+        "    a: purge 3 entries",
+        "    b: cannot be read",
+    ]
+
+
+def test_a_long_question_is_cut_and_says_so() -> None:
+    lines = question([WORK[1]] * (MAX_LINES + 2)).splitlines()
+    assert sum(line == "    b: cannot be read" for line in lines) == MAX_LINES
+    assert lines[-1] == "and 2 more lines, in the log of the task `find`."
+
+
+@pytest.mark.parametrize("answer", [None, {}, {"chosen_options": ["Approve"], "by": "ann"}])
+def test_what_was_approved_or_not_asked_is_not_put_off(answer: Any) -> None:
+    assert put_off_by(answer, WORK) == WORK
+
+
+@pytest.mark.parametrize(("by", "why"), [("ann", "ann refused"), ("", "nobody approved in time")])
+def test_what_was_refused_is_put_off_and_says_by_whom(by: str, why: str) -> None:
+    answer = {"chosen_options": ["Reject"], "by": by}
+    assert [(one["title"], one["put_off"]) for one in put_off_by(answer, WORK)] == [
+        (f"a: put off: {why}", why),
+        (f"b: put off: {why}", why),
+    ]
+
+
+def test_nobody_is_asked_unless_the_config_says_so() -> None:
+    assert LakeConfig().approval is False
