@@ -21,6 +21,7 @@ from lake_core.keys.encoding import Instant, encode_value
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.conditions import Compare, Condition, Or
 from lake_core.values.text import FIRST_SECOND, NAIVE, ZONED
+from lake_core.values.types import is_json
 
 NAME = "age-off"
 
@@ -33,6 +34,13 @@ def age_off(policy: tuple[str, float] | None, schema: pa.Schema, *, now: float) 
     condition = older_than(name, now - seconds)
     reason = f"age_off={name}:{seconds:g}s"
     return (newer_than_all(NAME, EVERYTHING, condition, time=int(now * 1e6), reason=reason),)
+
+
+def tells_time(field: pa.Field) -> bool:
+    """Whether a value of the field may be a time here: of a field of text none is, whatever it says."""
+    kind = field.type
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return is_json(field) or is_number or pa.types.is_timestamp(kind) or pa.types.is_date(kind)
 
 
 def older_than(name: str, moment: float) -> Condition:

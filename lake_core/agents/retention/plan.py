@@ -22,7 +22,7 @@ from lake_core.conditions import key_range_of
 from lake_core.history import Reference
 from lake_core.history.revealing import must_stay
 from lake_core.history.tombstone import Tombstone, newer_than_all
-from lake_core.reading.age_off import older_than
+from lake_core.reading.age_off import older_than, tells_time
 from lake_core.reading.revision import Revision
 from lake_core.records.transactions import version_of
 
@@ -32,6 +32,7 @@ UNMERGED = "they are not merged into the parent branch yet"
 OLDER_BELOW = "other objects hold older versions of their records"
 PART_OF_KEYS = "other objects hold a part of the same keys"
 NO_FIELD = "no record has the field expire.by"
+NO_TIME = "the field expire.by tells no time; declare its type: lake set POOL type.FIELD=timestamp"
 
 Identity = tuple[str, bytes]
 
@@ -124,7 +125,7 @@ def plan_expiry(revision: Revision, policy: RetentionPolicy, *, loaded_before: i
     stays = {
         UNMERGED: len(unmerged - hidden.keys()),
         OLDER_BELOW if revision.rule.kind == "upsert" else PART_OF_KEYS: len(blocked - hidden.keys()),
-        NO_FIELD: len(own) if policy.by and policy.by not in revision.schema.names else 0,
+        **_without_time(revision, policy),
     }
     return ExpirePlan(
         revision.version,
@@ -156,6 +157,14 @@ def _expiring(
             left = [r for r in own if _identity(r) not in expiring]
             expiring |= _named(_beyond(left, limit, amount), why)
     return expiring
+
+
+def _without_time(revision: Revision, policy: RetentionPolicy) -> dict[str, int]:
+    """All references, if the field that is to tell their age does not."""
+    index = revision.schema.get_field_index(policy.by)
+    if policy.age is None or not policy.by or (index >= 0 and tells_time(revision.schema.field(index))):
+        return {}
+    return {NO_FIELD if index < 0 else NO_TIME: len(revision.references)}
 
 
 def _of_field(revision: Revision, policy: RetentionPolicy) -> Tombstone | None:

@@ -11,7 +11,8 @@ import pytest
 from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction, compact
 from lake_core.agents.compact.run import rewrite_here
 from lake_core.agents.retention.expire import expire, plan
-from lake_core.agents.retention.plan import NO_FIELD, OLDER_BELOW, PART_OF_KEYS, UNMERGED
+from lake_core.agents.retention.plan import NO_FIELD, NO_TIME, OLDER_BELOW, PART_OF_KEYS, UNMERGED
+from lake_core.agents.retention.report import plan_line
 from lake_core.errors import Conflict, InvalidInput, PlanAgain
 from lake_core.history import Draft
 from lake_core.lake import Lake
@@ -144,6 +145,19 @@ def test_a_field_that_no_record_has_removes_nothing_and_is_said() -> None:
     world.clock.now += 9 * DAY
     work = plan(world.pool)
     assert (work.idle, work.stays) == (True, {NO_FIELD: 1})
+
+
+@pytest.mark.parametrize("value", ["1970-01-01T00:00:00Z", True, b"0", [0], {"s": 0}])
+def test_a_field_that_tells_no_time_removes_nothing_and_is_said(value: object) -> None:
+    world = World(settings={"expire.age": "1d", "expire.by": "time"})
+    world.pool.branch().append(pa.table({"k": [1], "time": [value]}))
+    world.clock.now += 9 * DAY
+    work = plan(world.pool)
+    assert (work.idle, work.stays) == (True, {NO_TIME: 1})
+    assert plan_line("p", work) == (
+        "p: nothing expires; 1 object must stay: the field expire.by tells no time; declare its type: "
+        "lake set POOL type.FIELD=timestamp"
+    )
 
 
 def test_the_newest_loads_that_hold_so_many_records_stay() -> None:
