@@ -5,14 +5,18 @@ Their lake is another than that of the agents: two lakes in one Airflow, one of 
 
 from __future__ import annotations
 
+import contextlib
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from lake_core.erasure.receipt import read_all
 from lake_core.lake import Lake
+from local.api import ApiError
 from tests.airflow.conftest import RUN_SECONDS, Agent
 from tests.support.spark.processes import await_true
 
@@ -237,3 +241,69 @@ def test_ingest_goes_first_when_upkeep_waits_for_the_same_slot(
     ingest, upkeep = tasks["ingest.find"], tasks["lake_upkeep.compact.find"]
     assert (ingest["pool"], upkeep["pool"]) == ("own_order", "own_order")
     assert ingest["end_date"] <= upkeep["start_date"]
+
+
+ASKING = ("retention.approve", "erasure.approve")
+SETTLED = 10.0
+"""Seconds after which Airflow has seen, also on a busy machine, that the process that asked has ended."""
+
+
+def answer(agent: Agent, run: str, option: str) -> dict[str, dict[str, Any]]:
+    """Answer the questions of a run of `own_approval`, and wait for its end; the questions by the task that asked.
+
+    If an answer comes within seconds, Airflow 3.3.2 may take the end of the process that asked for a failure of the
+    task, and asks again.  So this waits before it answers, and answers as often as it is asked.
+    """
+    api = agent.services.api
+    questions: dict[str, dict[str, Any]] = {}
+    since: dict[tuple[str, int], float] = {}
+
+    def asked() -> set[tuple[str, int]]:
+        tasks = api.tasks("own_approval", run)
+        return {(task["task_id"], task["try_number"]) for task in tasks if task["state"] == "awaiting_input"}
+
+    def answer_all() -> None:
+        for task, attempt in asked():
+            if time.monotonic() - since.setdefault((task, attempt), time.monotonic()) < SETTLED:
+                continue
+            path = f"dags/own_approval/dagRuns/{run}/taskInstances/{task}/-1/hitlDetails"
+            questions[task] = api.get(path)
+            with contextlib.suppress(ApiError):  # it was answered meanwhile
+                api.request("PATCH", path, body={"chosen_options": [option], "params_input": {}})
+
+    assert api.wait("own_approval", run, seconds=RUN_SECONDS, meanwhile=answer_all) == "success"
+    assert set(questions) == set(ASKING), "both groups have asked"
+    return questions
+
+
+def test_nothing_is_deleted_before_a_person_has_approved(agent: Agent, own: Lake) -> None:
+    old = own.create_pool("asked_old", key="k", settings={"expire.records": "1"})
+    who = own.create_pool("asked_who", key="k")
+    for k, name in enumerate(("ann", "bob")):
+        old.branch().append(pa.table({"k": [k]}))
+        who.branch().append(pa.table({"k": [k], "who": [name]}))
+    api = agent.services.api
+    let_loose(agent, "own_approval")
+
+    run = api.trigger("own_approval")
+    questions = answer(agent, run, "Reject")
+    assert questions["retention.approve"]["subject"] == "May the retention agent delete this?"
+    assert "asked_old: remove 1 whole object (1 by expire.records)" in questions["retention.approve"]["body"]
+    assert (
+        "asked_who: begin an erasure of the records that this run names"
+        in questions["erasure.approve"]["body"]
+    )
+    assert "ann" not in str(questions), "Airflow keeps a question"
+    states = {(task["task_id"], task["state"]) for task in api.tasks("own_approval", run)}
+    for group, pool in (("retention", "asked_old"), ("erasure", "asked_who")):
+        assert {(f"{group}.run", "skipped"), (f"{group}.report", "success")} <= states
+        assert f"{pool}: put off: admin refused" in api.log("own_approval", run, f"{group}.report")
+    lake = Lake.open(own.store.uri)
+    assert [lake.pool(name).at().records for name in ("asked_old", "asked_who")] == [2, 2]
+    assert list(read_all(lake.pool("asked_who"))) == [], "what was refused is not pending"
+
+    answer(agent, api.trigger("own_approval"), "Approve")
+    lake = Lake.open(own.store.uri)
+    assert lake.pool("asked_old").at().to_table()["k"].to_pylist() == [1]
+    assert lake.pool("asked_who").at().to_table()["who"].to_pylist() == ["bob"]
+    assert [one.status for one in read_all(lake.pool("asked_who"))] == ["done"]

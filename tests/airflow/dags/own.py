@@ -8,7 +8,14 @@ from typing import Any
 from airflow.sdk import DAG, Asset, AssetWatcher, CronDataIntervalTimetable, PartitionedAssetTimetable, task
 
 from airflow_lake.assets import asset_uri, lake_asset
-from airflow_lake.groups import IngestGroup, IntervalsGroup, LakeConfig, LakeUpkeep
+from airflow_lake.groups import (
+    ErasureGroup,
+    IngestGroup,
+    IntervalsGroup,
+    LakeConfig,
+    LakeUpkeep,
+    RetentionGroup,
+)
 from airflow_lake.operators.checkpoint import LakeCheckpointOperator
 from airflow_lake.operators.compact import LakeCompactOperator
 from airflow_lake.operators.delete import LakeDeleteOperator
@@ -115,3 +122,7 @@ with DAG("own_upkeep", schedule=None):
 with DAG("own_order", schedule=None):
     LakeUpkeep(LakeConfig(lake=LAKE, pools=["ordered"], airflow_pool="own_order"), agents=["compact"])
     IngestGroup(LakeConfig(lake=LAKE, pools=["ordered"], airflow_pool="own_order"))
+
+with DAG("own_approval", schedule=None):
+    RetentionGroup(LakeConfig(lake=LAKE, pools=["asked_old"], approval=True))
+    ErasureGroup(LakeConfig(lake=LAKE, pools=["asked_who"], approval=True, asked={"where": "who = 'ann'"}))
