@@ -14,6 +14,7 @@ import zlib
 ROTATING = (
     "tests/acceptance/",
     "tests/airflow/test_intervals_dag.py",
+    "tests/airflow/test_provider_on_airflow.py::test_nothing_is_deleted_before_a_person",
     "tests/airflow/view/test_page.py",
     "tests/properties/",
     "tests/simulation/",
