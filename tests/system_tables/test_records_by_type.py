@@ -111,6 +111,10 @@ def test_a_field_of_the_columns_name_stays_what_it_is(lake: Lake, ask: Ask, tmp_
     assert ask('SELECT * FROM "p:typed"') == [
         {"k": 1, "_type": "mine", "value": 2, "_type_1": "{k:int64,_type:string,value:int64}"}
     ]
+    assert ask("SELECT k, _type, value ->> '_type' AS field FROM \"p:values\"") == [
+        {"k": 1, "_type": "{k:int64,_type:string,value:int64}", "field": "mine"}
+    ], "only a field of the key is beside the record"
+    assert ask('SELECT value FROM "p:values"') == [{"value": '{"k":1,"_type":"mine","value":2}'}]
 
 
 def test_records_without_fields_are_counted(lake: Lake, ask: Ask, tmp_path: Path) -> None:
