@@ -20,6 +20,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -104,7 +105,7 @@ def recorded(lake: Lake, *, agent: str, pool_name: str, branch: str = MAIN) -> I
     try:
         yield result
     except BaseException as error:
-        record.end(FAILED, {}, f"{type(error).__name__}: {error}"[:ERROR_CHARACTERS])
+        record.end(FAILED, {}, _text_of(error))
         raise
     record.end(DONE, figures_of(result), None)
 
@@ -183,7 +184,8 @@ class _Record:
             self._pool.branch().append(_table([ended]))
         except LakeError as failure:
             log.warning("%s %s: the job's end is not recorded: %s", ended.agent, ended.pool, failure)
-        self._lease.__exit__(None, None, None)
+        finally:
+            self._lease.__exit__(None, None, None)
 
 
 def list_jobs(
@@ -197,19 +199,18 @@ def list_jobs(
         pool = lake.pool(naming.JOBS)
     except NotFound:  # no agent has run yet
         return []
-    named = {"pool": pool_name, "agent": agent}
-    where = " and ".join(f"{name} = {quoted(text)}" for name, text in named.items() if text)
     listed = pool.leases()  # before the records: a job that ends meanwhile has its end written
     live = {lease.id for lease in listed.all if lease.is_live(listed.now)}
-    jobs: list[Job] = []
-    for table in pool.at().scan(where=where or None):
-        for row in table.to_pylist(maps_as_pydicts="lossy"):
-            job = _job(row, live)
-            if not state or job.state == state:
-                jobs.append(job)
-            if len(jobs) == limit:
-                return jobs
-    return jobs
+    view = pool.at()
+    if not view.references:  # no field that a condition could name
+        return []
+    named = {"pool": pool_name, "agent": agent}
+    where = " and ".join(f"{name} = {quoted(text)}" for name, text in named.items() if text)
+    rows = (
+        row for table in view.scan(where=where or None) for row in table.to_pylist(maps_as_pydicts="lossy")
+    )
+    jobs = (_job(row, live) for row in rows)
+    return list(islice((job for job in jobs if not state or job.state == state), limit))
 
 
 def _job(row: Mapping[str, Any], live: set[str]) -> Job:
@@ -223,6 +224,12 @@ def _table(jobs: list[Job]) -> pa.Table:
         [{**vars(job), "figures": list(job.figures.items()), "run": list(job.run.items())} for job in jobs],
         schema=_SCHEMA,
     )
+
+
+def _text_of(error: BaseException) -> str:
+    """What is kept of an error; names of files in it may be no text."""
+    text = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
+    return text[:ERROR_CHARACTERS]
 
 
 def _time(seconds: float) -> dt.datetime:

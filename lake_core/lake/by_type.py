@@ -111,11 +111,13 @@ class Values:
         if value in columns:
             records = pa.chunked_array([table.select(self.fields).to_struct_array().combine_chunks()])
             texts = typed(records, pa.field(value, records.type))
+        # of the fields only those of the key: another may be called as one of the two
+        shown = table.select([name for name in columns if name not in (kind, value)])
         if kind in columns:
-            table = table.append_column(kind, _texts(table.column(TYPE)))
+            shown = shown.append_column(kind, _texts(table.column(TYPE)))
         if value in columns:
-            table = table.append_column(self.schema.field(value), texts)
-        return table.select(list(columns))
+            shown = shown.append_column(self.schema.field(value), texts)
+        return shown.select(list(columns))
 
 
 @dataclass(frozen=True)

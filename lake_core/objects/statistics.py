@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
-from lake_core.keys.encoding import encode_value, from_scalar, key_class
+from lake_core.keys.encoding import Value, decode_value, encode_value, from_scalar, key_class
 from lake_core.records import Column
 from lake_core.values.types import is_json
 
@@ -91,6 +91,14 @@ def _above(cut: bytes) -> bytes:
     """The smallest bytes above everything that begins with `cut`; there are, since a tag is never 0xff."""
     kept = cut.rstrip(b"\xff")
     return kept[:-1] + bytes((kept[-1] + 1,))
+
+
+def exact_value(bound: bytes) -> Value:
+    """The value of a bound; None if it was cut.  A cut one ends before the end of the text or the bytes."""
+    try:
+        return decode_value(bound)
+    except InvalidInput:
+        return None
 
 
 def _is_ordered(kind: pa.DataType) -> bool:

@@ -6,7 +6,7 @@ as settings that exclude each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lake_core.catalog.settings import KNOWN, TYPE_PREFIX
@@ -51,7 +51,10 @@ def json_schema() -> dict[str, Any]:
             "aggregates": {
                 "description": "for aggregate pools: a function a field",
                 "type": "object",
-                "additionalProperties": {"enum": list(FUNCTIONS)},
+                "additionalProperties": {
+                    "type": "string",
+                    "anyOf": [{"enum": list(FUNCTIONS)}, {"pattern": _any_case(FUNCTIONS)}],
+                },
             },
             "settings": {"$ref": "#/$defs/settings"},
         },
@@ -75,6 +78,12 @@ def json_schema() -> dict[str, Any]:
         "additionalProperties": False,
         "$defs": {"settings": settings},
     }
+
+
+def _any_case(words: Iterable[str]) -> str:
+    """A pattern of these words in any case, which apply takes; patterns of JSON schema have no flags."""
+    letters = ("".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in word) for word in words)
+    return f"^(?:{'|'.join(letters)})$"
 
 
 def settings_table() -> Iterator[str]:

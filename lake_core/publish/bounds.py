@@ -12,8 +12,8 @@ import decimal
 from pyiceberg import types as T
 from pyiceberg.conversions import to_bytes
 
-from lake_core.errors import InvalidInput
-from lake_core.keys.encoding import Instant, Value, decode_value
+from lake_core.keys.encoding import Instant, Value
+from lake_core.objects.statistics import exact_value
 
 _LAST_CHARACTER = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
@@ -23,7 +23,7 @@ def lower_bound(kind: T.PrimitiveType, low: bytes | None) -> bytes | None:
     """The bound at or below all values, of a low bound in the encoding of keys; None if there is none."""
     if low is None:
         return None
-    value = _exact(low)
+    value = exact_value(low)
     if value is not None:
         return _bytes(kind, value)
     if isinstance(kind, T.StringType):
@@ -35,7 +35,7 @@ def upper_bound(kind: T.PrimitiveType, high: bytes | None) -> bytes | None:
     """The bound at or above all values, of a high bound in the encoding of keys; None if there is none."""
     if high is None or isinstance(kind, T.FloatType | T.DoubleType):
         return None
-    value = _exact(high)
+    value = exact_value(high)
     if value is not None:
         return _bytes(kind, value)
     begins = _beginning(
@@ -44,14 +44,6 @@ def upper_bound(kind: T.PrimitiveType, high: bytes | None) -> bytes | None:
     if isinstance(kind, T.StringType):
         return _above_text(begins)
     return _above_bytes(begins) if isinstance(kind, T.BinaryType) else None
-
-
-def _exact(data: bytes) -> Value:
-    """The value; None if the bound was cut."""
-    try:
-        return decode_value(data)
-    except InvalidInput:
-        return None
 
 
 def _beginning(cut: bytes) -> bytes:

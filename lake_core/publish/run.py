@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lake_core.combine.hidden import ORDER
-from lake_core.errors import InvalidInput, NotFound
+from lake_core.errors import Corrupt, InvalidInput, NotFound
 from lake_core.extras import need
 from lake_core.history.state import MAIN
 from lake_core.lake.pool import Pool
@@ -158,7 +158,14 @@ class _Publisher:
         except InvalidInput:  # what was committed since the first look cannot be published
             delete_tag(self.pool, tag)
             raise
-        return self._published(view, tag, plan)
+        try:
+            return self._published(view, tag, plan)
+        except Corrupt:
+            winner = published_at(self.place)
+            if winner is None or self.before is None or winner.number == self.before.number:
+                raise
+            delete_tag(self.pool, tag)  # a faster publisher deleted files of the table before
+            return self.finished(winner, LOST)
 
     def _published(self, view: View, tag: str, plan: _Plan) -> PublishResult:
         from lake_core.publish import files as f

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from lake_core.history import Reference
-from lake_core.keys.encoding import Value, decode_value
-from lake_core.objects.statistics import LONGEST_BOUND
+from lake_core.keys.encoding import Value
+from lake_core.objects.statistics import exact_value
 from lake_core.phrases import counted
 from lake_core.reading.revision import Revision
 from lake_core.values.types import is_json
@@ -63,7 +63,7 @@ def _unknown(revision: Revision) -> str:
         return f"records of equal keys are combined ({revision.rule.kind})"
     open_deletes = [t for t in revision.tombstones if revision.may_hide(t)]
     if open_deletes:
-        return f"{counted(len(open_deletes), 'delete')} may still hide records (lake apply-tombstones removes them)"
+        return f"{counted(len(open_deletes), 'delete')} may still hide records (lake tombstones removes them)"
     if any(revision.may_hide(t) for t in revision.aged_off):
         return "age_off may hide records"
     return ""
@@ -80,12 +80,7 @@ def _of_field(one: pa.Field, references: Sequence[Reference]) -> FieldSummary:
     if not columns or is_json(one):
         return FieldSummary(nulls)
     lows, highs = [column.low for column in columns], [column.high for column in columns]
-    low = None if None in lows else _exact(min(bound for bound in lows if bound is not None))
+    low = None if None in lows else exact_value(min(bound for bound in lows if bound is not None))
     if pa.types.is_floating(one.type) or None in highs:  # NaN may be there
         return FieldSummary(nulls, low)
-    return FieldSummary(nulls, low, _exact(max(bound for bound in highs if bound is not None)))
-
-
-def _exact(bound: bytes) -> Value:
-    """The value of a bound; None if it may be cut."""
-    return None if len(bound) >= LONGEST_BOUND else decode_value(bound)
+    return FieldSummary(nulls, low, exact_value(max(bound for bound in highs if bound is not None)))

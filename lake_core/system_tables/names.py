@@ -39,7 +39,8 @@ def pool_and_shape(name: str) -> tuple[str, str]:
 def is_system_table(name: str) -> bool:
     """Whether the name is that of a system table.  Names of pools have no colon; times in a revision may."""
     name, _ = pool_and_shape(name)
-    return ":" in name.partition("@")[0] or name.rpartition(":")[2] in KINDS
+    _, colon, kind = name.rpartition(":")  # a pool, too, may be called `log`
+    return ":" in name.partition("@")[0] or (bool(colon) and kind in KINDS)
 
 
 def system_schema(name: str) -> pa.Schema:

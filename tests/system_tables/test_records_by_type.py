@@ -12,6 +12,7 @@ from lake_core.errors import InvalidInput, NotFound
 from lake_core.lake import Lake
 from lake_core.store.memory import MemoryStore
 from lake_core.system_tables import query
+from lake_core.system_tables.names import KINDS
 from lake_core.system_tables.sql import pools_read
 from tests.support.typed_pools import ANIMALS, load, shrink
 
@@ -111,6 +112,20 @@ def test_a_field_of_the_columns_name_stays_what_it_is(lake: Lake, ask: Ask, tmp_
     assert ask('SELECT * FROM "p:typed"') == [
         {"k": 1, "_type": "mine", "value": 2, "_type_1": "{k:int64,_type:string,value:int64}"}
     ]
+    assert ask("SELECT k, _type, value ->> '_type' AS field FROM \"p:values\"") == [
+        {"k": 1, "_type": "{k:int64,_type:string,value:int64}", "field": "mine"}
+    ], "only a field of the key is beside the record"
+    assert ask('SELECT value FROM "p:values"') == [{"value": '{"k":1,"_type":"mine","value":2}'}]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_pool_may_be_called_like_one_of_the_tables(name: str, lake: Lake, ask: Ask, tmp_path: Path) -> None:
+    load(lake.create_pool(name, key="k", settings={"format": "zng"}), "{k:1}\n", tmp_path)
+    ((only,), rows) = (ask(f'SELECT id FROM "{name}:types"'), [{"k": 1}])
+    for table in (name, f"{name}@1", f"{name}:type:{only['id']}"):
+        assert ask(f'SELECT k FROM "{table}"') == rows, table
+    assert ask(f'SELECT version FROM "{name}:log"') == [{"version": 1}]
+    assert pools_read(f'SELECT * FROM "{name}:typed"') == [(name, "")]
 
 
 def test_records_without_fields_are_counted(lake: Lake, ask: Ask, tmp_path: Path) -> None:

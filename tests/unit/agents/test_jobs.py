@@ -10,7 +10,18 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.agents.jobs import DIED, DONE, FAILED, RUNNING, list_jobs, recorded, recorded_if_kept
+from lake_core.agents.jobs import (
+    DIED,
+    DONE,
+    FAILED,
+    KEY,
+    KIND,
+    RUNNING,
+    SETTINGS,
+    list_jobs,
+    recorded,
+    recorded_if_kept,
+)
 from lake_core.errors import AlreadyExists, InvalidInput, Unavailable
 from lake_core.lake import Lake
 from lake_core.store.memory import MemoryStore
@@ -50,6 +61,14 @@ def test_a_job_that_fails_says_why_and_its_error_goes_on(lake: Lake) -> None:
     assert [(job.state, job.error) for job in list_jobs(lake)] == [(FAILED, "ValueError: no room")]
 
 
+def test_an_error_that_is_no_text_is_kept_escaped(lake: Lake) -> None:
+    with pytest.raises(ValueError, match="no room"), recorded(lake, agent="ingest", pool_name="p"):
+        raise ValueError("no room for x\udcff.csv")
+    assert [(job.state, job.error) for job in list_jobs(lake)] == [
+        (FAILED, "ValueError: no room for x\\udcff.csv")
+    ]
+
+
 def test_a_job_runs_until_it_ends(lake: Lake) -> None:
     end = begin(lake)
     assert [(job.state, job.ended) for job in list_jobs(lake)] == [(RUNNING, None)]
@@ -87,6 +106,18 @@ def test_jobs_are_listed_newest_first_by_pool_agent_and_state(lake: Lake) -> Non
 def test_a_lake_in_which_no_agent_ran_has_no_jobs(lake: Lake) -> None:
     assert list_jobs(lake) == []
     assert naming.JOBS not in [pool.name for pool in lake.pools()]
+
+
+def test_a_pool_of_jobs_without_an_object_has_no_jobs(lake: Lake) -> None:
+    lake.own_pool(naming.JOBS, key=KEY, kind=KIND, settings=SETTINGS)
+    assert list_jobs(lake) == list_jobs(lake, pool_name="p") == list_jobs(lake, agent="ingest") == []
+
+
+def test_a_limit_is_the_most_jobs_that_are_listed(lake: Lake) -> None:
+    for _ in range(3):
+        with recorded(lake, agent="ingest", pool_name="p"):
+            pass
+    assert [len(list_jobs(lake, limit=limit)) for limit in (0, 1, 3, 4, None)] == [0, 1, 3, 3, 3]
 
 
 def test_work_on_the_pool_of_jobs_is_no_job_of_its_own(lake: Lake) -> None:

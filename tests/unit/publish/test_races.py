@@ -81,6 +81,23 @@ def test_of_two_publishers_at_once_one_wins_and_the_other_is_told(store: Scripte
     assert check_published(pool).outcome == UNCHANGED
 
 
+def test_the_other_is_told_too_if_the_files_of_the_table_before_are_gone(
+    store: ScriptedStore, pool: Pool
+) -> None:
+    (old,) = Path(location(pool)).rglob("snap-*")
+
+    def others() -> None:
+        publish_iceberg(pool)
+        old.unlink()
+
+    name = f"{place_of(pool, branch='main').folder}/metadata/{old.name}"
+    store.on("get", name, before=others)
+    done = publish_iceberg(pool)
+    assert (done.outcome, done.number) == (LOST, 2)
+    assert keys(pool) == [*FIRST, *range(20, 30)]
+    assert len(pool.tags) == 1
+
+
 def test_a_publisher_that_lost_to_a_newer_version_does_not_take_the_hint_back(
     store: ScriptedStore, pool: Pool
 ) -> None:
