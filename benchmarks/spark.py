@@ -42,7 +42,7 @@ def measures() -> Iterator[Measure]:
     os.environ.setdefault("SPARK_DRIVER_MEMORY", "4g")
     spark = _Run()
     if "writes" in PARTS:
-        yield from _group(spark.writes())
+        yield from grouped(spark.writes())
     elif {"reads", "gets"} & {*PARTS}:
         for _ in spark.tables():
             pass
@@ -50,14 +50,14 @@ def measures() -> Iterator[Measure]:
         run("make", f"{OURS}:make", spark.pool, spark.files)
     if "reads" in PARTS:
         for query in QUERIES:
-            yield from _group(spark.reads(query))
+            yield from grouped(spark.reads(query))
     if "gets" in PARTS:
-        yield from _group(spark.gets())
+        yield from grouped(spark.gets())
     if "appends" in PARTS:
-        yield from _group(spark.appends())
+        yield from grouped(spark.appends())
     if "reads" in PARTS:
-        yield from _group(spark.newer())
-        yield from _group(spark.reads("three", suffix=", newer"))
+        yield from grouped(spark.newer())
+        yield from grouped(spark.reads("three", suffix=", newer"))
     if "python" in PARTS:
         yield from reading.measures(readers=("lake", "lance with a B-tree"))
 
@@ -118,7 +118,7 @@ class _Run:
             yield run(f"pool, appends, {way}", f"{OURS}:append", way, path, self.files, APPENDS)
 
 
-def _group(lines: Iterator[Measure]) -> Iterator[Measure]:
+def grouped(lines: Iterator[Measure]) -> Iterator[Measure]:
     """The lines with their ratios to those of others before them; raises if answers of one query differ."""
     others: dict[str, Measure] = {}
     answer = ""

@@ -184,12 +184,12 @@ class DataObject:
 
     def _is_narrow(self, key_range: KeyRange, key: PoolKey, columns: list[str] | None) -> bool:
         """Whether to look at the keys of a group before its other columns are decoded."""
-        wanted = len(self.schema) if columns is None else len(columns)
+        width = len(self.schema) if columns is None else len(columns)
         return (
             self.format == naming.PARQUET  # other formats decode whole records
             and bool(key.fields)
             and not self.inside(key_range)
-            and wanted >= KEYS_FIRST * len(key.fields)
+            and width >= KEYS_FIRST * len(key.fields)
         )
 
     def _few(
