@@ -27,24 +27,23 @@ NAMES = (
     "retention",
     "spark",
 )
-_LINE = "{:<38} {:>12} {:>8} {:>12} {:>12} {:>9}  {}"
+_LINE = "{:<38} {:>12} {:>8} {:>8} {:>12} {:>12} {:>9}  {}"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="make bench", description="Benchmarks; ratios are to the first line."
+        prog="make bench", description="Benchmarks; ratios are to the first line of a group."
     )
     parser.add_argument("names", nargs="*", choices=[*NAMES, []], metavar="NAME", help=", ".join(NAMES))
     for name in parser.parse_args().names or NAMES:
         module = importlib.import_module(f"benchmarks.{name}")
         print(f"\n{name}: {str(module.__doc__).splitlines()[0]}")
-        print(
-            _LINE.format("what", "records", "seconds", "records/s", "to the first", "memory", ""), flush=True
-        )
+        titles = ("what", "records", "seconds", "cpu s", "records/s", "to the first", "memory", "")
+        print(_LINE.format(*titles), flush=True)
         first: Measure | None = None
         try:
             for measure in module.measures():
-                first = first or measure
+                first = measure if first is None or measure.begins else first
                 print(_row(measure, first), flush=True)
         finally:
             data.clear()
@@ -59,6 +58,7 @@ def _row(measure: Measure, first: Measure) -> str:
         measure.name,
         f"{measure.records:,}",
         f"{measure.seconds:.2f}",
+        f"{measure.processor:.2f}" if measure.processor else "",
         f"{rate:,.0f}" if rate >= 1000 else f"{rate:.1f}",
         f"{rate / (first.records / first.seconds):.2f}",
         human_size(measure.peak),

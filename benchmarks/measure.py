@@ -2,7 +2,8 @@
 
 `run(NAME, "benchmarks.zeek:lake_load", FILE...)` calls the function there and gives a `Measure`.
 Imports and sessions are outside of the timing: the function times its own work with `timed`.  Memory is
-the peak of the process and, for Spark, of its children together, sampled.
+the peak of the process and, for Spark, of its children together, sampled.  On a machine that others use too, the
+seconds of processor time say more than those that passed.
 """
 
 from __future__ import annotations
@@ -26,35 +27,72 @@ SECONDS = 1800
 
 @dataclass(frozen=True)
 class Measure:
-    """`seconds` of work on `records`, with at most `peak` bytes resident in all its processes."""
+    """`seconds` of work on `records`, with at most `peak` bytes resident in all its processes.
+
+    `processor`: seconds of processor time of all its processes; 0 if they were not measured.  `begins`: the first
+    line of a group, to which ratios are.
+    """
 
     name: str
     seconds: float
     records: int
     peak: int
     note: str = ""
+    processor: float = 0.0
+    begins: bool = False
 
 
 @contextmanager
 def timed() -> Iterator[dict[str, Any]]:
     """Gives the answer of the work, which has the seconds of the block when it has ended."""
     answer: dict[str, Any] = {}
-    begun = time.perf_counter()
+    processor, begun = processor_seconds(), time.perf_counter()
     yield answer
     answer["seconds"] = time.perf_counter() - begun
+    answer["processor"] = processor_seconds() - processor
 
 
-def run(name: str, target: str, *arguments: str, times: int = 1) -> Measure:
-    """The function `module:function` in processes of their own; the median of `times`."""
-    found = [_once(target, arguments) for _ in range(times)]
-    seconds = statistics.median(f["seconds"] for f in found)
+def least(work: Callable[[], object], times: int) -> dict[str, Any]:
+    """The shortest of several times that the work is done, and its least processor time.
+
+    What others do on the machine only adds to both.
+    """
+    answers = []
+    for _ in range(times):
+        with timed() as answer:
+            work()
+        answers.append(answer)
+    return {what: min(answer[what] for answer in answers) for what in ("seconds", "processor")}
+
+
+def processor_seconds() -> float:
+    """Processor time of this process and of all below it, with those that have ended."""
+    me = psutil.Process()
+    total = 0.0
+    for process in [me, *me.children(recursive=True)]:
+        try:
+            spent = process.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        total += spent.user + spent.system + spent.children_user + spent.children_system
+    return total
+
+
+def run(name: str, target: str, *arguments: str, times: int = 1, python: str = sys.executable) -> Measure:
+    """The function `module:function` in processes of their own, of that Python; the median of `times`."""
+    found = [_once(python, target, arguments) for _ in range(times)]
     return Measure(
-        name, seconds, found[0]["records"], max(f["peak"] for f in found), str(found[0].get("note", ""))
+        name,
+        statistics.median(f["seconds"] for f in found),
+        found[0]["records"],
+        max(f["peak"] for f in found),
+        str(found[0].get("note", "")),
+        statistics.median(f.get("processor", 0.0) for f in found),
     )
 
 
-def _once(target: str, arguments: tuple[str, ...]) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.measure", target, *arguments]
+def _once(python: str, target: str, arguments: tuple[str, ...]) -> dict[str, Any]:
+    command = [python, "-m", "benchmarks.measure", target, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     if done.returncode:
         raise RuntimeError(f"{target} failed:\n{done.stderr}")

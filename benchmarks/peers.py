@@ -6,15 +6,14 @@ Installed apart (`.venv/peers`), so that what they depend on does not meet what 
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from local.services import ROOT
+from tests.support.apart import install_target
+from tests.support.repository import ROOT
 from tests.support.servers.s3 import options_of_environment
 
 FOLDER = ROOT / ".venv" / "peers"
@@ -22,16 +21,7 @@ FOLDER = ROOT / ".venv" / "peers"
 
 def install() -> None:
     """What requirements-bench.txt pins, once."""
-    stamp = FOLDER / "stamp"
-    pinned = (ROOT / "requirements-bench.txt").read_text()
-    if stamp.exists() and stamp.read_text() == pinned:
-        return
-    uv = Path(sys.executable).with_name("uv")
-    command = [str(uv) if uv.exists() else "uv", "pip", "install", "--quiet", "--target", str(FOLDER)]
-    subprocess.run(
-        [*command, "--python", sys.executable, "-r", "requirements-bench.txt"], check=True, cwd=ROOT
-    )
-    stamp.write_text(pinned)
+    install_target("requirements-bench.txt", FOLDER)
 
 
 class Lake:

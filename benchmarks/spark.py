@@ -1,102 +1,145 @@
-"""Reading with Spark: a compacted pool of lineitem, natively and by the data source, beside plain Parquet.
+"""Spark on pools, beside plain Parquet, Iceberg and Delta: reads, writes, small appends, single records.
 
-Each line is a Spark of its own on two cores that runs the query once to warm up, and then once more (`seconds`).
+Every line is a session of its own on two cores, warm, and the same lineitem records.  Iceberg and Delta run on
+Spark 4.1, for which their jars are (`tests.support.spark.spark41`).  The notes have the ratios of this run; a ratio
+is of seconds, that of processor time in brackets, which says more if the machine has other work.
+
 `three`: three columns aggregated; `all`: all columns to a sink that drops them.  `newer`: a hundredth of newer
-loads over the pool, a delete by range and one by condition.  Ratios are by records a second.  SPARK_SCALE: of
-TPC-H.  Iceberg and Delta, whose jars come from Maven, are not measured.
+loads over the pool, a delete by range and one by condition; the formats keep deletes as deletion vectors.  All must
+give the same sums.
+
+SPARK_SCALE: of TPC-H, 6 million records each.  SPARK_APPENDS: small appends of each format.  SPARK_PARTS: which of
+reads, writes, appends, gets, python.  SPARK_DRIVER_MEMORY: of every session.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-
-from benchmarks import data
-from benchmarks.measure import Measure, run, timed
+from benchmarks import data, reading
+from benchmarks.measure import Measure, run
+from tests.support.spark import spark41
 
 SCALE = float(os.environ.get("SPARK_SCALE", "2"))
-"""Of TPC-H: 6 million records each."""
-
+APPENDS = os.environ.get("SPARK_APPENDS", "50")
+PARTS = tuple(os.environ.get("SPARK_PARTS", "reads,writes,appends,gets,python").split(","))
 LOADS = 10
 """Newer loads over the pool, together a hundredth of its records."""
+KEYS = 10
 
-WAYS = ("Parquet", "native", "data source")
+OURS, PEERS = "benchmarks.spark_pools", "benchmarks.spark_peers"
+PACKAGES = {"Iceberg": spark41.ICEBERG, "Delta": spark41.DELTA}
 QUERIES = ("three", "all")
-
-
-def make(path: str) -> dict[str, Any]:
-    """A pool of lineitem as the loads and compactions of a day leave it."""
-    from lake_core.agents.compact.run import compact_pool, plan_pool
-    from lake_core.lake import Lake
-
-    lake = Lake.create(path)
-    branch = lake.create_pool("lineitem", key=data.KEY).branch()
-    with timed() as answer:
-        for file in data.lineitem(SCALE):
-            branch.load([file])
-        compact_pool(lake, "lineitem", plan_pool(lake, "lineitem", now=time.time()))
-    view = lake.pool("lineitem").at()
-    return answer | {"records": view.records, "note": f"{len(view.references)} objects, depth {view.depth}"}
-
-
-def add_newer(path: str) -> dict[str, Any]:
-    """A hundredth of the records once more, in several loads; a delete by range and one by condition."""
-    from lake_core.lake import Lake
-
-    pool = Lake.open(path).pool("lineitem")
-    view = pool.at()
-    newer = pa.concat_tables(t.take(pa.array(range(0, t.num_rows, 100))) for t in view.scan())
-    with timed() as answer:
-        for first in range(LOADS):
-            pool.branch().append(newer.take(pa.array(range(first, newer.num_rows, LOADS))))
-        pool.branch().delete(key_range=view.key_range(low="1995-03-01", high="1995-03-05"))
-        pool.branch().delete(where="l_quantity = 7 and l_discount = 0.1")
-    return answer | {"records": view.records}
-
-
-def read(way: str, query: str, path: str) -> dict[str, Any]:
-    """One query over the pool, read one way."""
-    from spark_apps.session import spark_session
-
-    with spark_session("benchmark") as spark:
-        frame = _frame(spark, way, path)
-        _run(frame, query)
-        with timed() as answer:
-            note = _run(frame, query)
-        records = frame.count()
-    return answer | {"records": records, "note": note}
-
-
-def _frame(spark: Any, way: str, path: str) -> Any:
-    if way == "Parquet":
-        return spark.read.parquet(*(f"file://{Path(file).resolve()}" for file in data.lineitem(SCALE)))
-    if way == "native":
-        import pyspark_lake
-
-        return pyspark_lake.read(spark, "lineitem", lake=path)
-    return spark.read.format("lake").option("lake", path).load("lineitem")
-
-
-def _run(frame: Any, query: str) -> str:
-    if query == "all":
-        frame.write.format("noop").mode("overwrite").save()
-        return ""
-    totals = frame.groupBy("l_returnflag").agg({"l_quantity": "sum", "l_extendedprice": "sum"}).collect()
-    return f"{sum(row[1] for row in totals):.0f}"
+WAYS = ("native", "data source")
 
 
 def measures() -> Iterator[Measure]:
-    """Every way for every query, on the compacted pool, then with newer loads and deletes over it."""
-    path = data.fresh("spark")
-    run("make", "benchmarks.spark:make", path)
-    for query in QUERIES:
+    """The groups, each with its peers first."""
+    os.environ.setdefault("SPARK_DRIVER_MEMORY", "4g")
+    spark = _Run()
+    if "writes" in PARTS:
+        yield from grouped(spark.writes())
+    elif {"reads", "gets"} & {*PARTS}:
+        for _ in spark.tables():
+            pass
+    if {"reads", "gets"} & {*PARTS}:
+        run("make", f"{OURS}:make", spark.pool, spark.files)
+    if "reads" in PARTS:
+        for query in QUERIES:
+            yield from grouped(spark.reads(query))
+    if "gets" in PARTS:
+        yield from grouped(spark.gets())
+    if "appends" in PARTS:
+        yield from grouped(spark.appends())
+    if "reads" in PARTS:
+        yield from grouped(spark.newer())
+        yield from grouped(spark.reads("three", suffix=", newer"))
+    if "python" in PARTS:
+        yield from reading.measures(readers=("lake", "lance with a B-tree"))
+
+
+class _Run:
+    """Where things are in this run, and the groups of lines."""
+
+    def __init__(self) -> None:
+        self.python = str(spark41.spark41())
+        self.files = json.dumps([str(Path(file).resolve()) for file in data.lineitem(SCALE)])
+        self.pool = data.fresh("spark")
+        self.folders = {peer: data.fresh(f"spark-{peer}") for peer in PACKAGES}
+
+    def _peer(self, name: str, peer: str, work: str, *arguments: str) -> Measure:
+        given = (peer, PACKAGES[peer], self.folders[peer], *arguments)
+        return run(name, f"{PEERS}:{work}", *given, python=self.python)
+
+    def tables(self) -> Iterator[Measure]:
+        for peer in PACKAGES:
+            yield self._peer(f"{peer}, write", peer, "write", self.files)
+
+    def writes(self) -> Iterator[Measure]:
+        yield from self.tables()
+        for way in ("df.write", "pyspark_lake.write", "by range"):
+            path = data.fresh("spark-written")
+            yield run(f"pool, write, {way}", f"{OURS}:write", way, path, self.files)
+
+    def reads(self, query: str, suffix: str = "") -> Iterator[Measure]:
+        if not suffix:
+            yield run(f"Parquet, {query}", f"{OURS}:plain", query, self.files)
+            given = (query, self.files, self.folders["Iceberg"])
+            yield run(f"Parquet on Spark 4.1, {query}", f"{PEERS}:plain", *given, python=self.python)
+        for peer in PACKAGES:
+            yield self._peer(f"{peer}, {query}{suffix}", peer, "read", query)
         for way in WAYS:
-            yield run(f"{way}, {query}", "benchmarks.spark:read", way, query, path)
-    run("newer", "benchmarks.spark:add_newer", path)
-    for way in ("native", "data source"):
-        yield run(f"{way}, three, newer", "benchmarks.spark:read", way, "three", path)
+            yield run(f"pool, {way}, {query}{suffix}", f"{OURS}:read", way, query, self.pool)
+
+    def newer(self) -> Iterator[Measure]:
+        folder = data.fresh("spark-newer")
+        run("newer", f"{OURS}:newer", self.files, folder, str(LOADS))
+        files = json.dumps([f"{folder}/{number}.parquet" for number in range(LOADS)])
+        for peer in PACKAGES:
+            yield self._peer(f"{peer}, newer loads, deletes", peer, "add_newer", files)
+        yield run("pool, newer loads, deletes (no Spark)", f"{OURS}:add_newer", self.pool, files)
+
+    def gets(self) -> Iterator[Measure]:
+        keys = run("keys", f"{OURS}:keys", self.files, str(KEYS)).note
+        for peer in PACKAGES:
+            yield self._peer(f"{peer}, one record", peer, "get", keys)
+        for way in ("native", "get"):
+            yield run(f"pool, one record, {way}", f"{OURS}:get", way, self.pool, keys)
+
+    def appends(self) -> Iterator[Measure]:
+        for peer in PACKAGES:
+            yield self._peer(f"{peer}, appends", peer, "append", self.files, APPENDS)
+        for way in ("df.write", "pyspark_lake.write"):
+            path = data.fresh("spark-appended")
+            yield run(f"pool, appends, {way}", f"{OURS}:append", way, path, self.files, APPENDS)
+
+
+def grouped(lines: Iterator[Measure]) -> Iterator[Measure]:
+    """The lines with their ratios to those of others before them; raises if answers of one query differ."""
+    others: dict[str, Measure] = {}
+    answer = ""
+    for number, line in enumerate(lines):
+        who = line.name.partition(",")[0]
+        is_answer = line.note.isdecimal()
+        if is_answer and answer not in ("", line.note):
+            raise RuntimeError(f"{line.name}: {line.note} is not the answer of the others, {answer}")
+        answer = line.note if is_answer else answer
+        said = [] if is_answer else [line.note]
+        if who == "pool":
+            said += _ratios(line, others)
+        else:
+            others[who] = line
+        yield replace(line, note="; ".join(filter(None, said)), begins=number == 0)
+
+
+def _ratios(line: Measure, others: Mapping[str, Measure]) -> Iterator[str]:
+    """How many times as long as the others."""
+    for who, other in others.items():
+        ratio = line.seconds / other.seconds
+        processor = line.processor / other.processor if line.processor and other.processor else 0.0
+        said = f" ({processor:.2f})" if processor else ""
+        yield f"{ratio:.2f}{said} of {who}"

@@ -52,6 +52,10 @@ LARGE_RECORD = 512
 """Bytes.  Larger records are mostly text, and Arrow copies text once more when it brings batches into order.  So a
 batch of them gets half the bytes."""
 
+KEYS_FIRST = 3
+"""Columns for each field of the key, from which on a narrow range is found by the keys before others are decoded.
+Of sixteen columns, three of them the key, the keys take a tenth of the time (decision 122)."""
+
 FIRST_RECORD = 4 << 10
 """Bytes.  Until a record was decoded, it counts as at least this large if a batch may have few bytes."""
 
@@ -165,10 +169,12 @@ class DataObject:
         """
         inside = self.inside(key_range)
         size = BatchSize(batch_rows, batch_bytes, record_bytes)
+        groups = self.groups(key_range) if groups is None else groups
         try:
-            for batch in self._decoded(
-                self.groups(key_range) if groups is None else groups, columns, size, took
-            ):
+            if len(groups) == 1 and self._is_narrow(key_range, key, columns):
+                yield from self._few(groups[0], key_range, key, columns, size)
+                return
+            for batch in self._decoded(groups, columns, size, took):
                 cut = _cut(batch, key_range, key, inside=inside)
                 if cut.num_rows:
                     yield cut
@@ -176,10 +182,46 @@ class DataObject:
             failure = unreadable(self.name, "cannot be decoded", error)
             raise failure from (None if failure is error else error)
 
-    def _decoded(
-        self, groups: list[int], columns: list[str] | None, size: BatchSize, took: float
+    def _is_narrow(self, key_range: KeyRange, key: PoolKey, columns: list[str] | None) -> bool:
+        """Whether to look at the keys of a group before its other columns are decoded."""
+        width = len(self.schema) if columns is None else len(columns)
+        return (
+            self.format == naming.PARQUET  # other formats decode whole records
+            and bool(key.fields)
+            and not self.inside(key_range)
+            and width >= KEYS_FIRST * len(key.fields)
+        )
+
+    def _few(
+        self, group: int, key_range: KeyRange, key: PoolKey, columns: list[str] | None, size: BatchSize
     ) -> Iterator[pa.RecordBatch]:
-        """Batches of the groups; the decoded bytes of one batch say how many records the next one has."""
+        """The records of the range in one group: its keys say where they end, and none behind is decoded."""
+        keys = pa.Table.from_batches(
+            self._container.batches([group], list(key.names), rows=self._rows(group))
+        ).combine_chunks()
+        begin = rows_below(keys, key_range.low, key)
+        end = keys.num_rows if key_range.high is None else rows_below(keys, key_range.high, key)
+        at = 0
+        for batch in self._decoded([group], columns, size, 0.0, until=end) if begin < end else ():
+            first = min(batch.num_rows, max(0, begin - at))
+            cut = batch.slice(first, max(0, end - at - first))
+            at += batch.num_rows
+            if cut.num_rows:
+                yield cut
+
+    def _decoded(
+        self,
+        groups: list[int],
+        columns: list[str] | None,
+        size: BatchSize,
+        took: float,
+        *,
+        until: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Batches of the groups; the decoded bytes of one batch say how many records the next one has.
+
+        `until`: of one group, only so many leading records are wanted.
+        """
         sizes: Sizes | None = None
         at = 0
         while at < len(groups):
@@ -201,11 +243,17 @@ class DataObject:
                 )  # even batches: a merge is as slow as the smallest makes it
             else:
                 rows = first
+            rows = rows if until is None else min(rows, until)
             gathered: list[pa.RecordBatch] = []
+            decoded = 0
             for batch in self._container.batches(run, columns, rows=rows):
                 sizes = sizes or Sizes.of(batch.schema)
                 took = sizes.record(batch)
                 gathered.append(batch)
+                decoded += batch.num_rows
+                if until is not None and decoded >= until:
+                    yield _joined(gathered)
+                    return
                 if sum(b.num_rows for b in gathered) + rows > size.rows(took):
                     yield _joined(gathered)
                     gathered = []

@@ -24,6 +24,8 @@ option is refused: a misspelt one would silently read or write something else.
 from __future__ import annotations
 
 import os
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping
 
 import pyarrow as pa
@@ -49,6 +51,8 @@ CHANGES = ("changes", "since", "until", "branch", "columns")
 """What a batch read of changes has."""
 LEASE_FOR = "6h"
 """How long the lease of a read lives, unless the option leaseFor says otherwise."""
+POOLS_KEPT = 8
+"""Pools that a thread keeps open.  What each takes is its state, and a few footers."""
 META = "meta."
 """Options that begin so are metadata of the transaction; Spark gives their names in lower case."""
 
@@ -143,7 +147,7 @@ def leased_view(options: Options) -> View:
 
 def _pool_and_view(options: Options) -> tuple[Pool, View]:
     name, _, revision = pool_and_shape(table_name(options))[0].partition("@")
-    pool = open_lake(options).pool(name)
+    pool = _again(open_lake(options).pool(name))
     at = revision or options.get("at") or branch_name(options)  # `branch` is an option of streams only
     return pool, pool.at(at, on_missing=options.get("onmissing", FAIL).lower())
 
@@ -153,7 +157,45 @@ def open_pool(options: Options, *, what: str) -> Pool:
     name = table_name(options)
     if "@" in name or names_system_table(options) or shape(options):
         raise InvalidInput(f"{what} {name!r}: name a pool; the option `branch` chooses a branch")
-    return open_lake(options).pool(name)
+    return _again(open_lake(options).pool(name))
+
+
+class _Opened(threading.local):
+    """The pools that a thread used last, by where they are; a thread has its own, so no two share a history."""
+
+    def __init__(self) -> None:
+        self.pools: OrderedDict[tuple[str, ...], Pool] = OrderedDict()
+
+
+_OPENED = _Opened()
+
+
+def _again(pool: Pool) -> Pool:
+    """The pool as this thread opened it before, if that is the same; it has the state and the footers in memory.
+
+    Opened anew, a pool folds every entry since its last checkpoint, and a point read reads the footer of its object
+    (decision 121).
+    """
+    place = (
+        pool.store.uri,
+        os.environ.get("LAKE_LOCK", ""),
+        pool.context.lake_id,
+        pool.config.id,
+        pool.sub_pool,
+    )
+    kept = _OPENED.pools.pop(place, None)
+    if kept is None or (kept.config, _writer(kept)) != (pool.config, _writer(pool)):
+        kept = pool
+    _OPENED.pools[place] = kept
+    while len(_OPENED.pools) > POOLS_KEPT:
+        _OPENED.pools.popitem(last=False)
+    return kept
+
+
+def _writer(pool: Pool) -> tuple[object, ...]:
+    """What of a pool goes into transactions."""
+    context = pool.context
+    return context.author, context.format_version, dict(context.metadata)
 
 
 def branch_name(options: Options) -> str:

@@ -4,6 +4,10 @@ The same as `df.write.format("lake")`: tasks sort and write objects, the driver 
 the driver is the caller's own Python.  So no process is started to plan and to commit, the session of the thread
 does not matter, the result is returned, and a lease holds the objects of a write that lasts.  A killed job leaves
 objects that no transaction names: orphans, which the vacuum removes.  Nothing is staged (decision 115).
+
+A small frame comes to the driver, which writes it itself: a job that hands records to Python workers takes longer
+than all the rest (decision 121).  What Spark estimates says that it is small, and only where the order of
+records does not matter, since a frame that is limited may come in another one.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import types as T
 
 from lake_core.lake.branch import Branch
 from lake_core.lake.loads import lease_of
@@ -21,7 +26,10 @@ from lake_core.objects.write import WrittenObject
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.writer import WriteWork, begin, built, commit_objects, repeat
 from spark_apps.load import ORDINALS_PER_UNIT
-from spark_apps.spread import spread_frame
+from spark_apps.spread import passing_errors, spread_frame
+
+SMALL_BYTES, SMALL_RECORDS = 1 << 20, 10_000
+"""A frame that Spark estimates at most so large is collected; if it has more records, tasks write it after all."""
 
 
 def write(frame: Any, options: opts.Options, *, overwrite: bool = False, keyed: bool = False) -> LoadResult:
@@ -35,8 +43,31 @@ def write(frame: Any, options: opts.Options, *, overwrite: bool = False, keyed: 
         repeat(branch, work, token=options["token"], records=frame.count())
         return work
     work = WriteWork(work.store, work.config, work.job, work.replaces, keyed)
+    small = _collected(frame) if branch.rule.keeps_all else None
+    if small is not None:
+        return _committed(branch, work, built(work, small.to_batches()))
     with lease_of(branch, work.job, why="write by Spark"):
         return _committed(branch, work, spread_frame(frame, partial(_build, work)))
+
+
+def _collected(frame: Any) -> pa.Table | None:
+    """The records of a small frame; None if tasks must write it.
+
+    So it is over Spark Connect, which tells no estimate, and with a column of records, lists, maps or variants: of
+    these `toArrow` refuses some.
+    """
+    if not hasattr(frame, "_jdf") or not all(_is_flat(field.dataType) for field in frame.schema):
+        return None
+    estimate = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
+    if int(str(estimate)) > SMALL_BYTES:  # py4j gives an int, or an object if it is too large for one
+        return None
+    with passing_errors():
+        table = frame.limit(SMALL_RECORDS + 1).toArrow()
+    return table if table.num_rows <= SMALL_RECORDS else None
+
+
+def _is_flat(kind: T.DataType) -> bool:
+    return isinstance(kind, T.AtomicType) and not isinstance(kind, T.VariantType)
 
 
 def _build(work: WriteWork, partition: int, batches: Iterable[pa.RecordBatch]) -> list[WrittenObject]:

@@ -11,6 +11,7 @@ import pytest
 import pyspark_lake
 from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.lake import Lake
+from spark_apps.frames.write import SMALL_BYTES, SMALL_RECORDS
 from tests.spark.conftest import Landing
 from tests.spark.test_writer import VALUES, plain
 
@@ -47,6 +48,32 @@ def test_values_of_every_type_are_written_as_the_data_source_writes_them(
     assert (result.version, result.records, result.objects) == (1, 4, 4)
     ((_, transaction),) = landing.lake.pool("p").log()
     assert (transaction.message, transaction.metadata["run"]) == ("by hand", "7")
+
+
+def test_a_small_frame_of_plain_values_is_written_by_the_driver_as_tasks_write_it(
+    spark: Any, landing: Landing
+) -> None:
+    flat = [n for n in VALUES if n not in ("a.b", "map", "of kinds", "inside", "nothing")]
+    df = numbers(spark, "id as k", *(f"if(id < 3, {VALUES[n]}, null) as `{n}`" for n in flat), count=4)
+    for pool in ("p", "q"):
+        landing.pool(pool)
+    assert pyspark_lake.write(df, "p", lake=landing.uri).objects == 1, "and not one of each task"
+    df.write.format("lake").option("lake", landing.uri).mode("append").save("q")
+    ours, theirs = (landing.lake.pool(pool).at() for pool in ("p", "q"))
+    assert ours.schema == theirs.schema
+    assert ours.to_table().to_pylist() == theirs.to_table().to_pylist()
+
+
+@pytest.mark.parametrize("count", [SMALL_RECORDS + 1, SMALL_BYTES // 8 + 1], ids=["records", "bytes"])
+def test_a_larger_frame_is_written_by_tasks(spark: Any, landing: Landing, count: int) -> None:
+    landing.pool()
+    result = pyspark_lake.write(numbers(spark, count=count), "p", lake=landing.uri)
+    assert (result.objects, result.records) == (4, count)
+
+
+def test_where_the_order_of_records_counts_tasks_write_them(spark: Any, landing: Landing) -> None:
+    landing.lake.create_pool("p", key="k", kind="upsert")
+    assert pyspark_lake.write(numbers(spark), "p", lake=landing.uri).objects == 4
 
 
 def test_a_token_is_written_once_and_other_data_under_it_are_refused(spark: Any, landing: Landing) -> None:

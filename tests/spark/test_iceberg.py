@@ -1,8 +1,8 @@
 """Published tables as Iceberg's own Spark runtime reads them, beside what the lake gives: all values of all cases.
 
 The runtime has no release for our PySpark, so another process reads, with a PySpark of its own.  LAKE_TEST_ICEBERG
-names the Python that has it (pyspark 4.1); without it these tests are skipped.  LAKE_TEST_ICEBERG_JAR may name the
-runtime's jar; otherwise Spark fetches it from Maven.
+names the Python that has it (`spark41` installs one); without it these tests are skipped.  LAKE_TEST_ICEBERG_JAR
+may name the runtime's jar; otherwise Spark fetches it from Maven.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from tests.support.iceberg import values
 from tests.support.iceberg_cases import CASES, without_zone
 from tests.support.repository import ROOT
 from tests.support.spark.iceberg_reader import READERS
+from tests.support.spark.spark41 import ICEBERG
 
 pytest.importorskip("pyiceberg")
 PYTHON = os.environ.get("LAKE_TEST_ICEBERG", "")
-JAR = os.environ.get("LAKE_TEST_ICEBERG_JAR", "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0")
+JAR = os.environ.get("LAKE_TEST_ICEBERG_JAR", ICEBERG)
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.skipif(not PYTHON, reason="LAKE_TEST_ICEBERG names no Python with PySpark 4.1"),

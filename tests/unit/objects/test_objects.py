@@ -312,6 +312,51 @@ def test_a_range_opens_only_the_row_groups_that_it_can_touch(evens: MemoryStore)
         assert data.groups(KeyRange(encode_value(200), None)) == [21]
 
 
+WIDE = tuple(f"c{n}" for n in range(read.KEYS_FIRST))
+
+
+@pytest.mark.parametrize("batch_rows", [1, 5, 7, 1000])
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(0, 2), (11, 19), (98, 200), (-5, 0), (12, 12), (13, 14), (50, None), (None, 3), (8, 41)],
+)
+def test_a_narrow_range_of_many_columns_gives_its_records_and_no_others(
+    store: MemoryStore, low: int | None, high: int | None, batch_rows: int
+) -> None:
+    keys = [k for k in range(0, 100, 2) for _ in range(3)]
+    table = pa.table({"k": keys, **{name: [f"{name} {k}" for k in keys] for name in WIDE}})
+    written(store, table, limits=ObjectLimits(row_group=40))
+    span = KeyRange(b"" if low is None else encode_value(low), None if high is None else encode_value(high))
+    expected = [
+        row
+        for row in table.to_pylist()
+        if (low is None or row["k"] >= low) and (high is None or row["k"] < high)
+    ]
+    for columns in (None, ["k", *reversed(WIDE)]):
+        assert rows(store, span, columns=columns, batch_rows=batch_rows) == expected
+
+
+def test_of_a_narrow_range_no_record_behind_it_is_decoded(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 5_000
+    written(store, pa.table({"k": range(count), **{name: ["x"] * count for name in WIDE}}))
+    rows(store, KeyRange(encode_value(0), encode_value(1)))  # the size of a record is known from now on
+    asked: list[tuple[int, Any]] = []
+    batches = pq.ParquetFile.iter_batches
+
+    def spied(file: pq.ParquetFile, batch_size: int, **options: Any) -> Any:
+        for batch in batches(file, batch_size, **options):
+            asked.append((batch.num_rows, options["columns"]))
+            yield batch
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", spied)
+    assert len(rows(store, KeyRange(encode_value(100), encode_value(110)), batch_rows=100_000)) == 10
+    assert asked == [(count, ["k"]), (110, None)]
+    assert rows(store, KeyRange(encode_value(count), encode_value(count + 1))) == []
+    assert asked[2:] == [(count, ["k"])], "and of a key that is not there nothing but keys"
+
+
 def test_a_prefix_of_the_key_is_a_range(store: MemoryStore) -> None:
     key = PoolKey.parse("a,b")
     written(store, pa.table({"a": ["x", "x", "x\0", "y"], "b": [1, 2, 3, 4]}), key)

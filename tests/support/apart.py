@@ -1,0 +1,40 @@
+"""Packages installed apart from the project's own: what benchmarks and tests set beside the lake.
+
+A file of requirements pins them; a copy of it, the stamp, says that they are there.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.support.repository import ROOT
+
+
+def install_target(requirements: str, folder: Path) -> None:
+    """What a file of the repository pins, once, in a folder for `sys.path` of the project's own Python."""
+    _install(requirements, folder, [["pip", "install", "--target", str(folder), "--python", sys.executable]])
+
+
+def install_python(requirements: str, folder: Path) -> Path:
+    """The Python of an environment that holds what a file of the repository pins, and nothing of the project's."""
+    python = folder / "bin" / "python"
+    # the project's own settings pin PySpark
+    steps = [["venv", "--clear", "--python", sys.executable, str(folder)]]
+    steps += [["pip", "install", "--no-config", "--python", str(python)]]
+    _install(requirements, folder, steps)
+    return python
+
+
+def _install(requirements: str, folder: Path, steps: Sequence[Sequence[str]]) -> None:
+    """Runs the steps of uv; the last one is told the file."""
+    stamp, pinned = folder / "stamp", (ROOT / requirements).read_text()
+    if stamp.exists() and stamp.read_text() == pinned:
+        return
+    beside = Path(sys.executable).with_name("uv")
+    uv = str(beside) if beside.exists() else "uv"
+    for step in [*steps[:-1], [*steps[-1], "-r", requirements]]:
+        subprocess.run([uv, *step, "--quiet"], check=True, cwd=ROOT)
+    stamp.write_text(pinned)

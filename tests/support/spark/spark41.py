@@ -1,0 +1,24 @@
+"""Spark 4.1 beside ours, for Iceberg's Spark runtime and Delta: neither has jars for our Spark.
+
+PySpark is in an environment of its own, installed once; Spark fetches the jars from Maven at its first start and
+keeps them.  `python -m tests.support.spark.spark41` prints the Python to run, for LAKE_TEST_ICEBERG.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.apart import install_python
+from tests.support.repository import ROOT
+
+ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
+DELTA = "io.delta:delta-spark_4.1_2.13:4.1.0"
+
+
+def spark41() -> Path:
+    """The Python that has it."""
+    return install_python("requirements-bench-spark.txt", ROOT / ".venv" / "spark41")
+
+
+if __name__ == "__main__":
+    print(spark41())
