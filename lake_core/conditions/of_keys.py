@@ -55,12 +55,14 @@ def of_keys(keys: pa.Table, key: PoolKey) -> Condition | None:
 
 
 def check_keys(keys: pa.Table, key: PoolKey) -> None:
-    """Raises InvalidInput if a field of the pool's key is no column, or its first field is null somewhere."""
+    """Raises InvalidInput if a field of the pool's key is not one column, or its first field is null somewhere."""
     if missing := [name for name in key.names if name not in keys.schema.names]:
         raise InvalidInput(
             f"the keys have no column {missing[0]!r}; there are: {', '.join(keys.schema.names) or 'none'}. Each "
             f"key needs all fields of the pool's key ({key})"
         )
+    if twice := [name for name in key.names if keys.schema.names.count(name) > 1]:
+        raise InvalidInput(f"the keys have the column {twice[0]!r} more than once; name each field once")
     if nulls := keys.column(key.names[0]).null_count:
         raise InvalidInput(
             f"{counted(nulls, 'key')} without {key.names[0]!r} (null): no record of the pool has such a key; leave "

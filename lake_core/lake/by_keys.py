@@ -62,6 +62,8 @@ def replace_keys(branch: Branch, records: pa.Table, *, deleted: str, token: str,
     if deleted:
         flags = pc.fill_null(records.column(deleted), False)
         records = records.filter(pc.invert(flags)).drop_columns([deleted])
+    if not records.num_rows and not branch.revision().references:
+        return LoadResult(None)  # nothing to delete, and no record that tells the types of the key
     return replace_by_blocks(
         branch,
         [Block(records)],

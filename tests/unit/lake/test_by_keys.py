@@ -76,6 +76,8 @@ def test_what_is_not_there_is_not_deleted_and_without_records_nothing_happens(ki
 @pytest.mark.parametrize("kind", KINDS)
 def test_records_may_replace_in_a_pool_that_is_empty_yet(kind: str) -> None:
     pool = a_pool(kind=kind)
+    pool.branch().replace_keys(pa.table({"k": [3], "v": [30], "gone": [True]}), deleted="gone")
+    assert rows(pool) == []
     pool.branch().replace_keys(pa.table({"k": [2, 1], "v": [20, 10]}))
     assert rows(pool) == [(1, 10), (2, 20)]
 
@@ -125,6 +127,8 @@ def test_records_without_a_key_and_flags_that_are_none_are_refused(kind: str) ->
         branch.delete_keys(pa.table({"k": [1, None]}))
     with pytest.raises(InvalidInput, match="no column 'k'"):
         branch.replace_keys(pa.table({"v": [1]}))
+    with pytest.raises(InvalidInput, match="the column 'k' more than once"):
+        branch.delete_keys(pa.table([[1], [2]], names=["k", "k"]))
     for column in ("v", "nowhere"):
         with pytest.raises(InvalidInput, match=f"deleted='{column}': .* no boolean column"):
             branch.replace_keys(pa.table({"k": [1], "v": [1]}), deleted=column)
