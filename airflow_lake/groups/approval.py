@@ -2,7 +2,7 @@
 
     find -> approve -> run -> report
 
-It asks only if `find` found work.  If the person refuses, or nobody answers in time, `run` is skipped,
+It asks only if `find` found work.  If the person refuses, or no answer comes in time, `run` is skipped,
 and `report` says that the pools are put off, and why.  While it waits, it holds no slot.
 """
 

@@ -33,8 +33,8 @@ def question(all_work: Sequence[Mapping[str, Any]]) -> str:
 def put_off_by(
     answer: Mapping[str, Any] | None, all_work: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """The work as it is put off, if the answer is a refusal; as it is if it was approved, or nobody was asked."""
+    """The work as it is put off, if the answer is a refusal; as it is if it was approved, or not asked about."""
     if not answer or REJECT not in answer["chosen_options"]:
         return [dict(work) for work in all_work]
-    why = f"{answer['by']} refused" if answer["by"] else "nobody approved in time"
+    why = f"{answer['by']} refused" if answer["by"] else "no approval came in time"
     return [{**work, "title": f"{work['pool']}: put off: {why}", "put_off": why} for work in all_work]

@@ -143,7 +143,7 @@ def _elements(values: Rows | Batch) -> Ints:
 
 
 def _inside(kind: Type) -> int:
-    """The nodes of the largest type of which a value may hold any number."""
+    """The nodes of the largest type that is repeated in a value, in arrays and maps."""
     if isinstance(kind, (Array, Map)):
         return sum(child.nodes for child in kind.children)
     return max(map(_inside, kind.children), default=0)

@@ -34,7 +34,7 @@ def test_what_was_approved_or_not_asked_is_not_put_off(answer: Any) -> None:
     assert put_off_by(answer, WORK) == WORK
 
 
-@pytest.mark.parametrize(("by", "why"), [("ann", "ann refused"), ("", "nobody approved in time")])
+@pytest.mark.parametrize(("by", "why"), [("ann", "ann refused"), ("", "no approval came in time")])
 def test_what_was_refused_is_put_off_and_says_by_whom(by: str, why: str) -> None:
     answer = {"chosen_options": ["Reject"], "by": by}
     assert [(one["title"], one["put_off"]) for one in put_off_by(answer, WORK)] == [
