@@ -20,6 +20,9 @@ DELETE_WHERE = "l_quantity = 7 and l_discount = 0.1"
 TIMES = 3
 """How often a query is run in a warm session; the shortest counts."""
 
+WARM_UPS = 10
+"""Small appends before those that are measured: the first ones take twice as long, until Java has compiled them."""
+
 APPENDED = 1000
 """Records of a small append."""
 
@@ -64,18 +67,18 @@ def condition(key: list[Any]) -> str:
 
 
 def appended(append: Callable[[Any], object], spark: Any, files: str, appends: str) -> dict[str, Any]:
-    """So many appends of a small frame that is in memory, after three that warm up.
+    """So many appends of a small frame that is in memory, after some that warm up.
 
     `records` are appends.  The note compares the last ten with the first ten.
     """
     frame = input_of(spark, files).limit(APPENDED).coalesce(1).cache()
     assert frame.count() == APPENDED
     taken = []
-    for _ in range(3 + int(appends)):
+    for _ in range(WARM_UPS + int(appends)):
         begun = time.perf_counter()
         append(frame)
         taken.append(time.perf_counter() - begun)
-    taken = taken[3:]
+    taken = taken[WARM_UPS:]
     slower = statistics.median(taken[-10:]) / statistics.median(taken[:10])
     return {
         "seconds": sum(taken),
