@@ -79,7 +79,8 @@ def kill_a_replace(agent: Agent) -> str:
 
     def running() -> tuple[str, psutil.Process] | None:
         for run in agent.services.api.runs(DAG):
-            if run["state"] != "running":
+            # that of the schedule replaces nothing
+            if run["state"] != "running" or run["run_type"] != "backfill":
                 continue
             for task in agent.services.api.tasks(DAG, run["dag_run_id"]):
                 if task["task_id"] == "run" and task["state"] == "running":
