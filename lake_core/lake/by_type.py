@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake_core.combine.hidden import ROW, TYPE
+from lake_core.combine.hidden import ROW, TYPE, user_fields
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.lake.view import View
 from lake_core.objects.containers.rows import rows_of_table, table_of, type_of
@@ -182,10 +182,11 @@ def records_of(view: View, shape: str = "") -> Records:
 
     Raises InvalidInput if the records have no types, NotFound for a type that no record has.
     """
-    schema = result_schema(view.plan())
+    plan = view.plan(keep=(TYPE,) if shape else ())
+    schema = user_fields(result_schema(plan))
     if not shape:
         return United(schema)
-    _check_kept(view, view.plan(columns=[], keep=(TYPE,)))
+    _check_kept(view, plan)
     if shape == "typed":
         type_name = _apart("_type", schema.names)
         return Typed(schema.append(pa.field(type_name, pa.string())), type_name)

@@ -31,7 +31,7 @@ from lake_core.objects.storable import unstorable
 from lake_core.objects.zng.arrow_types import arrow_schema
 from lake_core.objects.zng.columns import arrow_values
 from lake_core.objects.zng.reader import read
-from lake_core.objects.zng.rows import Batch, Rows, batch_of, by_kind, rows_of
+from lake_core.objects.zng.rows import Batch, Rows, batch_of, rows_of
 from lake_core.objects.zng.slices import Ints
 from lake_core.objects.zng.text import type_text
 from lake_core.objects.zng.text_reader import read_text
@@ -265,8 +265,7 @@ class _Blocks:
             return tables[0] if tables else self._with_a_field(pa.table({}))
         stored = [normalized(table) if table.num_columns else table for table in tables]
         schema = unite_schemas(table.schema for table in stored)
-        order = np.argsort(np.concatenate(by_kind(batch.kinds, len(batch.types))), kind="stable")
-        return mixed_table(stored, schema, order, what=self.reading.file)
+        return mixed_table(stored, schema, batch.order, what=self.reading.file)
 
     def _with_a_field(self, table: pa.Table) -> pa.Table:
         """The table; in one without any field, those of the key, all null."""

@@ -24,7 +24,7 @@ from lake_core.objects.normalize import normalized
 from lake_core.objects.schema import cast_table, mixed_table
 from lake_core.objects.zng.columns import Column, RecordColumn
 from lake_core.objects.zng.from_arrow import batch_of_tables
-from lake_core.objects.zng.rows import Batch, Rows, batch_of, by_kind, rows_of
+from lake_core.objects.zng.rows import Batch, Rows, batch_of, rows_of
 from lake_core.objects.zng.slices import Buffer, Ints, Mask, Slices, binary_array, made
 from lake_core.objects.zng.to_arrow import record_batch
 from lake_core.objects.zng.type_values import type_value
@@ -92,8 +92,7 @@ def table_of(values: Rows | Batch, schema: pa.Schema, *, what: str) -> pa.Table:
         tables.append(normalized(records, marks_hold=True) if records.num_columns else records)
     if len(tables) <= 1:
         return cast_table(tables[0], schema, what=what) if tables else schema.empty_table()
-    order = np.argsort(np.concatenate(by_kind(batch.kinds, len(batch.types))), kind="stable")
-    return mixed_table(tables, schema, order, what=what)
+    return mixed_table(tables, schema, batch.order, what=what)
 
 
 def _projected(batch: Batch, names: set[str]) -> Batch:

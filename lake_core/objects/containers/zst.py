@@ -1,4 +1,4 @@
-"""Data objects as ZST: each group has super types of its own, so that its columns are read alone.
+"""Data objects as ZST: each group has super types of its own, so that its columns are decoded alone.
 
 Other readers of ZST read such an object as the values of all its records, in the order of their keys.
 """

@@ -87,6 +87,11 @@ class Batch:
     def __len__(self) -> int:
         return len(self.kinds)
 
+    @property
+    def order(self) -> Ints:
+        """The number of each value, if those of one type stand after those of the type before."""
+        return np.argsort(np.argsort(self.kinds, kind="stable"))
+
     def part(self, start: int, stop: int) -> Batch:
         """The values from `start` to before `stop`."""
         lows = np.bincount(self.kinds[:start], minlength=len(self.types))
