@@ -18,12 +18,14 @@ from lake_core.lake import Lake
 from lake_core.lake.results import PendingLoad
 from lake_core.loading.block import Reading
 from lake_core.loading.detect import format_of, read_blocks
+from lake_core.loading.formats.zng import _parts
+from lake_core.objects.limits import MAX_CELLS
 from lake_core.objects.zng.rows import batch_of
 from lake_core.objects.zng.types import INT64, Array, Record
 from lake_core.objects.zng.wire import container, primitive, signed, uvarint
 from spark_apps.load import LoadWork, build_unit
 from tests.support.command import Command
-from tests.support.zng_files import rows_of_text, zng_of, zst_of
+from tests.support.zng_files import rows_of, rows_of_text, zng_of, zst_of
 from tests.support.zng_values import stream
 
 TEXT = """{k:1,ip:10.0.0.1,n:1(int32)}
@@ -47,6 +49,10 @@ def as_zst(text: str) -> bytes:
 def as_text(text: str) -> bytes:
     return text.encode()
 
+
+WIDE = Record(tuple(f"f{n}" for n in range(20)), (INT64,) * 20)
+OF_WIDE = Record(("k", "x"), (INT64, Array(WIDE)))
+"""Records with arrays of records of twenty fields, all of which may be absent."""
 
 FORMS = {"zng": as_zng, "zst": as_zst, "zson": as_text}
 
@@ -188,16 +194,27 @@ BAD = '{k:1,s:"good"}\n5\n{k:2,s:"bad"}\nnull({k:int64})\n{k:3,m:|{1((int64,stri
 def test_a_record_with_too_many_absent_values_is_a_bad_record(lake: Command) -> None:
     """A null record in an array is one byte, and for Arrow as many values as it has fields."""
     lake.pool(bad_records="quarantine")
-    wide = Record(tuple(f"f{n}" for n in range(20)), (INT64,) * 20)
-    one = Record(("k", "x"), (INT64, Array(wide)))
     nulls = 1_000_000
-    values = [(one, primitive(signed(k)) + container(b"\0" * count)) for k, count in ((1, nulls), (2, 1_000))]
+    values = [
+        (OF_WIDE, primitive(signed(k)) + container(b"\0" * count)) for k, count in ((1, nulls), (2, 1_000))
+    ]
     lake.load("p", lake.file("data.zng", stream(values)))
     assert [record["k"] for record in lake.scan("p")] == [2]
     (rejected,) = lake.scan("p.$rejected")
     assert rejected["reason"].startswith(
         "21,000,003 values, absent ones counted; a record may have at most 16,777,216"
     )
+
+
+def test_records_of_large_arrays_are_looked_at_a_few_at_a_time_in_rows_and_in_columns() -> None:
+    """Five records, each within the limit of one: together they have more values than a table may have."""
+    data = stream([(OF_WIDE, primitive(signed(k)) + container(b"\0" * 200_000)) for k in range(5)])
+    (rows,) = rows_of(data)
+    for values in (rows, batch_of(rows)):
+        parts = sorted(_parts(values))
+        assert [first for first, _ in parts[1:]] == [last for _, last in parts[:-1]]
+        assert (parts[0][0], parts[-1][1]) == (0, 5)
+        assert all(200_000 * WIDE.nodes * (last - first) <= MAX_CELLS for first, last in parts), parts
 
 
 def test_the_first_bad_record_fails_a_load(lake: Command) -> None:
