@@ -30,6 +30,7 @@ _PASSING = "the lake's store did not answer: "
 Pair = tuple[bytes, bytes]
 Answer = Callable[[int], Sequence[Pair]]
 Build = Callable[[int], Sequence[WrittenObject]]
+AnswerOfBatches = Callable[[int, Iterable[pa.RecordBatch]], Sequence[Pair]]
 BuildOfBatches = Callable[[int, Iterable[pa.RecordBatch]], Sequence[WrittenObject]]
 
 
@@ -88,14 +89,28 @@ def spread_frame(frame: Any, build: BuildOfBatches) -> list[WrittenObject]:
     `build` is given the number of a partition and its batches, and is shipped to the workers.  Raises the error of
     the first partition that met one.
     """
-    names = list(frame.columns)
-    numbered = frame.toDF(*(f"c{number}" for number in range(len(names))))  # else Spark takes a.b for a in b
-    pairs = _gathered(numbered.mapInArrow(_task_of_batches(build, names), _ANSWER))
+    pairs = gather_frame(frame, partial(_packed, build))
     return sorted((unpacked(pair) for pair in pairs), key=lambda written: written.action.ordinal)
 
 
+def gather_frame(frame: Any, answer: AnswerOfBatches) -> list[Pair]:
+    """The answers to the partitions of a data frame, in order.
+
+    `answer` is given the number of a partition and its batches, and is shipped to the workers.  Raises the error of
+    the first partition that met one.
+    """
+    names = list(frame.columns)
+    numbered = frame.toDF(*(f"c{number}" for number in range(len(names))))  # else Spark takes a.b for a in b
+    return _gathered(numbered.mapInArrow(_task_of_batches(answer, names), _ANSWER))
+
+
+def _packed(build: BuildOfBatches, partition: int, batches: Iterable[pa.RecordBatch]) -> list[Pair]:
+    """In a worker."""
+    return [packed(written) for written in build(partition, batches)]
+
+
 def _task_of_batches(
-    build: BuildOfBatches, names: list[str]
+    answer: AnswerOfBatches, names: list[str]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -103,9 +118,7 @@ def _task_of_batches(
         context = TaskContext.get()
         assert context is not None  # only tasks run this
         named = (batch.rename_columns(names) for batch in batches)
-        yield _answered(
-            lambda partition: [packed(written) for written in build(partition, named)], context.partitionId()
-        )
+        yield _answered(lambda partition: answer(partition, named), context.partitionId())
 
     return run
 

@@ -36,6 +36,7 @@ from lake_core.leases import HeldLease, LeaseNote
 from lake_core.leases.lease import WRITE
 from lake_core.loading.block import Block, Reading, silent
 from lake_core.loading.builder import ObjectBuilder
+from lake_core.loading.declared import declared_columns
 from lake_core.loading.preview import Preview
 from lake_core.phrases import counted
 from lake_core.reading.limits import LIMITS, Limits
@@ -133,8 +134,8 @@ class Branch:
         return loads.preview(self, files, format=format, options=options, progress=progress)
 
     def append(self, records: pa.Table, *, token: str = "", message: str = "") -> LoadResult:
-        """Load an Arrow table as one transaction; as `load`."""
-        return loads.load_blocks(self, [Block(records)], token=token, message=message)
+        """Load an Arrow table as one transaction; as `load`, declared types (`type.FIELD`) included."""
+        return loads.load_blocks(self, [self._block(records)], token=token, message=message)
 
     def delete(
         self,
@@ -197,7 +198,7 @@ class Branch:
         message: str = "",
     ) -> LoadResult:
         """Replace records by those of an Arrow table; as `replace`."""
-        blocks = [Block(records)]
+        blocks = [self._block(records)]
         return replaces.replace_by_blocks(
             self, blocks, key_range=key_range, where=where, token=token, message=message
         )
@@ -218,7 +219,12 @@ class Branch:
         Where the boolean column `deleted` is true the record replaces by nothing; the column is not stored.  An
         upsert pool takes any number of records, otherwise the number is limited.  Raises as `replace` does.
         """
-        return by_keys.replace_keys(self, records, deleted=deleted, token=token, message=message)
+        table = self._block(records).table
+        return by_keys.replace_keys(self, table, deleted=deleted, token=token, message=message)
+
+    def _block(self, records: pa.Table) -> Block:
+        """Records of a program, the declared fields in their types, as in a load; raises InvalidInput."""
+        return Block(declared_columns(records, self.settings.declared, source="the records"))
 
     def merge(self, name: str, *, message: str = "") -> MergeResult:
         """Bring the loads, deletes and replaces of a branch that was created from this one, in one transaction.

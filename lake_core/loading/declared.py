@@ -81,8 +81,18 @@ def _json_kind(value: Any) -> str:
     return "a number"
 
 
-def declared_columns(table: pa.Table, declared: Mapping[str, pa.Field]) -> pa.Table:
-    """Typed records with the declared fields in their types; raises DoesNotFit."""
+def declared_columns(table: pa.Table, declared: Mapping[str, pa.Field], *, source: str) -> pa.Table:
+    """Typed records with the declared fields in their types.
+
+    `source` says in errors whose records these are.  Raises InvalidInput.
+    """
+    try:
+        return _columns(table, declared)
+    except DoesNotFit as error:
+        raise InvalidInput(f"{source}: {error}") from error
+
+
+def _columns(table: pa.Table, declared: Mapping[str, pa.Field]) -> pa.Table:
     for name, target in declared.items():
         index = table.schema.get_field_index(name)
         if index < 0:

@@ -44,7 +44,7 @@ from lake_core.lake.loads import builder
 from lake_core.lake.replaces import PendingReplace
 from lake_core.lake.results import LoadResult, PendingLoad, check_same, repeated_line
 from lake_core.loading.block import Block
-from lake_core.loading.declared import DoesNotFit, declared_columns
+from lake_core.loading.declared import declared_columns
 from lake_core.naming import IdSource
 from lake_core.objects.write import WrittenObject
 from lake_core.records import AddObject
@@ -132,16 +132,13 @@ def built(
         open_store(work.store), work.config, work.job, IdSource().new, first_ordinal=first_ordinal
     )
     declared = Settings(work.config.settings).declared
-    try:
-        for batch in batches:
-            records = declared_columns(from_spark(batch), declared)
-            if work.keyed:
-                check_keys(records, work.config.key)
-            if work.replaces is not None:
-                work.replaces.check(records)
-            building.add(Block(records))
-    except DoesNotFit as error:
-        raise InvalidInput(f"the data frame: {error}") from error
+    for batch in batches:
+        records = declared_columns(from_spark(batch), declared, source="the data frame")
+        if work.keyed:
+            check_keys(records, work.config.key)
+        if work.replaces is not None:
+            work.replaces.check(records)
+        building.add(Block(records))
     return building.finish()
 
 

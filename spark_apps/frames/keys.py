@@ -19,8 +19,9 @@ from lake_core.errors import InvalidInput
 from lake_core.lake.branch import Branch
 from lake_core.lake.results import DeleteResult, LoadResult
 from spark_apps.datasource import options as opts
-from spark_apps.datasource.from_spark import check_storable, from_spark, stored_schema
+from spark_apps.datasource.from_spark import check_storable, stored_schema
 from spark_apps.datasource.names import check_apart
+from spark_apps.frames.collect import collected
 from spark_apps.frames.write import write
 from spark_apps.native.predicates import quoted
 
@@ -74,8 +75,7 @@ def _check_flag(schema: T.StructType, name: str) -> None:
 
 def _collected(frame: Any) -> pa.Table:
     """All rows in the lake's types; raises InvalidInput for more than a condition on keys can name."""
-    table = frame.limit(MAX_KEYS + 1).toArrow()
-    if table.num_rows > MAX_KEYS:
+    table = collected(frame, most=MAX_KEYS)
+    if table is None:
         raise too_many_keys()
-    schema = stored_schema(frame.schema)
-    return pa.concat_tables([schema.empty_table(), *map(from_spark, table.to_batches())])
+    return table

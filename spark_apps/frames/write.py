@@ -17,7 +17,6 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import types as T
 
 from lake_core.lake.branch import Branch
 from lake_core.lake.loads import lease_of
@@ -25,6 +24,7 @@ from lake_core.lake.results import LoadResult
 from lake_core.objects.write import WrittenObject
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.writer import WriteWork, begin, built, commit_objects, repeat
+from spark_apps.frames.collect import is_flat
 from spark_apps.load import ORDINALS_PER_UNIT
 from spark_apps.spread import passing_errors, spread_frame
 
@@ -56,7 +56,7 @@ def _collected(frame: Any) -> pa.Table | None:
     So it is over Spark Connect, which tells no estimate, and with a column of records, lists, maps or variants: of
     these `toArrow` refuses some.
     """
-    if not hasattr(frame, "_jdf") or not all(_is_flat(field.dataType) for field in frame.schema):
+    if not hasattr(frame, "_jdf") or not is_flat(frame.schema):
         return None
     estimate = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
     if int(str(estimate)) > SMALL_BYTES:  # py4j gives an int, or an object if it is too large for one
@@ -64,10 +64,6 @@ def _collected(frame: Any) -> pa.Table | None:
     with passing_errors():
         table = frame.limit(SMALL_RECORDS + 1).toArrow()
     return table if table.num_rows <= SMALL_RECORDS else None
-
-
-def _is_flat(kind: T.DataType) -> bool:
-    return isinstance(kind, T.AtomicType) and not isinstance(kind, T.VariantType)
 
 
 def _build(work: WriteWork, partition: int, batches: Iterable[pa.RecordBatch]) -> list[WrittenObject]:

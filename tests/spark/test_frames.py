@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -171,6 +172,37 @@ def test_the_keys_of_a_frame_are_deleted_and_its_records_merged_in_one_transacti
     assert [t.message for _, t in pool.log()] == ["", "asked for", ""]
     read = pyspark_lake.read(spark, "p", lake=landing.uri).orderBy("k").collect()
     assert [(row.k, row.v) for row in read] == [(1, -1), (4, -4), (5, 50), (9, -9)]
+
+
+@pytest.mark.parametrize("kind", ["append", "upsert"])
+def test_values_of_every_type_are_merged_as_they_are_written(spark: Any, landing: Landing, kind: str) -> None:
+    df = numbers(spark, "id as k", *(f"if(id < 3, {v}, null) as `{n}`" for n, v in VALUES.items()), count=4)
+    for pool in ("p", "q"):
+        landing.lake.create_pool(pool, key="k", kind=kind)
+    pyspark_lake.write(df, "q", lake=landing.uri)
+    pyspark_lake.write(numbers(spark, count=4), "p", lake=landing.uri)
+    pyspark_lake.merge(spark, "p", df, lake=landing.uri)
+    ours, theirs = (landing.lake.pool(pool).at() for pool in ("p", "q"))
+    assert set(ours.schema) == set(theirs.schema)
+    assert ours.to_table(columns=theirs.schema.names).to_pylist() == theirs.to_table().to_pylist()
+
+
+def test_a_frame_is_written_merged_and_refused_in_the_declared_types(spark: Any, landing: Landing) -> None:
+    landing.lake.create_pool("p", key="k", settings={"type.day": "date", "type.n": "int8"})
+    frame = numbers(spark, "id as k", "'2026-01-0' || (1 + id) as day", "id as n", count=3)
+    pyspark_lake.write(frame, "p", lake=landing.uri)
+    pyspark_lake.merge(spark, "p", frame.where("k = 1"), lake=landing.uri)
+    pyspark_lake.write(frame.where("k = 2"), "p", lake=landing.uri, overwrite=True, where="k = 2")
+    days = [dt.date(2026, 1, day) for day in (1, 2, 3)]
+    assert rows(landing) == [(0, days[0], 0), (1, days[1], 1), (2, days[2], 2)]
+    assert landing.lake.pool("p").at().schema.field("n").type == pa.int8()
+    for wrong in ("'soon' as day", "300 as n", "'1' as n"):
+        refused = numbers(spark, "id as k", wrong, count=1)
+        with pytest.raises(InvalidInput, match="the data frame: field '"):
+            pyspark_lake.write(refused, "p", lake=landing.uri)
+        with pytest.raises(InvalidInput, match="the records: field '"):
+            pyspark_lake.merge(spark, "p", refused, lake=landing.uri)
+    assert landing.transactions("p") == 3
 
 
 def test_an_upsert_pool_merges_more_keys_than_a_condition_can_name(spark: Any, landing: Landing) -> None:

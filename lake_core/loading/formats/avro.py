@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from lake_core.loading.block import Block, Reading
-from lake_core.loading.formats.parquet import declared
+from lake_core.loading.declared import declared_columns
 from lake_core.loading.opening import open_unpacked
 from lake_core.objects.limits import MAX_NESTING, batch_rows, schema_fault, too_deep
 from lake_core.values.text import DECIMAL_DIGITS, FRACTION_DIGITS
@@ -70,7 +70,8 @@ def read_avro(reading: Reading) -> Iterator[Block]:
                 ]
             if not rows:
                 return
-            yield Block(declared(pa.table(columns, schema=pa.schema(fields)), reading))
+            table = pa.table(columns, schema=pa.schema(fields))
+            yield Block(declared_columns(table, reading.declared, source=reading.file))
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from lake_core.loading.block import Block, Reading
-from lake_core.loading.formats.parquet import declared
+from lake_core.loading.declared import declared_columns
 from lake_core.loading.opening import open_seekable
 from lake_core.objects.limits import schema_fault
 
@@ -26,7 +26,7 @@ def read_orc(reading: Reading) -> Iterator[Block]:
         for stripe in range(file.nstripes):
             with _naming(reading):
                 table = pa.Table.from_batches([file.read_stripe(stripe)])
-            yield Block(declared(table, reading))
+            yield Block(declared_columns(table, reading.declared, source=reading.file))
 
 
 @contextmanager

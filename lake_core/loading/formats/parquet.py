@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lake_core.loading.block import Block, Reading
-from lake_core.loading.declared import DoesNotFit, declared_columns
+from lake_core.loading.declared import declared_columns
 from lake_core.loading.opening import open_seekable
 from lake_core.objects.limits import batch_rows, schema_fault
 
@@ -29,7 +29,7 @@ def read_parquet(reading: Reading, row_groups: list[int] | None = None) -> Itera
                 if batch is None:
                     return
                 table = pa.Table.from_batches([batch])
-            yield Block(declared(table, reading))
+            yield Block(declared_columns(table, reading.declared, source=reading.file))
 
 
 @contextmanager
@@ -56,11 +56,3 @@ def row_group_sizes(reading: Reading) -> list[int]:
     with _opened(reading) as parquet:
         footer = parquet.metadata
         return [footer.row_group(i).total_byte_size for i in range(footer.num_row_groups)]
-
-
-def declared(table: pa.Table, reading: Reading) -> pa.Table:
-    """The records of a typed file with the declared fields in their types; raises InvalidInput."""
-    try:
-        return declared_columns(table, reading.declared)
-    except DoesNotFit as error:
-        reading.unreadable(0, str(error))

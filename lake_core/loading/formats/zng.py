@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from lake_core.errors import Corrupt, InvalidInput
 from lake_core.loading.block import QUARANTINE, Block, Reading, Rejected
-from lake_core.loading.formats.parquet import declared
+from lake_core.loading.declared import declared_columns
 from lake_core.loading.opening import line_blocks, open_seekable, open_text, open_unpacked
 from lake_core.objects.containers.rows import row_columns
 from lake_core.objects.limits import MAX_CELLS, schema_fault
@@ -260,7 +260,11 @@ class _Blocks:
 
     def _united(self, tables: list[pa.Table], batch: Batch) -> pa.Table:
         """One table, its records in the order of the file."""
-        tables = [declared(self._with_a_field(table), self.reading) for table in tables]
+        reading = self.reading
+        tables = [
+            declared_columns(self._with_a_field(table), reading.declared, source=reading.file)
+            for table in tables
+        ]
         if len(tables) <= 1:
             return tables[0] if tables else self._with_a_field(pa.table({}))
         stored = [normalized(table) if table.num_columns else table for table in tables]

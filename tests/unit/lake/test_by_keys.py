@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pyarrow as pa
@@ -10,10 +11,13 @@ import pytest
 from lake_core.errors import Conflict, InvalidInput
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER, encode_value
+from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.lake.replaces import PendingReplace
 from lake_core.lake.results import PendingLoad
 from lake_core.loading.block import Block
+from lake_core.store.memory import MemoryStore
+from lake_core.values.keytext import RangeText
 from tests.support.pools import a_pool, compact_all
 
 KINDS = ("append", "upsert", "aggregate")
@@ -80,6 +84,25 @@ def test_records_may_replace_in_a_pool_that_is_empty_yet(kind: str) -> None:
     assert rows(pool) == []
     pool.branch().replace_keys(pa.table({"k": [2, 1], "v": [20, 10]}))
     assert rows(pool) == [(1, 10), (2, 20)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_records_of_a_program_get_the_declared_types_as_those_of_files_do(kind: str) -> None:
+    pool = Lake.create_on(MemoryStore()).create_pool(
+        "p", key="k", kind=kind, settings={"type.k": "date", "type.v": "int8"}
+    )
+    branch = pool.branch()
+    days = [f"2026-01-0{day}" for day in (1, 2, 3)]
+    branch.append(pa.table({"k": days, "v": [1, 2, 3]}))
+    branch.replace_keys(pa.table({"k": days[1:2], "v": [20]}))
+    branch.replace_with(pa.table({"k": days[2:], "v": [30]}), key_range=RangeText(low="2026-01-03"))
+    assert rows(pool) == [(dt.date(2026, 1, 1 + n), v) for n, v in enumerate((1, 20, 30))]
+    assert pool.at().schema.field("v").type == pa.int8()
+    wrong = pa.table({"k": days[:1], "v": [300]})
+    for refused in (branch.append, branch.replace_keys, branch.replace_with):
+        with pytest.raises(InvalidInput, match="the records: field 'v': bigint is not a tinyint"):
+            refused(wrong)
+    assert len(list(pool.log())) == 3
 
 
 def test_an_append_pool_holds_all_new_records_of_a_key_that_several_have() -> None:
