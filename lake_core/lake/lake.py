@@ -256,17 +256,20 @@ class Lake:
             list(threads.map(self._check_not_closed, (pool.name for pool, _ in changed)))
         return self.catalog.change(created=created, changed=changed)
 
-    def drop_pool(self, name: str) -> int:
+    def drop_pool(self, name: str, *, id: str = "") -> int:
         """Move a pool to the dropped ones; nothing is deleted.  Returns the version of the list.
 
         First an entry closes the pool's own journal: a writer that still holds the pool loses the race to that
         entry, and all its later commits are refused.  If a drop is interrupted, the pool stays listed; drop it, or
-        restore it, again.  Raises NotFound, Unavailable, OutcomeUnknown, Conflict (others restore it all the time).
+        restore it, again.  With `id` it must still be this pool that has the name.  Raises NotFound, Unavailable,
+        OutcomeUnknown, Conflict (others restore it all the time; another pool has the name).
         """
-        return planned(lambda: self._drop_pool(name))
+        return planned(lambda: self._drop_pool(name, id))
 
-    def _drop_pool(self, name: str) -> int:
+    def _drop_pool(self, name: str, id: str) -> int:
         pool = self._pool(self.catalog.load().state.named(name), "")
+        if id and pool.config.id != id:
+            raise Conflict(f"pool {name!r} is another one now: pools were renamed meanwhile; look again")
         # no writer can read a damaged journal to its end, so none can add to it
         with contextlib.suppress(Corrupt):
             pool.close()

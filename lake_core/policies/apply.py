@@ -104,7 +104,7 @@ def carry_out(lake: Lake, difference: Difference) -> Applied:
             raise PlanAgain(
                 f"pool {pool.name!r} was renamed to {listed.name!r} meanwhile; apply the file again"
             )
-        version = lake.drop_pool(pool.name)
+        version = lake.drop_pool(pool.name, id=pool.id)
         dropped += 1
         log.info("%s: dropped", pool.name)
     return Applied(version, dropped)

@@ -199,6 +199,8 @@ class _Composer:
             if not isinstance(key, Text):
                 self.faults.append(Fault(key.place, "a key must be a text; quote it"))
             elif key.text == MERGE and not key.is_quoted:
+                if merged:
+                    self.faults.append(Fault(key.place, "<< is there twice; write << : [*ONE, *OTHER]"))
                 merged.append((key, value))
             elif key.text in entries:
                 first = entries[key.text][0].place.line

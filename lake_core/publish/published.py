@@ -18,6 +18,10 @@ VERSION, TRANSACTION, TIME = "lake.version", "lake.transaction", "lake.time"
 POOL, BRANCH, TAG = "lake.pool", "lake.branch", "lake.tag"
 """Properties of a published snapshot: which revision it shows, and the tag that keeps it."""
 
+FILES, RECORDS = "total-data-files", "total-records"
+DELETE_FILES, DELETED_RECORDS = "total-delete-files", "total-position-deletes"
+"""Totals of a snapshot, as Iceberg names them."""
+
 WITHOUT = "lake.without"
 """A property of the table: the fields that it does not have, as JSON."""
 
@@ -38,6 +42,7 @@ class Published:
     """A published table: the number of its metadata, and what that says; `text` is the metadata itself.
 
     `version` is that of the branch's newest transaction, `time` its time in seconds since 1970.
+    `records` are those that it shows; `hidden` are in its objects too, and its delete files hide them.
     """
 
     number: int
@@ -47,6 +52,10 @@ class Published:
     pool: str
     branch: str
     tag: str
+    objects: int
+    delete_files: int
+    records: int
+    hidden: int
     without: tuple[str, ...]
     location: str
     text: bytes = field(repr=False)
@@ -63,7 +72,7 @@ def published_at(place: Place) -> Published | None:
         )
     while (later := place.store.get(place.metadata(number + 1))) is not None:  # bounded by what was published
         number, text = number + 1, later
-    return None if text is None else _described(place, number, text)
+    return None if text is None else described(place, number, text)
 
 
 def hinted(place: Place) -> int:
@@ -79,7 +88,7 @@ def _listed(place: Place) -> int:
     return max((int(match[1]) for match in matches if match), default=0)
 
 
-def _described(place: Place, number: int, text: bytes) -> Published:
+def described(place: Place, number: int, text: bytes) -> Published:
     try:
         decoded = msgspec.json.decode(text, type=_Metadata)
         (snapshot,) = (one for one in decoded.snapshots if one.id == decoded.current)
@@ -92,9 +101,13 @@ def _described(place: Place, number: int, text: bytes) -> Published:
             summary[POOL],
             summary[BRANCH],
             summary[TAG],
-            tuple(msgspec.json.decode(decoded.properties[WITHOUT], type=list[str])),
-            place.location,
-            text,
+            objects=int(summary[FILES]),
+            delete_files=int(summary[DELETE_FILES]),
+            records=int(summary[RECORDS]) - int(summary[DELETED_RECORDS]),
+            hidden=int(summary[DELETED_RECORDS]),
+            without=tuple(msgspec.json.decode(decoded.properties[WITHOUT], type=list[str])),
+            location=place.location,
+            text=text,
         )
     except (msgspec.MsgspecError, KeyError, ValueError) as error:
         raise Corrupt(

@@ -35,13 +35,18 @@ from lake_core.publish.commit import check_free, commit_metadata, create_file, d
 from lake_core.publish.place import BESIDE, Place, place_of
 from lake_core.publish.published import (
     BRANCH,
+    DELETE_FILES,
+    DELETED_RECORDS,
+    FILES,
     POOL,
+    RECORDS,
     TAG,
     TIME,
     TRANSACTION,
     VERSION,
     WITHOUT,
     Published,
+    described,
     published_at,
 )
 from lake_core.publish.rules import Rule, rules_of, schemas_of
@@ -60,8 +65,9 @@ class PublishResult:
     """What a publication did.
 
     `outcome`: `published`; `unchanged`, if the table showed this version already; `lost`, if another publisher was
-    faster.  `number` and `version` are those of the table there now.  `objects` and `delete_files` are all of
-    it, `added` and `added_deletes` the new ones.  `records` are those that it shows, `hidden` the others.
+    faster.  `number` and `version` are those of the table there now.  `objects` and `delete_files` are all of it,
+    `added` and `added_deletes` those that this publication wrote.  `records` are those that the table shows,
+    `hidden` the others.
     """
 
     pool: str
@@ -71,12 +77,12 @@ class PublishResult:
     number: int
     version: int
     transaction_id: str
-    objects: int = 0
-    added: int = 0
-    delete_files: int = 0
-    added_deletes: int = 0
-    records: int = 0
-    hidden: int = 0
+    objects: int
+    added: int
+    delete_files: int
+    added_deletes: int
+    records: int
+    hidden: int
 
 
 def publish_iceberg(
@@ -218,33 +224,19 @@ class _Publisher:
             assert winner is not None
             return self.finished(winner, LOST)
         deletes = [one.deletes for one in files if one.deletes is not None]
-        hidden = sum(file.record_count for file in deletes)
         result = self.finished(
-            Published(
-                number,
-                version,
-                transaction_id,
-                time,
-                self.pool.config.id,
-                self.branch,
-                tag,
-                self.without,
-                place.location,
-                text,
-            ),
+            described(place, number, text),
             PUBLISHED,
-            objects=len(files),
             added=sum(one.is_new for one in files),
-            delete_files=len(deletes),
             added_deletes=sum(one.has_new_deletes for one in files),
-            records=sum(one.data.record_count for one in files) - hidden,
-            hidden=hidden,
         )
         locations = [manifest_list, *(m.manifest_path for m in manifests), *(d.file_path for d in deletes)]
         delete_leftovers(place, number=number, locations=locations, grace=self.pool.settings["vacuum.grace"])
         return result
 
-    def finished(self, table: Published, outcome: str, **figures: int) -> PublishResult:
+    def finished(
+        self, table: Published, outcome: str, *, added: int = 0, added_deletes: int = 0
+    ) -> PublishResult:
         """Steps 6 and 7, which a killed publisher may have left undone; then the result."""
         point_hint(self.place)
         delete_tags_before(self.pool, self.place, table.tag)
@@ -257,7 +249,12 @@ class _Publisher:
             table.number,
             table.version,
             table.transaction_id,
-            **figures,
+            objects=table.objects,
+            added=added,
+            delete_files=table.delete_files,
+            added_deletes=added_deletes,
+            records=table.records,
+            hidden=table.hidden,
         )
 
     def _rules_before(self) -> Mapping[str, Rule]:
@@ -285,11 +282,11 @@ def _totals(files: Sequence[Described]) -> dict[str, str]:
     data = [one.data for one in files]
     deletes = [one.deletes for one in files if one.deletes is not None]
     totals = {
-        "total-data-files": len(data),
-        "total-records": sum(file.record_count for file in data),
+        FILES: len(data),
+        RECORDS: sum(file.record_count for file in data),
         "total-files-size": sum(file.file_size_in_bytes for file in (*data, *deletes)),
-        "total-delete-files": len(deletes),
-        "total-position-deletes": sum(file.record_count for file in deletes),
+        DELETE_FILES: len(deletes),
+        DELETED_RECORDS: sum(file.record_count for file in deletes),
         "total-equality-deletes": 0,
     }
     return {name: str(total) for name, total in totals.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lake_core import naming
-from lake_core.errors import NotFound, OutcomeUnknown, PlanAgain, Unavailable
+from lake_core.errors import Conflict, NotFound, OutcomeUnknown, PlanAgain, Unavailable
 from lake_core.lake import Lake
 from lake_core.policies.apply import carry_out
 from lake_core.policies.difference import Difference, compare
@@ -117,6 +117,23 @@ def test_a_pool_that_got_the_name_of_a_pruned_one_is_not_dropped() -> None:
     lake.rename_pool("dropped", "kept")
     lake.create_pool("dropped", key="other")
     with pytest.raises(PlanAgain, match="'dropped' was renamed to 'kept' meanwhile"):
+        carry_out(lake, difference)
+    assert {"kept", "dropped"} <= set(depths(lake))
+
+
+def test_a_pool_that_gets_the_name_just_before_the_drop_is_not_dropped() -> None:
+    store = ScriptedStore()
+    lake = prepared(store)
+    difference = difference_of(lake)
+    renamed = Lake.open_on(store.behind)
+
+    def rename() -> None:
+        renamed.rename_pool("dropped", "kept")
+        renamed.create_pool("dropped", key="other")
+
+    store.on("list", "pools", times=3)  # twice to change pools; then apply looks whether the pool is there
+    store.on("list", "pools", before=rename)  # the drop looks again
+    with pytest.raises(Conflict, match="pool 'dropped' is another one now"):
         carry_out(lake, difference)
     assert {"kept", "dropped"} <= set(depths(lake))
 

@@ -159,6 +159,10 @@ HOSTILE = {
     "a key that is a list": ("pools: {? [a] : {key: k}}\n", "1:11: a key must be a text; quote it"),
     "an unknown alias": ("pools: {p: *base}\n", "1:12: the alias *base has no anchor before it"),
     "an alias in its own anchor": ("pools: &p {q: *p}\n", "1:15: the alias *p has no anchor before it"),
+    "two merges": (
+        "pools: {p: &p {key: k}, q: {<<: *p, <<: *p}}\n",
+        "1:37: << is there twice; write << : [*ONE, *OTHER]",
+    ),
     "a merge of a text": ("pools: {p: {<<: a, key: k}}\n", "1:13: << merges mappings only"),
     "many aliases": (BOMB, "aliases written out; split it into several"),
     "many settings by defaults": (

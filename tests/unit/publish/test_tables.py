@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import json
 from dataclasses import replace
@@ -257,6 +258,15 @@ def test_an_age_hides_records_and_hides_more_as_time_goes_on(tmp_path: Path) -> 
     settled = _at(pool, (now + dt.timedelta(days=90)).timestamp())
     assert publish_iceberg(settled).objects == 0
     assert publish_iceberg(settled).outcome == UNCHANGED
+
+
+def test_an_unchanged_table_is_told_with_its_figures_of_which_none_are_new(tmp_path: Path) -> None:
+    pool = a_local_pool(tmp_path, pa.table(numbers(0, 10, v=1)))
+    pool.branch().delete(where="k < 3")
+    first = publish_iceberg(pool)
+    assert (first.records, first.hidden, first.added, first.added_deletes) == (7, 3, 1, 1)
+    again = publish_iceberg(pool)
+    assert again == dataclasses.replace(first, outcome=UNCHANGED, added=0, added_deletes=0)
 
 
 def _at(pool: Pool, now: float) -> Pool:
