@@ -76,17 +76,22 @@ def event_of(result: Mapping[str, Any]) -> dict[str, Any]:
 def partition_keys(begin: dt.datetime, end: dt.datetime) -> list[str]:
     """The keys of the partitions of [begin, end), two instants with a zone: days, otherwise hours, otherwise one.
 
-    Raises ValueError if there would be more than `MAX_PARTITIONS`, or none.
+    Raises InvalidInput if there would be more than `MAX_PARTITIONS`, or none.
     """
+    from lake_core.errors import InvalidInput
+
     begin, end = begin.astimezone(dt.UTC), end.astimezone(dt.UTC)
     if begin >= end:
-        raise ValueError(f"the interval from {begin.isoformat()} to {end.isoformat()} (exclusive) is empty")
+        raise InvalidInput(
+            f"the interval from {begin.isoformat()} to {end.isoformat()} (exclusive) is empty: its end must come "
+            "after its beginning, as in a DAG with CronDataIntervalTimetable"
+        )
     for step in (dt.timedelta(days=1), dt.timedelta(hours=1)):
         origin = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
         if not (begin - origin) % step and not (end - origin) % step:
             count = (end - begin) // step
             if count > MAX_PARTITIONS:
-                raise ValueError(
+                raise InvalidInput(
                     f"the interval from {begin.isoformat()} to {end.isoformat()} has {count:,} partitions; at most "
                     f"{MAX_PARTITIONS:,} are allowed: replace less at once"
                 )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_lake.effects import ALTER, CREATE, DROP, Effect
+from airflow_lake.operators import given
 from airflow_lake.operators.base import LakeOperator
 
 if TYPE_CHECKING:
@@ -38,12 +39,19 @@ class LakeApplyOperator(LakeOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(pool_name="", **kwargs)
+        self.asked = path
         self.path = path
         self.dry_run = dry_run
         self.prune = prune
         self.yes = yes
 
-    def execute(self, context: Context) -> dict[str, Any]:
+    def take(self) -> None:
+        """The file: an empty one would be that of the variable LAKE_POLICY_FILE."""
+        self.lake = given.text_or_empty(self.lake, "lake", task=self.task_id)
+        if self.asked:
+            self.path = given.text(self.path, "path", task=self.task_id, asked=self.asked)
+
+    def act(self, context: Context) -> dict[str, Any]:
         """What was done: how many pools were created, changed and dropped, and the version of the list of pools."""
         from lake_core.errors import InvalidInput
         from lake_core.policies.apply import carry_out, read_text

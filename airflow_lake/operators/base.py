@@ -19,6 +19,7 @@ from airflow_lake.defaults import NO_RETRY
 from airflow_lake.effects import Effect
 from airflow_lake.lineage import Tells
 from airflow_lake.links import LINKS
+from airflow_lake.operators import given
 from airflow_lake.reach import lake_name, open_lake, open_spark
 
 if TYPE_CHECKING:
@@ -57,13 +58,28 @@ class LakeOperator(Tells, BaseOperator):
         self.spark = spark
         self.effects: tuple[Effect, ...] = ()
 
+    def execute(self, context: Context) -> Any:
+        """Check the parameters as they are now, and do the work.  Raises InvalidInput, and what the work raises."""
+        self.take()
+        return self.act(context)
+
+    def take(self) -> None:
+        """Take the parameters as templates filled them in.  Raises InvalidInput before anything is done."""
+        task = self.task_id
+        self.lake = given.text_or_empty(self.lake, "lake", task=task)
+        self.spark = given.text_or_empty(self.spark, "spark", task=task)
+        self.branch = given.text(self.branch, "branch", task=task)
+        self.pool_name = given.text(self.pool_name, "pool_name", task=task)
+
+    def act(self, context: Context) -> Any:
+        """The work of the task; its result goes to other tasks."""
+        raise NotImplementedError
+
     def effect(self, values: Mapping[str, Any] | None = None, **more: Any) -> Effect:
         """What the task does to its pool; `values` are those of its result."""
         result: Mapping[str, Any] = values or {}
         figures: dict[str, Any] = {name: result.get(name) for name in FIGURES}
-        return Effect(
-            lake=self.lake_name, pool=self.pool_name, branch=self.branch or "main", **{**figures, **more}
-        )
+        return Effect(lake=self.lake_name, pool=self.pool_name, branch=self.branch, **{**figures, **more})
 
     def planned_effects(self) -> Iterable[Effect]:
         """The pool of the task, if it names one."""

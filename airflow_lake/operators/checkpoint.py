@@ -26,7 +26,7 @@ class LakeCheckpointOperator(LakeOperator):
         """The pool, whose records stay as they are."""
         return [self.effect(reads=True, writes=False)]
 
-    def execute(self, context: Context) -> dict[str, Any]:
+    def act(self, context: Context) -> dict[str, Any]:
         """What was done: checkpoint (its version), written, fence, entries, checkpoints."""
         from lake_core.agents.checkpoint.report import journal_line
         from lake_core.agents.checkpoint.run import checkpoint_and_purge

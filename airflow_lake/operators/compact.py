@@ -24,7 +24,7 @@ class LakeCompactOperator(LakeOperator):
         self.strategy = strategy
         self.on_spark = on_spark
 
-    def execute(self, context: Context) -> dict[str, Any]:
+    def act(self, context: Context) -> dict[str, Any]:
         """What was merged: jobs, inputs, objects, size_in, size_out, depth_before, depth_after; and, if the
         pool is published, `published` (the version) and `publication`.
         """

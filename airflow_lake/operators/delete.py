@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_lake.effects import TRUNCATE
+from airflow_lake.operators import given
 from airflow_lake.operators.base import LakeOperator, plain
 
 if TYPE_CHECKING:
@@ -44,19 +45,24 @@ class LakeDeleteOperator(LakeOperator):
                 f"{self.task_id}: give one or more of low, high and where, or everything=True and none of them"
             )
         self.low, self.high, self.where = low, high, where
+        self.asked = {"low": low, "high": high, "where": where, "token": token}
         self.everything = everything
         self.reason = reason
         self.token = token
 
-    def execute(self, context: Context) -> dict[str, Any]:
+    def take(self) -> None:
+        """Also the bounds: an empty one would delete more than was asked for."""
+        super().take()
+        for name, asked in self.asked.items():
+            setattr(
+                self, name, given.text_if_given(getattr(self, name), name, task=self.task_id, asked=asked)
+            )
+        self.reason = given.text_or_empty(self.reason, "reason", task=self.task_id)
+
+    def act(self, context: Context) -> dict[str, Any]:
         """What was deleted: version (None if there was nothing to delete), transaction_id, covers."""
-        from lake_core.errors import InvalidInput
         from lake_core.values.keytext import RangeText
 
-        if not self.everything and any(text == "" for text in (self.low, self.high, self.where)):
-            raise InvalidInput(
-                f"{self.task_id}: low, high or where is empty after its template was filled in; nothing was deleted"
-            )
         branch = self.get_lake().pool(self.pool_name).branch(self.branch, to_delete=True)
         result = branch.delete(
             key_range=RangeText(low=self.low, high=self.high),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_lake.operators import given
 from airflow_lake.operators.base import LakeOperator
 
 if TYPE_CHECKING:
@@ -33,16 +34,26 @@ class LakeFilesOperator(LakeOperator):
         self.files = files
         self.format = format
         self.options = options
+        self.asked: dict[str, Any] = {"token": token}
         self.token = token
         self.message = message
+
+    def take(self) -> None:
+        """Also the files, and how they are read and committed."""
+        super().take()
+        task = self.task_id
+        self.files = given.texts(self.files, "files", task=task)
+        self.options = given.texts_by_name(self.options, "options", task=task)
+        self.message = given.text_or_empty(self.message, "message", task=task)
+        for name, asked in self.asked.items():
+            setattr(self, name, given.text_if_given(getattr(self, name), name, task=task, asked=asked))
 
     def source_files(self, lake: Lake) -> list[SourceFile]:
         """The files, each of them there; empty if none were named.  Raises NotFound, InvalidInput, Unavailable."""
         from lake_core.cli.reading import files_to_read
 
-        names = [self.files] if isinstance(self.files, str) else list(self.files)
         settings = lake.pool(self.pool_name).config.settings
-        return files_to_read(names, settings, self.options or {}) if names else []
+        return files_to_read(list(self.files), settings, self.options or {}) if self.files else []
 
     def manner(self, context: Context) -> dict[str, Any]:
         """How the files are read and committed, as arguments of `load` and `replace`."""

@@ -25,7 +25,7 @@ class LakeLoadOperator(LakeFilesOperator):
         self.alias = lake_alias(self.lake)
         self.add_outlet(self.alias)
 
-    def execute(self, context: Context) -> dict[str, Any]:
+    def act(self, context: Context) -> dict[str, Any]:
         """What was loaded: version, transaction_id, records, objects, ..."""
         lake = self.get_lake()
         files, manner = self.source_files(lake), self.manner(context)

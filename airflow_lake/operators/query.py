@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_lake.effects import Effect
+from airflow_lake.operators import given
 from airflow_lake.operators.base import LakeOperator
 
 if TYPE_CHECKING:
@@ -31,6 +32,11 @@ class LakeQueryOperator(LakeOperator):
         self.max_rows = max_rows
         self.must_hold = must_hold
 
+    def take(self) -> None:
+        """The statement; it names the pools."""
+        self.lake = given.text_or_empty(self.lake, "lake", task=self.task_id)
+        self.sql = given.text(self.sql, "sql", task=self.task_id)
+
     def planned_effects(self) -> Iterable[Effect]:
         """The pools that the statement reads, as far as it can be parsed."""
         from lake_core.system_tables.sql import pools_read
@@ -40,7 +46,7 @@ class LakeQueryOperator(LakeOperator):
             for pool, revision in pools_read(self.sql)
         ]
 
-    def execute(self, context: Context) -> list[dict[str, Any]]:
+    def act(self, context: Context) -> list[dict[str, Any]]:
         """The rows, by name of column; times and bytes are texts, as `lake query` prints them."""
         import pyarrow as pa
 

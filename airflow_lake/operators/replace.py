@@ -2,6 +2,9 @@
 
 LakeReplaceOperator(task_id="day", pool_name="flights", files="s3://in/{{ ds }}/*.csv",
                     begin="{{ data_interval_start }}", end="{{ data_interval_end }}")
+
+The schedule of such a DAG must cut time into intervals (CronDataIntervalTimetable): with schedule="@daily" an
+interval of Airflow 3 is empty, and the task refuses it.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_lake.assets import event_of, lake_asset, partition_keys
 from airflow_lake.effects import OVERWRITE
+from airflow_lake.operators import given
 from airflow_lake.operators.base import plain
 from airflow_lake.operators.files import LakeFilesOperator
 
@@ -60,9 +64,10 @@ class LakeReplaceOperator(LakeFilesOperator):
             raise ValueError(
                 f"{self.task_id}: give either begin and end, or one or more of low, high and where"
             )
+        self.asked |= {"begin": begin, "end": end, "low": low, "high": high, "where": where}
         self.begin, self.end = begin, end
         self.low, self.high, self.where = low, high, where
-        self.partitions = partitions
+        self.partitions: Sequence[str] | None = partitions
         texts = (self.pool_name, self.lake, self.branch)
         self.asset = None if any("{{" in text for text in texts) else self._asset()
         if self.asset is not None:
@@ -71,13 +76,19 @@ class LakeReplaceOperator(LakeFilesOperator):
     def _asset(self) -> Any:
         return lake_asset(self.pool_name, lake=self.lake, branch=self.branch)
 
-    def execute(self, context: Context) -> dict[str, Any]:
+    def take(self) -> None:
+        """Also the partitions; one text is one of them."""
+        super().take()
+        if self.partitions is not None:
+            self.partitions = given.texts(self.partitions, "partitions", task=self.task_id)
+
+    def act(self, context: Context) -> dict[str, Any]:
         """What was replaced: version, transaction_id, records, objects, ..."""
         from lake_core.values.keytext import RangeText
 
         lake = self.get_lake()
         interval = _interval(self.begin, self.end) if self.begin and self.end else None
-        keys = list(self.partitions or (partition_keys(*interval) if interval else ()))
+        keys: list[str] = list(self.partitions or (partition_keys(*interval) if interval else ()))
         files, manner = self.source_files(lake), self.manner(context)
         if interval is not None:
             result = self.load_on_spark(lake, title="replace", files=files, interval=interval, **manner)

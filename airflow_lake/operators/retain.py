@@ -22,7 +22,7 @@ class LakeRetainOperator(LakeOperator):
         """The pool, from which old records go."""
         return [self.effect(reads=True)]
 
-    def execute(self, context: Context) -> dict[str, Any]:
+    def act(self, context: Context) -> dict[str, Any]:
         """What was done: expired, records, orphans, vacuumed, freed, purged, ..."""
         from spark_apps import retention
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseSensorOperator
 
 from airflow_lake.defaults import NO_RETRY
+from airflow_lake.operators import given
 from airflow_lake.reach import lake_name, open_lake
 from airflow_lake.triggers.transactions import PAUSE, TransactionTrigger
 
@@ -50,20 +51,22 @@ class LakeTransactionSensor(BaseSensorOperator):
         """Look where the pools are, and wait in the triggerer."""
         from lake_core.lake.watch import begin
 
-        pools = [self.pools] if isinstance(self.pools, str) else list(self.pools)
-        name = lake_name(self.lake)
+        task = self.task_id
+        pools = given.texts(self.pools, "pools", task=task)
+        branch = given.text(self.branch, "branch", task=task)
+        name = lake_name(given.text_or_empty(self.lake, "lake", task=task))
         lake = open_lake(name)
         for pool in pools:
             lake.pool(pool)  # raises NotFound: a misspelt name would wait in vain
         positions = begin(lake, pools)
-        if self.after not in (None, ""):
-            seen = _version(self.after)
+        if after := given.text_or_empty(self.after, "after", task=task):
+            seen = _version(after)
             positions = {pool: at._replace(version=seen) for pool, at in positions.items()}
         self.defer(
             trigger=TransactionTrigger(
                 pools=pools,
                 lake=name,
-                branch=self.branch,
+                branch=branch,
                 after={pool: list(at) for pool, at in positions.items()},
                 maintenance=self.maintenance,
                 pause=self.pause,
@@ -78,11 +81,11 @@ class LakeTransactionSensor(BaseSensorOperator):
         return dict(event)
 
 
-def _version(after: int | str | None) -> int:
+def _version(after: str) -> int:
     """The version as a number.  Raises InvalidInput."""
     from lake_core.errors import InvalidInput
 
     try:
-        return int(after or 0)
+        return int(after)
     except ValueError as error:
         raise InvalidInput(f"after={after!r}: must be a version, as 12") from error

@@ -54,10 +54,11 @@ def is_foreign(headers: dict[bytes, bytes]) -> bool:
     site = headers.get(b"sec-fetch-site", b"none")
     if site not in (b"none", b"same-origin"):
         return True
-    origin = headers.get(b"origin", b"")
-    return bool(origin) and urlsplit(origin.decode("latin-1")).netloc != headers.get(b"host", b"").decode(
-        "latin-1"
-    )
+    origin = headers.get(b"origin", b"").decode("latin-1")
+    try:
+        return bool(origin) and urlsplit(origin).netloc != headers.get(b"host", b"").decode("latin-1")
+    except ValueError:  # no URL
+        return True
 
 
 class SameOrigin:

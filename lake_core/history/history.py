@@ -134,6 +134,7 @@ class History:
                 "vacuum: run lake upgrade"
             )
         check_text("message", draft.message)
+        check_text("token", draft.token)
         for action in draft.actions:
             check_text("reason", getattr(action, "reason", ""))
 

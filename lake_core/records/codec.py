@@ -36,9 +36,20 @@ class Codec(Generic[T]):
         self._decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(kind)
 
     def encode(self, entry: T) -> bytes:
-        """The stored bytes of the entry.  Raises InvalidInput if a text is not UTF-8."""
+        """The stored bytes of the entry.
+
+        They are decoded once, because msgspec encodes a value of any type, and an entry that no reader accepts
+        would close its journal to all readers.  Raises InvalidInput for such an entry, and for a text that is not
+        UTF-8.
+        """
         try:
-            return frame(self._encoder.encode(entry), version=self.version)
+            payload = self._encoder.encode(entry)
+            self._decoder.decode(payload)
+            return frame(payload, version=self.version)
+        except (msgspec.ValidationError, TypeError) as error:
+            raise InvalidInput(
+                f"this cannot be stored, because no reader would accept it: {error}"
+            ) from error
         except UnicodeEncodeError as error:  # a file name or an argument whose bytes are not UTF-8
             text = error.object if len(error.object) < 200 else f"{error.object[:200]}..."
             raise InvalidInput(f"{text!r} is not UTF-8; write it in UTF-8") from error

@@ -24,7 +24,9 @@ def check_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_text(what: str, text: str) -> None:
-    """Raises InvalidInput if a text of a transaction is too long: a value, its message, the reason of a delete."""
+    """Raises InvalidInput for what is no text, or too long for one of a transaction: its message, a value."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"{what}: must be a text (got {text!r})")
     size = len(text.encode(errors="surrogatepass"))
     if size > MAX_VALUE:
         raise InvalidInput(

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from lake_core.lake import Lake
@@ -61,6 +62,26 @@ for how in json.loads(sys.argv[2]):
     try:
         operator = LakeApplyOperator(task_id="a", lake=sys.argv[1], **how)
         answer.append(operator.execute({"dag": SimpleNamespace(folder=sys.argv[3])}))
+    except Exception as error:
+        answer.append(f"{type(error).__name__}: {error}")
+"""
+FILLED = """
+from types import SimpleNamespace
+from airflow.sdk import DAG
+from airflow.sdk.execution_time.context import OutletEventAccessors
+from airflow_lake.operators.delete import LakeDeleteOperator
+from airflow_lake.operators.load import LakeLoadOperator
+from airflow_lake.operators.replace import LakeReplaceOperator
+KINDS = {"delete": LakeDeleteOperator, "load": LakeLoadOperator, "replace": LakeReplaceOperator}
+answer = []
+for kind, native, value, how in json.loads(sys.argv[2]):
+    with DAG("d", render_template_as_native_obj=native):
+        operator = KINDS[kind](task_id="a", lake=sys.argv[1], **{"pool_name": "p", **how})
+    task = SimpleNamespace(dag_id="d", run_id="r", task_id="a", map_index=-1)
+    context = {"params": {"w": value}, "ti": task, "outlet_events": OutletEventAccessors()}
+    try:
+        operator.render_template_fields(context)
+        answer.append(operator.execute(context)["version"])
     except Exception as error:
         answer.append(f"{type(error).__name__}: {error}")
 """
@@ -138,3 +159,60 @@ def test_a_policy_file_is_applied_as_texts_of_templates_say(tmp_path: Path) -> N
         {"created": 1, "changed": 0, "dropped": 1, "version": 3},
     ]
     assert [one.name for one in lake.pools()] == ["new"]
+
+
+W = "{{ params.w }}"
+
+
+def test_a_template_that_gives_nothing_deletes_replaces_and_loads_nothing(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    pool = lake.create_pool("p", key="k")
+    pool.branch().append(pa.table({"k": ["Apple", "pear", "zebra"]}))
+    file = tmp_path / "one.ndjson"
+    file.write_text('{"k": "x"}\n')
+    given: list[tuple[str, dict[str, Any]]] = [
+        ("delete", {"where": W}),
+        ("delete", {"low": W, "high": "q"}),
+        ("delete", {"low": "a", "branch": W}),
+        ("delete", {"low": "a", "token": W}),
+        ("replace", {"files": str(file), "low": W}),
+        ("replace", {"files": str(file), "low": "a", "high": W}),
+        ("replace", {"files": str(file), "begin": "2026-01-01", "end": W}),
+        ("replace", {"files": W, "low": "a"}),
+        ("load", {"files": W, "on_spark": False}),
+        ("load", {"files": str(file), "on_spark": False, "pool_name": W}),
+    ]
+    for native, value in ((False, ""), (False, None), (True, None), (True, "")):
+        if not native and value is None:  # the text None: the name of nothing that is there
+            cases = [one for one in given if not {"branch", "pool_name", "files"} & set(one[1])]
+        else:
+            cases = given
+        said = ask(
+            tmp_path, FILLED, lake.store.uri, json.dumps([(kind, native, value, how) for kind, how in cases])
+        )
+        assert [text for text in said if " is empty after its template was filled in" not in str(text)] == []
+    assert lake.pool("p").at().to_table()["k"].to_pylist() == ["Apple", "pear", "zebra"]
+
+
+def test_numbers_of_native_templates_are_taken_as_texts(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    lake.create_pool("p", key="k").branch().append(pa.table({"k": [1, 2, 3]}))
+    file = tmp_path / "one.ndjson"
+    file.write_text('{"k": 20}\n')
+    said = ask(
+        tmp_path,
+        FILLED,
+        lake.store.uri,
+        json.dumps(
+            [
+                ("load", True, "20240101", {"files": str(file), "on_spark": False, "token": W}),
+                ("delete", True, 2, {"low": W, "high": "3", "token": W}),
+                ("delete", True, ["k = 1"], {"where": W}),
+                ("load", True, '{"csv.header"}', {"files": str(file), "on_spark": False, "options": W}),
+            ]
+        ),
+    )
+    assert said[:2] == [2, 3]
+    assert said[2] == "InvalidInput: a: where must be a text (got ['k = 1'])"
+    assert said[3].startswith("InvalidInput: a: options must be texts by name")
+    assert [t.token for _, t in lake.pool("p").log()] == ["2", "20240101", ""]

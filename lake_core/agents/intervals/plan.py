@@ -29,7 +29,7 @@ def interval_range(begin: dt.datetime, end: dt.datetime, *, key: PoolKey, key_cl
     if low >= high:
         raise InvalidInput(
             f"the interval from {begin.isoformat()} to {end.isoformat()} (exclusive) is empty: its end must "
-            "come after its beginning"
+            "come after its beginning; in Airflow, schedule by CronDataIntervalTimetable"
         )
     return KeyRange(low, high)
 

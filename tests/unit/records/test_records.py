@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from lake_core.errors import Corrupt
+from lake_core.errors import Corrupt, InvalidInput
 from lake_core.keys import PoolKey
 from lake_core.records import ConfigurePool, CreatePool, Entry, PoolsEntry, Transaction
 from lake_core.records.codec import MAGIC, VERSION, Codec, frame, unframe
@@ -35,6 +35,23 @@ def test_records_written_later_have_the_greater_sequence() -> None:
 def test_an_entry_comes_back_as_it_was() -> None:
     made = entry(transaction(KNOWN, add(1), token="t", message="m"), transaction(add(2), parent=1))
     assert CODEC.decode(CODEC.encode(made), name="x") == made
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"token": 5},
+        {"message": None},
+        {"author": b"me"},
+        {"metadata": {"a": 1}},
+        {"token": {1}},
+    ],
+    ids=repr,
+)
+def test_what_no_reader_would_accept_is_not_written(changed: dict[str, Any]) -> None:
+    made = entry(msgspec.structs.replace(transaction(KNOWN, add(1)), **changed))
+    with pytest.raises(InvalidInput, match="cannot be stored, because no reader would accept it"):
+        CODEC.encode(made)
 
 
 def test_equal_entries_have_equal_bytes_whatever_the_order_of_their_maps() -> None:
