@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lake_core.values.nametext import text_of
 from spark_apps.datasource import LakeDataSource as DefaultSource
 
 if TYPE_CHECKING:
@@ -272,5 +273,5 @@ def _text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
-        return ",".join(map(str, value))
+        return text_of([str(one) for one in value])
     return str(value)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import decimal
 import json
+import math
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +17,20 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 MAX_ROWS = 100
+MAX_BYTES = 1 << 20
+"""Of an answer as JSON: Airflow keeps it in its database."""
+
+
+SHOWN = 2_000
+"""Characters of an answer in the log and in errors."""
 
 
 class LakeQueryOperator(LakeOperator):
     """Run one SELECT over pools, as `lake query`; the result is a list of rows as plain values.
 
-    Airflow keeps what goes between tasks, so an answer of more than `max_rows` rows fails the task: aggregate,
-    or add LIMIT.  With `must_hold=True` the task fails unless the first value of the one row is true.
+    Airflow keeps what goes between tasks, so an answer of more than `max_rows` rows, or of more than `MAX_BYTES`,
+    fails the task: aggregate, or add LIMIT.  With `must_hold=True` the task fails unless the answer is one row and
+    its first value is true, or a number other than 0 and NaN.
     """
 
     template_fields: Sequence[str] = ("lake", "sql")
@@ -55,6 +65,7 @@ class LakeQueryOperator(LakeOperator):
         from lake_core.values.typed_json import json_lines
 
         rows: list[dict[str, Any]] = []
+        size, first = 0, None
         with query(self.get_lake(), self.sql) as reader:
             names = reader.schema.names
             for batch in reader:
@@ -63,11 +74,22 @@ class LakeQueryOperator(LakeOperator):
                         f"{self.task_id}: the answer has more than max_rows={self.max_rows:,} rows; aggregate, or "
                         "add LIMIT to the query"
                     )
+                if batch.num_rows and not rows:
+                    first = batch.column(0)[0].as_py()
                 lines = json_lines(pa.Table.from_batches([batch])).to_pylist()
+                size += sum(len(line.encode()) for line in lines)
+                if size > MAX_BYTES:
+                    raise InvalidInput(
+                        f"{self.task_id}: the answer has more than {MAX_BYTES:,} bytes as JSON; select less"
+                    )
                 rows += [dict.fromkeys(names) | json.loads(line) for line in lines]
-        self.log.info("%d rows: %s", len(rows), rows[:10])
-        if self.must_hold and not (len(rows) == 1 and next(iter(rows[0].values()), None)):
-            raise InvalidInput(
-                f"{self.task_id}: does not hold: {self.sql.strip()}: the answer is {rows[:10]}"
-            )
+        shown = textwrap.shorten(str(rows[:10]), SHOWN, placeholder=" ...")
+        self.log.info("%d rows: %s", len(rows), shown)
+        if self.must_hold and not (len(rows) == 1 and _holds(first)):
+            raise InvalidInput(f"{self.task_id}: does not hold: {self.sql.strip()}: the answer is {shown}")
         return rows
+
+
+def _holds(value: object) -> bool:
+    """Whether a value of the answer is true, or a number other than 0 and NaN."""
+    return isinstance(value, bool | int | float | decimal.Decimal) and bool(value) and not math.isnan(value)

@@ -13,8 +13,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 PAUSE = 5.0
 """Seconds between two looks."""
 
@@ -35,7 +38,11 @@ KEPT = "lake_seen"
 
 
 class _Loop:
-    """What the triggers of one lake share: the lake, opened once, and their interest; one look at a time."""
+    """What the triggers of one lake share: the lake, opened once, and their interest; one look at a time.
+
+    `lake_core` must be imported before (`_imported`): that takes seconds, in which no trigger of the triggerer runs
+    if a coroutine does it.
+    """
 
     def __init__(self, name: str) -> None:
         from airflow_lake.triggers.interest import Interest
@@ -58,18 +65,39 @@ class _Loop:
         return look(self.lake(), positions)
 
 
+async def _imported() -> None:
+    """Import, in a thread, what a loop needs."""
+
+    def load() -> None:
+        import airflow_lake.hooks.lake
+        import airflow_lake.triggers.interest  # noqa: F401
+
+    await asyncio.to_thread(load)
+
+
+async def _looked(loop: _Loop, pause: float, look: Callable[[], T]) -> T | None:
+    """What the look gives, in a thread; None if the lake cannot be read now: the caller looks again later.
+
+    A store that is away, or a lake that is damaged, comes back while triggers wait; a trigger that ends fails its
+    sensor.  Raises InvalidInput (a name that means no lake), which waiting does not help.
+    """
+    from lake_core.errors import InvalidInput, LakeError
+
+    try:
+        return await asyncio.to_thread(look)
+    except InvalidInput:
+        raise
+    except LakeError as error:
+        log.warning("%s: %s; looks again in %g s", loop.name, error, pause)
+        return None
+
+
 async def _news(loop: _Loop, pause: float) -> AsyncIterator[list[News]]:
     """What is new in the pools of the loop's interest, look by look, until the caller ends it."""
-    from lake_core.errors import Unavailable
-
     while True:
         async with loop.turn:
             before = dict(loop.interest.positions)
-            try:
-                news, after = await asyncio.to_thread(loop.look, before)
-            except Unavailable as error:
-                log.warning("%s: %s; looks again in %g s", loop.name, error, pause)
-                news, after = [], before
+            news, after = await _looked(loop, pause, partial(loop.look, before)) or ([], before)
             loop.interest.advance(before, after)
         if news:
             yield news
@@ -131,6 +159,7 @@ class TransactionTrigger(BaseEventTrigger):
     @classmethod
     async def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncIterator[list[News]]:
         """The loop: news of all pools that some trigger waits for."""
+        await _imported()
         loop = _loop_of(kwargs["lake"], kwargs["pause"])
         async for news in _news(loop, kwargs["pause"]):
             yield news
@@ -139,6 +168,7 @@ class TransactionTrigger(BaseEventTrigger):
         self, shared_stream: AsyncIterator[list[News]]
     ) -> AsyncIterator[TriggerEvent]:
         """The events of this trigger: one for each of its pools in each look that found something new."""
+        await _imported()
         from airflow_lake.triggers.interest import is_new
 
         loop = self._alone or _loop_of(self.lake, self.pause)
@@ -166,6 +196,7 @@ class TransactionTrigger(BaseEventTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """The same with a loop of its own, if the triggerer shares none."""
+        await _imported()
         self._alone = _Loop(lake_name(self.lake))
         stream = self.filter_shared_stream(_news(self._alone, self.pause))
         async with contextlib.aclosing(stream) as events:  # type: ignore[type-var]
@@ -191,8 +222,13 @@ class TransactionTrigger(BaseEventTrigger):
                     missed += news
             return at, missed
 
-        async with loop.turn:
-            at, missed = await asyncio.to_thread(positions)
+        while True:
+            async with loop.turn:
+                begun = await _looked(loop, self.pause, positions)
+            if begun is not None:
+                break
+            await asyncio.sleep(self.pause)
+        at, missed = begun
         for pool in self.pools:
             if not kept[pool]:
                 await self._keep(pool, at[pool])

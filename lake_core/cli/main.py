@@ -14,6 +14,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from lake_core import naming
 from lake_core.agents.compact import strategies
@@ -25,6 +26,7 @@ from lake_core.cli.sink import abandon, complain, flush, open_missing, print_tex
 from lake_core.cli.without_pandas import leave_pandas_out
 from lake_core.errors import LakeError, OutputFailed
 from lake_core.phrases import printable
+from lake_core.values.nametext import names_of
 
 FILE_FORMATS = ("json", "csv", "parquet", "arrow", "zng", "zst", "zson")
 RECORD_FORMATS = (*FILE_FORMATS, "table")
@@ -272,7 +274,10 @@ def build_parser() -> Parser:
     _add_range(sub)
     _add_where(sub)
     sub.add_argument(
-        "--columns", type=lambda text: text.split(","), metavar="A,B", help="print only these fields"
+        "--columns",
+        type=partial(names_of, option="--columns"),
+        metavar="A,B",
+        help="print only these fields (a JSON list if a name has a comma)",
     )
     sub.add_argument("--limit", type=_count, metavar="N", help="stop after this many")
     _add_at(sub)

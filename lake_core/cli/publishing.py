@@ -13,6 +13,7 @@ from lake_core.publish.lag import publication
 from lake_core.publish.place import place_of
 from lake_core.publish.report import lag_line, lag_values, result_line
 from lake_core.publish.run import publish_iceberg
+from lake_core.values.nametext import names_of
 
 
 def publish(args: Namespace) -> None:
@@ -25,7 +26,7 @@ def publish(args: Namespace) -> None:
             raise InvalidInput("publish --status: it takes no --without, because it changes nothing")
         _print_status(args, pool, branch)
         return
-    without = None if args.without is None else [word for word in args.without.split(",") if word]
+    without = args.without and names_of(args.without, option="--without")  # "" takes back what was left out
     done = publish_iceberg(pool, branch=branch, to=args.to, without=without)
     if args.json:
         print_json(vars(done))

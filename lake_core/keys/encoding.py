@@ -32,6 +32,7 @@ import pyarrow as pa
 
 from lake_core.errors import InvalidInput
 from lake_core.keys.spec import PoolKey
+from lake_core.phrases import counted
 
 AFTER = b"\xff"
 """A key prefix with this byte appended is above every key with that prefix."""
@@ -122,9 +123,7 @@ def _tag_and_payload(value: Value) -> tuple[int, bytes]:
 def encode_key(values: tuple[Value, ...] | list[Value], key: PoolKey) -> bytes:
     """The bytes of a key, or of a prefix of its fields."""
     if len(values) > len(key.fields):
-        raise InvalidInput(
-            f"key {list(values)!r} has {len(values)} values; the pool key {key} has {len(key.fields)} fields"
-        )
+        raise InvalidInput(f"key {list(values)!r} has {counted(len(values), 'value')}; {key.size}")
     return b"".join(
         encode_value(value, descending=field.descending)
         for value, field in zip(values, key.fields, strict=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from lake_core.errors import InvalidInput
+from lake_core.phrases import counted
 
 
 class KeyField(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -31,6 +32,15 @@ class PoolKey(msgspec.Struct, frozen=True):
     def names(self) -> tuple[str, ...]:
         """Field names in key order."""
         return tuple(field.name for field in self.fields)
+
+    @property
+    def size(self) -> str:
+        """How many fields the key has, in words."""
+        return (
+            f"the pool key {self} has {counted(len(self.fields), 'field')}"
+            if self.fields
+            else "there is no key"
+        )
 
     @classmethod
     def parse(cls, text: str) -> PoolKey:

@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lake_core.errors import Unavailable
+from lake_core.errors import LakeError
 from lake_core.history.change import changes_records
 from lake_core.journal.newest import newest_version
 from lake_core.lake.lake import Lake
@@ -72,8 +72,8 @@ def begin(lake: Lake, names: list[str]) -> dict[str, Position]:
 def look(lake: Lake, positions: Mapping[str, Position]) -> tuple[list[News], dict[str, Position]]:
     """What was committed after the positions, by pool and oldest first; and the positions after it.
 
-    A pool that cannot be read now keeps its position.  Raises Unavailable if the list of pools cannot be read;
-    Corrupt.
+    A pool that cannot be read keeps its position and holds no other back.  Raises Unavailable or Corrupt if the
+    list of pools cannot be read.
     """
     pools = lake.pools_of(list(positions))
 
@@ -82,7 +82,7 @@ def look(lake: Lake, positions: Mapping[str, Position]) -> tuple[list[News], dic
             return []
         try:
             return _read(pools[name], name, positions[name])
-        except Unavailable as error:
+        except LakeError as error:
             log.warning("%s: %s; looks again later", name, error)
             return []
 

@@ -45,7 +45,7 @@ def open_store(at: str | Address, options: Mapping[str, Any] | None = None) -> S
 
 def _store_at(uri: str, options: Mapping[str, Any]) -> Store:
     if not uri:
-        raise InvalidInput("no lake named: use --lake URI or set LAKE")
+        raise InvalidInput("no lake named: give its URI (lake, in the command --lake), or set LAKE")
     scheme, colon, rest = uri.partition(":")
     if colon and scheme in _SCHEMES and scheme != "file" and not rest.startswith("//"):
         raise InvalidInput(

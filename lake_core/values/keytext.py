@@ -23,6 +23,7 @@ from typing import Any
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, Value, class_of, decode_key, encode_key
+from lake_core.phrases import counted
 from lake_core.values.classes import of_class, of_python
 from lake_core.values.text import NotReadable, exact_number, read, show, show_json
 
@@ -78,9 +79,7 @@ def encoded(parts: Sequence[Any], key: PoolKey, classes: Mapping[str, str]) -> b
     Text is read as the class that the field has; without a class it stays text.  Raises InvalidInput.
     """
     if len(parts) > len(key.fields):
-        raise InvalidInput(
-            f"key {list(parts)!r} has {len(parts)} values; the pool key {key} has {len(key.fields)} fields"
-        )
+        raise InvalidInput(f"key {list(parts)!r} has {counted(len(parts), 'value')}; {key.size}")
     values = [_value(part, name, classes.get(name)) for part, name in zip(parts, key.names, strict=False)]
     return encode_key(values, key)
 

@@ -3,10 +3,10 @@
     read          load("flights"), "flights@12" (a revision: also a branch, BRANCH@TIME, a transaction id),
                   "flights.$nokey" (a sub-pool), "flights:typed", "flights:type:ID" (records by their types),
                   "flights:log", "lake:pools" (the lake's own tables);
-                  at, columns (A,B: only these are read), from, to (a key range, JSON), where (a condition), tasks
-                  (the number of tasks; by default one for each 64 MiB, at most 256), onMissing (fail; warn:
-                  read an old revision without the objects that a vacuum took), lease (true: no vacuum deletes
-                  what is read, for leaseFor, default 6h, at most 1d, from when Spark plans the read)
+                  at, columns (A,B or a JSON list: only these are read), from, to (a key range, JSON), where (a
+                  condition), tasks (the number of tasks; by default one for each 64 MiB, at most 256), onMissing
+                  (fail; warn: read an old revision without the objects that a vacuum took), lease (true: no vacuum
+                  deletes what is read, for leaseFor, default 6h, at most 1d, from when Spark plans the read)
     readStream    load("flights"); branch, columns, startingTransaction (earliest, latest or a number),
                   maxTransactionsPerBatch, lease (true: no vacuum deletes what was not delivered, while the query
                   runs), changes (true: deletes are rows too, `changes`)
@@ -36,8 +36,9 @@ from lake_core.history.state import MAIN
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.lake.pool import Pool
-from lake_core.lake.view import FAIL, View
+from lake_core.lake.view import FAIL, WARN, View
 from lake_core.system_tables.names import is_system_table, pool_and_shape
+from lake_core.values.nametext import names_of
 
 Options = Mapping[str, str]
 """As Spark gives them: names in lower case; `path` is what load, save or start were given."""
@@ -85,6 +86,13 @@ def check_names(options: Options, accepted: tuple[str, ...], *, what: str) -> No
     if unknown:
         names = ", ".join(dict.fromkeys(("lake", *accepted, "caseSensitive")))
         raise InvalidInput(f"unknown option {unknown[0]!r}: {what} has {names}")
+    for name in ("at", "branch", "since", "until"):
+        if options.get(name) == "":
+            raise InvalidInput(f"the option {name} is empty; name one, or leave it out")
+    if "at" in options and "@" in options.get("path", ""):
+        raise InvalidInput(
+            f"{options['path']!r} with at={options['at']}: two revisions are named; leave one out"
+        )
 
 
 def open_lake(options: Options) -> Lake:
@@ -145,11 +153,24 @@ def leased_view(options: Options) -> View:
     return view
 
 
+def pool_name(options: Options) -> str:
+    """The pool or sub-pool that is read, without a revision and a shape."""
+    return pool_and_shape(table_name(options))[0].partition("@")[0]
+
+
+def pinned(options: Options, version: int) -> dict[str, str]:
+    """The same options for the pool at a version, whatever revision they name."""
+    return {**options, "path": pool_name(options), "at": str(version)}
+
+
 def _pool_and_view(options: Options) -> tuple[Pool, View]:
-    name, _, revision = pool_and_shape(table_name(options))[0].partition("@")
-    pool = _again(open_lake(options).pool(name))
+    revision = pool_and_shape(table_name(options))[0].partition("@")[2]
+    pool = _again(open_lake(options).pool(pool_name(options)))
     at = revision or options.get("at") or branch_name(options)  # `branch` is an option of streams only
-    return pool, pool.at(at, on_missing=options.get("onmissing", FAIL).lower())
+    on_missing = options.get("onmissing", FAIL).lower()
+    if on_missing not in (FAIL, WARN):
+        raise InvalidInput(f"onMissing={options['onmissing']}: use {FAIL} or {WARN}")
+    return pool, pool.at(at, on_missing=on_missing)
 
 
 def open_pool(options: Options, *, what: str) -> Pool:
@@ -211,14 +232,7 @@ def open_branch(options: Options) -> Branch:
 def columns(options: Options) -> list[str] | None:
     """The columns that the option chooses; None if it is not given.  Raises InvalidInput for one named twice."""
     text = options.get("columns")
-    if text is None:
-        return None
-    names = text.split(",")
-    for name in names:
-        if not name or names.count(name) > 1:
-            fault = "a name is empty" if not name else f"{name!r} is named twice"
-            raise InvalidInput(f"columns={text}: {fault}; name each column once, as A,B")
-    return names
+    return None if text is None else names_of(text, option="columns")
 
 
 def flag(options: Options, name: str) -> bool:

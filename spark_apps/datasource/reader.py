@@ -24,7 +24,6 @@ from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake.by_type import Records, United, records_of
 from lake_core.lake.view import View, among
 from lake_core.records.conditions import Condition
-from lake_core.system_tables.names import pool_and_shape
 from lake_core.values.keytext import RangeText, check_range
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.names import check_apart, check_known
@@ -51,7 +50,8 @@ class LakeReader(DataSourceReader):
         opts.check_names(public, opts.READ, what="a read")
         self._schema = schema
         part = decode(options[opts.PART]) if opts.PART in options else None
-        view = opts.leased_view(options if part is None else {**options, "at": str(part.version)})
+        # the part's version counts: a branch that the path names may have moved on since
+        view = opts.leased_view(options if part is None else opts.pinned(options, part.version))
         if part is not None:
             view = part.pin(view)
         shape = opts.shape(options)
@@ -70,7 +70,7 @@ class LakeReader(DataSourceReader):
         self._key_ranges = [key_range for key_range in key_ranges if not key_range.empty]
         self._pinned = {
             "lake": view.store.uri,
-            "path": pool_and_shape(opts.table_name(options))[0].partition("@")[0],
+            "path": opts.pool_name(options),
             # without a transaction there is nothing to pin, and nothing to read
             "at": str(view.version) if view.version else view.branch,
             "onmissing": view.on_missing,

@@ -11,8 +11,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Row
 
+from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import AFTER
 from lake_core.keys.ranges import KeyRange
+from lake_core.lake.view import View
 from lake_core.reading.summary import Summary
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.names import check_apart
@@ -27,8 +29,7 @@ def get(key: Any, options: opts.Options) -> list[Row]:
     """
     from pyspark.sql.conversion import ArrowTableToRowsConversion
 
-    opts.check_names(options, ("at", "columns", "onMissing"), what="a get")
-    view = opts.open_view(options)
+    view = _opened(options, ("at", "columns", "onMissing"), what="a get")
     low = view.bound(key)
     table = view.to_table(key_range=KeyRange(low, low + AFTER), columns=opts.columns(options))
     schema = spark_schema(table.schema)
@@ -40,5 +41,11 @@ def get(key: Any, options: opts.Options) -> list[Row]:
 
 def summary(options: opts.Options) -> Summary:
     """What the state tells of the records (`View.summary`); raises NotFound, InvalidInput, Corrupt, Unavailable."""
-    opts.check_names(options, ("at",), what="a summary")
-    return opts.open_view(options).summary()
+    return _opened(options, ("at",), what="a summary").summary()
+
+
+def _opened(options: opts.Options, accepted: tuple[str, ...], *, what: str) -> View:
+    opts.check_names(options, accepted, what=what)
+    if opts.names_system_table(options) or opts.shape(options):
+        raise InvalidInput(f"{what} of {opts.table_name(options)!r}: it is of a pool; use read, then filter")
+    return opts.open_view(options)

@@ -172,6 +172,65 @@ async def main():
     assert answer(tmp_path, program) == [["a", 4, 1], ["a", 5, 1]]
 
 
+def test_a_trigger_that_starts_while_the_store_is_away_waits_for_it(tmp_path: Path) -> None:
+    program = """
+import os
+id = lake.pool("a").config.id
+load("a")
+os.rename(sys.argv[1], sys.argv[1] + "_")
+async def main():
+    asyncio.get_running_loop().call_later(0.4, os.rename, sys.argv[1] + "_", sys.argv[1])
+    return await events(trigger("a", after={"a": [id, 0]}), 1)
+"""
+    assert answer(tmp_path, program) == [["a", 1, 1]]
+
+
+def test_a_name_that_means_no_lake_ends_the_trigger_with_an_error(tmp_path: Path) -> None:
+    program = """
+async def main():
+    try:
+        return await events(TransactionTrigger(pools=["a"], lake="foo://x", pause=0.05), 1)
+    except Exception as error:
+        return type(error).__name__
+"""
+    assert answer(tmp_path, program) == "InvalidInput"
+
+
+SLOW = """
+import asyncio, contextlib, json, sys, threading
+threads = set()
+
+class Spy:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.startswith(("lake_core", "pyarrow")):
+            threads.add(threading.current_thread() is threading.main_thread())
+
+sys.meta_path.insert(0, Spy)
+from airflow_lake.triggers.transactions import TransactionTrigger
+
+async def main():
+    async for event in TransactionTrigger(pools=["a"], lake=sys.argv[1], pause=0.05).run():
+        pass
+
+with contextlib.suppress(TimeoutError):
+    asyncio.run(asyncio.wait_for(main(), 10))
+print(json.dumps([sorted(threads), "lake_core.lake.watch" in sys.modules]))
+"""
+
+
+def test_what_takes_long_to_import_is_imported_beside_the_loop_of_the_triggerer(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SLOW, str(tmp_path / "nowhere")],
+        env={**os.environ, "AIRFLOW_HOME": str(tmp_path / "airflow")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1:] == ["[[false], true]"], done.stderr
+
+
 def test_a_trigger_is_made_again_from_what_airflow_keeps_of_it(tmp_path: Path) -> None:
     program = """
 async def main():

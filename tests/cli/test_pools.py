@@ -73,7 +73,10 @@ def test_a_command_without_a_lake_says_how_to_name_one(
 ) -> None:
     monkeypatch.delenv("LAKE", raising=False)
     assert main(["ls"]) == INVALID_INPUT
-    assert capsys.readouterr().err == "lake: no lake named: use --lake URI or set LAKE\n"
+    assert (
+        capsys.readouterr().err
+        == "lake: no lake named: give its URI (lake, in the command --lake), or set LAKE\n"
+    )
 
 
 def test_create_tells_what_was_made(lake: Command) -> None:

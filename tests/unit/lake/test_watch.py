@@ -10,7 +10,7 @@ import pytest
 from lake_core import naming
 from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
 from lake_core.agents.compact.rewrite import compact
-from lake_core.errors import Unavailable
+from lake_core.errors import Corrupt, LakeError, Unavailable
 from lake_core.journal.newest import newest_version
 from lake_core.lake import Lake
 from lake_core.lake.watch import News, Position, begin, look, resume
@@ -123,7 +123,12 @@ def test_what_was_purged_unseen_is_news_of_any_branch(lake: Lake) -> None:
     assert resume(lake, "a", position) == ([], position)
 
 
-def test_a_pool_that_cannot_be_read_keeps_its_position(lake: Lake) -> None:
+@pytest.mark.parametrize(
+    "error", [Unavailable("not now"), Corrupt("damaged")], ids=lambda e: type(e).__name__
+)
+def test_a_pool_that_cannot_be_read_keeps_its_position_and_holds_no_other_back(
+    lake: Lake, error: LakeError
+) -> None:
     positions = begin(lake, ["a", "b"])
     load(lake, "a")
     load(lake, "b")
@@ -133,7 +138,7 @@ def test_a_pool_that_cannot_be_read_keeps_its_position(lake: Lake) -> None:
     class Failing(MemoryStore):
         def get(self, name: str) -> bytes | None:
             if name.startswith(folder):
-                raise Unavailable("not now")
+                raise error
             return store.get(name)
 
     lake.store.behind = Failing()
