@@ -1,14 +1,16 @@
 """What all operators share: the lake by name, the Spark that works on it, and one commit a task.
 
-A task that is tried again must not commit twice.  So a load and a replace commit under a token made of the
-task's DAG, run, id and map index; clearing the task repeats nothing either.  Pass `token=""` to commit anew
-each time.
+A task that is tried again must not commit twice.  So a load, a replace and a delete commit under a token made of
+the task's DAG, run and id, and for a mapped task of what it works on; clearing the task repeats nothing either.
+Mapped tasks of a run that work on the same commit once.  Pass `token=""` to commit anew each time.
 
 A failure that a retry cannot help (bad input, a missing pool, damage) fails the task at once.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 ONCE = "airflow:{dag}:{run}:{task}:{index}"
 """The token of a task, unless the operator is given one."""
+IDENTITY = ("pool_name", "branch", "files", "begin", "end", "low", "high", "where")
+"""What tells the mapped tasks of a run apart.  Their indexes do not: another list gives them to other values."""
 FIGURES = ("version", "records", "objects", "size")
 """What results of operators and their effects have in common."""
 
@@ -107,7 +111,10 @@ class LakeOperator(Tells, BaseOperator):
         if token is not None:
             return token
         task = context["ti"]
-        index = getattr(task, "map_index", -1)
+        index: int | str = getattr(task, "map_index", -1)
+        if index != -1:
+            values = [getattr(self, name, None) for name in IDENTITY]
+            index = hashlib.sha256(json.dumps(values).encode()).hexdigest()[:32]
         return ONCE.format(dag=task.dag_id, run=task.run_id, task=task.task_id, index=index)
 
 

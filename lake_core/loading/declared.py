@@ -9,6 +9,7 @@ does not fit.  Only doubles take the nearest number.
 
 from __future__ import annotations
 
+import contextlib
 import decimal
 import math
 from collections.abc import Mapping
@@ -120,7 +121,10 @@ def _cast(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.Chun
         return _from_texts(column, field.name, target)
     if here != there and {here, there} not in _ALIKE:
         raise DoesNotFit(f"field {field.name!r}: {show_type(field)} is not a {show_type(target)}")
-    if {here, there} == {"number", "decimal"} and not pa.types.is_integer(field.type):
+    if {here, there} == {"number", "decimal"}:
+        if pa.types.is_integer(field.type):  # Arrow alone wants room for every value of the integer's type
+            with contextlib.suppress(pa.ArrowInvalid):
+                return column.cast(pa.decimal128(38, 0)).cast(target.type)
         return _from_texts(shown(column, field), field.name, target)
     values = column.cast(target.type)
     if pa.types.is_floating(target.type):

@@ -22,14 +22,13 @@ def collected(frame: Any, *, most: int) -> pa.Table | None:
     The frame is evaluated once.  Raises InvalidInput for a value that the lake does not store.
     """
     few = frame.limit(most + 1)
-    schema = stored_schema(frame.schema)
     if is_flat(frame.schema):
         with passing_errors():
             batches = few.toArrow().to_batches()
         tables = [from_spark(batch) for batch in batches]
     else:
         tables = [pa.ipc.open_stream(records).read_all() for records, _ in gather_frame(few, _as_stored)]
-    table = pa.concat_tables([schema.empty_table(), *tables])
+    table = pa.concat_tables(tables or [stored_schema(frame.schema).empty_table()])
     return table if table.num_rows <= most else None
 
 

@@ -74,14 +74,29 @@ from airflow_lake.operators.load import LakeLoadOperator
 from airflow_lake.operators.replace import LakeReplaceOperator
 KINDS = {"delete": LakeDeleteOperator, "load": LakeLoadOperator, "replace": LakeReplaceOperator}
 answer = []
-for kind, native, value, how in json.loads(sys.argv[2]):
+for kind, native, value, how, *index in json.loads(sys.argv[2]):
     with DAG("d", render_template_as_native_obj=native):
         operator = KINDS[kind](task_id="a", lake=sys.argv[1], **{"pool_name": "p", **how})
-    task = SimpleNamespace(dag_id="d", run_id="r", task_id="a", map_index=-1)
+    task = SimpleNamespace(dag_id="d", run_id="r", task_id="a", map_index=index[0] if index else -1)
     context = {"params": {"w": value}, "ti": task, "outlet_events": OutletEventAccessors()}
     try:
         operator.render_template_fields(context)
         answer.append(operator.execute(context)["version"])
+    except Exception as error:
+        answer.append(f"{type(error).__name__}: {error}")
+"""
+QUERIED = """
+from airflow_lake.operators.query import LakeQueryOperator
+answer = []
+for sql in (
+    *("select true", "select 2", "select 1.5::decimal(4, 1)"),
+    *("select false", "select 0", "select 'nan'::double", "select 'false'", "select null", "select 1 where false"),
+    "select repeat('x', 3000000)",
+    "select false, repeat('x', 1000000)",
+):
+    try:
+        LakeQueryOperator(task_id="a", lake=sys.argv[1], sql=sql, must_hold=True).execute({})
+        answer.append("held")
     except Exception as error:
         answer.append(f"{type(error).__name__}: {error}")
 """
@@ -216,3 +231,27 @@ def test_numbers_of_native_templates_are_taken_as_texts(tmp_path: Path) -> None:
     assert said[2] == "InvalidInput: a: where must be a text (got ['k = 1'])"
     assert said[3].startswith("InvalidInput: a: options must be texts by name")
     assert [t.token for _, t in lake.pool("p").log()] == ["2", "20240101", ""]
+
+
+def test_a_mapped_load_that_is_cleared_loads_each_file_once_whatever_its_index_is_now(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    lake.create_pool("p", key="k")
+    for name in "abc":
+        (tmp_path / f"{name}.ndjson").write_text(json.dumps({"k": name}) + "\n")
+
+    def mapped(names: str) -> list[Any]:
+        how = [{"files": str(tmp_path / f"{name}.ndjson"), "on_spark": False} for name in names]
+        return [("load", False, None, one, index) for index, one in enumerate(how)]
+
+    said = ask(tmp_path, FILLED, lake.store.uri, json.dumps(mapped("bc") + mapped("abc")))
+    assert said == [1, 2, 3, 1, 2]
+    assert lake.pool("p").at().to_table()["k"].to_pylist() == ["a", "b", "c"]
+
+
+def test_an_assertion_holds_for_truth_and_numbers_and_an_answer_is_bounded(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    said = ask(tmp_path, QUERIED, lake.store.uri)
+    assert said[:3] == ["held"] * 3
+    assert [text.partition(": does not hold")[0] for text in said[3:9]] == ["InvalidInput: a"] * 6
+    assert said[9] == "InvalidInput: a: the answer has more than 1,048,576 bytes as JSON; select less"
+    assert len(said[10]) < 3_000

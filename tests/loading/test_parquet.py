@@ -103,3 +103,14 @@ def test_some_row_groups_of_a_file_are_read_alone(lake: Command) -> None:
     assert len(row_group_sizes(Reading(path))) == 3
     read = [r for b in read_parquet(Reading(path), [1, 2]) for r in b.table.to_pylist()]
     assert read == [{"k": k} for k in range(4, 10)]
+
+
+def test_a_declared_decimal_takes_the_integers_that_it_holds_and_names_one_that_it_does_not(
+    lake: Command,
+) -> None:
+    lake.pool("p", **{"type.x": "decimal(10,2)"})
+    for kind in (pa.int8(), pa.int64(), pa.uint64()):
+        lake.load_records("p", parquet(pa.table({"k": [1], "x": pa.array([7], kind)})), f"{kind}.parquet")
+    assert lake.scan("p") == [{"k": 1, "x": 7}] * 3
+    wrong = parquet(pa.table({"k": [1, 2], "x": [1, 123456789]}))
+    assert "'123456789' is not a decimal(10,2)" in lake.refuses_records("p", wrong, "wrong.parquet")

@@ -12,6 +12,7 @@ import pytest
 import pyspark_lake
 from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.lake import Lake
+from lake_core.values.nametext import text_of
 from spark_apps.frames.write import SMALL_BYTES, SMALL_RECORDS
 from tests.spark.conftest import Landing
 from tests.spark.test_writer import VALUES, plain
@@ -192,7 +193,7 @@ def test_a_frame_is_written_merged_and_refused_in_the_declared_types(spark: Any,
     frame = numbers(spark, "id as k", "'2026-01-0' || (1 + id) as day", "id as n", count=3)
     pyspark_lake.write(frame, "p", lake=landing.uri)
     pyspark_lake.merge(spark, "p", frame.where("k = 1"), lake=landing.uri)
-    pyspark_lake.write(frame.where("k = 2"), "p", lake=landing.uri, overwrite=True, where="k = 2")
+    pyspark_lake.write(frame.where("k = 2"), "p", lake=landing.uri, mode="overwrite", where="k = 2")
     days = [dt.date(2026, 1, day) for day in (1, 2, 3)]
     assert rows(landing) == [(0, days[0], 0), (1, days[1], 1), (2, days[2], 2)]
     assert landing.lake.pool("p").at().schema.field("n").type == pa.int8()
@@ -271,6 +272,34 @@ def test_one_record_is_read_without_a_job_as_spark_would_read_it(spark: Any, lan
     assert ([row.n for row in older], none) == ([4], [])
     with pytest.raises(InvalidInput, match="column 'absent' does not exist"):
         pyspark_lake.get(spark, "p", 1, lake=landing.uri, columns="absent")
+
+
+def test_a_read_names_one_revision_of_a_pool_and_a_look_up_no_other_table(
+    spark: Any, landing: Landing
+) -> None:
+    landing.lake.create_pool("p", key="k").branch().append(
+        pa.table({"k": [1], "a": [1], "b": [2], "a,b": [3], "[c]": [4]})
+    )
+    for call in (pyspark_lake.read, pyspark_lake.summary, lambda s, p, **o: pyspark_lake.get(s, p, 1, **o)):
+        with pytest.raises(InvalidInput, match="'p@1' with at=99: two revisions are named"):
+            call(spark, "p@1", lake=landing.uri, at=99)
+        with pytest.raises(InvalidInput, match="the option at is empty"):
+            call(spark, "p", lake=landing.uri, at="")
+    for name in ("p:typed", "p:values", "p:log", "lake:pools"):
+        with pytest.raises(InvalidInput, match=f"a get of '{name}': it is of a pool"):
+            pyspark_lake.get(spark, name, 1, lake=landing.uri)
+        with pytest.raises(InvalidInput, match=f"a summary of '{name}': it is of a pool"):
+            pyspark_lake.summary(spark, name, lake=landing.uri)
+    for columns in (["a,b"], ["[c]"], ["a", "b"], ("a,b", "b")):
+        for frame in (
+            pyspark_lake.read(spark, "p", lake=landing.uri, columns=columns),
+            spark.read.format("lake").options(lake=landing.uri, columns=text_of(columns)).load("p"),
+        ):
+            assert frame.columns == list(columns)
+    with pytest.raises(InvalidInput, match="onMissing=x: use fail or warn"):
+        pyspark_lake.read(spark, "p", lake=landing.uri, onMissing="x")
+    with pytest.raises(InvalidInput, match="has 1 value; there is no key"):
+        pyspark_lake.get(spark, "p.$nokey", 1, lake=landing.uri)
 
 
 def test_the_lake_of_the_environment_is_used_if_none_is_named(

@@ -23,10 +23,14 @@ from pyspark.sql.types import StructType, VariantType
 import pyspark_lake
 from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import InvalidInput, NotFound
+from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake import Lake
 from lake_core.lake.view import View
 from lake_core.objects.containers.limits import ObjectLimits
 from lake_core.reading.limits import Limits
+from spark_apps.datasource.options import PART
+from spark_apps.datasource.part import Part
+from spark_apps.datasource.reader import LakeReader
 from spark_apps.datasource.to_spark import to_batches
 from spark_apps.datasource.types import arrow_schema, is_variant
 from spark_apps.native import read as native_read
@@ -347,3 +351,18 @@ def test_without_a_connector_everything_comes_by_the_data_source_and_that_is_sai
     warned = [record.getMessage() for record in caplog.records if record.name == native_read.__name__]
     assert len(warned) == 1
     assert f"Spark's own reader cannot read {lake.store.uri}" in warned[0]
+
+
+def test_a_part_of_a_branch_that_moved_on_gives_the_rows_of_its_revision(landing: Landing) -> None:
+    pool = landing.lake.pool(landing.pool("p"))
+    pool.create_branch("dev")
+    for k in range(3):
+        pool.branch("dev").append(pa.table({"k": [k]}))
+    view = pool.at("dev")
+    part = Part.of(view, [EVERYTHING], view.references)
+    options = {"lake": landing.uri, "path": "p@dev", PART: part.encode()}
+    compact(pool.branch("dev"), view.references)
+    pool.branch("dev").append(pa.table({"k": [99]}))
+    reader = LakeReader(options, StructType().add("k", "long"))
+    batches = [batch for task in reader.partitions() for batch in reader.read(task)]
+    assert pa.Table.from_batches(batches)["k"].to_pylist() == [0, 1, 2]
