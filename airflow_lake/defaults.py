@@ -53,5 +53,7 @@ def priority_args(agent: str) -> dict[str, Any]:
 
 WORK: dict[str, Any] = {"execution_timeout": WORKING}
 """For tasks that work on Spark."""
+ASKED: dict[str, Any] = {"trigger_rule": "all_success"}
+"""For the tasks that ask a person and that do what was approved: no other rule of a DAG lets them run without."""
 REPORT: dict[str, Any] = {"trigger_rule": "all_done"}
 """For the last task: it runs whatever became of the others, and reports what was done and what was not."""

@@ -54,11 +54,14 @@ def planned_work(work: Mapping[str, Any], *, agent: str) -> Effect:
 def done_work(work: Mapping[str, Any], result: Mapping[str, Any], *, agent: str) -> Effect:
     """What an agent did, by its result."""
     planned = planned_work(work, agent=agent)
+    parked = {file for file, _ in result.get("parked") or ()}
     rewritten = result.get("size_out")
     return Effect(
         **{
             **vars(planned),
             "version": result.get("version"),
+            "change": planned.change if result.get("version") is not None else "",
+            "files": tuple(file for file in planned.files if file not in parked),
             "records": result.get("records") if agent in LOADING else None,
             "objects": result.get("objects"),
             "size": result.get("size") if rewritten is None else rewritten,

@@ -164,7 +164,9 @@ def _facets(lake: Lake, effect: Effect) -> dict[str, Any]:
     return facets | {
         "schema": schema_dataset.SchemaDatasetFacet(fields=_fields(revision)),
         "version": dataset_version_dataset.DatasetVersionDatasetFacet(datasetVersion=str(version)),
-        "storage": storage_dataset.StorageDatasetFacet(storageLayer=LAYER, fileFormat="parquet"),
+        "storage": storage_dataset.StorageDatasetFacet(
+            storageLayer=LAYER, fileFormat=revision.settings["format"]
+        ),
     }
 
 

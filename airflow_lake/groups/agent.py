@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from airflow.sdk import TaskGroup, get_current_context
 
 from airflow_lake.assets import lake_alias
-from airflow_lake.defaults import DEFAULT_ARGS, REPORT, WORK, priority_args
+from airflow_lake.defaults import ASKED, DEFAULT_ARGS, REPORT, WORK, priority_args
 from airflow_lake.groups import tasks
 from airflow_lake.groups.config import LakeConfig
 from airflow_lake.groups.decorator import lake_task
@@ -65,12 +65,15 @@ class AgentGroup(TaskGroup):
         """Put the tasks into the group."""
         packs = self.find_task()(config)
         results = self.run_task().partial(config=config).expand(work=packs)
+        approve = ""
         if self.config.approval:
             from airflow_lake.groups.approval import LakeApproval
 
             timeout = self.config.approval_timeout
-            LakeApproval(task_id="approve", agent=self.agent, packs=packs, timeout=timeout) >> results
-        self.report_task()(packs, results, config)
+            asking = LakeApproval(task_id="approve", agent=self.agent, packs=packs, timeout=timeout, **ASKED)
+            asking >> results
+            approve = asking.task_id
+        self.report_task(find=packs.operator.task_id, approve=approve)(packs, results, config)
 
     @property
     def find_args(self) -> dict[str, Any]:
@@ -79,8 +82,8 @@ class AgentGroup(TaskGroup):
 
     @property
     def work_args(self) -> dict[str, Any]:
-        """What the tasks `run` are given: their time limit, their slots."""
-        return {**WORK, **self.config.slot_args}
+        """What the tasks `run` are given: their time limit, their slots; after an approval, when they may run."""
+        return {**WORK, **self.config.slot_args, **(ASKED if self.config.approval else {})}
 
     def find_task(self) -> Any:
         """The task that finds the work."""
@@ -103,9 +106,9 @@ class AgentGroup(TaskGroup):
 
         return run
 
-    def report_task(self, **how: Any) -> Any:
-        """The last task."""
-        agent, takes_params, asks = self.agent, self.takes_params, self.config.approval
+    def report_task(self, *, find: str, approve: str = "", **how: Any) -> Any:
+        """The last task; it reads what the tasks of these ids handed over."""
+        agent, takes_params = self.agent, self.takes_params
 
         @lake_task(**REPORT, **how)
         def report(
@@ -113,10 +116,9 @@ class AgentGroup(TaskGroup):
         ) -> dict[str, int]:
             asked = params if takes_params else None
             ti = get_current_context()["ti"]
-            answer = tasks.beside(ti, "approve", key=ANSWER) if asks else None
-            return tasks.report(
-                agent, packs, list(results or []), config, asked, tasks.put_off_of(ti), answer
-            )
+            answer = ti.xcom_pull(task_ids=approve, key=ANSWER) if approve else None
+            put_off = tasks.put_off_by_find(ti, find)
+            return tasks.report(agent, packs, list(results or []), config, asked, put_off, answer)
 
         return report
 

@@ -56,11 +56,11 @@ class IntervalsGroup(EmittingGroup):
         """The task that does one pack; if the pools are named, the report emits the events."""
         return AgentGroup.run_task(self) if self.config.named_pools else super().run_task()
 
-    def report_task(self, **how: Any) -> Any:
+    def report_task(self, *, find: str, approve: str = "", **how: Any) -> Any:
         """The last task."""
         pools, agent, takes_params = self.config.named_pools, self.agent, self.takes_params
         if not pools:
-            return super().report_task(**how)
+            return super().report_task(find=find, approve=approve, **how)
         assets = [lake_asset(pool, lake=self.config.lake, branch=self.config.branch) for pool in pools]
 
         @lake_task(outlets=assets, **REPORT, **how)
@@ -73,7 +73,7 @@ class IntervalsGroup(EmittingGroup):
         ) -> dict[str, int]:
             asked = params if takes_params else None
             context = get_current_context()
-            put_off = tasks.put_off_of(context["ti"])
+            put_off = tasks.put_off_by_find(context["ti"], find)
             totals = tasks.report(agent, packs, list(results or []), config, asked, put_off)
             if dag_run.run_type != "manual":
                 tasks.announce_partitions(pools, config, dag_run, context["outlet_events"])
@@ -116,7 +116,7 @@ class CheckpointGroup(AgentGroup):
         packs = self.find_task()(config)
         results = run(packs, config)
         has_work(packs) >> results
-        self.report_task()(packs, results, config)
+        self.report_task(find=packs.operator.task_id)(packs, results, config)
 
 
 class TombstonesGroup(AgentGroup):

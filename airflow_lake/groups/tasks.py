@@ -75,15 +75,9 @@ def work_of(packs: Packs, *, opened: Callable[[str], Lake] = open_lake) -> list[
     return [work for part in parts for work in part]
 
 
-def put_off_of(task: Any) -> list[dict[str, Any]]:
-    """What the `find` of this report's group put off; none if it failed."""
-    return list(beside(task, "find", key=PUT_OFF) or ())
-
-
-def beside(task: Any, name: str, *, key: str) -> Any:
-    """What another task of this report's group handed over; None if there is no such task, or it failed."""
-    task_id = f"{task.task_id.removesuffix('report')}{name}"
-    return task.xcom_pull(task_ids=task_id, key=key)
+def put_off_by_find(task: Any, find: str) -> list[dict[str, Any]]:
+    """What the task `find` put off, by its id; none if it failed."""
+    return list(task.xcom_pull(task_ids=find, key=PUT_OFF) or ())
 
 
 def run(

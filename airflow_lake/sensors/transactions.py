@@ -49,6 +49,7 @@ class LakeTransactionSensor(BaseSensorOperator):
 
     def execute(self, context: Context) -> None:
         """Look where the pools are, and wait in the triggerer."""
+        from lake_core.errors import InvalidInput
         from lake_core.lake.watch import begin
 
         task = self.task_id
@@ -56,8 +57,10 @@ class LakeTransactionSensor(BaseSensorOperator):
         branch = given.text(self.branch, "branch", task=task)
         name = lake_name(given.text_or_empty(self.lake, "lake", task=task))
         lake = open_lake(name)
-        for pool in pools:
-            lake.pool(pool)  # raises NotFound: a misspelt name would wait in vain
+        if not pools:
+            raise InvalidInput(f"{task}: pools is empty; name at least one pool")
+        for pool in pools:  # raises NotFound: a misspelt name would wait in vain
+            lake.pool(pool).branch(branch, to_delete=True)
         positions = begin(lake, pools)
         if after := given.text_or_empty(self.after, "after", task=task):
             seen = _version(after)
@@ -86,6 +89,9 @@ def _version(after: str) -> int:
     from lake_core.errors import InvalidInput
 
     try:
-        return int(after)
-    except ValueError as error:
-        raise InvalidInput(f"after={after!r}: must be a version, as 12") from error
+        version = int(after)
+    except ValueError:
+        version = -1
+    if version < 0:
+        raise InvalidInput(f"after={after!r}: must be a version, as 12")
+    return version

@@ -50,7 +50,7 @@ def app_of(lakes: Lakes) -> FastAPI:
     """The routes, without the guard against other origins."""
     app = FastAPI(title="Lake", dependencies=[may_read], docs_url=None, redoc_url=None, openapi_url=None)
     contents = {name: _file(name) for name in ("index.html", *FILES)}
-    work = Work()
+    work, works = Work(), {name: Work() for name in lakes.names}  # a lake that hangs holds no other back
 
     @app.exception_handler(LakeError)
     async def error(request: Request, error: LakeError) -> Response:
@@ -82,7 +82,7 @@ def app_of(lakes: Lakes) -> FastAPI:
             opened, shown = lakes.shown(lake)
             return _json(shown.overview.table(opened))
 
-        return Response(await work.run(read), media_type=JSON)
+        return Response(await works.get(lake, work).run(read), media_type=JSON)
 
     @app.get("/data/geometry")
     async def geometry(
@@ -92,18 +92,23 @@ def app_of(lakes: Lakes) -> FastAPI:
             opened, shown = lakes.shown(lake)
             return _json(shown.layouts.layout(opened, pool, branch=branch, version=version))
 
-        return Response(await work.run(read), media_type=JSON)
+        return Response(await works.get(lake, work).run(read), media_type=JSON)
 
     @app.get("/data/log")
     async def log(lake: str, pool: str, until: int | None = Query(None, ge=0)) -> Response:
         return Response(
-            await work.run(lambda: _json(graph_of(lakes.shown(lake)[0].pool(pool), until=until))),
+            await works.get(lake, work).run(
+                lambda: _json(graph_of(lakes.shown(lake)[0].pool(pool), until=until))
+            ),
             media_type=JSON,
         )
 
     @app.get("/data/jobs")
     async def jobs(lake: str, pool: str = "") -> Response:
-        return Response(await work.run(lambda: _json(jobs_of(lakes.shown(lake)[0], pool))), media_type=JSON)
+        return Response(
+            await works.get(lake, work).run(lambda: _json(jobs_of(lakes.shown(lake)[0], pool))),
+            media_type=JSON,
+        )
 
     return app
 

@@ -1,8 +1,8 @@
 """Reading lakes beside Airflow's own requests, without keeping these waiting.
 
 Airflow's server has one pool of threads for all routes that are not async.  A store that does not answer would
-hold them one after another, and Airflow would stand still.  So the view reads in a few threads of its own, and
-refuses what would wait too long.
+hold them one after another, and Airflow would stand still.  So the view reads in threads of its own, a few for each
+lake, and refuses what would wait too long.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from lake_core.errors import Unavailable
 
 T = TypeVar("T")
 
-THREADS = 8
+THREADS = 4
 """Requests that read at once; the table of all pools reads with more threads below."""
-MAX_PENDING = 64
+MAX_PENDING = 32
 """Requests that read or wait; the next one is refused."""
 
 
 class Work:
-    """The threads of one app."""
+    """The threads for one lake."""
 
     def __init__(self, *, threads: int = THREADS, max_pending: int = MAX_PENDING) -> None:
         self._threads = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="lake-view")
@@ -36,7 +36,8 @@ class Work:
         with self._changing:
             if self._pending >= self._max_pending:
                 raise Unavailable(
-                    f"the view is busy: {self._pending} requests are pending; load the page again in a minute"
+                    f"the view is busy with this lake: {self._pending} requests are pending; load the page again "
+                    "in a minute"
                 )
             self._pending += 1
         future = self._threads.submit(call)

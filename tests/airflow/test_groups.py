@@ -27,13 +27,25 @@ from airflow_lake.groups.agent import AgentGroup
 from airflow_lake.groups.form import OF_AGENT
 groups = [g for g in vars(agents).values() if isinstance(g, type) and issubclass(g, AgentGroup)]
 from airflow.sdk import DAG
-from airflow_lake.groups import CompactGroup, LakeConfig, LakeUpkeep
+from airflow_lake.groups import CompactGroup, LakeConfig, LakeUpkeep, RetentionGroup
 with DAG("d") as dag:
     LakeUpkeep(LakeConfig(approval=True))
     try:
         CompactGroup(LakeConfig(approval=True))
     except ValueError as error:
         print("REFUSED " + json.dumps(str(error)))
+with DAG("lax", default_args={"trigger_rule": "all_done"}, render_template_as_native_obj=True) as lax:
+    RetentionGroup(LakeConfig(), group_id="first", prefix_group_id=False)
+    RetentionGroup(LakeConfig(approval=True), group_id="second", prefix_group_id=False)
+print("RULES " + json.dumps({
+    task.task_id: str(task.trigger_rule).rpartition(".")[2].lower() for task in lax.tasks
+}))
+handed = {}
+for task in lax.tasks:
+    if task.task_id.startswith("report"):
+        cells = [cell.cell_contents for cell in task.python_callable.__closure__]
+        handed[task.task_id] = sorted(cell for cell in cells if isinstance(cell, str) and cell != "retention")
+print("HANDED " + json.dumps(handed))
 print("UPKEEP " + json.dumps([task.task_id for task in dag.tasks if "approve" in task.task_id]))
 print("GROUPS " + json.dumps({
     g.agent: {"group": g.also, "form": list(OF_AGENT.get(g.agent, {}))} for g in groups if getattr(g, "agent", "")
@@ -56,7 +68,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         check=True,
     )
     lines = [line.partition(" ") for line in done.stdout.splitlines()]
-    return {word: json.loads(rest) for word, _, rest in lines if word in ("GROUPS", "UPKEEP", "REFUSED")}
+    return {word: json.loads(rest) for word, _, rest in lines if word.isupper() and rest}
 
 
 @pytest.fixture
@@ -91,3 +103,14 @@ def test_a_trigger_form_has_all_parameters_of_its_agent(
 def test_only_groups_that_delete_ask_a_person(printed: dict[str, Any]) -> None:
     assert printed["UPKEEP"] == ["lake_upkeep.retention.approve"]
     assert printed["REFUSED"] == "the agent compact deletes nothing that is needed: it has no approval"
+
+
+def test_no_trigger_rule_of_a_dag_lets_run_do_what_was_not_approved(printed: dict[str, Any]) -> None:
+    rules = printed["RULES"]
+    assert (rules["run"], rules["approve"], rules["run__1"]) == ("all_done", "all_success", "all_success")
+
+
+def test_a_second_group_without_a_prefix_reads_what_its_own_tasks_handed_over(
+    printed: dict[str, Any],
+) -> None:
+    assert printed["HANDED"] == {"report": ["", "find"], "report__1": ["approve", "find__1"]}

@@ -71,6 +71,18 @@ def log_parked(pool_name: str, parked: Sequence[Parked]) -> None:
         )
 
 
+def log_changed(pool_name: str, changed: Sequence[SourceFile]) -> None:
+    """Log which files were ingested before and have changed since."""
+    if changed:
+        log.warning(
+            "%s: %s ingested before and changed since: all records are loaded again, beside those of before. Write "
+            "each file once, under a name of its own: %s",
+            pool_name,
+            counted(len(changed), "file was", "files were"),
+            listed([one.uri for one in changed]),
+        )
+
+
 def late_files(waiting: Sequence[SourceFile], policy: BatchPolicy, *, now: float) -> list[SourceFile]:
     """The files that wait although they are older than the policy and `LATE` allow."""
     return [file for file in waiting if now - file.modified > policy.age + LATE]

@@ -17,7 +17,7 @@ from lake_core.agents.finding import divided, handed_out, looks
 from lake_core.agents.ingest import parking
 from lake_core.agents.ingest.plan import plan_batches
 from lake_core.agents.ingest.policy import policy_of
-from lake_core.agents.ingest.report import log_parked, plan_lines
+from lake_core.agents.ingest.report import log_changed, log_parked, plan_lines
 from lake_core.agents.ingest.sources import look, pools_that_ingest
 from lake_core.agents.request import OpenLake, Request
 from lake_core.errors import LakeError
@@ -46,6 +46,7 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         batches = {batch.token(asked.branch): batch for batch in planned}
         for line in plan_lines(name, files.waiting, batches, policy):
             log.info("%s", line)
+        log_changed(name, files.changed)
         log_parked(name, files.parked)
         if not asked.dry_run:
             parking.release(pool, files.forgotten)

@@ -23,10 +23,13 @@ from lake_core.records.source_files import SourceFile
 class SourceFiles:
     """The source files at a pool's `ingest.source`: those `waiting` to be ingested, and the `parked` ones.
 
-    `forgotten` are notes of files that are gone or have changed; a changed file waits again.
+    `changed` are those that wait although they were ingested before: they have another size or etag now.  All their
+    records are loaded, beside those of before.  `forgotten` are notes of files that are gone or have changed; a
+    changed file waits again.
     """
 
     waiting: tuple[SourceFile, ...]
+    changed: tuple[SourceFile, ...]
     parked: tuple[Parked, ...]
     forgotten: tuple[Parked, ...]
 
@@ -48,8 +51,11 @@ def look(pool: Pool, *, branch: str = MAIN) -> SourceFiles:
     notes = parking.parked_files(pool, branch=branch)
     kept = parking.still_parked(notes, there, parking.reading_digest(pool.config.settings))
     names = {parked.file for parked in kept}
+    before = {f.uri: state.ingested(branch, f.uri) for f in there if f.uri not in names}
+    waiting = [f for f in there if f.uri in before and before[f.uri] != f.source]
     return SourceFiles(
-        tuple(f for f in there if f.uri not in names and state.ingested(branch, f.uri) != f.source),
+        tuple(waiting),
+        tuple(f for f in waiting if before[f.uri] is not None),
         tuple(kept),
         tuple(note for note in notes if note.file not in names),
     )

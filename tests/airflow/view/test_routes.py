@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from typing import Any
 from urllib.parse import urlencode
 
+import httpx
 import pytest
 
+from lake_core.lake import Lake
+from lake_core.store.memory import MemoryStore
 from tests.airflow.view.conftest import HOSTILE, HOSTILE_POOL, LATER, MANY, PAYLOAD, POOLS, SHOWN, Shown
 from tests.support.servers.airflow_api import ROLES
 
@@ -203,6 +208,36 @@ def test_jobs_are_shown_newest_first_of_all_pools_or_of_one(shown: Shown) -> Non
     assert jobs[0]["error"] == "Unavailable: the store does not answer"
     (job,) = shown.server.request(data("jobs", lake=SHOWN, pool="flights"), role="viewer").json["jobs"]
     assert job["figures"] == {"jobs": 1, "inputs": 4}
+
+
+def test_a_lake_that_hangs_holds_no_other_back(shown: Shown) -> None:
+    from airflow_lake.view.access import may_read
+    from airflow_lake.view.lakes import Lakes
+    from airflow_lake.view.routes import app_of
+
+    answered = threading.Event()
+    there = Lake.create_on(MemoryStore())
+
+    def opened(name: str) -> Lake:
+        if name == "hangs":
+            answered.wait()
+        return there
+
+    app = app_of(Lakes(["hangs", "there"], opener=opened))
+    app.dependency_overrides[may_read.dependency] = lambda: None
+
+    async def ask() -> set[int]:
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://view") as client:
+            waiting = [asyncio.create_task(client.get("/data/pools?lake=hangs")) for _ in range(10)]
+            try:
+                first = await asyncio.wait_for(client.get("/data/pools?lake=there"), 60)
+                assert not any(page.done() for page in waiting)
+            finally:
+                answered.set()
+            return {first.status_code, *(page.status_code for page in await asyncio.gather(*waiting))}
+
+    assert asyncio.run(ask()) == {200}
 
 
 def test_hostile_texts_come_as_they_are(shown: Shown) -> None:

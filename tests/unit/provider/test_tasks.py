@@ -103,7 +103,7 @@ def test_what_is_put_off_goes_to_the_report_beside_the_packs(
     results = [tasks.run("retention", part, config(lake), {"ti": instance, "task": task}) for part in packs]
     caplog.clear()
     caplog.set_level("INFO")
-    put_off = tasks.put_off_of(instance)
+    put_off = tasks.put_off_by_find(instance, "lake_upkeep.retention.find")
     assert tasks.report("retention", packs, results, config(lake), None, put_off)["pools"] == 2
     assert "b: put off: agents=paused" in caplog.messages
 
