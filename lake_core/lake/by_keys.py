@@ -7,6 +7,7 @@ any number of keys will do.  In append and aggregate pools both are one tombston
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,13 +16,14 @@ import pyarrow.compute as pc
 from lake_core.combine.hidden import DELETED
 from lake_core.conditions.of_keys import check_keys, of_keys
 from lake_core.errors import InvalidInput
-from lake_core.keys import PoolKey
+from lake_core.keys.encoding import from_array, key_class
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake.deletes import delete
 from lake_core.lake.loads import load_blocks
 from lake_core.lake.replaces import replace_by_blocks
 from lake_core.lake.results import DeleteResult, LoadResult
 from lake_core.loading.block import Block
+from lake_core.values.floor import floor
 
 if TYPE_CHECKING:
     from lake_core.lake.branch import Branch
@@ -30,18 +32,66 @@ if TYPE_CHECKING:
 def delete_keys(branch: Branch, keys: pa.Table, *, reason: str, token: str) -> DeleteResult | LoadResult:
     """Delete the records of the keys, as `Branch.delete_keys` says."""
     if branch.rule.kind == "upsert":
-        return load_blocks(branch, [Block(as_markers(keys, branch.key))], token=token, message=reason)
+        check_keys(keys, branch.key)
+        fields = key_fields(branch)
+        markers = as_markers(in_types(keys, fields)) if fields is not None else None
+        if not markers:
+            return DeleteResult(None)
+        return load_blocks(branch, [Block(markers)], token=token, message=reason)
     condition = of_keys(keys, branch.key)
     if condition is None:
         return DeleteResult(None)
     return delete(branch, key_range=EVERYTHING, where=condition, reason=reason, token=token)
 
 
-def as_markers(keys: pa.Table, key: PoolKey) -> pa.Table:
-    """A delete marker for each key; raises InvalidInput (`check_keys`)."""
-    check_keys(keys, key)
-    flags = pa.repeat(pa.scalar(True), keys.num_rows)
-    return keys.select(key.names).append_column(DELETED, flags)
+def key_fields(branch: Branch) -> pa.Schema | None:
+    """The fields of the key as the records have them; None if there are no records, so nothing to delete."""
+    schema = branch.revision().schema
+    if any(name not in schema.names for name in branch.key.names):
+        return None
+    return pa.schema([schema.field(name) for name in branch.key.names])
+
+
+def in_types(keys: pa.Table, fields: pa.Schema) -> pa.Table:
+    """The keys in these types, without those that the types cannot hold: no record has them.
+
+    So a delete marker never changes the type that a field has for readers.  Raises InvalidInput for a field of
+    another class.
+    """
+    columns: list[pa.Array] = []
+    kept = pa.repeat(pa.scalar(True), keys.num_rows)
+    for field in fields:
+        array, holds = _in_type(keys.column(field.name).combine_chunks(), field)
+        columns.append(array)
+        kept = pc.and_(kept, holds)
+    return pa.Table.from_arrays(
+        columns, schema=pa.schema([field.with_nullable(True) for field in fields])
+    ).filter(kept)
+
+
+def as_markers(keys: pa.Table) -> pa.Table:
+    """A delete marker for each key."""
+    return keys.append_column(DELETED, pa.repeat(pa.scalar(True), keys.num_rows))
+
+
+def _in_type(column: pa.Array, field: pa.Field) -> tuple[pa.Array, pa.Array]:
+    """The column in the field's type, and for each value whether that type holds it."""
+    every = pa.repeat(pa.scalar(True), len(column))
+    if pa.types.is_null(column.type):
+        return pa.nulls(len(column), field.type), every
+    here, there = key_class(column.type), key_class(field.type)
+    if here != there and {here, there} != {"number", "decimal"}:
+        raise InvalidInput(
+            f"key field {field.name!r}: a {here} in the keys, a {there} in the records of the pool; cast the keys"
+        )
+    if not pa.types.is_float32(field.type):  # for floats Arrow takes the nearest number
+        with contextlib.suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return column.cast(field.type), every
+    values = from_array(column)
+    floors = [None if value is None else floor(value, field.type) for value in values]
+    exact = [one[0] if one is not None and one[1] else None for one in floors]
+    holds = [value is None or one is not None for value, one in zip(values, exact, strict=True)]
+    return pa.array(exact, field.type), pa.array(holds, pa.bool_())
 
 
 def replace_keys(branch: Branch, records: pa.Table, *, deleted: str, token: str, message: str) -> LoadResult:

@@ -40,12 +40,13 @@ from lake_core.combine.hidden import DELETED
 from lake_core.conditions.of_keys import check_keys
 from lake_core.errors import Conflict, InvalidInput, LakeError, Unavailable, from_wire, to_wire
 from lake_core.lake.branch import Branch
+from lake_core.lake.by_keys import as_markers, in_types
 from lake_core.lake.loads import builder
 from lake_core.lake.replaces import PendingReplace
 from lake_core.lake.results import LoadResult, PendingLoad, check_same, repeated_line
 from lake_core.loading.block import Block
 from lake_core.loading.declared import declared_columns
-from lake_core.naming import IdSource
+from lake_core.naming import NOKEY, IdSource
 from lake_core.objects.write import WrittenObject
 from lake_core.records import AddObject
 from lake_core.records.pools import PoolConfig
@@ -65,8 +66,8 @@ QUERY_ID = "sql.streaming.queryId"
 class WriteWork:
     """All that a task needs, as plain values that Spark can send to any worker.
 
-    `replaces` is what the records replace, None if they are added.  `keyed`: a record without the key is refused,
-    otherwise it goes to the sub-pool `$nokey`.
+    `replaces` is what the records replace, None if they are added.  `keyed`: each record without the key is
+    refused, otherwise it goes to the sub-pool `$nokey`, if another record has the key (the setting `nokey`).
     """
 
     store: str
@@ -74,6 +75,8 @@ class WriteWork:
     job: PendingLoad
     replaces: PendingReplace | None = None
     keyed: bool = False
+    markers: pa.Schema | None = None
+    """The fields of the key, if the records are delete markers."""
 
 
 @dataclass
@@ -102,6 +105,8 @@ def begin(
     check(options, schema, (*accepted, *(opts.REPLACE if overwrite else ())))
     branch = opts.open_branch(options)
     check_known(schema.names, _fields(branch), options, pool_name=branch.config.name)
+    if branch.key.fields and branch.key.names[0] not in schema.names:
+        _refuse_keyless(branch, f"it has {', '.join(map(repr, schema.names[:8]))}")
     return branch, _begun(branch, options, schema, overwrite=overwrite)
 
 
@@ -136,6 +141,8 @@ def built(
         records = declared_columns(from_spark(batch), declared, source="the data frame")
         if work.keyed:
             check_keys(records, work.config.key)
+        if work.markers is not None:
+            records = as_markers(in_types(records, work.markers))
         if work.replaces is not None:
             work.replaces.check(records)
         building.add(Block(records))
@@ -200,9 +207,11 @@ def commit_objects(
 ) -> LoadResult:
     """Commit the objects of a write; what is repeated is logged.
 
-    `is_checked`: a repeated write of other data is refused, as far as counts tell.  Raises what `Branch.commit`
-    raises.
+    `is_checked`: a write in which no record has the key is refused (the setting nokey), and a repeated write of
+    other data, as far as counts tell.  Raises what `Branch.commit` raises.
     """
+    if is_checked and objects and all(one.sub_pool == NOKEY for one in objects):
+        _refuse_keyless(branch, "it is null in every record")
     result = branch.commit(
         job,
         objects=objects,
@@ -214,6 +223,15 @@ def commit_objects(
         if is_checked and branch.rule.kind == "append":
             check_same(result, token=job.token, records=sum(o.records for o in objects), exact=True)
     return result
+
+
+def _refuse_keyless(branch: Branch, why: str) -> None:
+    """Raises InvalidInput, unless the pool accepts writes in which no record has the key, as for files."""
+    if branch.key.fields and branch.settings["nokey"] == "fail":
+        raise InvalidInput(
+            f"the data frame: no record has the key field {branch.key.names[0]!r}; {why}; "
+            f"lake set {branch.config.name} nokey=accept sends such records to $nokey"
+        )
 
 
 def repeat(branch: Branch, first: LoadResult, *, token: str, records: int) -> None:

@@ -17,6 +17,7 @@ from lake_core.combine.hidden import DELETED
 from lake_core.conditions.of_keys import MAX_KEYS, check_keys, too_many_keys
 from lake_core.errors import InvalidInput
 from lake_core.lake.branch import Branch
+from lake_core.lake.by_keys import key_fields
 from lake_core.lake.results import DeleteResult, LoadResult
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.from_spark import check_storable, stored_schema
@@ -36,7 +37,8 @@ def delete(frame: Any, options: opts.Options) -> DeleteResult | LoadResult:
     check_keys(stored_schema(frame.schema).empty_table(), branch.key)
     keys = frame.select([quoted((name,)) for name in branch.key.names])
     if branch.rule.kind == "upsert":
-        return write(keys.selectExpr("*", f"true as {quoted((DELETED,))}"), options, keyed=True)
+        fields = key_fields(branch)
+        return DeleteResult(None) if fields is None else write(keys, options, keyed=True, markers=fields)
     return branch.delete_keys(
         _collected(keys.distinct()), reason=options.get("message", ""), token=options.get("token", "")
     )

@@ -32,17 +32,25 @@ SMALL_BYTES, SMALL_RECORDS = 1 << 20, 10_000
 """A frame that Spark estimates at most so large is collected; if it has more records, tasks write it after all."""
 
 
-def write(frame: Any, options: opts.Options, *, overwrite: bool = False, keyed: bool = False) -> LoadResult:
+def write(
+    frame: Any,
+    options: opts.Options,
+    *,
+    overwrite: bool = False,
+    keyed: bool = False,
+    markers: pa.Schema | None = None,
+) -> LoadResult:
     """Write the frame as the options of the data source say.
 
     `overwrite`: its records replace those that the options name.  `keyed`: a record without the key is refused.
+    `markers`: each record becomes a delete marker, its key in these fields.
     Raises InvalidInput (nothing is committed), NotFound, Conflict, OutcomeUnknown, Unavailable.
     """
     branch, work = begin(options, frame.schema, accepted=opts.WRITE, overwrite=overwrite)
     if isinstance(work, LoadResult):
         repeat(branch, work, token=options["token"], records=frame.count())
         return work
-    work = WriteWork(work.store, work.config, work.job, work.replaces, keyed)
+    work = WriteWork(work.store, work.config, work.job, work.replaces, keyed, markers)
     small = _collected(frame) if branch.rule.keeps_all else None
     if small is not None:
         return _committed(branch, work, built(work, small.to_batches()))

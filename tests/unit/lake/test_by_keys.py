@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal as D
 from typing import Any
 
 import pyarrow as pa
@@ -164,3 +165,41 @@ def test_a_key_of_another_class_is_refused(kind: str) -> None:
         branch.delete_keys(pa.table({"k": ["text"]}))
     with pytest.raises(InvalidInput, match="k"):
         branch.replace_keys(pa.table({"k": ["text"], "v": [1]}))
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked", "gone"),
+    [
+        (pa.array([1, 2, 3], pa.int32()), pa.array([2.0, 2.5, float("nan"), 1e300]), [2]),
+        (
+            pa.array([1, 2, 3], pa.int8()),
+            pa.array([D("3.00"), D("2.10"), D("500.00")], pa.decimal128(9, 2)),
+            [3],
+        ),
+        (pa.array([0.5, 2**53 + 2.0]), pa.array([2**53 + 1, 2**53 + 2]), [2**53 + 2.0]),
+        (pa.array([0.5, 0.1], pa.float32()), pa.array([0.1, 0.5]), [0.5]),
+        (pa.array([1, 2], pa.timestamp("us", "UTC")), pa.array([1000, 2001], pa.timestamp("ns", "UTC")), [1]),
+        (pa.array(["a", "b"]), pa.array(["b"], pa.large_string()), ["b"]),
+    ],
+    ids=["doubles", "decimals", "integers", "floats", "nanoseconds", "texts"],
+)
+@pytest.mark.parametrize("kind", ["append", "upsert"])
+def test_keys_of_another_type_delete_what_they_equal_and_leave_the_type_of_the_pool(
+    kind: str, stored: pa.Array, asked: pa.Array, gone: list[Any]
+) -> None:
+    pool = a_pool(pa.table({"k": stored}), kind=kind)
+    before = pool.at().to_table()["k"]
+    pool.branch().delete_keys(pa.table({"k": asked}))
+    left = pool.at().to_table()["k"]
+    assert left.type == stored.type
+    removed = pa.array(gone).cast(stored.type, safe=False)
+    assert left.to_pylist() == [v for v in before.to_pylist() if v not in removed.to_pylist()]
+
+
+def test_a_delete_of_keys_binds_no_class_in_a_pool_without_records() -> None:
+    pool = a_pool(kind="upsert")
+    assert pool.branch().delete_keys(pa.table({"k": ["x"]})).version is None
+    pool.branch().append(pa.table({"k": [1]}))
+    with pytest.raises(InvalidInput, match="key field 'k': a string in the keys, a number in the records"):
+        pool.branch().delete_keys(pa.table({"k": ["x"]}))
+    assert rows(pool) == [(1,)]
