@@ -78,14 +78,12 @@ def partition_keys(begin: dt.datetime, end: dt.datetime) -> list[str]:
 
     Raises InvalidInput if there would be more than `MAX_PARTITIONS`, or none.
     """
+    from lake_core.agents.intervals.plan import empty_interval
     from lake_core.errors import InvalidInput
 
     begin, end = begin.astimezone(dt.UTC), end.astimezone(dt.UTC)
     if begin >= end:
-        raise InvalidInput(
-            f"the interval from {begin.isoformat()} to {end.isoformat()} (exclusive) is empty: its end must come "
-            "after its beginning, as in a DAG with CronDataIntervalTimetable"
-        )
+        raise InvalidInput(empty_interval(begin, end))
     for step in (dt.timedelta(days=1), dt.timedelta(hours=1)):
         origin = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
         if not (begin - origin) % step and not (end - origin) % step:

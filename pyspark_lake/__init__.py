@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from lake_core.values.nametext import text_of
 from spark_apps.datasource import LakeDataSource as DefaultSource
+from spark_apps.datasource.options import META
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
@@ -253,8 +254,12 @@ def use_session(spark: Any) -> None:
 
 
 def _options(more: Mapping[str, object], **named: object) -> dict[str, str]:
-    """Arguments as the data source takes options: names in lower case, values as text; None is left out."""
-    return {name.lower(): _text(value) for name, value in {**more, **named}.items() if value is not None}
+    """Arguments as the data source takes options: names in lower case, values as text; None is left out.
+
+    Names of metadata keep their case: no Spark lowers them on this way.
+    """
+    given = {name: value for name, value in {**more, **named}.items() if value is not None}
+    return {name if name.startswith(META) else name.lower(): _text(value) for name, value in given.items()}
 
 
 def _write(

@@ -18,11 +18,11 @@ from functools import partial
 from typing import Any
 
 from lake_core import errors
-from lake_core.agents.compact.jobs import CompactionJob, CompactionResult, jobs_still_there
+from lake_core.agents.compact.jobs import CompactionJob, CompactionResult
 from lake_core.agents.compact.publication import published
 from lake_core.agents.compact.report import job_line, pool_line, start_line, summary
 from lake_core.agents.compact.rewrite import PendingCompaction, rewrite
-from lake_core.agents.compact.run import plan_pool, run_jobs
+from lake_core.agents.compact.run import jobs_now, plan_pool, run_jobs
 from lake_core.agents.jobs import recorded_if_kept
 from lake_core.agents.request import OpenLake
 from lake_core.cli.parser import Parser
@@ -67,10 +67,10 @@ def run(
     """The agent's task `run`: the jobs of one pool as `agents.compact.run.find` gave them."""
     lake = open_lake(work["lake"])
     pool = lake.pool(work["pool"])
-    jobs = jobs_still_there(pool.at(work["branch"]).references, work["jobs"])
-    log.info("%s", start_line(work["pool"], work["jobs"], jobs))
+    jobs, lost = jobs_now(lake, work)
+    log.info("%s", start_line(work["pool"], jobs, lost=lost))
     results: list[CompactionResult] = []
-    if jobs:  # otherwise an earlier try has done them, and Spark need not start
+    if jobs:  # otherwise Spark need not start
         with open_spark(f"lake compact {work['pool']}") as spark:
             results = compact(spark, pool.branch(work["branch"]), jobs)
     depth = pool.at(work["branch"]).depth

@@ -74,9 +74,10 @@ class IntervalsGroup(EmittingGroup):
             asked = params if takes_params else None
             context = get_current_context()
             put_off = tasks.put_off_by_find(context["ti"], find)
-            totals = tasks.report(agent, packs, list(results or []), config, asked, put_off)
+            done = list(results or [])
+            totals = tasks.report(agent, packs, done, config, asked, put_off)
             if dag_run.run_type != "manual":
-                tasks.announce_partitions(pools, config, dag_run, context["outlet_events"])
+                tasks.announce_partitions(pools, done, config, dag_run, context["outlet_events"])
             return totals
 
         return report

@@ -79,15 +79,32 @@ class LakeConfig:
         return {
             "request": {"lake": self.lake, "pools": list(self.pools), "dry_run": self.dry_run, **asked},
             "spark": self.spark,
+            "filled": [name for name, value in asked.items() if _is_filled_in(value)],
         }
+
+
+def _is_filled_in(value: Any) -> bool:
+    """Whether the value is a template, or the result of another task: known when the task runs."""
+    if isinstance(value, str):
+        return "{{" in value or "{%" in value
+    return not isinstance(value, bool | int | float | list | tuple | None)
 
 
 def request_of(config: Mapping[str, Any], params: Mapping[str, Any] | None) -> dict[str, Any]:
     """What a run asks for: the request of the group, in which parameters of the run that are set take precedence.
 
-    `params` is None if the group does not read those of its DAG, which may be for something else.
+    `params` is None if the group does not read those of its DAG, which may be for something else.  Raises
+    InvalidInput for a parameter of the group that a template left empty.
     """
+    from lake_core.errors import InvalidInput
+
     request = dict(config["request"])
+    for name in config.get("filled", ()):
+        if request[name] in (None, "", "None"):  # without it the agent would do more than was asked for
+            raise InvalidInput(
+                f"the parameter {name!r} is empty after its template was filled in (got {request[name]!r}); "
+                "nothing was done"
+            )
     for name, value in (params or {}).items():
         if value is not None and value not in ("", []):
             request[name] = value

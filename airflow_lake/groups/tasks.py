@@ -172,9 +172,19 @@ def announce(
             events.add(asset, extra=event_of(result))
 
 
-def announce_partitions(pools: Sequence[str], config: Mapping[str, Any], dag_run: Any, events: Any) -> None:
-    """Emit an event for each partition of the run's interval, of each pool's asset."""
+def announce_partitions(
+    pools: Sequence[str],
+    results: Sequence[Any],
+    config: Mapping[str, Any],
+    dag_run: Any,
+    events: Any,
+) -> None:
+    """Emit an event for each partition of the run's interval, of the asset of each pool in which it committed."""
     request = config["request"]
+    flat = [one for part in results for one in (part if isinstance(part, list) else [part]) if one]
+    committed = {one["pool"] for one in flat if one.get("version") is not None}
     for pool in pools:
+        if pool not in committed:
+            continue
         asset = lake_asset(pool, lake=request["lake"], branch=request.get("branch") or "main")
         events[asset].add_partitions(partition_keys(dag_run.data_interval_start, dag_run.data_interval_end))

@@ -132,9 +132,9 @@ def _cast(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.Chun
     else:
         lost = pc.not_equal(values.cast(field.type), column)  # Arrow cuts the time of a date off
     if lost is not None and pc.any(lost).as_py():
-        raise DoesNotFit(
-            f"field {field.name!r}: {column.filter(lost)[0]} is out of range for {show_type(target)}"
-        )
+        (text, *_) = shown(column.filter(lost), field).to_pylist()
+        why = "has a time of day" if there == "date" and here != "date" else "is out of range"
+        raise DoesNotFit(f"field {field.name!r}: {text} {why} for {show_type(target)}")
     return values
 
 

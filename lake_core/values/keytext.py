@@ -46,7 +46,14 @@ class RangeText:
     prefix: str | None = None
 
     def read(self, key: PoolKey, classes: Mapping[str, str]) -> KeyRange:
-        """The range, each value read as the class of its field; a text without a class stays text."""
+        """The range, each value read as the class of its field; a text without a class stays text.
+
+        Raises InvalidInput: also for an empty end, which in a script is a variable that was not set, and would make
+        the range an open one.
+        """
+        if "" in (self.low, self.high):
+            end = "lower" if self.low == "" else "upper"
+            raise InvalidInput(f"the {end} end of the key range is empty; name a key, or leave the end out")
         if self.prefix is not None:
             prefix = encoded(parts_of(self.prefix, key), key, classes)
             return KeyRange(prefix, prefix + AFTER)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import pyarrow as pa
 from pyspark.sql import types as T
 
 from lake_core.errors import InvalidInput
 from spark_apps.datasource import options as opts
+from spark_apps.datasource.types import spark_schema
 
 
 def check_apart(schema: T.StructType, options: opts.Options, *, what: str) -> None:
@@ -48,6 +50,30 @@ def check_known(
                 f"column {name!r}: pool {pool_name!r} has it as {other!r}, and the lake tells upper and lower case "
                 f"apart; name the column {other!r}, or say that you mean another one (option caseSensitive=true)"
             )
+
+
+def check_known_inside(
+    schema: T.StructType, pool_schema: pa.Schema, options: opts.Options, *, pool_name: str
+) -> None:
+    """As `check_known`, of the fields of records inside the columns."""
+    if _is_case_sensitive(options):
+        return
+    inside = [field for field in pool_schema if pa.types.is_nested(field.type) and field.name in schema.names]
+    names_by_path: dict[tuple[str, ...], set[str]] = {}
+    for path, names in _records(spark_schema(pa.schema(inside)), ()):
+        names_by_path.setdefault(path, set()).update(names)
+    for path, names in _records(schema, ()):
+        if not path or path not in names_by_path:
+            continue
+        by_folded = {name.lower(): name for name in names_by_path[path]}
+        for name in names:
+            other = by_folded.get(name.lower())
+            if other is not None and name not in names_by_path[path]:
+                raise InvalidInput(
+                    f"column {_shown((*path, name))}: pool {pool_name!r} has it as {_shown((*path, other))}, and "
+                    "the lake tells upper and lower case apart; name the field so, or say that you mean another "
+                    "one (option caseSensitive=true)"
+                )
 
 
 def _records(kind: T.DataType, path: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...], list[str]]]:

@@ -26,7 +26,7 @@ from lake_core.lake.view import View, among
 from lake_core.records.conditions import Condition
 from lake_core.values.keytext import RangeText, check_range
 from spark_apps.datasource import options as opts
-from spark_apps.datasource.names import check_apart, check_known
+from spark_apps.datasource.names import check_apart, check_known, check_known_inside
 from spark_apps.datasource.part import Identity, Part, decode
 from spark_apps.datasource.to_spark import check_readable, to_batches
 from spark_apps.datasource.types import arrow_schema
@@ -107,6 +107,7 @@ def check_columns(
     """Raise InvalidInput if a read cannot give the columns of `schema`, the pool's or a user's own."""
     check_apart(schema, options, what=f"pool {pool_name!r}")
     check_known(schema.names, pool_schema.names, options, pool_name=pool_name)
+    check_known_inside(schema, pool_schema, options, pool_name=pool_name)
     check_readable(pool_schema, arrow_schema(schema))
 
 

@@ -54,7 +54,7 @@ from lake_core.store import open_store
 from lake_core.values.keytext import RangeText
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.from_spark import check_storable, from_spark, stored_schema
-from spark_apps.datasource.names import check_apart, check_known
+from spark_apps.datasource.names import check_apart, check_known, check_known_inside
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ def begin(
     """
     check(options, schema, (*accepted, *(opts.REPLACE if overwrite else ())))
     branch = opts.open_branch(options)
-    check_known(schema.names, _fields(branch), options, pool_name=branch.config.name)
+    check_case(branch, schema, options)
     if branch.key.fields and branch.key.names[0] not in schema.names:
         _refuse_keyless(branch, f"it has {', '.join(map(repr, schema.names[:8]))}")
     return branch, _begun(branch, options, schema, overwrite=overwrite)
@@ -247,6 +247,13 @@ def check(options: opts.Options, schema: StructType, accepted: tuple[str, ...]) 
         raise InvalidInput("the data frame has no columns; a record needs at least one")
     check_apart(schema, options, what="the data frame")
     check_storable(schema)
+
+
+def check_case(branch: Branch, schema: StructType, options: opts.Options) -> None:
+    """Raise InvalidInput for a name that the pool has in another case only."""
+    name = branch.config.name
+    check_known(schema.names, _fields(branch), options, pool_name=name)
+    check_known_inside(schema, branch.revision().schema, options, pool_name=name)
 
 
 def _fields(branch: Branch) -> list[str]:

@@ -22,6 +22,7 @@ from lake_core.lake.results import DeleteResult, LoadResult
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.from_spark import check_storable, stored_schema
 from spark_apps.datasource.names import check_apart
+from spark_apps.datasource.writer import check_case
 from spark_apps.frames.collect import collected
 from spark_apps.frames.write import write
 from spark_apps.native.predicates import quoted
@@ -54,6 +55,7 @@ def merge(frame: Any, options: opts.Options, *, deleted: str = "") -> LoadResult
     check_apart(frame.schema, options, what="the data frame")
     branch = opts.open_branch(options)
     check_keys(stored_schema(frame.schema).empty_table(), branch.key)
+    check_case(branch, frame.schema, options)
     if deleted:
         _check_flag(frame.schema, deleted)
     if branch.rule.kind == "upsert":

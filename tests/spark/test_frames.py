@@ -49,7 +49,7 @@ def test_values_of_every_type_are_written_as_the_data_source_writes_them(
     ]
     assert (result.version, result.records, result.objects) == (1, 4, 4)
     ((_, transaction),) = landing.lake.pool("p").log()
-    assert (transaction.message, transaction.metadata["run"]) == ("by hand", "7")
+    assert (transaction.message, transaction.metadata["Run"]) == ("by hand", "7")
 
 
 def test_a_small_frame_of_plain_values_is_written_by_the_driver_as_tasks_write_it(
@@ -148,6 +148,48 @@ def test_a_bad_value_is_named_and_nothing_is_committed(spark: Any, landing: Land
     assert landing.transactions("p") == 0
 
 
+def test_a_write_in_which_no_record_has_the_key_is_refused_as_a_file_is(spark: Any, landing: Landing) -> None:
+    landing.pool("p")
+    landing.lake.create_pool("q", key="k", settings={"nokey": "accept"})
+    for frame, why in (
+        (numbers(spark, "id as n"), "it has 'n'"),
+        (numbers(spark, "cast(null as bigint) as k", "id as n", count=20_000), "it is null in every record"),
+        (numbers(spark, "cast(null as bigint) as k", "id as n", count=5), "it is null in every record"),
+    ):
+        with pytest.raises(InvalidInput, match=f"no record has the key field 'k'; {why}; .*nokey=accept"):
+            pyspark_lake.write(frame, "p", lake=landing.uri)
+        assert pyspark_lake.write(frame, "q", lake=landing.uri).nokey == frame.count()
+    assert landing.transactions("p") == 0
+    some = pyspark_lake.write(numbers(spark, "if(id = 1, id, null) as k", count=5), "p", lake=landing.uri)
+    assert (some.records, some.nokey) == (1, 4)
+
+
+def test_names_of_metadata_are_kept_as_they_are(spark: Any, landing: Landing) -> None:
+    landing.pool("p")
+    pyspark_lake.write(
+        numbers(spark), "p", lake=landing.uri, metadata={"Run": "1", "run": "2", "\u00dc": "3"}
+    )
+    ((_, transaction),) = landing.lake.pool("p").log()
+    assert {"Run": "1", "run": "2", "\u00dc": "3"}.items() <= transaction.metadata.items()
+
+
+def test_fields_of_records_that_differ_in_case_only_are_refused_in_writes_merges_and_schemas(
+    spark: Any, landing: Landing
+) -> None:
+    landing.pool("p")
+    pyspark_lake.write(numbers(spark, "id as k", "named_struct('a', id) as s"), "p", lake=landing.uri)
+    other = numbers(spark, "id as k", "named_struct('A', id) as s")
+    said = "column 's.A': pool 'p' has it as 's.a'"
+    with pytest.raises(InvalidInput, match=said):
+        pyspark_lake.write(other, "p", lake=landing.uri)
+    with pytest.raises(InvalidInput, match=said):
+        pyspark_lake.merge(spark, "p", other, lake=landing.uri)
+    source = spark.read.format("lake").option("lake", landing.uri)
+    with pytest.raises(Exception, match=said):
+        source.schema("k long, s struct<A:bigint>").load("p").collect()
+    assert landing.transactions("p") == 1
+
+
 # --- delete and merge
 
 
@@ -219,6 +261,16 @@ def test_an_upsert_pool_merges_more_keys_than_a_condition_can_name(spark: Any, l
         with pytest.raises(InvalidInput, match=r"more than 10,000 keys; .* upsert pool"):
             refused(spark, "q", many.select("k"), lake=landing.uri)
     assert landing.transactions("q") == 1
+
+
+def test_keys_of_another_type_leave_the_type_of_an_upsert_pool(spark: Any, landing: Landing) -> None:
+    landing.lake.create_pool("p", key="k", kind="upsert")
+    keys = numbers(spark, "cast(id as double) / 2 as k", count=5)
+    assert pyspark_lake.delete(spark, "p", keys, lake=landing.uri).version is None
+    pyspark_lake.write(numbers(spark, "cast(id as int) as k", count=4), "p", lake=landing.uri)
+    pyspark_lake.delete(spark, "p", keys, lake=landing.uri)
+    table = landing.lake.pool("p").at().to_table()
+    assert (table["k"].to_pylist(), table["k"].type) == ([3], pa.int32())
 
 
 @pytest.mark.parametrize("kind", ["append", "upsert"])

@@ -57,7 +57,7 @@ class CompactionJob:
 def jobs_still_there(
     references: Iterable[Reference], jobs: Iterable[Mapping[str, Any]]
 ) -> list[CompactionJob]:
-    """The jobs of these `values` whose inputs are all still held; another compaction has done the others."""
+    """The jobs of these `values` whose inputs are all still held."""
     by_name = {(r.object, r.low): r for r in references}
     remaining = []
     for job in jobs:

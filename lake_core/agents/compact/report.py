@@ -35,12 +35,11 @@ def overlap(depth: int) -> str:
     return f"at most {depth:,} objects overlap" if depth > 1 else "no objects overlap"
 
 
-def start_line(pool_name: str, planned: Sequence[Mapping[str, Any]], jobs: Sequence[CompactionJob]) -> str:
-    """What a task is about to do: the jobs that were planned, and those whose inputs are still there."""
+def start_line(pool_name: str, jobs: Sequence[CompactionJob], *, lost: int) -> str:
+    """What a task is about to do; `lost` jobs were planned before, and an input of each is gone."""
     size = human_size(sum(job.size for job in jobs))
-    gone = len(planned) - len(jobs)
-    others = f"; {gone:,} planned before and done since" if gone else ""
-    return f"{pool_name}: {counted(len(jobs), 'job')}, {size} to rewrite{others}"
+    again = f"; planned again, because inputs of {counted(lost, 'job')} are gone" if lost else ""
+    return f"{pool_name}: {counted(len(jobs), 'job')}, {size} to rewrite{again}"
 
 
 def job_line(job: CompactionJob, result: CompactionResult) -> str:

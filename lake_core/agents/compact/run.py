@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from lake_core.agents.compact.jobs import CompactionJob, CompactionPlan, CompactionResult
+from lake_core.agents.compact.jobs import CompactionJob, CompactionPlan, CompactionResult, jobs_still_there
 from lake_core.agents.compact.plan import plan_branch
 from lake_core.agents.compact.policy import policy_of
 from lake_core.agents.compact.publication import publication_due
@@ -55,6 +55,21 @@ def plan_pool(
     return plan_branch(
         view.held, view.references, policy, key=pool.config.key, kind=pool.config.kind, now=now
     )
+
+
+def jobs_now(lake: Lake, work: Mapping[str, Any]) -> tuple[list[CompactionJob], int]:
+    """The jobs that `find` handed out, as they are now; and how many of them have lost an input since.
+
+    If one has, because deletes were applied or another compaction was faster, the pool is planned anew: what is
+    left may still be too deep.
+    """
+    name, branch = work["pool"], work["branch"]
+    jobs = jobs_still_there(lake.pool(name).at(branch).references, work["jobs"])
+    lost = len(work["jobs"]) - len(jobs)
+    if lost:
+        plan = plan_pool(lake, name, branch=branch, strategy=work.get("strategy"), now=lake.context.now())
+        jobs = list(plan.jobs)
+    return jobs, lost
 
 
 def rewrite_here(branch: Branch) -> Rewriter:
@@ -146,7 +161,11 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         if plan.jobs or due:
             jobs = [job.values for job in plan.jobs]
             why = counted(len(jobs), "job") if jobs else due
-            all_work.append(asked.work(name, why, depth=plan.depth, allowed=plan.allowed, jobs=jobs))
+            all_work.append(
+                asked.work(
+                    name, why, depth=plan.depth, allowed=plan.allowed, jobs=jobs, strategy=asked.strategy
+                )
+            )
     return handed_out(
         all_work,
         put_off,

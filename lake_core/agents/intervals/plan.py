@@ -27,11 +27,16 @@ def interval_range(begin: dt.datetime, end: dt.datetime, *, key: PoolKey, key_cl
     if key.fields[0].descending:
         low, high = high + AFTER, low + AFTER
     if low >= high:
-        raise InvalidInput(
-            f"the interval from {begin.isoformat()} to {end.isoformat()} (exclusive) is empty: its end must "
-            "come after its beginning; in Airflow, schedule by CronDataIntervalTimetable"
-        )
+        raise InvalidInput(empty_interval(begin, end))
     return KeyRange(low, high)
+
+
+def empty_interval(begin: dt.datetime, end: dt.datetime) -> str:
+    """What is wrong with an interval that has no time in it, and what to do."""
+    return (
+        f"the interval from {begin.isoformat()} to {end.isoformat()} (exclusive) is empty: its end must come after "
+        "its beginning; in Airflow, schedule by CronDataIntervalTimetable"
+    )
 
 
 def _encoded(moment: dt.datetime, key: PoolKey, key_class: str) -> bytes:

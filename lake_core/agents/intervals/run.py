@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from lake_core.agents.finding import divided, handed_out, pools_with
-from lake_core.agents.intervals.plan import path_of
+from lake_core.agents.intervals.plan import empty_interval, path_of
 from lake_core.agents.intervals.policy import IntervalsPolicy, policy_of
 from lake_core.agents.intervals.report import plan_line
 from lake_core.agents.request import OpenLake, Request
@@ -59,6 +59,8 @@ def find(
         raise InvalidInput(
             "a run without an interval appends files: set the parameters `pools` (one pool) and `files`"
         )
+    if begin is not None and end is not None and begin >= end:
+        raise InvalidInput(empty_interval(begin, end))
     open_names, put_off = divided(names, lake, asked, agent="intervals")
     all_work = []
     for name in open_names:

@@ -10,7 +10,8 @@ import pytest
 
 from lake_core.agents.compact import CompactionJob, CompactionResult
 from lake_core.agents.compact.report import job_line, report, start_line, summary
-from lake_core.agents.compact.run import find
+from lake_core.agents.compact.rewrite import compact
+from lake_core.agents.compact.run import find, jobs_now
 from lake_core.errors import Incomplete, InvalidInput, NotFound
 from lake_core.lake import Lake
 
@@ -28,9 +29,26 @@ def test_a_job_is_told_by_its_transaction_or_as_dropped() -> None:
 
 
 def test_a_task_says_which_jobs_are_left_to_do() -> None:
-    planned = [JOB.values, JOB.values, JOB.values]
-    assert start_line("p", planned, [JOB, JOB, JOB]) == "p: 3 jobs, 0 B to rewrite"
-    assert start_line("p", planned, []) == "p: 0 jobs, 0 B to rewrite; 3 planned before and done since"
+    assert start_line("p", [JOB, JOB, JOB], lost=0) == "p: 3 jobs, 0 B to rewrite"
+    assert start_line("p", [JOB], lost=2) == (
+        "p: 1 job, 0 B to rewrite; planned again, because inputs of 2 jobs are gone"
+    )
+
+
+def test_a_pool_whose_job_has_lost_an_input_since_is_planned_again(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path))
+    pool = lake.create_pool("p", key="k", settings={"compact.depth": "4"})
+    for number in range(12):
+        pool.branch().append(pa.table({"k": [number, 100]}))
+    (work,) = find({"lake": str(tmp_path)})
+    assert (len(jobs_now(lake, work)[0]), jobs_now(lake, work)[1]) == (1, 0)
+    compact(pool.branch(), pool.at().references[:2])
+    (job,), lost = jobs_now(lake, work)
+    held = {(r.object, r.low) for r in pool.at().references}
+    assert lost == 1
+    assert {(r.object, r.low) for r in job.inputs} <= held
+    compact(pool.branch(), pool.at().references)
+    assert jobs_now(lake, work) == ([], 1)
 
 
 FOUND = [{"pool": "p"}, {"pool": "q"}]

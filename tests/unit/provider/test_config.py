@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_lake.groups.config import LakeConfig, request_of
+from lake_core.errors import InvalidInput
 
 
 def test_a_config_is_a_request_in_plain_values() -> None:
@@ -12,10 +13,12 @@ def test_a_config_is_a_request_in_plain_values() -> None:
     assert config.plain(agent="compact", also=("branch",)) == {
         "request": {"lake": "c", "pools": ["a"], "dry_run": True, "branch": "dev"},
         "spark": "s",
+        "filled": [],
     }
     assert LakeConfig().plain(agent="ingest", also=()) == {
         "request": {"lake": "", "pools": [], "dry_run": False},
         "spark": "",
+        "filled": [],
     }
 
 
@@ -70,3 +73,14 @@ def test_one_config_serves_many_runs() -> None:
     config = LakeConfig(pools=["a"]).plain(agent="compact", also=())
     request_of(config, {"pools": ["b"]})
     assert request_of(config, None)["pools"] == ["a"]
+
+
+@pytest.mark.parametrize("value", [None, "", "None"], ids=repr)
+def test_a_parameter_that_its_template_left_empty_is_refused(value: str | None) -> None:
+    asked = {"from": "{{ params.low }}", "to": "k05"}
+    config = LakeConfig(pools=["people"], asked=asked).plain(agent="erasure", also=("from", "to"))
+    config["request"]["from"] = value
+    with pytest.raises(InvalidInput, match="the parameter 'from' is empty after its template was filled in"):
+        request_of(config, None)
+    config["request"]["from"] = "k01"
+    assert request_of(config, None)["from"] == "k01"
