@@ -23,7 +23,21 @@ NO_RETRY = ExceptionRetryPolicy(rules=[RetryRule(exception=FINAL, action=RetryAc
 """Fails a task at once for such an error; any other error is tried again as the task says."""
 
 LOOKING = timedelta(minutes=30)
-WORKING = timedelta(hours=float(os.environ.get("LAKE_TASK_HOURS") or 6))
+
+
+def number(variable: str, usually: float) -> float:
+    """What a variable of the environment says.  Raises ValueError: it must be a number from 1 to 10,000."""
+    text = os.environ.get(variable, "")
+    try:
+        value = float(text) if text else usually
+    except ValueError:
+        value = 0.0
+    if not 1 <= value <= 10_000:
+        raise ValueError(f"{variable}={text!r}: must be a number from 1 to 10,000")
+    return value
+
+
+WORKING = timedelta(hours=number("LAKE_TASK_HOURS", 6))
 
 DEFAULT_ARGS: dict[str, Any] = {
     "retries": 5,

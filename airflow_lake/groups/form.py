@@ -21,7 +21,7 @@ from typing import Any
 
 from airflow.sdk import DAG, CronDataIntervalTimetable, Param
 
-from airflow_lake.defaults import DEFAULT_ARGS
+from airflow_lake.defaults import DEFAULT_ARGS, number
 from airflow_lake.effects import LOADING
 from airflow_lake.groups.config import LakeConfig
 from lake_core.agents.compact.strategies import names
@@ -157,6 +157,10 @@ def apply_dag(*, usually: str, doc: str | None, file: str) -> DAG:
     return dag
 
 
+APPROVED = ("retention", "erasure")
+"""The agents that may ask a person before they delete."""
+
+
 def agent_dag(name: str, *, usually: str, doc: str | None, intervals: bool = False) -> DAG:
     """The DAG `lake_NAME`.  With `intervals` its schedule cuts time into intervals, and runs of it may overlap."""
     schedule = _schedule(name, usually)
@@ -172,10 +176,20 @@ def agent_config(name: str) -> LakeConfig:
     if name in LOADING:
         return LakeConfig()
     return LakeConfig(
-        approval=name in os.environ.get("LAKE_APPROVAL", "").split(","),
+        approval=name in _approvals(os.environ.get("LAKE_APPROVAL", "")),
         airflow_pool=os.environ.get("LAKE_UPKEEP_AIRFLOW_POOL", ""),
-        pool_slots=int(os.environ.get("LAKE_UPKEEP_POOL_SLOTS") or 1),
+        pool_slots=int(number("LAKE_UPKEEP_POOL_SLOTS", 1)),
     )
+
+
+def _approvals(text: str) -> set[str]:
+    """The agents that ask a person.  Raises ValueError for another word: a slip must not turn an approval off."""
+    names = {word.strip().lower() for word in text.split(",")} - {""}
+    if unknown := sorted(names - set(APPROVED)):
+        raise ValueError(
+            f"LAKE_APPROVAL={text!r}: no agent {unknown[0]!r} asks; name {' or '.join(APPROVED)}, or both"
+        )
+    return names
 
 
 def _schedule(name: str, usually: str) -> str | None:

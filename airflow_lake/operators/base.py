@@ -106,6 +106,16 @@ class LakeOperator(Tells, BaseOperator):
         """An asset, or an alias of assets, that this task may emit events of."""
         self.outlets = [*(self.outlets or ()), outlet]
 
+    def warn_if_repeated(self, result: Any) -> None:
+        """Log that an earlier try, or an earlier run of these ids, committed under the task's token."""
+        if result.repeated:
+            self.log.warning(
+                "%s: nothing was committed now: version %s used the token of this task. If it is to work on other "
+                "data, start a new run, or pass token=''",
+                self.pool_name,
+                result.version,
+            )
+
     def token_of(self, context: Context, token: str | None) -> str:
         """The token that was given; if it is None, the one of this task."""
         if token is not None:

@@ -70,6 +70,7 @@ class LakeDeleteOperator(LakeOperator):
             reason=self.reason,
             token=self.token_of(context, self.token),
         )
+        self.warn_if_repeated(result)
         values = plain(result, pool=self.pool_name)
         change = TRUNCATE if self.everything else ""
         self.effects = (self.effect({"version": result.version}, reads=True, change=change),)

@@ -34,6 +34,7 @@ class LakeLoadOperator(LakeFilesOperator):
         else:
             branch = lake.pool(self.pool_name).branch(self.branch)
             result = branch.load([file.uri for file in files], **manner)
+        self.warn_if_repeated(result)
         values = plain(result, pool=self.pool_name)
         if result.version is not None:
             asset = lake_asset(self.pool_name, lake=self.lake, branch=self.branch)

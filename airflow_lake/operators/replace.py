@@ -103,6 +103,7 @@ class LakeReplaceOperator(LakeFilesOperator):
                     **manner,
                 )
             )
+        self.warn_if_repeated(result)
         values = plain(result, pool=self.pool_name)
         self.effects = (self.effect(values, change=OVERWRITE, files=tuple(file.uri for file in files)),)
         if self.asset is not None:

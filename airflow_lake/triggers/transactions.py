@@ -32,6 +32,8 @@ T = TypeVar("T")
 
 PAUSE = 5.0
 """Seconds between two looks."""
+LEAST_PAUSE = 0.05
+"""Each look asks the store, and all triggers of the triggerer wait meanwhile."""
 
 KEPT = "lake_seen"
 """The name under which Airflow keeps, with the asset, what was seen of a pool: `lake_seen:POOL`."""
@@ -130,6 +132,10 @@ class TransactionTrigger(BaseEventTrigger):
         super().__init__()
         if isinstance(pools, str) or not pools:
             raise ValueError(f"TransactionTrigger: pools must be a list of names (got {pools!r})")
+        if isinstance(pause, bool) or not isinstance(pause, int | float) or not pause >= LEAST_PAUSE:
+            raise ValueError(
+                f"TransactionTrigger: pause must be a number of seconds, at least {LEAST_PAUSE} (got {pause!r})"
+            )
         self.pools = sorted(set(pools))
         self.lake = lake
         self.branch = branch

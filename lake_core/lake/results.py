@@ -96,8 +96,8 @@ def check_same(first: LoadResult, *, token: str, records: int, exact: bool) -> N
     )
 
 
-def repeated_line(first: LoadResult, *, pool_name: str, token: str) -> str:
-    """The log line of a load whose token was used before."""
+def repeated_line(first: LoadResult | DeleteResult, *, pool_name: str, token: str) -> str:
+    """The log line of work whose token was used before."""
     return f"pool {pool_name}: token {token!r} stands for version {first.version}; nothing was written now"
 
 

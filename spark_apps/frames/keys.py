@@ -8,7 +8,8 @@ keys would not be the same if it gave others the second time.
 
 from __future__ import annotations
 
-from typing import Any
+import logging
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import types as T
@@ -18,7 +19,7 @@ from lake_core.conditions.of_keys import MAX_KEYS, check_keys, too_many_keys
 from lake_core.errors import InvalidInput
 from lake_core.lake.branch import Branch
 from lake_core.lake.by_keys import key_fields
-from lake_core.lake.results import DeleteResult, LoadResult
+from lake_core.lake.results import DeleteResult, LoadResult, repeated_line
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.from_spark import check_storable, stored_schema
 from spark_apps.datasource.names import check_apart
@@ -26,6 +27,10 @@ from spark_apps.datasource.writer import check_case
 from spark_apps.frames.collect import collected
 from spark_apps.frames.write import write
 from spark_apps.native.predicates import quoted
+
+log = logging.getLogger(__name__)
+
+Done = TypeVar("Done", DeleteResult, LoadResult, DeleteResult | LoadResult)
 
 
 def delete(frame: Any, options: opts.Options) -> DeleteResult | LoadResult:
@@ -40,9 +45,10 @@ def delete(frame: Any, options: opts.Options) -> DeleteResult | LoadResult:
     if branch.rule.kind == "upsert":
         fields = key_fields(branch)
         return DeleteResult(None) if fields is None else write(keys, options, keyed=True, markers=fields)
-    return branch.delete_keys(
+    done = branch.delete_keys(
         _collected(keys.distinct()), reason=options.get("message", ""), token=options.get("token", "")
     )
+    return _told(branch, done, options)
 
 
 def merge(frame: Any, options: opts.Options, *, deleted: str = "") -> LoadResult:
@@ -64,12 +70,20 @@ def merge(frame: Any, options: opts.Options, *, deleted: str = "") -> LoadResult
 
 
 def _merged(branch: Branch, frame: Any, options: opts.Options, *, deleted: str) -> LoadResult:
-    return branch.replace_keys(
+    done = branch.replace_keys(
         _collected(frame),
         deleted=deleted,
         token=options.get("token", ""),
         message=options.get("message", ""),
     )
+    return _told(branch, done, options)
+
+
+def _told(branch: Branch, done: Done, options: opts.Options) -> Done:
+    """The result; that it is one of before is logged."""
+    if done.repeated:
+        log.warning(repeated_line(done, pool_name=branch.config.name, token=options["token"]))
+    return done
 
 
 def _check_flag(schema: T.StructType, name: str) -> None:

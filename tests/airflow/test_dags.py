@@ -208,3 +208,12 @@ def test_a_person_is_asked_before_the_agents_that_are_named(tmp_path: Path) -> N
         "report": ["find", "run"],
     }
     assert [name for name, dag in dags.items() if "approve" in dag["tasks"]] == ["lake_retention"]
+
+
+def test_spaces_and_capitals_turn_no_approval_off_and_a_slip_is_an_error(tmp_path: Path) -> None:
+    dags = load(tmp_path, LAKE_APPROVAL=" Retention, erasure")["dags"]
+    asking = [name for name, dag in dags.items() if "approve" in dag["tasks"]]
+    assert sorted(asking) == ["lake_erasure", "lake_retention"]
+    errors = load(tmp_path, LAKE_APPROVAL="retentoin")["errors"]
+    assert errors
+    assert all("LAKE_APPROVAL='retentoin': no agent 'retentoin' asks" in error for error in errors.values())

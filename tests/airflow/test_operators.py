@@ -42,6 +42,7 @@ with DAG("d"):
         lambda: LakeReplaceOperator(task_id="e", pool_name="p", files="x"),
         lambda: LakeReplaceOperator(task_id="f", pool_name="p", begin="x", end="y", low="1"),
         lambda: TransactionTrigger(pools="p"),
+        lambda: TransactionTrigger(pools=["p"], pause=0),
         lambda: LakeUpkeep(agents=["ingest"]),
         lambda: CheckpointGroup(LakeConfig(branch="dev")),
     ):
@@ -142,10 +143,11 @@ def test_what_cannot_be_is_refused_when_the_file_is_parsed(tmp_path: Path) -> No
     assert said[1].startswith("b: give one or more of low, high and where, or everything=True and none")
     assert all(text[3:].startswith("give either begin and end") for text in said[2:5])
     assert "pools must be a list of names" in said[5]
-    assert said[6] == (
+    assert said[6].startswith("TransactionTrigger: pause must be a number of seconds, at least 0.05")
+    assert said[7] == (
         "LakeUpkeep: no agent 'ingest'; the agents are compact, tombstones, checkpoint, retention"
     )
-    assert said[7].startswith("the agent checkpoint has no parameter 'branch'")
+    assert said[8].startswith("the agent checkpoint has no parameter 'branch'")
 
 
 def test_a_policy_file_is_applied_as_texts_of_templates_say(tmp_path: Path) -> None:
