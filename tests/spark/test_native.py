@@ -281,6 +281,28 @@ def test_a_native_read_is_explained(spark: Any, landing: Landing) -> None:
     assert len(told) == 5
 
 
+def test_of_whole_objects_spark_filters_nothing_and_computes_nothing(
+    spark: Any, landing: Landing, capsys: pytest.CaptureFixture[str]
+) -> None:
+    branch = landing.lake.create_pool("p", key="k,j").branch()
+    for number in range(2):
+        branch.append(
+            pa.table({"k": range(9), "j": [number] * 9, "v": [decimal.Decimal("1.5")] * 9, "s": ["x"] * 9})
+        )
+
+    def plan() -> str:
+        pyspark_lake.read(spark, "p", lake=landing.uri).select("v", "s").explain()
+        return capsys.readouterr().out
+
+    whole = plan()
+    assert whole.count("FileScan parquet [") == 1, whole
+    assert "PushedFilters: []" in whole
+    assert "Filter (" not in whole
+    assert "Project [" not in whole
+    branch.delete(where="k = 3 and s = 'x'")
+    assert "Filter (" in plan()
+
+
 def test_every_pool_becomes_a_view_of_its_name(spark: Any, landing: Landing) -> None:
     for name in ("logs", "Logs", "a.b", "x-`y", "select"):
         landing.lake.create_pool(name, key="k").branch().append(pa.table({"k": [1, 2]}))

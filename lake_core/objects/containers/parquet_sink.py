@@ -78,6 +78,7 @@ def parquet_writer(
         compression="zstd",
         write_page_index=True,
         write_page_checksum=True,
+        store_decimal_as_integer=True,
         sorting_columns=sorting or None,
         use_dictionary=_recurring(
             first.slice(0, limits.row_group if first.num_rows >= limits.row_group else _FEW)
