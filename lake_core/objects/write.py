@@ -6,7 +6,7 @@ equal keys in their order of arrival, and written.  A compaction hands over sort
 object by the AddObject that a transaction will carry.  Until that transaction is in the journal, no reader sees
 the object.
 
-Groups are small, so that a point read decodes little (decision 12).  What a group is on the store is the matter of
+Groups are small, so that a point read decodes little (decision 124).  What a group is on the store is the matter of
 `objects.containers`.
 """
 
