@@ -31,6 +31,7 @@ from spark_apps.datasource.to_spark import to_batches
 from spark_apps.datasource.types import arrow_schema, is_variant
 from spark_apps.native import read as native_read
 from tests.spark.conftest import Landing
+from tests.support.layout import layout_before
 from tests.support.servers.s3 import BUCKET, REGION, moto
 from tests.support.spark.native_model import canonical
 from tests.support.spark.native_pools import CONDITIONS, build, clip
@@ -281,14 +282,18 @@ def test_a_native_read_is_explained(spark: Any, landing: Landing) -> None:
     assert len(told) == 5
 
 
-def test_of_whole_objects_spark_filters_nothing_and_computes_nothing(
+def test_of_whole_objects_of_either_layout_spark_filters_nothing_and_computes_nothing(
     spark: Any, landing: Landing, capsys: pytest.CaptureFixture[str]
 ) -> None:
     branch = landing.lake.create_pool("p", key="k,j").branch()
-    for number in range(2):
-        branch.append(
-            pa.table({"k": range(9), "j": [number] * 9, "v": [decimal.Decimal("1.5")] * 9, "s": ["x"] * 9})
-        )
+    price = pa.array([decimal.Decimal("1.5"), decimal.Decimal("-99.5"), None], pa.decimal128(12, 2))
+    table = pa.table({"k": range(3), "j": [0] * 3, "v": price, "s": ["x"] * 3})
+    with layout_before():
+        branch.append(table)
+    branch.append(table)
+    found = pyspark_lake.read(spark, "p", lake=landing.uri)
+    assert [row.k for row in found.where("v = 1.5").collect()] == [0, 0]
+    assert [row.v for row in found.where("v < -1").collect()] == [decimal.Decimal("-99.50")] * 2
 
     def plan() -> str:
         pyspark_lake.read(spark, "p", lake=landing.uri).select("v", "s").explain()
@@ -299,7 +304,7 @@ def test_of_whole_objects_spark_filters_nothing_and_computes_nothing(
     assert "PushedFilters: []" in whole
     assert " Filter " not in whole
     assert "Project [" not in whole
-    branch.delete(where="k = 3 and s = 'x'")
+    branch.delete(where="k = 1 and s = 'x'")
     assert " Filter " in plan()
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,20 +16,8 @@ from lake_core.reading.limits import Limits
 from lake_core.store import Store
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
+from tests.support.layout import layout_before
 from tests.support.pools import a_pool
-
-
-@contextmanager
-def layout_before() -> Iterator[None]:
-    """Writes decimals as bytes of fixed length."""
-    with pytest.MonkeyPatch.context() as patch:
-        made = pq.ParquetWriter.__init__
-
-        def old(self: pq.ParquetWriter, *words: Any, **options: Any) -> None:
-            made(self, *words, **options | {"store_decimal_as_integer": False})
-
-        patch.setattr(pq.ParquetWriter, "__init__", old)
-        yield
 
 
 def files(pool: Pool) -> list[pq.ParquetFile]:
