@@ -200,14 +200,19 @@ class DataObject:
             self._container.batches([group], list(key.names), rows=self._rows(group))
         ).combine_chunks()
         begin = rows_below(keys, key_range.low, key)
-        end = keys.num_rows if key_range.high is None else rows_below(keys, key_range.high, key)
+        end = keys.num_rows if key_range.high is None else _end(keys, key_range.high, key, begin)
+        if begin >= end:
+            return
+        stored = self.schema.names
+        names = stored if columns is None else [name for name in columns if name in stored]
+        others = [name for name in names if name not in keys.schema.names]
         at = 0
-        for batch in self._decoded([group], columns, size, 0.0, until=end) if begin < end else ():
+        for batch in self._decoded([group], others, size, 0.0, until=end) if others else keys.to_batches():
             first = min(batch.num_rows, max(0, begin - at))
             cut = batch.slice(first, max(0, end - at - first))
-            at += batch.num_rows
             if cut.num_rows:
-                yield cut
+                yield _beside(keys.slice(at + first, cut.num_rows), cut, names)
+            at += batch.num_rows
 
     def _decoded(
         self,
@@ -366,6 +371,17 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
+def _beside(keys: pa.Table, others: pa.RecordBatch, names: list[str]) -> pa.RecordBatch:
+    """The records with these columns, in this order, from their keys and their other columns."""
+    (keys_batch,) = keys.to_batches()
+    sources = [others if name in others.schema.names else keys_batch for name in names]
+    fields = [source.schema.field(name) for source, name in zip(sources, names, strict=True)]
+    return pa.RecordBatch.from_arrays(
+        [source.column(name) for source, name in zip(sources, names, strict=True)],
+        schema=pa.schema(fields, metadata=others.schema.metadata),
+    )
+
+
 def _cut(batch: pa.RecordBatch, key_range: KeyRange, key: PoolKey, *, inside: bool) -> pa.RecordBatch:
     if inside or not key.fields:
         return batch
@@ -385,6 +401,14 @@ class _Keys:
 
     def __getitem__(self, row: int) -> bytes:
         return key_at(self._batch, row, self._key)
+
+
+def _end(records: pa.Table, limit: bytes, key: PoolKey, begin: int) -> int:
+    """As `rows_below`, if so many records are below; looks near `begin` first, since most ranges are narrow."""
+    keys, ahead = _Keys(records, key), 2
+    while begin + ahead <= len(keys) and keys[begin + ahead - 1] < limit:
+        ahead *= 4
+    return bisect_left(keys, limit, begin, min(len(keys), begin + ahead))
 
 
 def rows_below(records: pa.RecordBatch | pa.Table, limit: bytes, key: PoolKey) -> int:

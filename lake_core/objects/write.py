@@ -6,7 +6,7 @@ equal keys in their order of arrival, and written.  A compaction hands over sort
 object by the AddObject that a transaction will carry.  Until that transaction is in the journal, no reader sees
 the object.
 
-Groups are small, so that a point read decodes little (decision 12).  What a group is on the store is the matter of
+Groups are small, so that a point read decodes little (decision 124).  What a group is on the store is the matter of
 `objects.containers`.
 """
 
@@ -198,6 +198,10 @@ class ObjectWriter:
             self._stack.__exit__(None, None, None)
         self._written = written
 
+    @property
+    def _group_records(self) -> int:
+        return self.limits.group_records(naming.format_of(self.object_id))
+
     def _abandon(self, failure: BaseException) -> None:
         """End the file so that no object appears; if this fails too, the first failure is the one to report."""
         with contextlib.suppress(Exception):
@@ -217,7 +221,9 @@ class ObjectWriter:
         self._sizes = self._sizes or Sizes.of(table.schema)
         self._bytes += self._sizes.size(table)
         limits = self.limits
-        if self._rows >= limits.gathered * limits.row_group or self._bytes >= limits.max_bytes(self._sizes):
+        if self._rows >= limits.gathered * self._group_records or self._bytes >= limits.max_bytes(
+            self._sizes
+        ):
             with self._writing():
                 self._flush(everything=False)
 
@@ -227,12 +233,13 @@ class ObjectWriter:
             return
         assert self._sizes is not None
         gathered = pa.concat_tables(self._gathered)
+        most = self.limits.max_bytes(self._sizes)
         few = self._rows < _SMALL_CHUNK * len(self._gathered)
-        if few and self._bytes < 2 * self.limits.max_bytes(self._sizes):
+        if few and self._bytes < 2 * most:
             gathered = gathered.combine_chunks()
-        groups = _row_groups(gathered, self._sizes, self._bytes, self.limits)
+        groups = _row_groups(gathered, self._sizes, self._bytes, rows=self._group_records, most=most)
         rows = self._rows
-        if not everything and groups[-1] < self.limits.row_group and len(groups) > 1:
+        if not everything and groups[-1] < self._group_records and len(groups) > 1:
             rows -= groups.pop()
         table, rest = gathered.slice(0, rows), gathered.slice(rows)
         self._gathered, self._rows = ([rest], rest.num_rows) if rest.num_rows else ([], 0)
@@ -313,12 +320,13 @@ class ObjectWriter:
         return WrittenObject((action, schema))
 
 
-def _row_groups(table: pa.Table, sizes: Sizes, size: int, limits: ObjectLimits) -> list[int]:
-    """How many records of a table of `size` bytes go into each row group; slices too large in bytes are halved."""
+def _row_groups(table: pa.Table, sizes: Sizes, size: int, *, rows: int, most: int) -> list[int]:
+    """How many records of a table of `size` bytes go into each row group: at most `rows`, and `most` bytes.
+
+    Slices too large in bytes are halved.
+    """
     row_counts: list[int] = []
-    rows = limits.row_group
     left = [(at, min(rows, table.num_rows - at)) for at in range(0, table.num_rows, rows)][::-1]
-    most = limits.max_bytes(sizes)
     small = size <= most
     while left:  # a slice of one record is not halved
         at, rows = left.pop()

@@ -35,6 +35,7 @@ from spark_apps.datasource.to_spark import to_batches
 from spark_apps.datasource.types import arrow_schema, is_variant
 from spark_apps.native import read as native_read
 from tests.spark.conftest import Landing
+from tests.support.layout import layout_before
 from tests.support.servers.s3 import BUCKET, REGION, moto
 from tests.support.spark.native_model import canonical
 from tests.support.spark.native_pools import CONDITIONS, build, clip
@@ -283,6 +284,32 @@ def test_a_native_read_is_explained(spark: Any, landing: Landing) -> None:
     assert told[3].endswith("  7         9       references overlap: merged")
     assert told[4].startswith("where, in 1 object: (")
     assert len(told) == 5
+
+
+def test_of_whole_objects_of_either_layout_spark_filters_nothing_and_computes_nothing(
+    spark: Any, landing: Landing, capsys: pytest.CaptureFixture[str]
+) -> None:
+    branch = landing.lake.create_pool("p", key="k,j").branch()
+    price = pa.array([decimal.Decimal("1.5"), decimal.Decimal("-99.5"), None], pa.decimal128(12, 2))
+    table = pa.table({"k": range(3), "j": [0] * 3, "v": price, "s": ["x"] * 3})
+    with layout_before():
+        branch.append(table)
+    branch.append(table)
+    found = pyspark_lake.read(spark, "p", lake=landing.uri)
+    assert [row.k for row in found.where("v = 1.5").collect()] == [0, 0]
+    assert [row.v for row in found.where("v < -1").collect()] == [decimal.Decimal("-99.50")] * 2
+
+    def plan() -> str:
+        pyspark_lake.read(spark, "p", lake=landing.uri).select("v", "s").explain()
+        return capsys.readouterr().out
+
+    whole = plan()
+    assert whole.count("FileScan parquet [") == 1, whole
+    assert "PushedFilters: []" in whole
+    assert " Filter " not in whole
+    assert "Project [" not in whole
+    branch.delete(where="k = 1 and s = 'x'")
+    assert " Filter " in plan()
 
 
 def test_every_pool_becomes_a_view_of_its_name(spark: Any, landing: Landing) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lake_core import naming
 from lake_core.objects.weight import Sizes
 
 
@@ -14,8 +15,12 @@ class ObjectLimits:
     The `Lake` passes them to loads and compactions within `reading.Limits`.
     """
 
-    row_group: int = 8_192
-    """Records of a row group, at most: a point read decodes one (decision 12)."""
+    row_group: int = 10_240
+    """Records of a group, at most.  A point read decodes one, and other programs read many small ones slowly
+    (decision 124)."""
+
+    typed_group: int = 8_192
+    """The same in ZNG and ZST, if that is less: a point read decodes all of it."""
 
     row_group_bytes: int = 16 << 20
     """Decoded bytes of a row group.  If records are so large that fewer than `row_group` have room, it has fewer,
@@ -28,6 +33,10 @@ class ObjectLimits:
 
     gathered: int = 8
     """Row groups to gather before they are written, if together they have at most `row_group_bytes`."""
+
+    def group_records(self, format: str) -> int:
+        """Records that a group of such a file has, at most."""
+        return self.row_group if format == naming.PARQUET else min(self.row_group, self.typed_group)
 
     def max_bytes(self, sizes: Sizes) -> int:
         """Decoded bytes that a row group of such columns may have."""
