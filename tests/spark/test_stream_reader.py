@@ -385,8 +385,10 @@ def test_a_column_that_came_and_went_while_a_stream_ran_does_not_stop_it(landing
     second = branch.append(pa.table({"k": [2], "new": ["x"]}))
     with pytest.raises(InvalidInput, match="column 'new' of pool 'p' was not there"):
         rows(stream)
+    wide = reader(landing)
     branch.revert(str(second.version))
     assert rows(stream) == rows(reader(landing)) == [{"k": 1}, {"k": 2}]
+    assert rows(wide) == [{"k": 1, "new": None}, {"k": 2, "new": "x"}], "it keeps the columns it began with"
 
 
 def test_a_state_at_the_beginning_leaves_out_what_no_record_has_any_more(landing: Landing) -> None:
@@ -397,6 +399,8 @@ def test_a_state_at_the_beginning_leaves_out_what_no_record_has_any_more(landing
     branch.append(pa.table({"k": [2], "x": [5]}))
     assert rows(reader(landing)) == [{"k": 1, "x": None}, {"k": 2, "x": 5}]
     assert rows(reader(landing, columns="x")) == [{"x": None}, {"x": 5}]
+    chosen = rows(reader(landing, schema=T.StructType().add("x", T.VariantType())))
+    assert all(row["x"] is not None for row in chosen)
 
 
 def test_columns_that_the_user_chose_stay_whatever_comes(five: Landing) -> None:
