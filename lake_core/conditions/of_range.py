@@ -1,14 +1,15 @@
 """A key range as a condition: it holds for the records with keys in the range, and for no other.
 
 A bound is the values of the first key fields, and whether it lies before or after the keys that begin with them.
-Null comes first in either direction, and the leading field of a key is never null.
+Null comes first in either direction, and the leading field of a key is never null.  A condition gives booleans no
+order (`check`), so here `f > false` is `f = true`, and `f >= false` is that `f` is not null.
 """
 
 from __future__ import annotations
 
 from lake_core.keys import KeyField, KeyRange, PoolKey
 from lake_core.keys.encoding import Value, decode_key, encode_value
-from lake_core.records.conditions import And, Compare, Condition, IsNull, Not, Op, Or
+from lake_core.records.conditions import OPS, And, Compare, Condition, IsNull, Not, Op, Or
 
 _Truth = Condition | bool
 """A condition, or its answer for every record."""
@@ -42,16 +43,14 @@ def _above(
     if not values:
         return not is_strict
     field, value = fields[0], values[0]
-    name = (field.name,)
-    if value is None:
-        beyond: _Truth = leading or Not(IsNull(name))
-    else:
-        beyond = _compared(field, "<" if field.descending else ">", value)
+    is_value: _Truth = leading or Not(IsNull((field.name,)))
     rest = _above(fields[1:], values[1:], is_strict=is_strict, leading=False)
-    if rest is True and value is None:
-        return True
-    if rest is True and value is not None:
-        return _compared(field, "<=" if field.descending else ">=", value)
+    if value is None:
+        return True if rest is True else _either(is_value, _both(_equal(field, value), rest))
+    if rest is True:
+        from_here = _compared(field, "<=" if field.descending else ">=", value)
+        return is_value if from_here is True else from_here
+    beyond = _compared(field, "<" if field.descending else ">", value)
     return _either(beyond, _both(_equal(field, value), rest))
 
 
@@ -72,12 +71,16 @@ def _below(
     return _either(short, _both(_equal(field, value), rest))
 
 
-def _compared(field: KeyField, op: Op, value: Value) -> Condition:
+def _compared(field: KeyField, op: Op, value: Value) -> _Truth:
+    """The comparison, said of values that are not null."""
+    if isinstance(value, bool):
+        fulfil = [other for other in (False, True) if OPS[op](other, value)]
+        return _equal(field, fulfil[0]) if len(fulfil) == 1 else bool(fulfil)
     return Compare((field.name,), op, encode_value(value))
 
 
 def _equal(field: KeyField, value: Value) -> Condition:
-    return IsNull((field.name,)) if value is None else _compared(field, "=", value)
+    return IsNull((field.name,)) if value is None else Compare((field.name,), "=", encode_value(value))
 
 
 def _both(a: _Truth, b: _Truth) -> _Truth:

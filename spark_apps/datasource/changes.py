@@ -36,13 +36,11 @@ from lake_core.errors import InvalidInput, LakeError, ObjectMissing
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.lake.feed import Deleted, Inserted, read_object
-from lake_core.lake.view import View
 from lake_core.objects.schema import cast_table
 from lake_core.reading.deleted import apply_tombstones
 from lake_core.records import AddObject, AddTombstone, PutTombstone
 from lake_core.records.transactions import sequence
 from lake_core.store import open_store
-from spark_apps.datasource.reader import read_range
 from spark_apps.datasource.to_spark import to_batches
 from spark_apps.datasource.types import arrow_schema
 
@@ -213,13 +211,9 @@ def _of_all(mark: AddTombstone, change: ObjectChange) -> Tombstone:
     )
 
 
-def state_as_changes(view: View, key_range: KeyRange, schema: T.StructType) -> Iterator[pa.RecordBatch]:
-    """The records of a state in a range, as inserts of its version."""
-    records = T.StructType([field for field in schema if field.name not in COLUMNS.names])
-    target, seq = arrow_schema(schema), sequence(view.version + 1) - 1
-    for batch in read_range(view, key_range, records):
-        changed = _of_change(pa.Table.from_batches([batch]), INSERT, view.version, seq)
-        yield from changed.select(target.names).cast(target).to_batches()
+def inserts_of_state(records: pa.Table, version: int) -> pa.Table:
+    """Records of the state at a version as its inserts."""
+    return _of_change(records, INSERT, version, sequence(version + 1) - 1)
 
 
 def _of_change(

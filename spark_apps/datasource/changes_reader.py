@@ -19,10 +19,10 @@ SINCE, UNTIL = "since", "until"
 class ChangesReader(DataSourceReader):
     """Reads the changes after `since` up to `until`, which are fixed when the read is planned."""
 
-    def __init__(self, options: opts.Options, schema: StructType) -> None:
+    def __init__(self, options: opts.Options, schema: StructType, *, told: pa.Schema | None) -> None:
         opts.check_names(options, opts.CHANGES, what="a read of changes")
         self._options = {name: value for name, value in options.items() if name not in (SINCE, UNTIL)}
-        self._schema = schema
+        self._schema, self._told = schema, told
         pool = opts.open_pool(options, what="read changes of")
         self._pool_id = pool.config.id
         self._since, self._until = part_of_history(pool, options)
@@ -40,7 +40,7 @@ class ChangesReader(DataSourceReader):
         return self._stream().read(partition)
 
     def _stream(self) -> LakeStreamReader:
-        return LakeStreamReader(self._options, self._schema, is_inferred=True)
+        return LakeStreamReader(self._options, self._schema, told=self._told)
 
 
 def part_of_history(pool: Pool, options: opts.Options) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -15,9 +16,10 @@ from lake_core.lake.by_type import records_of
 from lake_core.reading.scan import result_schema
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.changes import change_schema
-from spark_apps.datasource.changes_reader import ChangesReader
+from spark_apps.datasource.changes_reader import ChangesReader, part_of_history
 from spark_apps.datasource.names import check_apart
 from spark_apps.datasource.reader import LakeReader
+from spark_apps.datasource.stream_columns import schema_of_changes
 from spark_apps.datasource.stream_reader import LakeStreamReader
 from spark_apps.datasource.system_tables import SystemTableReader, system_table_schema
 from spark_apps.datasource.types import spark_schema
@@ -31,7 +33,8 @@ class LakeDataSource(DataSource):
     null.  Spark then does not call `schema`; by that a stream knows.
     """
 
-    _is_inferred = False
+    _told: pa.Schema | None = None
+    """The columns that `schema` said, in the lake's types."""
 
     @classmethod
     def name(cls) -> str:
@@ -39,21 +42,28 @@ class LakeDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns asked for, in Spark's types."""
-        self._is_inferred = True
         if opts.names_system_table(self.options):
             return system_table_schema(self.options)
         opts.check_names(self.options, (*opts.READ, *opts.READ_STREAM, *opts.CHANGES), what="a read")
+        gives_changes = opts.flag(self.options, "changes")
+        name, self._told = self._changes() if gives_changes else self._records()
+        schema = spark_schema(self._told)
+        check_apart(schema, self.options, what=f"pool {name!r}")
+        return change_schema(schema, pool_name=name) if gives_changes else schema
+
+    def _records(self) -> tuple[str, pa.Schema]:
+        """The name of the pool, and the columns of its records."""
         view = opts.open_view(self.options)
         shape = opts.shape(self.options)
         if shape:
-            records = opts.selected(records_of(view, shape).schema, self.options)
-        else:
-            records = result_schema(view.plan(columns=opts.columns(self.options)))
-        schema = spark_schema(records)
-        check_apart(schema, self.options, what=f"pool {view.config.name!r}")
-        if opts.flag(self.options, "changes"):
-            return change_schema(schema, pool_name=view.config.name)
-        return schema
+            return view.config.name, opts.selected(records_of(view, shape).schema, self.options)
+        return view.config.name, result_schema(view.plan(columns=opts.columns(self.options)))
+
+    def _changes(self) -> tuple[str, pa.Schema]:
+        """The name of the pool, and the columns of the records that its changes may give."""
+        pool = opts.open_pool(self.options, what="changes of")
+        after, until = part_of_history(pool, self.options)
+        return pool.name, schema_of_changes(self.options, pool, after=after, until=until)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of the columns of `schema`."""
@@ -61,12 +71,12 @@ class LakeDataSource(DataSource):
         if opts.names_system_table(options):
             return SystemTableReader(options, schema)
         if opts.flag(options, "changes"):
-            return ChangesReader(options, schema)
+            return ChangesReader(options, schema, told=self._told)
         return LakeReader(options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """A reader of new transactions, with the columns of `schema`."""
-        return LakeStreamReader(dict(self.options), schema, is_inferred=self._is_inferred)
+        return LakeStreamReader(dict(self.options), schema, told=self._told)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer of one transaction."""

@@ -22,8 +22,9 @@ Without the column a stream stops at a delete marker; skipping it would keep del
 
 With the option `changes` deletes are rows too (`changes`); the rest is the same.
 
-The columns are those of the pool when the stream starts, or those that the user chose.  In the first case a
-transaction that changes the columns stops the stream with an error; restart it to pick the new columns up.
+The columns are those of the pool when the stream starts, or those that the user chose (`stream_columns`).  In the
+first case a transaction that changes the columns stops the stream with an error; restart it to pick the new columns
+up.  Objects and the state at the beginning are read in one schema, that of the batch.
 """
 
 from __future__ import annotations
@@ -48,21 +49,21 @@ from lake_core.lake.feed import Brought, Feed, Inserted, read_object
 from lake_core.lake.pool import Pool
 from lake_core.lake.view import View
 from lake_core.leases import HeldLease
-from lake_core.objects.schema import cast_table, unite_schemas
 from lake_core.store import Store, open_store
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.changes import (
     OPENING,
     ChangeSource,
     ChangesPartition,
+    inserts_of_state,
     plan_changes,
     read_changes,
-    state_as_changes,
 )
-from spark_apps.datasource.names import check_apart, check_known
-from spark_apps.datasource.reader import TASK_SIZE, read_range, split_tasks
-from spark_apps.datasource.to_spark import check_readable, to_batches
-from spark_apps.datasource.types import arrow_schema, spark_schema
+from spark_apps.datasource.names import check_apart
+from spark_apps.datasource.reader import TASK_SIZE, split_tasks
+from spark_apps.datasource.stream_columns import StreamColumns, fitted, state_at
+from spark_apps.datasource.to_spark import to_batches
+from spark_apps.datasource.types import arrow_schema
 
 MAX_TRANSACTIONS = 1_000
 Offset = dict[str, Any]
@@ -71,7 +72,7 @@ Offset = dict[str, Any]
 
 @dataclass
 class StatePartition(InputPartition):
-    """A key range of the state at `version`, which replaces purged transactions.
+    """A key range of the state at `version`, which replaces purged transactions, to be read in `schema`.
 
     `now` is the time from which ages count, in seconds since 1970: one for all tasks of a batch.
     """
@@ -79,12 +80,13 @@ class StatePartition(InputPartition):
     lake: str
     version: int
     now: float
+    schema: pa.Schema
     key_range: KeyRange
 
 
 @dataclass
 class ObjectsPartition(InputPartition):
-    """A run of objects that transactions brought; `schema` is the one in which the pool's records unite.
+    """A run of objects that transactions brought, to be read in `schema`.
 
     `refuses_markers` says that delete markers may be among them, and that the stream does not tell them apart.
     """
@@ -101,20 +103,25 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans batches in one process that lives as long as the query; `read` is all that tasks call."""
 
     def __init__(
-        self, options: opts.Options, schema: StructType, *, is_inferred: bool, task_size: int = TASK_SIZE
+        self,
+        options: opts.Options,
+        schema: StructType,
+        *,
+        told: pa.Schema | None,
+        task_size: int = TASK_SIZE,
     ) -> None:
         opts.check_names(options, opts.READ_STREAM, what="a stream")
         self._options = options
         self._schema = schema
-        self._is_inferred = is_inferred
+        self._columns = StreamColumns(options, schema, told)
         self._gives_changes = opts.flag(options, "changes")
-        if self._gives_changes and not is_inferred:
+        if self._gives_changes and told is None:
             raise InvalidInput(
                 "changes=true has columns of its own; leave .schema out, or choose with columns=A,B"
             )
         self._task_size = task_size
         self._most = opts.count(options, "maxTransactionsPerBatch") or MAX_TRANSACTIONS
-        if is_inferred and not schema.names:
+        if told is not None and not schema.names:
             raise InvalidInput(
                 f"stream of {opts.table_name(options)!r}: the pool has no records yet, so it has no columns; "
                 "give them: "
@@ -230,32 +237,32 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 f"version {until} is purged: the history begins after {begin}, and the batch up to {until} was "
                 "planned before; start a new stream, with a checkpointLocation of its own"
             )
-        state = [] if after else self._state(begin)
+        state = state_at(self._pool, self._feed, begin) if begin and not after else None
         if self._gives_changes:
-            return [*state, *self._changes(begin, until)]
-        brought = [action for _, action in self._feed.between(begin, until)]
-        return [*state, *self._objects(brought)]
-
-    def _changes(self, begin: int, until: int) -> list[ChangesPartition]:
-        changes = list(self._feed.changes(begin, until))
+            changes = list(self._feed.changes(begin, until))
+            brought = [change.action for change in changes if isinstance(change, Inserted)]
+        else:
+            brought = [action for _, action in self._feed.between(begin, until)]
         view = self._pool.at(self._feed.branch)
-        united = self._united(view, [change.action for change in changes if isinstance(change, Inserted)])
-        source = ChangeSource(self._pool.store.uri, self._pool.config.id, view.key, view.rule.kind, united)
-        return plan_changes(source, changes, task_size=self._task_size)
+        ids = dict.fromkeys(action.schema for action in brought)
+        schemas = [] if state is None else [state.schema]
+        schema = self._columns.of_batch(view, [*schemas, *(view.state.schema(id) for id in ids)])
+        opening = [] if state is None else self._state(state, schema)
+        if self._gives_changes:
+            source = ChangeSource(
+                self._pool.store.uri, self._pool.config.id, view.key, view.rule.kind, schema
+            )
+            return [*opening, *plan_changes(source, changes, task_size=self._task_size)]
+        return [*opening, *self._objects(brought, view, schema)]
 
-    def _state(self, version: int) -> list[StatePartition]:
-        """The state at `version`, in place of all transactions before it; empty for the beginning."""
-        if not version:
-            return []
-        view = replace(self._pool.at(str(version)), branch=self._feed.branch)
+    def _state(self, view: View, schema: pa.Schema) -> list[StatePartition]:
+        """A state in place of all transactions before it."""
         spans = split_tasks(view, EVERYTHING) if view.references else []
-        return [StatePartition(view.store.uri, version, view.now, key_range) for key_range in spans]
+        return [StatePartition(view.store.uri, view.version, view.now, schema, span) for span in spans]
 
-    def _objects(self, brought: list[Brought]) -> list[ObjectsPartition]:
+    def _objects(self, brought: list[Brought], view: View, schema: pa.Schema) -> list[ObjectsPartition]:
         """Runs of objects, each of about a task's size."""
-        view = self._pool.at(self._feed.branch)
-        united = self._united(view, brought)
-        refuses = view.rule.kind == "upsert" and DELETED not in united.names
+        refuses = view.rule.kind == "upsert" and DELETED not in schema.names
         runs: list[list[str]] = []
         size = 0
         for action in brought:
@@ -266,39 +273,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             runs[-1].append(action.object)
             size += cost
         store, pool = self._pool.store.uri, self._pool.config.id
-        return [ObjectsPartition(store, pool, view.key, united, refuses, tuple(run)) for run in runs]
-
-    def _united(self, view: View, brought: list[Brought]) -> pa.Schema:
-        """The schema of the stream's columns that holds the records of all objects, as of now.
-
-        Raises InvalidInput if the stream should have all columns and these are others now, or if records cannot be
-        read in the types of a user's schema.
-        """
-        schemas = [view.schema, *(view.state.schema(id) for id in dict.fromkeys(a.schema for a in brought))]
-        united = unite_schemas(schemas)
-        names = opts.columns(self._options)
-        if not self._is_inferred:
-            check_known(self._schema.names, united.names, self._options, pool_name=self._pool.name)
-            check_readable(united, arrow_schema(self._schema))
-        if names is None and self._is_inferred:
-            names = [name for name in united.names if not (name == DELETED and view.rule.kind == "upsert")]
-        united = pa.schema(
-            [united.field(name) for name in names or self._schema.names if name in united.names]
-        )
-        if self._is_inferred:
-            self._check_unchanged(spark_schema(united))
-        return united
-
-    def _check_unchanged(self, now: StructType) -> None:
-        types = {field.name: field.dataType for field in self._schema}
-        for field in now:
-            if types.get(field.name) != field.dataType:
-                was = types[field.name].simpleString() if field.name in types else "not there"
-                raise InvalidInput(
-                    f"column {field.name!r} of pool {self._pool.name!r} was {was} when the stream was started, "
-                    f"and is {field.dataType.simpleString()} now; start the query again to read it, or choose "
-                    "columns and types yourself (.schema)"
-                )
+        return [ObjectsPartition(store, pool, view.key, schema, refuses, tuple(run)) for run in runs]
 
     # --- reading
 
@@ -308,10 +283,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             options = {**self._options, "lake": partition.lake}
             view = opts.open_pool(options, what="stream of").at(str(partition.version))
             view = replace(view, branch=opts.branch_name(options), now=partition.now)
-            if self._gives_changes:
-                yield from state_as_changes(view, partition.key_range, self._schema)
-            else:
-                yield from read_range(view, partition.key_range, self._schema)
+            yield from self._read_state(view, partition)
             return
         if isinstance(partition, ChangesPartition):
             yield from read_changes(partition, self._schema, partial(self._explained, partition.source.store))
@@ -327,7 +299,15 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                         f"object {object_id} deletes keys, and the stream has no column {DELETED} for that; "
                         f"start the query again with it: .schema(..., {DELETED} boolean)"
                     )
-                yield from to_batches(cast_table(table, schema, what=object_id), target)
+                yield from to_batches(fitted(table, schema, what=object_id), target)
+
+    def _read_state(self, view: View, partition: StatePartition) -> Iterator[pa.RecordBatch]:
+        names = [name for name in partition.schema.names if name in view.schema.names]
+        for table in view.scan(key_range=partition.key_range, columns=names):
+            records = fitted(table, partition.schema, what=f"version {view.version}")
+            if self._gives_changes:
+                records = inserts_of_state(records, view.version)
+            yield from to_batches(records, arrow_schema(self._schema))
 
     def _tables(
         self, partition: ObjectsPartition, object_id: str, store: Store, *, columns: list[str]

@@ -5,6 +5,9 @@ Spark's answers are in tests/spark/test_conditions.py, by the same records, cond
 
 from __future__ import annotations
 
+import datetime as dt
+import math
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -26,8 +29,10 @@ from lake_core.conditions import (
     show,
     top_level,
 )
-from lake_core.keys import KeyField, PoolKey
+from lake_core.conditions.of_range import of_range
+from lake_core.keys import KeyField, KeyRange, PoolKey
 from lake_core.keys.columns import keys_at
+from lake_core.keys.encoding import AFTER, Instant, encode_key, key_class
 from lake_core.objects.schema import cast_table, unite_schemas
 from lake_core.objects.statistics import column_statistics
 from lake_core.values.types import json_field
@@ -141,3 +146,63 @@ def test_every_key_that_fulfils_a_condition_lies_in_its_range(
     span = key_range_of(condition, key, SCHEMA)
     for encoded, found in zip(keys_at(table, list(range(count)), key), holds(condition, table), strict=True):
         assert span.contains(encoded) or not found.as_py()
+
+
+MOMENTS = [(-9_300_000_000, 0), (-1, 999_999_999), (0, 0), (0, 1), (0, 1000), (1_770_000_000, 123_456_789)]
+OF_KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "boolean": (pa.bool_(), [False, True]),
+    "integer": (pa.int64(), [-(2**63), -1, 0, 1, 2**53 + 1, 2**63 - 1]),
+    "unsigned": (pa.uint64(), [0, 1, 2**53 + 1, 2**64 - 1]),
+    "double": (pa.float64(), [-math.inf, -0.5, -0.0, 0.5, 2.0**53, 1e300, math.inf, math.nan]),
+    "decimal": (pa.decimal128(9, 2), [Decimal("-0.01"), Decimal(0), Decimal("1.10"), Decimal("9999999.99")]),
+    "bytes": (pa.binary(), [b"", b"\0", b"\0\xff", b"ab", b"\xff"]),
+    "string": (pa.string(), ["", "a", "a'b", "a\0", "ab", "é", "\U0001f600", "null", "x\ny"]),
+    "date": (pa.date32(), [dt.date(1, 1, 1), dt.date(1970, 1, 1), dt.date(9999, 12, 31)]),
+    "local": (pa.timestamp("us"), [Instant((0x08, *m)) for m in MOMENTS]),
+    "instant": (pa.timestamp("us", "UTC"), [Instant((0x09, *m)) for m in MOMENTS]),
+    "time of day": (pa.time64("ns"), [Instant((0x0A, *m)) for m in [*MOMENTS[2:-1], (86_399, 999_999_999)]]),
+    "duration": (pa.duration("ns"), [Instant((0x0B, *m)) for m in MOMENTS[1:]]),
+}
+"""A field for each class of keys and each kind of number: its type, and values that are hard to tell apart."""
+
+
+def key_values(name: str) -> list[Any]:
+    """Values of the field's class, of any type; of them a bound is made."""
+    kind = key_class(OF_KEYS[name][0])
+    return [value for type_, values in OF_KEYS.values() if key_class(type_) == kind for value in values]
+
+
+def some_column(random: Random, name: str, count: int, *, nulls: bool) -> pa.Array:
+    kind, values = OF_KEYS[name]
+    chosen = [random.choice([*values, None] if nulls else values) for _ in range(count)]
+    if not isinstance(values[0], Instant):
+        return pa.array(chosen, kind)
+    tick = 1 if kind.unit == "ns" else 1000
+    ticks = [None if value is None else (value[1] * 10**9 + value[2]) // tick for value in chosen]
+    return pa.array(ticks, pa.int64()).cast(kind)
+
+
+@settings(max_examples=600)
+@given(RANDOM, st.lists(st.sampled_from(list(OF_KEYS)), min_size=1, max_size=3, unique=True))
+def test_a_key_range_as_a_condition_is_read_from_its_text_and_holds_for_its_records_alone(
+    random: Random, names: list[str]
+) -> None:
+    key = PoolKey(tuple(KeyField(name, random.random() < 0.5) for name in names))
+    columns = [some_column(random, name, 20, nulls=place > 0) for place, name in enumerate(names)]
+    records = pa.table(columns, names)
+
+    def bound() -> bytes:
+        size = random.randint(1, len(names))
+        nulls = [[None] if place else [] for place in range(size)]
+        values = [random.choice(key_values(n) + null) for n, null in zip(names, nulls, strict=False)]
+        return encode_key(values, key) + random.choice([b"", AFTER])
+
+    low, high = sorted([bound(), bound()])
+    key_range = KeyRange(random.choice([low, b""]), random.choice([high, None]))
+    condition = of_range(key_range, key)
+    expected = [key_range.contains(one) for one in keys_at(records, list(range(20)), key)]
+    if condition is None:
+        assert all(expected)
+        return
+    assert parse(show(condition)) == condition
+    assert holds(check(show(condition), records.schema), records).to_pylist() == expected, show(condition)

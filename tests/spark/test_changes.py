@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import StructType
 
 import pyspark_lake
 from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
@@ -18,7 +19,7 @@ from lake_core.lake.pool import Pool
 from lake_core.loading.block import Block
 from spark_apps.datasource import LakeDataSource
 from tests.spark.conftest import Landing
-from tests.support.rewrites import rewrite
+from tests.support.rewrites import remove, rewrite
 
 pytestmark = pytest.mark.spark
 
@@ -173,6 +174,73 @@ def test_a_merge_of_a_branch_gives_its_writes_in_order(landing: Landing) -> None
         "delete",
         "insert",
     ]
+
+
+def test_changes_have_every_column_and_kind_that_they_give_also_if_no_record_has_it_any_more(
+    landing: Landing,
+) -> None:
+    """A later delete may name the column; who applies the changes would otherwise lack it."""
+    branch = landing.lake.create_pool("p", key="k").branch()
+    branch.append(pa.table({"k": [1], "old": ["a"], "x": ["text"]}))
+    branch.delete(where="old = 'a' and k = 1")
+    branch.revert("1")
+    branch.append(pa.table({"k": [2], "x": [5]}))
+    rows = changes(landing)
+    assert [(row["_change"], row["_where"], row["old"]) for row in rows] == [
+        ("insert", None, "a"),
+        ("delete", "(k >= 1 and k <= 1) and (old = 'a' and k = 1)", None),
+        ("insert", None, None),
+    ]
+    assert [row["x"] and set(row["x"]) for row in rows] == [
+        {"value", "metadata"},
+        None,
+        {"value", "metadata"},
+    ]
+    assert changes(landing, since=3)[0] == {**{n: rows[2][n] for n in rows[2] if n != "old"}, "x": 5}
+    assert [row["old"] for row in changes(landing, columns="old")] == ["a", None, None]
+    with pytest.raises(InvalidInput, match="column 'old' does not exist"):
+        changes(landing, columns="old", since=3)
+
+
+def test_the_state_at_the_beginning_comes_in_the_kinds_and_columns_of_all_changes(landing: Landing) -> None:
+    branch = landing.lake.create_pool("p", key="k").branch()
+    branch.append(pa.table({"k": [1], "old": ["a"], "x": pa.array([0], pa.date32())}))
+    now = time.time() + 1
+    write_checkpoint(landing.lake, "p", now=now)
+    purge_pool(landing.lake, "p", keep=0, now=now)
+    remove(landing.lake.pool("p"))
+    branch.append(pa.table({"k": [2], "x": [5]}))
+    rows = changes(landing)
+    assert [(row["_version"], row["k"], row["old"]) for row in rows] == [(1, 1, "a"), (3, 2, None)]
+    assert all(set(row["x"]) == {"value", "metadata"} for row in rows)
+
+
+def test_of_an_upsert_pool_changes_have_the_mark_of_deletes_only_if_it_is_chosen(landing: Landing) -> None:
+    branch = landing.lake.create_pool("p", key="k", kind="upsert").branch()
+    branch.append(pa.table({"k": [1], "old": ["a"]}))
+    branch.revert("1")
+    branch.append(pa.table({"k": [1, 2]}))
+    branch.delete_keys(pa.table({"k": [2]}))
+    assert list(changes(landing)[0])[4:] == ["k", "old"]
+    assert list(changes(landing, columns="k,_deleted")[0])[4:] == ["k", "_deleted"]
+
+
+def test_a_delete_of_a_range_of_booleans_is_a_condition_that_the_lake_takes(landing: Landing) -> None:
+    pool = landing.lake.create_pool("p", key="k,f")
+    copy = landing.lake.create_pool("copy", key="k,f").branch()
+    records = pa.table({"k": [1, 1, 1, 2], "f": [None, False, True, None]})
+    pool.branch().append(records)
+    pool.branch().delete(key_range=pool.at().key_range(low=[1, True]))
+    copy.append(records)
+    copy.delete(where=changes(landing)[-1]["_where"])
+    assert landing.lake.pool("copy").at().to_table() == pool.at().to_table()
+
+
+def test_changes_have_columns_of_their_own(landing: Landing) -> None:
+    landing.lake.create_pool("p", key="k").branch().append(pa.table({"k": [1]}))
+    source = LakeDataSource({"lake": landing.uri, "path": "p", "changes": "true"})
+    with pytest.raises(InvalidInput, match=r"changes=true has columns of its own; leave .schema out"):
+        source.reader(StructType().add("k", "long")).partitions()
 
 
 def test_options_that_do_not_fit_are_refused(spark: Any, landing: Landing) -> None:

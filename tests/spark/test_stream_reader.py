@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, StreamingQueryException
+from pyspark.sql import types as T
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
@@ -25,7 +26,7 @@ from lake_core.loading.block import Block
 from spark_apps.datasource import LakeDataSource, stream_reader
 from spark_apps.datasource.stream_reader import LakeStreamReader, ObjectsPartition, Offset, StatePartition
 from tests.spark.conftest import Landing
-from tests.support.rewrites import rewrite
+from tests.support.rewrites import remove, rewrite
 
 pytestmark = pytest.mark.spark
 
@@ -156,8 +157,8 @@ def test_tasks_take_runs_of_objects_of_about_their_size(
         return [len(p.objects) for p in of.partitions(start, end) if isinstance(p, ObjectsPartition)]
 
     assert runs(stream) == [10]
-    options, schema = {"lake": five.uri, "path": "p"}, stream._schema
-    small = LakeStreamReader(options, schema, is_inferred=True, task_size=4 * stream_reader.OPENING)
+    options, columns = {"lake": five.uri, "path": "p"}, stream._columns
+    small = LakeStreamReader(options, columns.schema, told=columns.told, task_size=4 * stream_reader.OPENING)
     assert runs(small) == [4, 4, 2]
     assert keys(small, start, end) == [90, 80, 80, 70, 70, 60, 60, 50, 50, 40]
 
@@ -299,6 +300,107 @@ def test_a_change_of_the_columns_stops_a_stream_that_has_all_and_one_started_aga
     with pytest.raises(InvalidInput, match=said):
         stream.partitions(start, end)
     assert keys(reader(landing), start, end) == [1, 2]
+
+
+def rows(of: LakeStreamReader, start: Offset | None = None) -> list[dict[str, Any]]:
+    """The records of one batch, from the beginning to the newest version."""
+    start = start or of.initialOffset()
+    tasks = of.partitions(start, of.latestOffset(start, ReadAllAvailable()))
+    return [row for task in tasks for batch in of.read(task) for row in batch.to_pylist()]
+
+
+def read_at_once(landing: Landing, branch: str) -> list[dict[str, Any]]:
+    """The records of a batch read."""
+    source = LakeDataSource({"lake": landing.uri, "path": f"p@{branch}"})
+    read = source.reader(source.schema())
+    return [row for task in read.partitions() for batch in read.read(task) for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("then", "now"),
+    [
+        (pa.array([0], pa.date32()), ["text"]),
+        (pa.array([1], pa.int32()), [1.5]),
+        ([1], ["text"]),
+        ([[1]], [["text"]]),
+        ([{"a": 1}], [{"a": "text", "b": 2}]),
+        (pa.array([1], pa.timestamp("us")), pa.array([1], pa.timestamp("ns"))),
+    ],
+)
+@pytest.mark.parametrize("branch", ["main", "side"])
+def test_the_state_at_the_beginning_comes_in_the_kinds_that_its_columns_have_by_now(
+    landing: Landing, branch: str, then: Any, now: Any
+) -> None:
+    pool = landing.lake.create_pool("p", key="k")
+    pool.branch().append(pa.table({"k": [1], "x": then}))
+    if branch == "side":
+        pool.create_branch("side")
+    else:
+        purge(landing)
+    landing.lake.pool("p").branch(branch).append(pa.table({"k": [2], "x": now}))
+    found = rows(reader(landing, branch=branch))
+    assert found == read_at_once(landing, branch)
+    assert [row["k"] for row in found] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "found", "chosen"),
+    [
+        (["text"], None, [{}, {}], T.StringType()),
+        (["text"], [5], [{"x": None}, {"x": 5}], T.VariantType()),
+        ([1.5], pa.array([5], pa.int32()), [{"x": None}, {"x": 5}], T.DoubleType()),
+        ([1], [1.5], [{"x": 1.0}, {"x": 1.5}], None),
+        ([[["text"]]], [[[5]]], [{"x": None}, {"x": [[5]]}], T.ArrayType(T.ArrayType(T.VariantType()))),
+        ([{"a": 1, "b": 2}], [{"a": 3}], [{"x": {"a": 1}}, {"x": {"a": 3}}], None),
+        (
+            [{"a": "text"}],
+            [{"a": 3}],
+            [{"x": None}, {"x": {"a": 3}}],
+            T.StructType().add("a", T.VariantType()),
+        ),
+        (pa.array([1001], pa.timestamp("ns")), pa.array([2], pa.timestamp("us")), [{"x": 1}, {"x": 2}], None),
+    ],
+)
+def test_what_no_record_has_any_more_is_left_out_of_a_stream_which_says_how_to_have_it(
+    landing: Landing, caplog: pytest.LogCaptureFixture, then: Any, now: Any, found: Any, chosen: Any
+) -> None:
+    """The first load is reverted; its records come all the same, since a stream gives each transaction."""
+    branch = landing.lake.create_pool("p", key="k").branch()
+    branch.append(pa.table({"k": [1], "x": then}))
+    branch.revert("1")
+    branch.append(pa.table({"k": [2]} if now is None else {"k": [2], "x": now}))
+    given = rows(reader(landing))
+    assert [row.pop("k") for row in given] == [1, 2]
+    assert [{n: getattr(v, "microsecond", v) for n, v in row.items()} for row in given] == found
+    assert ("left out" in caplog.text) is (chosen is not None)
+    if chosen is not None:
+        assert f".schema(..., x {chosen.simpleString()})" in caplog.text
+        assert rows(reader(landing, schema=T.StructType().add("x", chosen)))[0]["x"] is not None
+
+
+def test_a_column_that_came_and_went_while_a_stream_ran_does_not_stop_it(landing: Landing) -> None:
+    branch = landing.lake.create_pool("p", key="k").branch()
+    branch.append(pa.table({"k": [1]}))
+    stream = reader(landing)
+    second = branch.append(pa.table({"k": [2], "new": ["x"]}))
+    with pytest.raises(InvalidInput, match="column 'new' of pool 'p' was not there"):
+        rows(stream)
+    wide = reader(landing)
+    branch.revert(str(second.version))
+    assert rows(stream) == rows(reader(landing)) == [{"k": 1}, {"k": 2}]
+    assert rows(wide) == [{"k": 1, "new": None}, {"k": 2, "new": "x"}], "it keeps the columns it began with"
+
+
+def test_a_state_at_the_beginning_leaves_out_what_no_record_has_any_more(landing: Landing) -> None:
+    branch = landing.lake.create_pool("p", key="k").branch()
+    branch.append(pa.table({"k": [1], "old": ["a"], "x": ["text"]}))
+    purge(landing)
+    remove(landing.lake.pool("p"))
+    branch.append(pa.table({"k": [2], "x": [5]}))
+    assert rows(reader(landing)) == [{"k": 1, "x": None}, {"k": 2, "x": 5}]
+    assert rows(reader(landing, columns="x")) == [{"x": None}, {"x": 5}]
+    chosen = rows(reader(landing, schema=T.StructType().add("x", T.VariantType())))
+    assert all(row["x"] is not None for row in chosen)
 
 
 def test_columns_that_the_user_chose_stay_whatever_comes(five: Landing) -> None:

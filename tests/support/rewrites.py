@@ -1,4 +1,4 @@
-"""A compaction by hand: the records of a pool, in one object, in place of the objects they were in."""
+"""By hand: a compaction of all records of a pool into one object, and the removal of all."""
 
 from __future__ import annotations
 
@@ -21,3 +21,10 @@ def rewrite(pool: Pool) -> None:
     actions = (*removed, *(w.action for w in written))
     schemas = tuple(w.schema for w in written)
     pool.history.commit(Draft(pool.context.ids.new(), "main", view.version, "test", actions, schemas))
+
+
+def remove(pool: Pool) -> None:
+    """One transaction that removes all references, as if their records had expired."""
+    view = pool.at()
+    removed = tuple(RemoveReference(r.object, r.low) for r in view.references)
+    pool.history.commit(Draft(pool.context.ids.new(), "main", view.version, "test", removed))

@@ -96,6 +96,11 @@ class Snapshot:
         used = [item for item in all_ if item[2]] or all_
         return [schema for _, schema, _ in sorted(used)]
 
+    def schemas_ever(self, sub_pool: str = "") -> list[str]:
+        """Ids of the schemas that references of the (sub-)pool have or had, by first use."""
+        all_ = [(s.first, schema) for (of, schema), s in self.shapes.items() if of == sub_pool]
+        return [schema for _, schema in sorted(all_)]
+
     def sub_pools(self) -> list[str]:
         """Names of the sub-pools that hold references."""
         return sorted({sub_pool for (sub_pool, _), s in self.shapes.items() if sub_pool and s.references})

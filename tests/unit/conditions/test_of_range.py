@@ -14,7 +14,7 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, Value, encode_value
 from lake_core.keys.ranges import EVERYTHING
 
-VALUES: tuple[tuple[Value, ...], ...] = ((1, 2, 3), (None, "x", "y"), (None, 0.5, float("nan")))
+VALUES: tuple[tuple[Value, ...], ...] = ((1, 2, 3), (None, False, True), (None, 0.5, float("nan")))
 
 
 def encoded(values: tuple[Value, ...], key: PoolKey) -> bytes:
@@ -53,3 +53,27 @@ def test_it_reads_as_a_user_would_write_it() -> None:
         show(c) for c in (of_range(KeyRange(five, six), key), of_range(KeyRange(five + AFTER), key)) if c
     ]
     assert shown == ["k >= 5 and k < 6", "k > 5"]
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high", "shown"),
+    [
+        ("k,f", (1, True), None, "k > 1 or (k = 1 and f = true)"),
+        ("k,f", (1, False), None, "k > 1 or (k = 1 and f is not null)"),
+        ("k,f", None, (1, True), "k < 1 or (k = 1 and (f = false or f is null))"),
+        ("k,f", None, (1, False), "k < 1 or (k = 1 and f is null)"),
+        ("k,f:desc", (1, True), None, "k > 1 or (k = 1 and f is not null)"),
+        ("k,f:desc", (1, False), None, "k > 1 or (k = 1 and f = false)"),
+        ("f,k", (False,), None, None),
+        ("f,k", (True, 2), None, "f = true and k >= 2"),
+        ("f,k", (False, 2), None, "f = true or (f = false and k >= 2)"),
+        ("f,k", None, (False,), "f is null and f is not null"),
+    ],
+)
+def test_booleans_have_no_order_in_a_condition(
+    text: str, low: tuple[Value, ...] | None, high: tuple[Value, ...] | None, shown: str | None
+) -> None:
+    key = PoolKey.parse(text)
+    key_range = KeyRange(encoded(low or (), key), None if high is None else encoded(high, key))
+    condition = of_range(key_range, key)
+    assert (None if condition is None else show(condition)) == shown

@@ -1,0 +1,169 @@
+"""The columns of a stream and of changes, and the schema in which the records of a batch are read (decision 125).
+
+What a stream gives may be older than the pool's newest state: a load that was reverted, or whose records are
+removed by now, and the state at the beginning of a history.  It may have columns and kinds of values that the
+newest state does not have any more, or fewer kinds than that.
+
+    a stream        has the columns of the newest state, as a batch read has: Spark asks a source for its columns
+                    and does not say that it wants a stream.  What that state lacks is left out, with a warning
+    changes         have the columns of all that they may give, since the option tells what is asked for: a delete
+                    may name any of them in its condition
+    .schema(...)    has what the user chose, of all that the batch has
+
+In the first two a transaction that changes the columns of the newest state stops the stream with an error.  A
+stream that is started again has them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql.types import StructType
+
+from lake_core.combine.hidden import DELETED
+from lake_core.errors import InvalidInput
+from lake_core.lake.feed import Feed
+from lake_core.lake.pool import Pool
+from lake_core.lake.view import View
+from lake_core.objects.schema import cast_table, unite_fields, unite_schemas
+from lake_core.values.types import is_json
+from spark_apps.datasource import options as opts
+from spark_apps.datasource.names import check_known
+from spark_apps.datasource.to_spark import check_readable
+from spark_apps.datasource.types import arrow_schema, spark_schema
+
+log = logging.getLogger(__name__)
+
+
+def state_at(pool: Pool, feed: Feed, version: int) -> View:
+    """The state with which a reader of the feed begins, in place of all transactions up to a version."""
+    return replace(pool.at(str(version)), branch=feed.branch)
+
+
+def schema_of_changes(options: opts.Options, pool: Pool, *, after: int, until: int) -> pa.Schema:
+    """The columns that the options choose of all that the changes after a version up to another may give.
+
+    After 0 they begin with the history; the newest state counts too.  Raises InvalidInput for an unknown column.
+    """
+    feed = pool.feed(opts.branch_name(options))
+    view = pool.at(feed.branch)
+    return _chosen(_ever_given(pool, feed, view, after=after, until=until), options, kind=view.rule.kind)
+
+
+def _ever_given(pool: Pool, feed: Feed, view: View, *, after: int, until: int) -> pa.Schema:
+    """The united schema; reads the journal only if the branch ever had more than its newest state has."""
+    ever = [view.state.schema(id) for id in view.snapshot.schemas_ever(view.sub_pool)]
+    if unite_schemas([view.schema, *ever]).equals(view.schema, check_metadata=True):
+        return view.schema
+    begin = after or feed.start()
+    state = [state_at(pool, feed, begin).schema] if begin and not after else []
+    brought = dict.fromkeys(action.schema for _, action in feed.between(begin, until))
+    return unite_schemas([view.schema, *state, *(view.state.schema(id) for id in brought)])
+
+
+def _chosen(schema: pa.Schema, options: opts.Options, *, kind: str) -> pa.Schema:
+    """The columns that the options choose; delete markers of an upsert pool only if they are named."""
+    if opts.columns(options) is None and kind == "upsert":
+        schema = pa.schema([field for field in schema if field.name != DELETED])
+    return opts.selected(schema, options)
+
+
+@dataclass(frozen=True)
+class StreamColumns:
+    """The columns that Spark has of a stream.
+
+    `told`: the types of these columns in the lake when the stream was started, None if the user chose the columns
+    and their types.
+    """
+
+    options: opts.Options
+    schema: StructType
+    told: pa.Schema | None
+
+    def of_batch(self, view: View, schemas: Sequence[pa.Schema]) -> pa.Schema:
+        """The schema in which records of these schemas are read; `view` is the newest state.
+
+        Raises InvalidInput if the columns are others now than Spark has, or if records cannot be read in the types
+        of a user's schema.
+        """
+        if self.told is None:
+            united = unite_schemas([view.schema, *schemas])
+            check_known(self.schema.names, united.names, self.options, pool_name=view.config.name)
+            check_readable(united, arrow_schema(self.schema))
+            return pa.schema([united.field(name) for name in self.schema.names if name in united.names])
+        gives_all = opts.flag(self.options, "changes")
+        now = unite_schemas([self.told, view.schema, *(schemas if gives_all else ())])
+        now = _chosen(now, self.options, kind=view.rule.kind)
+        self._check_unchanged(now, pool_name=view.config.name)
+        return now if gives_all else self._with_what_fits(now, view, schemas)
+
+    def _check_unchanged(self, now: pa.Schema, *, pool_name: str) -> None:
+        types = {field.name: field.dataType for field in self.schema}
+        for field in spark_schema(now):
+            if types.get(field.name) != field.dataType:
+                was = types[field.name].simpleString() if field.name in types else "not there"
+                raise InvalidInput(
+                    f"column {field.name!r} of pool {pool_name!r} was {was} when the stream was started, "
+                    f"and is {field.dataType.simpleString()} now; start the query again to read it, or choose "
+                    "columns and types yourself (.schema)"
+                )
+
+    def _with_what_fits(self, now: pa.Schema, view: View, schemas: Sequence[pa.Schema]) -> pa.Schema:
+        """The stream's columns, each in a type that holds as much of the records as its type in Spark does."""
+        fields, left_out = {field.name: field for field in now}, {}
+        for field in (field for schema in schemas for field in schema):
+            mine = fields.get(field.name)
+            if mine is None:
+                if opts.columns(self.options) is None and field.name != DELETED:
+                    left_out[field.name] = field
+                continue
+            united = unite_fields(mine, field)
+            if _in_spark(united) == _in_spark(mine):
+                fields[field.name] = united
+            elif not _is_held(mine, field):
+                left_out[field.name] = united
+        for name, field in left_out.items():
+            log.warning(
+                "stream of %s: left out values of column %r, of a kind that no record of the pool has any more; to "
+                "have them, choose the columns: .schema(..., %s %s)",
+                view.config.name,
+                name,
+                name,
+                _in_spark(field),
+            )
+        return pa.schema(list(fields.values()))
+
+
+def _in_spark(field: pa.Field) -> str:
+    return spark_schema(pa.schema([field]))[0].dataType.simpleString()
+
+
+def fitted(table: pa.Table, schema: pa.Schema, *, what: str) -> pa.Table:
+    """The records in the schema of a batch: fields by name, null those that it does not hold.
+
+    `what` names the object for messages.  Raises Corrupt.
+    """
+    for index, field in enumerate(table.schema):
+        if field.name in schema.names and not _is_held(schema.field(field.name), field):
+            table = table.set_column(index, field.name, pa.nulls(table.num_rows))
+    return cast_table(table, schema, what=what)
+
+
+def _is_held(target: pa.Field, field: pa.Field) -> bool:
+    """Whether the target's type holds every value of the field, apart from fields of records that it lacks."""
+    ours, theirs = target.type, field.type
+    if is_json(target) or is_json(field):
+        return is_json(target)
+    if pa.types.is_struct(ours) and pa.types.is_struct(theirs):
+        shared = [child for child in theirs if ours.get_field_index(child.name) >= 0]
+        return all(_is_held(ours.field(child.name), child) for child in shared)
+    if pa.types.is_list(ours) and pa.types.is_list(theirs):
+        return _is_held(ours.value_field, theirs.value_field)
+    if pa.types.is_map(ours) and pa.types.is_map(theirs):
+        keys_fit = _is_held(ours.key_field, theirs.key_field)
+        return keys_fit and _is_held(ours.item_field, theirs.item_field)
+    united = unite_fields(target, field)
+    return united.type == ours and not is_json(united)
