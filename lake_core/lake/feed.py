@@ -108,6 +108,12 @@ class Feed:
                 yield version, action
 
     def _entries(self, after: int, until: int) -> Iterator[tuple[int, Entry]]:
+        fork = branch_of(self.history.load_open().state, self.branch).fork
+        if fork is not None and 0 < after < fork.created:
+            raise NotFound(
+                f"branch {self.branch!r} was created in version {fork.created}: what was committed between version "
+                f"{after} and that is of another branch; begin at {fork.created}, or with the state there"
+            )
         try:
             yield from self.history.journal.between(after, until)
         except NotFound as error:

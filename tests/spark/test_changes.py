@@ -39,6 +39,18 @@ def changes(
     ]
 
 
+def test_changes_of_a_branch_since_a_version_before_it_are_refused_instead_of_a_gap(landing: Landing) -> None:
+    pool = landing.lake.create_pool("p", key="k")
+    pool.branch().append(pa.table({"k": [1]}))
+    pool.branch().append(pa.table({"k": [2]}))
+    pool.create_branch("x")
+    pool.branch("x").append(pa.table({"k": [3]}))
+    with pytest.raises(NotFound, match=r"branch 'x' was created in version 3: .* is of another branch"):
+        changes(landing, since=1, until="x", branch="x")
+    assert [row[2] for row in short(changes(landing, since=3, until="x", branch="x"))] == [3]
+    assert [row[2] for row in short(changes(landing, since=0, until="x", branch="x"))] == [1, 2, 3]
+
+
 def short(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return [(row["_change"], row["_version"], row.get("k"), row["_where"]) for row in rows]
 
