@@ -61,7 +61,7 @@ def lake_address(connection: Connection) -> LakeAddress:
             near = nearest(name, EXTRA)
             raise InvalidInput(
                 f"{what}: unknown field {name!r} in the extra"
-                + (f": did you mean {near!r}?" if near else "")
+                + (f": did you mean {near!r}?" if near else ".")
                 + f" The fields are {', '.join(EXTRA)}"
             )
     options = extra.get("options") or {}

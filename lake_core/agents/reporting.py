@@ -8,6 +8,7 @@ skipped, and its reader would have to look for the task that failed.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -37,16 +38,17 @@ def put_off(all_work: Found) -> Found:
 
 
 def missing(all_work: Found, results: Found, *, by: str) -> list[str]:
-    """What failed, in words: the work in `all_work` whose value `by` no result carries.
+    """What failed, in words: the work in `all_work` whose value `by` no result carries; a line a pool and task.
 
     Work that was packed with other work says the number of its task (`task`).
     """
     finished = {result[by] for result in results}
-    return [
+    failed = Counter(
         f"{work['pool']}: run[{work.get('task', number)}] failed; its log says why"
         for number, work in enumerate(all_work)
         if work[by] not in finished
-    ]
+    )
+    return [line if count == 1 else f"{line} ({count:,} pieces of work)" for line, count in failed.items()]
 
 
 def conclude(total: str, *, failed: Sequence[str], to_do: str) -> None:

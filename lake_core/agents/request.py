@@ -74,7 +74,7 @@ class Request:
                 near = nearest(name, names)
                 raise InvalidInput(
                     f"unknown parameter {name!r}"
-                    + (f": did you mean {near!r}?" if near else "")
+                    + (f": did you mean {near!r}?" if near else ".")
                     + f" The parameters are {', '.join(names)}; nothing was done"
                 )
             if value is not None and not _is(value, _KINDS[name]):

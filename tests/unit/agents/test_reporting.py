@@ -1,0 +1,18 @@
+"""What failed, in words: a line for each pool and task, however much work was packed together."""
+
+from __future__ import annotations
+
+from lake_core.agents.reporting import missing
+
+
+def test_work_that_failed_in_one_task_is_one_line() -> None:
+    work = [{"pool": "p", "token": str(number), "task": number % 2} for number in range(10)]
+    assert missing(work, [{"token": "0"}], by="token") == [
+        "p: run[1] failed; its log says why (5 pieces of work)",
+        "p: run[0] failed; its log says why (4 pieces of work)",
+    ]
+
+
+def test_work_that_was_not_packed_says_its_own_number() -> None:
+    work = [{"pool": name, "token": name} for name in ("a", "b")]
+    assert missing(work, [{"token": "a"}], by="token") == ["b: run[1] failed; its log says why"]
