@@ -11,7 +11,7 @@ from airflow.sdk import BaseSensorOperator
 from airflow_lake.defaults import NO_RETRY
 from airflow_lake.operators import given
 from airflow_lake.reach import lake_name, open_lake
-from airflow_lake.triggers.transactions import PAUSE, TransactionTrigger
+from airflow_lake.triggers.transactions import PAUSE, REST, TransactionTrigger
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -21,7 +21,8 @@ class LakeTransactionSensor(BaseSensorOperator):
     """Wait for a transaction on the branch of one of the pools, later than version `after` of each.
 
     Without `after`: later than what is there when the task starts.  The result is the event: pool, version, ...
-    The task is deferred, so it needs Airflow's triggerer, and no worker while it waits.
+    The task is deferred, so it needs Airflow's triggerer, and no worker while it waits.  It waits at least for ten
+    seconds (`triggers.transactions.REST`).
     """
 
     template_fields: Sequence[str] = ("lake", "pools", "branch", "after")
@@ -73,6 +74,7 @@ class LakeTransactionSensor(BaseSensorOperator):
                 after={pool: list(at) for pool, at in positions.items()},
                 maintenance=self.maintenance,
                 pause=self.pause,
+                rest=REST,
             ),
             method_name="execute_complete",
             timeout=timedelta(seconds=self.timeout) if self.timeout else None,

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -34,6 +35,10 @@ PAUSE = 5.0
 """Seconds between two looks."""
 LEAST_PAUSE = 0.05
 """Each look asks the store, and all triggers of the triggerer wait meanwhile."""
+
+REST = 10.0
+"""For triggers of deferred tasks.  Airflow 3.3.2 fails a task whose trigger fires before the scheduler has taken
+note that the task was deferred, which takes seconds on a busy machine."""
 
 KEPT = "lake_seen"
 """The name under which Airflow keeps, with the asset, what was seen of a pool: `lake_seen:POOL`."""
@@ -116,7 +121,7 @@ class TransactionTrigger(BaseEventTrigger):
     `lake`: the id of a connection, or a URI; empty: the variable LAKE of the triggerer, then lake_default.
     `after`: by pool, the id of the pool and the version that was seen last; by default what is there when the
     trigger starts.  Compaction and other maintenance, which changes no record, is no event unless `maintenance`
-    is set.
+    is set.  `rest`: seconds from the start of the trigger in which it says nothing yet (`REST`).
     """
 
     def __init__(
@@ -128,6 +133,7 @@ class TransactionTrigger(BaseEventTrigger):
         after: Mapping[str, Sequence[Any]] | None = None,
         maintenance: bool = False,
         pause: float = PAUSE,
+        rest: float = 0.0,
     ) -> None:
         super().__init__()
         if isinstance(pools, str) or not pools:
@@ -142,6 +148,7 @@ class TransactionTrigger(BaseEventTrigger):
         self.after = {pool: list(seen) for pool, seen in (after or {}).items()}
         self.maintenance = maintenance
         self.pause = pause
+        self.rest = rest
         self._alone: _Loop | None = None
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
@@ -155,6 +162,7 @@ class TransactionTrigger(BaseEventTrigger):
                 "after": self.after,
                 "maintenance": self.maintenance,
                 "pause": self.pause,
+                "rest": self.rest,
             },
         )
 
@@ -177,11 +185,12 @@ class TransactionTrigger(BaseEventTrigger):
         await _imported()
         from airflow_lake.triggers.interest import is_new
 
-        loop = self._alone or _loop_of(self.lake, self.pause)
+        loop, quiet_until = self._alone or _loop_of(self.lake, self.pause), time.monotonic() + self.rest
         seen, missed = await self._begin(loop)
         loop.interest.add(seen)
         try:
             for news in missed:
+                await _until(quiet_until)
                 yield self._event(loop, [news])
                 await self._keep(news.pool, news.position)
             async for looked in shared_stream:
@@ -195,6 +204,7 @@ class TransactionTrigger(BaseEventTrigger):
                     if mine:
                         seen[pool] = _later(seen[pool], mine[-1].position)
                     if fresh:
+                        await _until(quiet_until)
                         yield self._event(loop, fresh)
                         await self._keep(pool, seen[pool])
         finally:
@@ -270,6 +280,11 @@ class TransactionTrigger(BaseEventTrigger):
             await self.asset_state_store.aset(f"{KEPT}:{pool}", list(position))
         except ValueError:
             log.warning("%s: watched by more than one asset: what was seen is not kept", pool)
+
+
+async def _until(moment: float) -> None:
+    """Wait until the monotonic clock says so."""
+    await asyncio.sleep(max(0.0, moment - time.monotonic()))
 
 
 def _later(seen: Position, position: Position) -> Position:

@@ -16,7 +16,7 @@ def names_of(text: str, *, option: str) -> list[str]:
     names = _listed(text) or text.split(",")
     for name in names:
         if not name or names.count(name) > 1:
-            fault = "a name is empty" if not name else f"{name!r} is named twice"
+            fault = "a name is empty" if not name else f"column {name!r} is named twice"
             raise InvalidInput(f"{option}={text}: {fault}; name each column once, as A,B or as a JSON list")
     return names
 

@@ -185,6 +185,19 @@ async def main():
     assert answer(tmp_path, program) == [["a", 1, 1]]
 
 
+def test_a_trigger_of_a_deferred_task_says_nothing_before_it_has_rested(tmp_path: Path) -> None:
+    program = """
+import time
+id = lake.pool("a").config.id
+load("a")
+async def main():
+    begun = time.monotonic()
+    said = await events(trigger("a", after={"a": [id, 0]}, rest=1.5), 1)
+    return said, time.monotonic() - begun >= 1.5
+"""
+    assert answer(tmp_path, program) == [[["a", 1, 1]], True]
+
+
 def test_a_name_that_means_no_lake_ends_the_trigger_with_an_error(tmp_path: Path) -> None:
     program = """
 async def main():
