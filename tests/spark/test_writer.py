@@ -566,6 +566,11 @@ def test_a_column_that_the_pool_has_in_another_case_is_refused(spark: Any, landi
     with pytest.raises(AnalysisException, match="InvalidInput: column 'V': pool 'p' has it as 'v'"):
         write(numbers(spark, "id as k", "id as V"), landing)
     assert landing.keys("p") == [0, 1, 2]
+    with pytest.raises(
+        AnalysisException, match=r"no record has the key field 'k'; it has 'K'; .* nokey=accept"
+    ):
+        write(numbers(spark, "id as K", count=2), landing, caseSensitive="true")
+    landing.lake.configure_pool("p", {"nokey": "accept"})
     write(numbers(spark, "id as K", count=2), landing, caseSensitive="true")
     assert landing.keys("p.$nokey", "K") == [0, 1]
 
