@@ -90,7 +90,7 @@ def test_a_group_knows_the_parameters_of_its_agent(
     with pytest.raises(InvalidInput) as refused:
         find({"nonsense": 1}, **more)
     names = ", ".join((*COMMON, *parameters[agent]["group"]))
-    assert str(refused.value) == f"unknown parameter 'nonsense' The parameters are {names}; nothing was done"
+    assert str(refused.value) == f"unknown parameter 'nonsense'. The parameters are {names}; nothing was done"
 
 
 @pytest.mark.parametrize("agent", AGENTS)
