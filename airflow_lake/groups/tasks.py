@@ -146,7 +146,7 @@ def report(
 
     Raises Incomplete if something failed.
     """
-    flat = [one for part in results for one in (part if isinstance(part, list) else [part]) if one]
+    flat = _each(results)
     task = import_module(f"lake_core.agents.{agent}.report").report
     all_work = None if packs is None else [*put_off_by(answer, work_of(packs)), *(put_off or ())]
     if agent == "ingest":  # it looks at the sources again, for what is parked
@@ -154,6 +154,11 @@ def report(
         request["lake"] = lake_name(request["lake"])
         return dict(task(request, all_work, flat, open_lake=open_lake))
     return dict(task(all_work, flat))
+
+
+def _each(results: Sequence[Any]) -> list[Any]:
+    """The results of all packs, one by one; a pack that failed may have none."""
+    return [one for part in results for one in (part if isinstance(part, list) else [part]) if one]
 
 
 def announce(
@@ -181,8 +186,7 @@ def announce_partitions(
 ) -> None:
     """Emit an event for each partition of the run's interval, of the asset of each pool in which it committed."""
     request = config["request"]
-    flat = [one for part in results for one in (part if isinstance(part, list) else [part]) if one]
-    committed = {one["pool"] for one in flat if one.get("version") is not None}
+    committed = {one["pool"] for one in _each(results) if one.get("version") is not None}
     for pool in pools:
         if pool not in committed:
             continue

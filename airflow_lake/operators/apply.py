@@ -39,8 +39,8 @@ class LakeApplyOperator(LakeOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(pool_name="", **kwargs)
-        self.asked = path
-        self.path = path
+        self.asked |= {"path": path or None}
+        self.path: str | None = path
         self.dry_run = dry_run
         self.prune = prune
         self.yes = yes
@@ -48,8 +48,7 @@ class LakeApplyOperator(LakeOperator):
     def take(self) -> None:
         """The file: an empty one would be that of the variable LAKE_POLICY_FILE."""
         self.lake = given.text_or_empty(self.lake, "lake", task=self.task_id)
-        if self.asked:
-            self.path = given.text(self.path, "path", task=self.task_id, asked=self.asked)
+        self.take_asked()
 
     def act(self, context: Context) -> dict[str, Any]:
         """What was done: how many pools were created, changed and dropped, and the version of the list of pools."""

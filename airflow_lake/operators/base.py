@@ -61,6 +61,7 @@ class LakeOperator(Tells, BaseOperator):
         self.branch = branch
         self.spark = spark
         self.effects: tuple[Effect, ...] = ()
+        self.asked: dict[str, Any] = {}  # what the DAG says, before templates are filled in
 
     def execute(self, context: Context) -> Any:
         """Check the parameters as they are now, and do the work.  Raises InvalidInput, and what the work raises."""
@@ -74,6 +75,14 @@ class LakeOperator(Tells, BaseOperator):
         self.spark = given.text_or_empty(self.spark, "spark", task=task)
         self.branch = given.text(self.branch, "branch", task=task)
         self.pool_name = given.text(self.pool_name, "pool_name", task=task)
+        self.take_asked()
+
+    def take_asked(self) -> None:
+        """Take the parameters that the DAG may leave out (`asked`): what it gives must hold something."""
+        for name, asked in self.asked.items():
+            setattr(
+                self, name, given.text_if_given(getattr(self, name), name, task=self.task_id, asked=asked)
+            )
 
     def act(self, context: Context) -> Any:
         """The work of the task; its result goes to other tasks."""

@@ -45,18 +45,14 @@ class LakeDeleteOperator(LakeOperator):
                 f"{self.task_id}: give one or more of low, high and where, or everything=True and none of them"
             )
         self.low, self.high, self.where = low, high, where
-        self.asked = {"low": low, "high": high, "where": where, "token": token}
+        self.asked |= {"low": low, "high": high, "where": where, "token": token}
         self.everything = everything
         self.reason = reason
         self.token = token
 
     def take(self) -> None:
-        """Also the bounds: an empty one would delete more than was asked for."""
+        """Also the reason."""
         super().take()
-        for name, asked in self.asked.items():
-            setattr(
-                self, name, given.text_if_given(getattr(self, name), name, task=self.task_id, asked=asked)
-            )
         self.reason = given.text_or_empty(self.reason, "reason", task=self.task_id)
 
     def act(self, context: Context) -> dict[str, Any]:

@@ -34,7 +34,7 @@ class LakeFilesOperator(LakeOperator):
         self.files = files
         self.format = format
         self.options = options
-        self.asked: dict[str, Any] = {"token": token}
+        self.asked |= {"token": token}
         self.token = token
         self.message = message
 
@@ -45,8 +45,6 @@ class LakeFilesOperator(LakeOperator):
         self.files = given.texts(self.files, "files", task=task)
         self.options = given.texts_by_name(self.options, "options", task=task)
         self.message = given.text_or_empty(self.message, "message", task=task)
-        for name, asked in self.asked.items():
-            setattr(self, name, given.text_if_given(getattr(self, name), name, task=task, asked=asked))
 
     def source_files(self, lake: Lake) -> list[SourceFile]:
         """The files, each of them there; empty if none were named.  Raises NotFound, InvalidInput, Unavailable."""

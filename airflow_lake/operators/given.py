@@ -25,13 +25,9 @@ def text(value: Any, name: str, *, task: str, asked: Any = "None") -> str:
     from lake_core.errors import InvalidInput
 
     match value:
-        case None | "":
-            pass
-        case "None" if asked != "None":
-            pass
-        case str() if value.strip():
+        case str() if value.strip() and (value != "None" or asked == "None"):
             return value
-        case str():
+        case None | str():
             pass
         case int() | float() | decimal.Decimal() if not isinstance(value, bool):
             return str(value)

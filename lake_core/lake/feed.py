@@ -28,6 +28,7 @@ from lake_core.errors import InvalidInput, NotFound
 from lake_core.history import History
 from lake_core.history.create import branch_of
 from lake_core.history.lift import Lift
+from lake_core.history.state import MAIN
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.objects.read import DataObject
@@ -108,8 +109,9 @@ class Feed:
                 yield version, action
 
     def _entries(self, after: int, until: int) -> Iterator[tuple[int, Entry]]:
-        fork = branch_of(self.history.load_open().state, self.branch).fork
-        if fork is not None and 0 < after < fork.created:
+        in_a_branch = after and self.branch != MAIN  # otherwise nothing needs to be looked up
+        fork = branch_of(self.history.load_open().state, self.branch).fork if in_a_branch else None
+        if fork is not None and after < fork.created:
             raise NotFound(
                 f"branch {self.branch!r} was created in version {fork.created}: what was committed between version "
                 f"{after} and that is of another branch; begin at {fork.created}, or with the state there"

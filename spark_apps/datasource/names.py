@@ -7,7 +7,7 @@ Called by readers and writers while they plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import types as T
@@ -42,14 +42,11 @@ def check_known(
     """Raise InvalidInput for a name that the pool has in another case only."""
     if _is_case_sensitive(options):
         return
-    by_folded = {name.lower(): name for name in pool_names}
-    for name in names:
-        other = by_folded.get(name.lower())
-        if other is not None and name not in pool_names:
-            raise InvalidInput(
-                f"column {name!r}: pool {pool_name!r} has it as {other!r}, and the lake tells upper and lower case "
-                f"apart; name the column {other!r}, or say that you mean another one (option caseSensitive=true)"
-            )
+    for name, other in _in_another_case(names, pool_names):
+        raise InvalidInput(
+            f"column {name!r}: pool {pool_name!r} has it as {other!r}, and the lake tells upper and lower case "
+            f"apart; name the column {other!r}, or say that you mean another one (option caseSensitive=true)"
+        )
 
 
 def check_known_inside(
@@ -65,15 +62,21 @@ def check_known_inside(
     for path, names in _records(schema, ()):
         if not path or path not in names_by_path:
             continue
-        by_folded = {name.lower(): name for name in names_by_path[path]}
-        for name in names:
-            other = by_folded.get(name.lower())
-            if other is not None and name not in names_by_path[path]:
-                raise InvalidInput(
-                    f"column {_shown((*path, name))}: pool {pool_name!r} has it as {_shown((*path, other))}, and "
-                    "the lake tells upper and lower case apart; name the field so, or say that you mean another "
-                    "one (option caseSensitive=true)"
-                )
+        for name, other in _in_another_case(names, names_by_path[path]):
+            raise InvalidInput(
+                f"column {_shown((*path, name))}: pool {pool_name!r} has it as {_shown((*path, other))}, and "
+                "the lake tells upper and lower case apart; name the field so, or say that you mean another "
+                "one (option caseSensitive=true)"
+            )
+
+
+def _in_another_case(names: Iterable[str], pool_names: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Each name that the pool has in another case only, and how the pool has it."""
+    by_folded = {name.lower(): name for name in pool_names}
+    for name in names:
+        other = by_folded.get(name.lower())
+        if other is not None and name not in pool_names:
+            yield name, other
 
 
 def _records(kind: T.DataType, path: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...], list[str]]]:

@@ -251,12 +251,12 @@ def check(options: opts.Options, schema: StructType, accepted: tuple[str, ...]) 
 
 def check_case(branch: Branch, schema: StructType, options: opts.Options) -> None:
     """Raise InvalidInput for a name that the pool has in another case only."""
-    name = branch.config.name
-    check_known(schema.names, _fields(branch), options, pool_name=name)
-    check_known_inside(schema, branch.revision().schema, options, pool_name=name)
+    name, stored = branch.config.name, branch.revision().schema
+    check_known(schema.names, _fields(branch, stored), options, pool_name=name)
+    check_known_inside(schema, stored, options, pool_name=name)
 
 
-def _fields(branch: Branch) -> list[str]:
+def _fields(branch: Branch, stored: pa.Schema) -> list[str]:
     """The names that the pool has so far: of its key and its settings, and of its records."""
     ages = branch.settings["age_off"]
     return [
@@ -265,7 +265,7 @@ def _fields(branch: Branch) -> list[str]:
         *branch.config.aggregates,
         *([ages[0]] if ages else []),
         *([DELETED] if branch.config.kind == "upsert" else []),
-        *branch.revision().schema.names,
+        *stored.names,
     ]
 
 

@@ -61,11 +61,11 @@ def merge(frame: Any, options: opts.Options, *, deleted: str = "") -> LoadResult
     check_apart(frame.schema, options, what="the data frame")
     branch = opts.open_branch(options)
     check_keys(stored_schema(frame.schema).empty_table(), branch.key)
-    check_case(branch, frame.schema, options)
     if deleted:
         _check_flag(frame.schema, deleted)
     if branch.rule.kind == "upsert":
         return write(frame.withColumnRenamed(deleted, DELETED) if deleted else frame, options, keyed=True)
+    check_case(branch, frame.schema, options)  # as `write` does
     return _merged(branch, frame, options, deleted=deleted)
 
 
