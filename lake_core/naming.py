@@ -255,6 +255,24 @@ def pack(plan_id: str, number: int) -> str:
     return f"{PACKS}/{plan_id}.{number:02d}.json"
 
 
+QUIET = "quiet"
+"""The folder of what agents remember of their runs."""
+
+
+def quiet(agent: str, way: str) -> str:
+    """The pools in which an agent found nothing to do; `way` stands for how it was asked."""
+    return f"{QUIET}/{agent}.{way}.json"
+
+
+ACTIVITY = "activity"
+"""The folder of the activity notes of all pools."""
+
+
+def activity(pool_id: str) -> str:
+    """The activity note of a pool."""
+    return f"{ACTIVITY}/{pool_id}"
+
+
 def erasures(pool_id: str) -> str:
     """The folder of a pool's erasures."""
     return f"{pool_id}/erasures"

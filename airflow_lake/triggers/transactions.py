@@ -25,7 +25,7 @@ from airflow_lake.reach import lake_name, open_lake
 if TYPE_CHECKING:
     from airflow_lake.triggers.interest import Interest
     from lake_core.lake import Lake
-    from lake_core.lake.watch import News, Position
+    from lake_core.lake.watch import News, Position, Watcher
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +58,7 @@ class _Loop:
         self.interest: Interest = Interest()
         self.turn = asyncio.Lock()
         self._lake: Lake | None = None
+        self._watcher: Watcher | None = None
 
     def lake(self) -> Lake:
         """The lake; called in a thread, by the holder of the turn."""
@@ -66,10 +67,12 @@ class _Loop:
         return self._lake
 
     def look(self, positions: Mapping[str, Position]) -> tuple[list[News], dict[str, Position]]:
-        """What is new after the positions, as `watch.look`."""
-        from lake_core.lake.watch import look
+        """What is new after the positions, as `Watcher.look`."""
+        from lake_core.lake.watch import Watcher
 
-        return look(self.lake(), positions)
+        if self._watcher is None:
+            self._watcher = Watcher(self.lake())
+        return self._watcher.look(positions)
 
 
 async def _imported() -> None:

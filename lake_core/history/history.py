@@ -18,6 +18,7 @@ from lake_core.errors import (
     OutcomeUnknown,
     Unavailable,
 )
+from lake_core.history.activity import ActivityNote
 from lake_core.history.checkpoint import PoolStateFormat
 from lake_core.history.draft import Draft
 from lake_core.history.group_commit.attempt import Attempt
@@ -64,6 +65,7 @@ class History:
         self._contended = 0
         self._unknown: dict[str, int] = {}
         name = naming.pool_journal(pool_id)
+        self._activity = ActivityNote(store, pool_id, clock)
         self._requests = Requests(store, name, Codec(Request, version=format_version))
         self.journal: Journal[Entry, PoolState] = Journal(
             store,
@@ -100,6 +102,7 @@ class History:
         `rebase.rebase` and `Journal.append`, and InvalidInput if the lake's format cannot hold the draft.
         """
         self.check_draft(draft)
+        self._activity.keep()
         draft = replace(draft, metadata={**self._metadata, **draft.metadata})
         attempt = Attempt(
             self.journal,
@@ -120,6 +123,8 @@ class History:
             if attempt.state is State.UNKNOWN and isinstance(error, Conflict | Unavailable):
                 raise self._outcome_unknown(attempt, error) from error
             raise
+        finally:
+            self._activity.keep()  # again if the commit took so long that the note does not stand for it
         committed = attempt.succeed(appended)
         self._note(attempt)
         if appended is not None:

@@ -1,12 +1,16 @@
 """Looking whether pools have new transactions, many pools at once and without their states.
 
-A look costs one read for the list of pools, and one for each pool without news; reads of pools go on side by side.
+A look costs one read for the list of pools, one listing of activity notes (`history.activity`), and one read
+for each pool that was written to lately; these go on side by side.  Notes are hints, so every pool is read each
+`ALL` seconds.
+
 A position is the last entry of a pool that was seen.  It names the pool by its id: a pool that was dropped and made
 again begins anew.  A pool that does not exist yet has the position 0 of no pool.
 
-    position = begin(lake, "flights")
+    positions = begin(lake, ["flights"])
+    watcher = Watcher(lake)
     while True:
-        news, positions = look(lake, {"flights": position})
+        news, positions = watcher.look(positions)
 
 Caller: the trigger of Airflow (`airflow_lake.triggers`).
 """
@@ -14,12 +18,14 @@ Caller: the trigger of Airflow (`airflow_lake.triggers`).
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from lake_core.errors import LakeError
+from lake_core.history.activity import is_quiet, read_notes
 from lake_core.history.change import changes_records
 from lake_core.journal.newest import newest_version
 from lake_core.lake.lake import Lake
@@ -27,6 +33,9 @@ from lake_core.lake.pool import Pool
 from lake_core.records import Entry
 
 log = logging.getLogger(__name__)
+
+ALL = 3_600.0
+"""Seconds between two looks at every pool, whatever its activity note says."""
 
 READERS = 16
 """Pools that are read at once."""
@@ -69,30 +78,58 @@ def begin(lake: Lake, names: list[str]) -> dict[str, Position]:
         return dict(zip(names, threads.map(newest, names), strict=True))
 
 
-def look(lake: Lake, positions: Mapping[str, Position]) -> tuple[list[News], dict[str, Position]]:
-    """What was committed after the positions, by pool and oldest first; and the positions after it.
+class Watcher:
+    """Looks at pools again and again; of the last look it remembers which pools it read to their end.
 
-    A pool that cannot be read keeps its position and holds no other back.  Raises Unavailable or Corrupt if the
-    list of pools cannot be read.
+    Every `all_each` seconds it reads all of them.
     """
-    pools = lake.pools_of(list(positions))
 
-    def read(name: str) -> list[News]:
-        if name not in pools:
-            return []
-        try:
-            return _read(pools[name], name, positions[name])
-        except LakeError as error:
-            log.warning("%s: %s; looks again later", name, error)
-            return []
+    def __init__(self, lake: Lake, *, all_each: float = ALL) -> None:
+        self._lake, self._all_each = lake, all_each
+        self._ends: dict[str, Position] = {}
+        self._looked = self._all = -math.inf
 
-    with ThreadPoolExecutor(max_workers=READERS) as threads:
-        news = [one for part in threads.map(read, positions) for one in part]
-    return news, {**positions, **{one.pool: one.position for one in news}}
+    def look(self, positions: Mapping[str, Position]) -> tuple[list[News], dict[str, Position]]:
+        """What was committed after the positions, by pool and oldest first; and the positions after it.
+
+        A pool that cannot be read keeps its position and holds no other back.  Raises Unavailable or Corrupt if
+        the list of pools, or of activity notes, cannot be read.
+        """
+        now = self._lake.context.now()  # before anything is read
+        if not 0 <= now - self._all < self._all_each:  # a clock that was set back too
+            self._ends, self._all = {}, now
+        pools = self._lake.pools_of(list(positions))
+        notes = read_notes(self._lake.store) if self._ends else {}
+
+        def is_at_end(name: str) -> bool:
+            """Whether the position is the pool's end, as it was seen at the last look."""
+            at = positions[name]
+            same_pool = name in pools and pools[name].config.id == at.pool_id
+            return (
+                same_pool and self._ends.get(name) == at and is_quiet(notes, at.pool_id, since=self._looked)
+            )
+
+        ends = {name: positions[name] for name in positions if is_at_end(name)}
+
+        def read(name: str) -> list[News]:
+            try:
+                news = _read(pools[name], name, positions[name])
+            except LakeError as error:
+                log.warning("%s: %s; looks again later", name, error)
+                return []
+            if len(news) < MAX_ENTRIES:
+                ends[name] = news[-1].position if news else positions[name]
+            return news
+
+        with ThreadPoolExecutor(max_workers=READERS) as threads:
+            to_read = [name for name in positions if name in pools and name not in ends]
+            news = [one for part in threads.map(read, to_read) for one in part]
+        self._ends, self._looked = ends, now
+        return news, {**positions, **{one.pool: one.position for one in news}}
 
 
 def resume(lake: Lake, name: str, position: Position) -> tuple[list[News], Position]:
-    """As `look`, of one pool, from a position that may be old: its entries may be purged by now.
+    """As `Watcher.look`, of one pool, from a position that may be old: its entries may be purged by now.
 
     What was purged unseen is one piece of news, of any branch.
     """

@@ -34,7 +34,7 @@ LAKE_POOLS = "lake:pools"
 OLDER_THAN = 86_400.0
 """Seconds: a younger object that nothing refers to may belong to a load under way."""
 
-LAKE_NAMES = (naming.LAKE_FILE, naming.POOLS_JOURNAL, naming.PACKS)
+LAKE_NAMES = (naming.LAKE_FILE, naming.POOLS_JOURNAL, naming.PACKS, naming.ACTIVITY, naming.QUIET)
 POOL_FOLDERS = ("journal", "data", "parked", "index", "leases", "plans", "erasures", "published", "given-up")
 
 

@@ -16,6 +16,7 @@ import logging
 from dataclasses import dataclass
 from itertools import islice
 
+from lake_core import naming
 from lake_core.catalog import Settings
 from lake_core.errors import Conflict, Unavailable
 from lake_core.lake import Lake
@@ -123,6 +124,7 @@ def _delete(lake: Lake, dropped: DroppedPool, progress: Progress) -> DeletedPool
         raise Unavailable(
             f"{lake.store.uri}/{id}: a process goes on writing here; stop it, then run this again"
         )
+    lake.store.delete(naming.activity(id))
     try:
         lake.catalog.forget(id)
     except Conflict as error:  # another process was faster

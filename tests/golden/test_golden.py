@@ -609,11 +609,13 @@ def test_the_note_of_a_parked_file() -> None:
     assert naming.parked("p", "0" * 32) == f"p/parked/{'0' * 32}.json"
 
 
-def test_the_names_of_checkpoints_fences_and_requests() -> None:
+def test_the_names_of_checkpoints_fences_requests_and_hints() -> None:
     assert naming.checkpoint("p/journal", 42, "2Zk1abcdefghijklmnopqrstuvw") == (
         "p/journal/marks/00000000000000000042.pqrstuvw.checkpoint"
     )
     assert naming.fence("p/journal", 42) == "p/journal/marks/00000000000000000042.fence"
+    assert naming.activity(an_id(3)) == "activity/000000000000000000000000003"
+    assert naming.quiet("compact", "0" * 16) == f"quiet/compact.{'0' * 16}.json"
     assert naming.request("p/journal", an_id(2)) == "p/journal/requests/000000000000000000000000002.txn"
 
 

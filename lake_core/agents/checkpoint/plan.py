@@ -6,6 +6,7 @@ old.  Purge keeps all entries that are younger than `keep` seconds, so that stat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -31,6 +32,11 @@ def why_due(tail: JournalTail, policy: CheckpointPolicy, *, now: float) -> str |
     if tail.first_time is not None and now - tail.first_time >= policy.age:
         return f"the oldest entry since the last checkpoint is {human_duration(now - tail.first_time)} old"
     return None
+
+
+def due_at(tail: JournalTail, policy: CheckpointPolicy) -> float:
+    """When the age of its entries alone makes a checkpoint due, in seconds since 1970; inf if it has none."""
+    return math.inf if tail.first_time is None else tail.first_time + policy.age
 
 
 def last_older(first: int, last: int, *, time_of: Callable[[int], float], moment: float) -> int:

@@ -10,10 +10,11 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from lake_core.agents.checkpoint.plan import JournalTail, last_older, why_due
+from lake_core.agents.checkpoint.plan import JournalTail, due_at, last_older, why_due
 from lake_core.agents.checkpoint.policy import CheckpointPolicy, policy_of
 from lake_core.agents.checkpoint.report import CheckpointResult
 from lake_core.agents.finding import divided, handed_out, look_at_each
+from lake_core.agents.quiet import Quiet
 from lake_core.agents.request import OpenLake, Request
 from lake_core.catalog import Settings
 from lake_core.journal import Journal, Purged, purge
@@ -46,8 +47,14 @@ def journal_of(lake: Lake, pool_name: str) -> Journal[Any, Any]:
 
 def look(lake: Lake, pool_name: str, *, now: float) -> str | None:
     """Why the journal wants a checkpoint; None if it does not.  Raises NotFound."""
+    return _look(lake, pool_name, now=now)[0]
+
+
+def _look(lake: Lake, pool_name: str, *, now: float) -> tuple[str | None, float]:
+    """Why the journal wants a checkpoint, None if it does not; and when it will want one, if nothing is written."""
     policy, journal = policy_of(settings_of(lake, pool_name)), journal_of(lake, pool_name)
-    return why_due(_tail(journal, journal.marks(), policy), policy, now=now)
+    tail = _tail(journal, journal.marks(), policy)
+    return why_due(tail, policy, now=now), due_at(tail, policy)
 
 
 def _tail(journal: Journal[Any, Any], marks: Marks, policy: CheckpointPolicy) -> JournalTail:
@@ -121,17 +128,21 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         journal_of(lake, name)  # raises NotFound
     names = list(dict.fromkeys(asked.pools)) or all_journals(lake)
     open_names, put_off = divided(names, lake, asked, agent="checkpoint")
+    quiet = Quiet.of(lake, asked, agent="checkpoint")
     all_work: list[dict[str, Any]] = []
 
-    def look_now(name: str) -> tuple[str | None]:
-        return (look(lake, name, now=lake.context.now()),)
+    def look_now(name: str) -> tuple[str | None, float]:
+        return _look(lake, name, now=lake.context.now())
 
-    for name, looked in look_at_each(open_names, look_now, named=bool(asked.pools)):
+    for name, looked in look_at_each(quiet.others(open_names), look_now, named=bool(asked.pools)):
         if looked is None:
             all_work.append(asked.work(name, "cannot be read"))
         elif why := looked[0]:
             log.info("%s: a checkpoint is due: %s", name, why)
             all_work.append(asked.work(name, why))
+        else:
+            quiet.found_nothing(name, until=looked[1])
+    quiet.write()
     return handed_out(
         all_work,
         put_off,

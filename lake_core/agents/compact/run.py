@@ -29,11 +29,13 @@ from lake_core.agents.compact.rewrite import (
 )
 from lake_core.agents.compact.strategies import check_name
 from lake_core.agents.finding import divided, handed_out, look_at_each
+from lake_core.agents.quiet import Quiet
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.errors import Conflict, LakeError
 from lake_core.history.state import MAIN
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
+from lake_core.lake.pool import Pool
 from lake_core.objects.write import WrittenObject
 from lake_core.phrases import counted
 
@@ -47,7 +49,10 @@ def plan_pool(
     lake: Lake, name: str, *, branch: str = MAIN, strategy: str | None = None, now: float
 ) -> CompactionPlan:
     """The plan of the pool's policy, or of another strategy.  Raises NotFound, InvalidInput."""
-    pool = lake.pool(name)
+    return _plan(lake.pool(name), branch=branch, strategy=strategy, now=now)
+
+
+def _plan(pool: Pool, *, branch: str, strategy: str | None, now: float) -> CompactionPlan:
     policy = policy_of(pool.settings)
     if strategy is not None:
         policy = replace(policy, strategy=strategy)
@@ -144,18 +149,20 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         check_name(asked.strategy)
     lake = open_lake(asked.lake)
     names, put_off = divided(named_pools(lake, asked.pools), lake, asked, agent="compact")
+    quiet = Quiet.of(lake, asked, agent="compact")
     all_work: list[dict[str, Any]] = []
 
-    def look(name: str) -> tuple[CompactionPlan, str]:
-        now = lake.context.now()
-        plan = plan_pool(lake, name, branch=asked.branch, strategy=asked.strategy, now=now)
-        return plan, publication_due(lake.pool(name), branch=asked.branch)
+    def look(name: str) -> tuple[CompactionPlan, str, float]:
+        now, pool = lake.context.now(), lake.pool(name)
+        plan = _plan(pool, branch=asked.branch, strategy=asked.strategy, now=now)
+        due = publication_due(pool, branch=asked.branch)
+        return plan, due, policy_of(pool.settings).next_window(now)
 
-    for name, seen in look_at_each(names, look, named=bool(asked.pools)):
+    for name, seen in look_at_each(quiet.others(names), look, named=bool(asked.pools)):
         if seen is None:
             all_work.append(asked.work(name, "cannot be read", depth=0, jobs=[]))
             continue
-        plan, due = seen
+        plan, due, next_window = seen
         for line in plan_lines(name, plan):
             log.info("%s", line)
         if plan.jobs or due:
@@ -166,6 +173,9 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
                     name, why, depth=plan.depth, allowed=plan.allowed, jobs=jobs, strategy=asked.strategy
                 )
             )
+        else:
+            quiet.found_nothing(name, until=next_window)
+    quiet.write()
     return handed_out(
         all_work,
         put_off,

@@ -38,7 +38,7 @@ class ApplyPlan:
     """What is to be done: remove the references `removable` as a whole, search `suspects`, retire the tombstones
     `retirable`.
 
-    `due` and `remaining` count tombstones.
+    `due` and `remaining` count tombstones.  `waits`: time alone may bring work.
     """
 
     removable: tuple[Reference, ...]
@@ -47,6 +47,7 @@ class ApplyPlan:
     due: int
     remaining: int
     boundary: int = 0
+    waits: bool = False
 
     @property
     def idle(self) -> bool:
@@ -86,6 +87,7 @@ def plan_apply(revision: Revision, policy: TombstonesPolicy) -> ApplyPlan:
         due=len(due),
         remaining=len(ordered) - len(done),
         boundary=revision.held.fork.boundary if revision.held.fork else 0,
+        waits=bool(ordered or revision.aged_off),
     )
 
 

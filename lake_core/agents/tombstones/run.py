@@ -18,6 +18,7 @@ from lake_core import naming
 from lake_core.agents.compact.jobs import CompactionJob, CompactionResult
 from lake_core.agents.compact.run import rewrite_here, run_jobs
 from lake_core.agents.finding import divided, handed_out, look_at_each
+from lake_core.agents.quiet import Quiet
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.tombstones.plan import ApplyPlan, Search, plan_apply, plan_jobs, searches
 from lake_core.agents.tombstones.policy import policy_of
@@ -153,18 +154,22 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
     asked = Request.read(params, also=("branch", "limit"))
     lake = open_lake(asked.lake)
     names, put_off = divided(named_pools(lake, asked.pools), lake, asked, agent="tombstones")
+    quiet = Quiet.of(lake, asked, agent="tombstones")
     all_work = []
 
     def look(name: str) -> ApplyPlan:
         return plan(lake.pool(name).branch(asked.branch), now=lake.context.now())
 
-    for name, work in look_at_each(names, look, named=bool(asked.pools)):
+    for name, work in look_at_each(quiet.others(names), look, named=bool(asked.pools)):
         if work is not None:
             log.info("%s", plan_line(name, work))
         if work is None:
             all_work.append(asked.work(name, "cannot be read"))
         elif not work.idle:
             all_work.append(asked.work(name, counted(work.due, "delete")))
+        elif not work.waits:
+            quiet.found_nothing(name)
+    quiet.write()
     return handed_out(
         all_work,
         put_off,

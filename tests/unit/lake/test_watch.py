@@ -6,16 +6,22 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lake_core import naming
 from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
 from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import Corrupt, LakeError, Unavailable
+from lake_core.history.activity import RENEW, SKEW
 from lake_core.journal.newest import newest_version
 from lake_core.lake import Lake
-from lake_core.lake.watch import News, Position, begin, look, resume
+from lake_core.lake.watch import ALL, News, Position, Watcher, begin, resume
+from lake_core.naming import IdSource
 from lake_core.store import ObjectInfo
 from lake_core.store.memory import MemoryStore
+from tests.support.clocks import Clock
+from tests.support.stores import ScriptedStore
 
 
 @pytest.fixture
@@ -24,6 +30,11 @@ def lake() -> Lake:
     for name in ("a", "b"):
         lake.create_pool(name, key="k")
     return lake
+
+
+def look(lake: Lake, positions: dict[str, Position]) -> tuple[list[News], dict[str, Position]]:
+    """The first look of a watcher: at every pool."""
+    return Watcher(lake).look(positions)
 
 
 def load(lake: Lake, pool: str, count: int = 1, *, branch: str = "main") -> None:
@@ -156,3 +167,121 @@ def test_the_newest_version_needs_no_true_hint(lake: Lake, hint: bytes) -> None:
     if hint:
         lake.store.put(naming.head(journal), hint)
     assert newest_version(lake.store, journal) == 5
+
+
+# ---------------------------------------------------------------- by activity notes
+
+QUIET = RENEW + SKEW
+
+
+class Watched:
+    """A lake of the pools a and b on a clock of its own, and a watcher that goes by notes alone."""
+
+    def __init__(self, *, skew: float = 0.0, all_each: float = float("inf")) -> None:
+        self.clock = Clock(1_800_000_000.0)
+        self.store = ScriptedStore(MemoryStore(clock=lambda: self.clock.now + skew))
+        self.lake = Lake.create_on(self.store, ids=IdSource(clock=self.clock))
+        for name in ("a", "b"):
+            self.lake.create_pool(name, key="k")
+        self.watcher = Watcher(self.another(), all_each=all_each)
+        self.positions = begin(self.lake, ["a", "b"])
+
+    def another(self) -> Lake:
+        """The lake, as another process has it."""
+        return Lake.open_on(self.store, ids=IdSource(clock=self.clock))
+
+    def look(self) -> list[str]:
+        """The pools with news."""
+        news, self.positions = self.watcher.look(self.positions)
+        return [one.pool for one in news]
+
+    def costs(self) -> list[tuple[str, str]]:
+        """The requests of a look: `pools` is the list, a name a pool."""
+        ids = {self.lake.pool(name).config.id: name for name in ("a", "b")}
+        self.store.requests.clear()
+        assert self.look() == []
+        return [
+            (request, ids.get(of, of)) for request, name in self.store.requests for of in name.split("/")[:1]
+        ]
+
+
+@pytest.fixture
+def watched() -> Watched:
+    return Watched()
+
+
+def test_all_quiet_pools_cost_one_listing_together(watched: Watched) -> None:
+    for name in ("a", "b"):
+        load(watched.lake, name)
+    assert watched.look() == ["a", "b"]
+    watched.clock.now += QUIET
+    watched.look()
+    assert watched.costs() == [("list", "pools"), ("list", "activity")]
+    load(watched.lake, "b")
+    assert watched.look() == ["b"]
+    assert watched.costs() == [("list", "pools"), ("list", "activity"), ("get", "b")]
+    watched.clock.now += QUIET
+    assert watched.costs()[2:] == [("get", "b")], (
+        "written to after the look before, for all the watcher knows"
+    )
+    assert watched.costs()[2:] == []
+
+
+def test_every_pool_is_looked_at_now_and_then() -> None:
+    """A note is lost if its writer is killed after a commit that took longer than the note stands."""
+    watched = Watched(all_each=ALL)
+    load(watched.lake, "a")
+    watched.look()
+    watched.clock.now += QUIET
+    watched.look()
+    old = watched.store.behind.list("activity")
+    assert len(list(old)) == 1
+    watched.store.on("put", watched.lake.pool("a").config.id, instead=lambda: None, times=9)
+    load(watched.another(), "a")
+    assert watched.look() == []
+    watched.clock.now += ALL
+    assert watched.look() == ["a"]
+
+
+def test_a_position_that_is_set_back_is_read_from_there(watched: Watched) -> None:
+    before = watched.positions
+    load(watched.lake, "a", 2)
+    watched.look()
+    watched.clock.now += QUIET
+    watched.look()
+    watched.positions = before
+    assert watched.look() == ["a", "a"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    steps=st.lists(
+        st.tuples(
+            st.sampled_from(["commit", "slow commit", "other commit", "look"]),
+            st.sampled_from([0, 1, 5, RENEW - 1, RENEW, 2 * RENEW, QUIET - 1, QUIET, 2 * QUIET]),
+        ),
+        max_size=14,
+    ),
+    skew=st.sampled_from([-SKEW, -1.0, 0.0, 1.0, SKEW]),
+)
+def test_no_commit_is_missed_by_its_note(steps: list[tuple[str, float]], skew: float) -> None:
+    """Whatever the time between commits and looks, and if the store's clock is off by as much as it may."""
+    watched = Watched(skew=skew)
+    for what, seconds in [*steps, ("look", 0.0)]:
+        watched.clock.now += seconds
+        if what == "look":
+            watched.look()
+            newest = watched.another().pool("a").history.load().version
+            assert watched.positions["a"].version == newest
+            continue
+        lake = watched.another() if what == "other commit" else watched.lake
+        if what == "slow commit":
+            version = watched.another().pool("a").history.load().version + 1
+
+            def wait() -> None:
+                watched.clock.now += seconds  # noqa: B023 the commit is made in this step
+                watched.look()
+
+            journal = lake.pool("a").history.journal.name
+            watched.store.on("create", naming.entry(journal, version), before=wait)
+        load(lake, "a")

@@ -1,0 +1,121 @@
+"""What an agent remembers of its runs: pools in which it found nothing to do.
+
+A thousand pools in which nothing happens then cost a run one read and one listing, instead of several requests
+each.  `find` leaves a pool alone if all of this holds:
+
+- a run that looked at it, not longer than `FORGET` ago, found nothing to do;
+- time alone has brought no work since (`until`);
+- nothing was written to it since that look (`history.activity`);
+- its settings are what they were.
+
+The memory is a hint: one object for each agent and each way to ask.  If it is gone or garbage, or if two runs
+overwrite each other's, pools are looked at again.  A run that names its pools, and a dry run, look at all of
+them: there a person asks.
+
+The agents that run once a day (retention, erasure) remember nothing: they wait for time, leases and receipts
+(decision 126).  Callers: `find` of the agents compact, checkpoint and tombstones.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+
+import msgspec
+
+from lake_core import naming
+from lake_core.agents.request import Request
+from lake_core.history.activity import is_quiet, read_notes
+from lake_core.lake import Lake
+from lake_core.phrases import counted
+from lake_core.records.pools import PoolConfig
+
+log = logging.getLogger(__name__)
+
+FORGET = 86_400.0
+"""Seconds after which a pool is looked at whatever its activity note says."""
+
+ALWAYS = float("inf")
+"""As `until`: time alone brings no work."""
+
+
+class Look(msgspec.Struct, frozen=True):
+    """A look that found nothing to do: when it was, until when time alone brings no work, a digest of the settings.
+
+    Times are in seconds since 1970; `until` is None for `ALWAYS`, which JSON cannot say.
+    """
+
+    at: float
+    until: float | None
+    settings: str
+
+
+class Quiet:
+    """The memory of an agent, from the beginning of a run to its end."""
+
+    def __init__(
+        self, lake: Lake, pools: Sequence[PoolConfig], name: str, looks: Mapping[str, Look], *, now: float
+    ) -> None:
+        self._lake, self._name, self._now = lake, name, now
+        self._pools = {pool.name: pool for pool in pools}
+        notes = read_notes(lake.store) if looks else {}
+        self._standing = {
+            pool.id: looks[pool.id]
+            for pool in pools
+            if pool.id in looks and self._stands(looks[pool.id], pool, notes)
+        }
+        self._new: dict[str, Look] = {}
+
+    @classmethod
+    def of(cls, lake: Lake, asked: Request, *, agent: str) -> Quiet:
+        """What the agent remembers of runs that asked for the same.  Raises Unavailable, Corrupt."""
+        now = lake.context.now()  # before anything is read
+        if asked.pools or asked.dry_run:
+            return cls(lake, (), "", {}, now=now)
+        way = sha256(msgspec.json.encode([asked.branch, asked.strategy])).hexdigest()[:16]
+        name = naming.quiet(agent, way)
+        return cls(lake, lake.pools(), name, _read(lake, name), now=now)
+
+    def _stands(self, look: Look, pool: PoolConfig, notes: Mapping[str, float]) -> bool:
+        return (
+            look.settings == _digest(pool)
+            and look.at <= self._now < min(look.at + FORGET, ALWAYS if look.until is None else look.until)
+            and is_quiet(notes, pool.id, since=look.at)
+        )
+
+    def others(self, names: Sequence[str]) -> list[str]:
+        """Those of these pools that the run looks at."""
+        open_names = [
+            name for name in names if name not in self._pools or self._pools[name].id not in self._standing
+        ]
+        if len(open_names) < len(names):
+            log.info(
+                "nothing was written to %s since the last look", counted(len(names) - len(open_names), "pool")
+            )
+        return open_names
+
+    def found_nothing(self, name: str, *, until: float = ALWAYS) -> None:
+        """The run found nothing to do in the pool, and time alone brings no work before `until`."""
+        pool = self._pools.get(name)
+        if pool is not None:
+            self._new[pool.id] = Look(self._now, None if until == ALWAYS else until, _digest(pool))
+
+    def write(self) -> None:
+        """Keep what this run has seen, if it looked at anything.  Raises Unavailable."""
+        if self._new:
+            self._lake.store.put(self._name, msgspec.json.encode({**self._standing, **self._new}))
+
+
+def _read(lake: Lake, name: str) -> dict[str, Look]:
+    data = lake.store.get(name)
+    try:
+        return msgspec.json.decode(data or b"{}", type=dict[str, Look])
+    except msgspec.DecodeError as error:
+        log.info("%s: not read: %s; looks at every pool", name, error)
+        return {}
+
+
+def _digest(pool: PoolConfig) -> str:
+    """Stands for the settings of a pool."""
+    return sha256(msgspec.json.encode(pool.settings, order="sorted")).hexdigest()[:16]

@@ -1,0 +1,62 @@
+"""Activity notes: `activity/<pool id>`, an object that says that a writer is at work on the pool.
+
+Agents and triggers look at many pools.  They list the notes, one request for a thousand pools, and leave alone the
+pools in which nothing was written since their last look.  What counts is when the store says a note was written.
+
+A writer writes the note before it commits, and again after `RENEW` seconds.  If that time ends during a commit, it
+writes the note after the commit too.  So an entry came at most `RENEW` after its pool's note, and a reader that
+looked later than that, and than `SKEW` of clocks, has seen it.
+
+A note is a hint.  It may be missing, because the store refused it, or stale, because a writer was killed after a
+commit of more than `RENEW`.  A pool without a note is looked at, and every reader looks at all pools now and then.
+Writer: `History.commit`.  Readers: `agents.quiet`, `lake.watch`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+
+from lake_core import naming
+from lake_core.errors import Unavailable
+from lake_core.store import Store
+
+RENEW = 300.0
+"""Seconds for which a writer's note stands for its commits."""
+
+SKEW = 900.0
+"""Seconds by which the clocks of a reader and of the store may differ; S3 refuses requests beyond that."""
+
+
+class ActivityNote:
+    """The note of one pool, as one writer keeps it; `clock` gives seconds since 1970."""
+
+    def __init__(self, store: Store, pool_id: str, clock: Callable[[], float]) -> None:
+        self._store, self._name, self._clock = store, naming.activity(pool_id), clock
+        self._written: float | None = None
+
+    def keep(self) -> None:
+        """Write the note unless it stands; if the store refuses, the next commit tries again."""
+        now = self._clock()
+        if self._written is not None and abs(now - self._written) < RENEW:
+            return
+        with contextlib.suppress(Unavailable):
+            self._store.put(self._name, b"\n", durable=True)
+            self._written = now
+
+
+def read_notes(store: Store) -> dict[str, float]:
+    """When the note of each pool was written, by the pool's id, in seconds since 1970 by the store's clock.
+
+    Raises Unavailable.
+    """
+    return {info.name.rpartition("/")[2]: info.modified for info in store.list(naming.ACTIVITY)}
+
+
+def is_quiet(notes: Mapping[str, float], pool_id: str, *, since: float) -> bool:
+    """Whether nothing was written to the pool since a time, in seconds since 1970, at which it was looked at.
+
+    `notes` were read after that time.
+    """
+    written = notes.get(pool_id)
+    return written is not None and written + RENEW + SKEW <= since
