@@ -12,7 +12,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+
+from lake_core.lake import Lake
 
 pytestmark = pytest.mark.airflow
 
@@ -242,6 +245,36 @@ def test_what_takes_long_to_import_is_imported_beside_the_loop_of_the_triggerer(
         check=False,
     )
     assert done.stdout.splitlines()[-1:] == ["[[false], true]"], done.stderr
+
+
+LEAN = """
+import asyncio, json, sys
+from airflow_lake.triggers.transactions import TransactionTrigger
+
+async def main():
+    watching = TransactionTrigger(pools=["a"], lake=sys.argv[1], after={"a": [sys.argv[2], 0]}, pause=0.05)
+    async for event in watching.run():
+        return event.payload["version"]
+
+print(json.dumps([asyncio.run(asyncio.wait_for(main(), 60)), "pandas" in sys.modules]))
+"""
+
+
+def test_a_triggerer_does_not_import_pandas_to_watch_pools(tmp_path: Path) -> None:
+    """It would take 40 MB: Arrow imports it at the first value that it takes from Python."""
+    pytest.importorskip("pandas")
+    pool = Lake.create(str(tmp_path / "lake")).create_pool("a", key="k,s")
+    pool.branch().append(pa.table({"k": [1], "s": ["x"], "t": [[{"u": 1.5}]]}))
+    pool.branch().delete(where="k = 1")
+    done = subprocess.run(
+        [sys.executable, "-c", LEAN, str(tmp_path / "lake"), pool.config.id],
+        env={**os.environ, "AIRFLOW_HOME": str(tmp_path / "airflow")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1:] == ["[2, false]"], done.stderr
 
 
 def test_a_trigger_is_made_again_from_what_airflow_keeps_of_it(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +23,13 @@ import pyarrow.compute as pc
 from lake_core.errors import InvalidInput
 from lake_core.objects.zng.slices import Bytes, Pieces, Slices, binary_array, made
 
-_OCTETS = pa.array([str(octet) for octet in range(256)])
 _HEX = re.compile(rb"\\x([0-9a-fA-F]{2})")
+
+
+@cache
+def _octets() -> pa.Array:
+    """The numbers 0 to 255 as text; not made when this is imported, since Arrow then imports pandas."""
+    return pa.array([str(octet) for octet in range(256)])
 
 
 def ip_texts(slices: Slices) -> pa.Array:
@@ -63,7 +69,7 @@ def _v4(slices: Slices) -> pa.Array:
     words = slices.unsigned()
     mask = None if slices.valid.all() else ~slices.valid
     octets = [
-        _OCTETS.take(pa.array(((words >> np.uint64(8 * at)) & np.uint64(255)).astype(np.int16), mask=mask))
+        _octets().take(pa.array(((words >> np.uint64(8 * at)) & np.uint64(255)).astype(np.int16), mask=mask))
         for at in range(4)
     ]
     return pc.binary_join_element_wise(*octets, ".")
