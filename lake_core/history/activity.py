@@ -14,7 +14,6 @@ Writer: `History.commit`.  Readers: `agents.quiet`, `lake.watch`.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
 
 from lake_core import naming
@@ -27,22 +26,31 @@ RENEW = 300.0
 SKEW = 900.0
 """Seconds by which the clocks of a reader and of the store may differ; S3 refuses requests beyond that."""
 
+PAGE, READS_A_PAGE = 1_000, 12
+"""Names in one answer of a listing, and the reads that cost as much, by the prices of S3."""
+
 
 class ActivityNote:
     """The note of one pool, as one writer keeps it; `clock` gives seconds since 1970."""
 
     def __init__(self, store: Store, pool_id: str, clock: Callable[[], float]) -> None:
-        self._store, self._name, self._clock = store, naming.activity(pool_id), clock
+        self._store, self._pool_id, self._clock = store, pool_id, clock
         self._written: float | None = None
 
     def keep(self) -> None:
         """Write the note unless it stands; if the store refuses, the next commit tries again."""
         now = self._clock()
-        if self._written is not None and abs(now - self._written) < RENEW:
-            return
-        with contextlib.suppress(Unavailable):
-            self._store.put(self._name, b"\n", durable=True)
-            self._written = now
+        if self._written is None or abs(now - self._written) >= RENEW:
+            self._written = now if write_note(self._store, self._pool_id) else None
+
+
+def write_note(store: Store, pool_id: str) -> bool:
+    """Write the note of a pool now; whether the store took it."""
+    try:
+        store.put(naming.activity(pool_id), b"\n", durable=True)
+    except Unavailable:
+        return False
+    return True
 
 
 def read_notes(store: Store) -> dict[str, float]:
@@ -51,6 +59,11 @@ def read_notes(store: Store) -> dict[str, float]:
     Raises Unavailable.
     """
     return {info.name.rpartition("/")[2]: info.modified for info in store.list(naming.ACTIVITY)}
+
+
+def listing_pays(*, reads: int, notes: int) -> bool:
+    """Whether it costs less to list so many notes than to make so many reads."""
+    return reads > READS_A_PAGE * (notes // PAGE + 1)
 
 
 def is_quiet(notes: Mapping[str, float], pool_id: str, *, since: float) -> bool:

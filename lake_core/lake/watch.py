@@ -1,8 +1,8 @@
 """Looking whether pools have new transactions, many pools at once and without their states.
 
-A look costs one read for the list of pools, one listing of activity notes (`history.activity`), and one read
-for each pool that was written to lately; these go on side by side.  Notes are hints, so every pool is read each
-`ALL` seconds.
+A look costs one read for the list of pools, and one for each pool; these go on side by side.  If so many pools are
+watched that it costs less, activity notes are listed (`history.activity`), and only the pools that were written to
+lately are read.  Notes are hints, so every pool is read each `ALL` seconds.
 
 A position is the last entry of a pool that was seen.  It names the pool by its id: a pool that was dropped and made
 again begins anew.  A pool that does not exist yet has the position 0 of no pool.
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lake_core.errors import LakeError
-from lake_core.history.activity import is_quiet, read_notes
+from lake_core.history.activity import is_quiet, listing_pays, read_notes
 from lake_core.history.change import changes_records
 from lake_core.journal.newest import newest_version
 from lake_core.lake.lake import Lake
@@ -87,6 +87,7 @@ class Watcher:
     def __init__(self, lake: Lake, *, all_each: float = ALL) -> None:
         self._lake, self._all_each = lake, all_each
         self._ends: dict[str, Position] = {}
+        self._notes = 0
         self._looked = self._all = -math.inf
 
     def look(self, positions: Mapping[str, Position]) -> tuple[list[News], dict[str, Position]]:
@@ -99,7 +100,10 @@ class Watcher:
         if not 0 <= now - self._all < self._all_each:  # a clock that was set back too
             self._ends, self._all = {}, now
         pools = self._lake.pools_of(list(positions))
-        notes = read_notes(self._lake.store) if self._ends else {}
+        notes: dict[str, float] = {}
+        if listing_pays(reads=len(positions), notes=self._notes):
+            notes = read_notes(self._lake.store)
+            self._notes = len(notes)
 
         def is_at_end(name: str) -> bool:
             """Whether the position is the pool's end, as it was seen at the last look."""

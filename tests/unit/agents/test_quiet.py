@@ -15,6 +15,7 @@ from lake_core import naming
 from lake_core.agents.checkpoint.run import POOLS
 from lake_core.agents.compact.run import compact_pool, plan_pool
 from lake_core.agents.quiet import FORGET
+from lake_core.errors import Unavailable
 from lake_core.history.activity import RENEW, SKEW
 from lake_core.lake import Lake
 from lake_core.naming import IdSource
@@ -122,6 +123,35 @@ def test_a_pool_is_looked_at_if_what_is_known_of_it_changed(
     change(site)
     site.find(agent)
     assert site.looked_at() == ["b"]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_pool_without_a_note_gets_one_and_becomes_quiet(site: Site, agent: str) -> None:
+    site.lake.create_pool("empty", key="k")
+    site.names.append("empty")
+    site.settle(agent)
+    site.settle(agent)
+    site.find(agent)
+    assert site.looked_at() == []
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_store_that_refuses_the_memory_is_asked_for_nothing_more_and_work_is_found(
+    site: Site, agent: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse() -> None:
+        raise Unavailable("not allowed to write")
+
+    site.lake.create_pool("empty", key="k")
+    site.lake.pool("b").branch().append(pa.table({"k": [1]}))
+    site.lake.pool("b").branch().delete(where="k = 2")
+    site.clock.now += DAY
+    caplog.set_level("INFO")
+    site.store.on("put", "", instead=refuse, times=99)
+    assert "b" in site.find(agent)
+    asked_to_write = [name for request, name in site.store.requests if request == "put"]
+    assert [name.partition(".")[0] for name in asked_to_write] == [f"{naming.QUIET}/{agent}"]
+    assert "not allowed to write; the next run looks at every pool" in caplog.messages
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -13,7 +13,7 @@ from lake_core import naming
 from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
 from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import Corrupt, LakeError, Unavailable
-from lake_core.history.activity import RENEW, SKEW
+from lake_core.history.activity import READS_A_PAGE, RENEW, SKEW, listing_pays
 from lake_core.journal.newest import newest_version
 from lake_core.lake import Lake
 from lake_core.lake.watch import ALL, News, Position, Watcher, begin, resume
@@ -175,16 +175,19 @@ QUIET = RENEW + SKEW
 
 
 class Watched:
-    """A lake of the pools a and b on a clock of its own, and a watcher that goes by notes alone."""
+    """A lake of pools on a clock of its own, so many that a watcher lists notes, and goes by them alone."""
+
+    NAMES = ("a", "b", *(f"c{number}" for number in range(READS_A_PAGE)))
 
     def __init__(self, *, skew: float = 0.0, all_each: float = float("inf")) -> None:
         self.clock = Clock(1_800_000_000.0)
         self.store = ScriptedStore(MemoryStore(clock=lambda: self.clock.now + skew))
         self.lake = Lake.create_on(self.store, ids=IdSource(clock=self.clock))
-        for name in ("a", "b"):
+        for name in self.NAMES:
             self.lake.create_pool(name, key="k")
+            load(self.lake, name)
         self.watcher = Watcher(self.another(), all_each=all_each)
-        self.positions = begin(self.lake, ["a", "b"])
+        self.positions = begin(self.lake, [*self.NAMES])
 
     def another(self) -> Lake:
         """The lake, as another process has it."""
@@ -197,7 +200,7 @@ class Watched:
 
     def costs(self) -> list[tuple[str, str]]:
         """The requests of a look: `pools` is the list, a name a pool."""
-        ids = {self.lake.pool(name).config.id: name for name in ("a", "b")}
+        ids = {self.lake.pool(name).config.id: name for name in self.NAMES}
         self.store.requests.clear()
         assert self.look() == []
         return [
@@ -227,6 +230,23 @@ def test_all_quiet_pools_cost_one_listing_together(watched: Watched) -> None:
     assert watched.costs()[2:] == []
 
 
+def test_few_pools_are_read_since_a_listing_costs_more(watched: Watched) -> None:
+    for name in ("a", "b"):
+        del watched.positions[name]
+    watched.look()
+    watched.clock.now += QUIET
+    watched.look()
+    reads = [("get", name) for name in watched.NAMES[2:]]
+    assert sorted(watched.costs()) == sorted([("list", "pools"), *reads])
+
+
+@pytest.mark.parametrize(
+    ("reads", "notes", "pays"), [(12, 0, False), (13, 999, True), (13, 1000, False), (25, 1000, True)]
+)
+def test_a_page_of_a_listing_costs_as_much_as_twelve_reads(reads: int, notes: int, pays: bool) -> None:
+    assert listing_pays(reads=reads, notes=notes) is pays
+
+
 def test_every_pool_is_looked_at_now_and_then() -> None:
     """A note is lost if its writer is killed after a commit that took longer than the note stands."""
     watched = Watched(all_each=ALL)
@@ -234,8 +254,6 @@ def test_every_pool_is_looked_at_now_and_then() -> None:
     watched.look()
     watched.clock.now += QUIET
     watched.look()
-    old = watched.store.behind.list("activity")
-    assert len(list(old)) == 1
     watched.store.on("put", watched.lake.pool("a").config.id, instead=lambda: None, times=9)
     load(watched.another(), "a")
     assert watched.look() == []
