@@ -47,21 +47,28 @@ def looks(pools: Iterable[str], look: Callable[[str], T]) -> Iterator[tuple[str,
 
 
 def look_at_each(
-    pools: Iterable[str], look: Callable[[str], T], *, named: bool
+    pools: Iterable[str], look: Callable[[str], T], *, named: bool, must_find: bool = False
 ) -> Iterator[tuple[str, T | None]]:
     """Each pool, and what `look` finds there; None if it cannot be read, which is logged.
 
-    Skips a pool without the branch, and one that was dropped since; raises NotFound if the run `named` it.
+    Skips a pool without the branch, and one that was dropped since; raises NotFound if the run `named` it, or if
+    the run `must_find` one and skips all.
     """
+    skipped: NotFound | None = None
     for name, answer in looks(pools, look):
         if isinstance(answer, NotFound):
             if named:
                 raise answer
-        elif isinstance(answer, LakeError):
+            skipped = answer
+            continue
+        must_find = False
+        if isinstance(answer, LakeError):
             log.error("%s: %s", name, answer)
             yield name, None
         else:
             yield name, answer
+    if must_find and skipped is not None:
+        raise skipped
 
 
 def divided(

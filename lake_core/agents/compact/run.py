@@ -158,7 +158,9 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         due = publication_due(pool, branch=asked.branch)
         return plan, due, policy_of(pool.settings).next_window(now)
 
-    for name, seen in look_at_each(quiet.others(names), look, named=bool(asked.pools)):
+    looked_at = quiet.others(names)
+    must_find = asked.branch != MAIN and looked_at == names and not put_off
+    for name, seen in look_at_each(looked_at, look, named=bool(asked.pools), must_find=must_find):
         if seen is None:
             all_work.append(asked.work(name, "cannot be read", depth=0, jobs=[]))
             continue

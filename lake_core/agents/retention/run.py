@@ -153,7 +153,8 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
     def look(name: str) -> RetentionPlan:
         return plan(lake, name, branch=asked.branch)
 
-    for name, work in look_at_each(open_names, look, named=bool(asked.pools)):
+    must_find = asked.branch != MAIN and not put_off
+    for name, work in look_at_each(open_names, look, named=bool(asked.pools), must_find=must_find):
         if work is None:
             all_work.append(asked.work(name, "cannot be read"))
             continue

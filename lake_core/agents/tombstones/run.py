@@ -25,6 +25,7 @@ from lake_core.agents.tombstones.policy import policy_of
 from lake_core.agents.tombstones.report import ApplyResult, plan_line, pool_line, search_line
 from lake_core.errors import Conflict
 from lake_core.history import Draft
+from lake_core.history.state import MAIN
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.phrases import counted
@@ -160,7 +161,9 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
     def look(name: str) -> ApplyPlan:
         return plan(lake.pool(name).branch(asked.branch), now=lake.context.now())
 
-    for name, work in look_at_each(quiet.others(names), look, named=bool(asked.pools)):
+    looked_at = quiet.others(names)
+    must_find = asked.branch != MAIN and looked_at == names and not put_off
+    for name, work in look_at_each(looked_at, look, named=bool(asked.pools), must_find=must_find):
         if work is not None:
             log.info("%s", plan_line(name, work))
         if work is None:

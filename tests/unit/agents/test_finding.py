@@ -51,6 +51,19 @@ def test_a_pool_that_cannot_be_read_holds_back_no_other(caplog: pytest.LogCaptur
     assert caplog.messages == ["bad: a hole"]
 
 
+def test_a_run_that_must_find_something_fails_if_no_pool_has_it() -> None:
+    def look(name: str) -> str:
+        if name != "has":
+            raise NotFound(f"pool {name}: no branch 'dve'")
+        return name
+
+    assert list(look_at_each(["a", "has", "b"], look, named=False, must_find=True)) == [("has", "has")]
+    assert list(look_at_each([], look, named=False, must_find=True)) == []
+    assert list(look_at_each(["a"], look, named=False)) == []
+    with pytest.raises(NotFound, match="no branch 'dve'"):
+        list(look_at_each(["a", "b"], look, named=False, must_find=True))
+
+
 def test_a_named_pool_that_is_gone_ends_the_run_and_no_other_pool_is_begun() -> None:
     seen: list[str] = []
 

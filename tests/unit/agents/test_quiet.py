@@ -15,7 +15,7 @@ from lake_core import naming
 from lake_core.agents.checkpoint.run import POOLS
 from lake_core.agents.compact.run import compact_pool, plan_pool
 from lake_core.agents.quiet import FORGET
-from lake_core.errors import Unavailable
+from lake_core.errors import NotFound, Unavailable
 from lake_core.history.activity import RENEW, SKEW
 from lake_core.lake import Lake
 from lake_core.naming import IdSource
@@ -173,6 +173,21 @@ def test_runs_that_ask_for_other_things_have_a_memory_of_their_own(site: Site, a
     assert site.looked_at() == site.names
     site.find("compact", **asked)
     assert site.looked_at() == []
+
+
+@pytest.mark.parametrize("agent", ["compact", "tombstones", "retention"])
+def test_a_branch_that_no_pool_has_fails_the_run_and_one_that_a_quiet_pool_has_does_not(
+    site: Site, agent: str
+) -> None:
+    with pytest.raises(NotFound, match="'dve'"):
+        site.find(agent, branch="dve")
+    site.lake.configure_pool("a", {"agents": "paused"})
+    assert site.find(agent, branch="dve") == ["a"], "put off: it may have the branch, and the others have not"
+    site.lake.configure_pool("a", {"agents": "active"})
+    site.lake.pool("a").create_branch("dve")
+    site.clock.now += OVER
+    for _ in range(2):
+        assert site.find(agent, branch="dve") == []
 
 
 @pytest.mark.parametrize("garbage", [b"", b"{", b"[1]", b'{"x": 1}', b'{"x": {"at": "now"}}', b"\xff"])
