@@ -8,7 +8,7 @@ from lake_core.errors import LakeError
 from lake_core.history import Draft
 from lake_core.keys import KeyRange
 from lake_core.lake.delete_spec import check_delete, may_delete
-from lake_core.lake.results import DeleteResult
+from lake_core.lake.results import DeleteResult, repeated_delete
 from lake_core.records.conditions import Condition
 from lake_core.values.keytext import RangeText, check_classes
 
@@ -22,7 +22,7 @@ def delete(
     """Delete the records of a key range that fulfil a condition, as `Branch.delete` says."""
     revision = branch.revision()
     if token and (first := revision.state.tokens.get(token)) is not None:
-        return DeleteResult(first.version, first.transaction_id, repeated=True)
+        return repeated_delete(first, token=token)
     classes = revision.key_classes
     span = key_range if isinstance(key_range, KeyRange) else key_range.read(revision.key, classes)
     spec = check_delete(revision, key_range=span, where=where, narrow=True)
@@ -34,7 +34,7 @@ def delete(
     draft = Draft(id, branch.name, revision.version, author, (action,), message=reason, token=token)
     committed = branch.commit_draft(draft, does="deletes")
     if committed.repeated:
-        return DeleteResult(committed.version, committed.transaction_id, repeated=True)
+        return repeated_delete(committed.repeated, token=token)
     return DeleteResult(committed.version, committed.transaction_id, covers=_covers(branch, id))
 
 

@@ -13,6 +13,7 @@ from lake_core.history import Committed
 from lake_core.history.state import Remembered
 from lake_core.naming import NOKEY, REJECTED
 from lake_core.objects.metadata import Origin
+from lake_core.phrases import counted
 from lake_core.records import AddObject
 
 
@@ -79,6 +80,17 @@ def repeated_load(first: Remembered) -> LoadResult:
         first.rejected,
         repeated=True,
     )
+
+
+def repeated_delete(first: Remembered, *, token: str) -> DeleteResult:
+    """The result of the delete that used the token first.  Raises InvalidInput if that was no delete."""
+    if first.objects:
+        brought = counted(first.records + first.nokey + first.rejected, "record")
+        raise InvalidInput(
+            f"token {token!r} stands for version {first.version}, which brought {brought}, so nothing was deleted; "
+            "use another token for a delete"
+        )
+    return DeleteResult(first.version, first.transaction_id, repeated=True)
 
 
 def check_same(first: LoadResult, *, token: str, records: int, exact: bool) -> None:

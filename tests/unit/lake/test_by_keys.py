@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lake_core import naming
 from lake_core.errors import Conflict, InvalidInput
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER, encode_value
@@ -20,6 +21,7 @@ from lake_core.loading.block import Block
 from lake_core.store.memory import MemoryStore
 from lake_core.values.keytext import RangeText
 from tests.support.pools import a_pool, compact_all
+from tests.support.stores import ScriptedStore
 
 KINDS = ("append", "upsert", "aggregate")
 
@@ -67,6 +69,26 @@ def test_under_one_token_it_is_done_once(kind: str) -> None:
     for _ in range(2):
         assert pool.branch().replace_keys(pa.table({"k": [2], "v": [7]}), token="r").version == 3
     assert rows(pool) == [(0, 0), (2, 7), (3, 30), (4, 40), (5, 50)]
+
+
+@pytest.mark.parametrize("meanwhile", [False, True], ids=["before", "meanwhile"])
+def test_a_delete_under_the_token_of_a_load_is_refused(meanwhile: bool) -> None:
+    store = ScriptedStore()
+    pool = Lake.create_on(store).create_pool("p", key="k")
+    pool.branch().append(pa.table({"k": [1, 2]}))
+
+    def load() -> None:
+        Lake.open_on(store).pool("p").branch().append(pa.table({"k": [3, 4]}), token="t")
+
+    if meanwhile:
+        store.on("create", naming.entry(naming.pool_journal(pool.config.id), 2), before=load)
+    else:
+        load()
+    with pytest.raises(
+        InvalidInput, match="token 't' stands for version 2, which brought 2 records, so nothing"
+    ):
+        pool.branch().delete(where="k = 1", token="t")
+    assert rows(pool) == [(1,), (2,), (3,), (4,)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
