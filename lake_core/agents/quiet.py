@@ -8,9 +8,9 @@ each.  `find` leaves a pool alone if all of this holds:
 - nothing was written to it since that look (`history.activity`);
 - its settings are what they were.
 
-The memory is a hint: one object for each agent and each way to ask.  If it is gone or garbage, or if two runs
-overwrite each other's, pools are looked at again.  A run that names its pools, and a dry run, look at all of
-them: there a person asks.
+The memory is a hint: one object for each agent and each way to ask.  If it is gone, garbage, or refused by the
+store, or if two runs overwrite each other's, pools are looked at again.  A run that names its pools, and a dry
+run, look at all of them: there a person asks.
 
 The agents that run once a day (retention, erasure) remember nothing: they wait for time, leases and receipts
 (decision 126).  Callers: `find` of the agents compact, checkpoint and tombstones.
@@ -26,6 +26,7 @@ import msgspec
 
 from lake_core import naming
 from lake_core.agents.request import Request
+from lake_core.errors import Unavailable
 from lake_core.history.activity import is_quiet, read_notes
 from lake_core.lake import Lake
 from lake_core.phrases import counted
@@ -69,7 +70,10 @@ class Quiet:
 
     @classmethod
     def of(cls, lake: Lake, asked: Request, *, agent: str) -> Quiet:
-        """What the agent remembers of runs that asked for the same.  Raises Unavailable, Corrupt."""
+        """What the agent remembers of runs that asked for the same.
+
+        Raises Unavailable or Corrupt if the list of pools cannot be read.
+        """
         now = lake.context.now()  # before anything is read
         if asked.pools or asked.dry_run:
             return cls(lake, (), "", {}, now=now)
@@ -95,23 +99,27 @@ class Quiet:
             )
         return open_names
 
-    def found_nothing(self, name: str, *, until: float = ALWAYS) -> None:
-        """The run found nothing to do in the pool, and time alone brings no work before `until`."""
-        pool = self._pools.get(name)
-        if pool is not None:
-            self._new[pool.id] = Look(self._now, None if until == ALWAYS else until, _digest(pool))
+    def found_nothing(self, pool: PoolConfig, *, until: float = ALWAYS) -> None:
+        """The run found nothing to do in the pool, and time alone brings no work before `until`.
+
+        `pool` is as the run looked at it: since the run began, another one may have its name.
+        """
+        self._new[pool.id] = Look(self._now, None if until == ALWAYS else until, _digest(pool))
 
     def write(self) -> None:
-        """Keep what this run has seen, if it looked at anything.  Raises Unavailable."""
-        if self._new:
-            self._lake.store.put(self._name, msgspec.json.encode({**self._standing, **self._new}))
+        """Keep what this run has seen, if it looked at anything; to look, an agent needs to write nothing."""
+        if self._name and self._new:
+            data = msgspec.json.encode({**self._standing, **self._new})
+            try:
+                self._lake.store.put(self._name, data)
+            except Unavailable as error:
+                log.info("%s: not written: %s; the next run looks again", self._name, error)
 
 
 def _read(lake: Lake, name: str) -> dict[str, Look]:
-    data = lake.store.get(name)
     try:
-        return msgspec.json.decode(data or b"{}", type=dict[str, Look])
-    except msgspec.DecodeError as error:
+        return msgspec.json.decode(lake.store.get(name) or b"{}", type=dict[str, Look])
+    except (Unavailable, ValueError, RecursionError) as error:  # all errors of msgspec, and of UTF-8
         log.info("%s: not read: %s; looks at every pool", name, error)
         return {}
 
