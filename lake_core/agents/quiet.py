@@ -20,14 +20,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 
 import msgspec
 
 from lake_core import naming
+from lake_core.agents.finding import AT_ONCE
 from lake_core.agents.request import Request
 from lake_core.errors import Unavailable
-from lake_core.history.activity import is_quiet, read_notes
+from lake_core.history.activity import ActivityNote, is_quiet, read_notes
 from lake_core.lake import Lake
 from lake_core.phrases import counted
 from lake_core.records.pools import PoolConfig
@@ -60,11 +62,11 @@ class Quiet:
     ) -> None:
         self._lake, self._name, self._now = lake, name, now
         self._pools = {pool.name: pool for pool in pools}
-        notes = read_notes(lake.store) if looks else {}
+        self._notes = read_notes(lake.store) if name else None
         self._standing = {
             pool.id: looks[pool.id]
             for pool in pools
-            if pool.id in looks and self._stands(looks[pool.id], pool, notes)
+            if pool.id in looks and self._stands(looks[pool.id], pool)
         }
         self._new: dict[str, Look] = {}
 
@@ -81,11 +83,11 @@ class Quiet:
         name = naming.quiet(agent, way)
         return cls(lake, lake.pools(), name, _read(lake, name), now=now)
 
-    def _stands(self, look: Look, pool: PoolConfig, notes: Mapping[str, float]) -> bool:
+    def _stands(self, look: Look, pool: PoolConfig) -> bool:
         return (
             look.settings == _digest(pool)
             and look.at <= self._now < min(look.at + FORGET, ALWAYS if look.until is None else look.until)
-            and is_quiet(notes, pool.id, since=look.at)
+            and is_quiet(self._notes or {}, pool.id, since=look.at)
         )
 
     def others(self, names: Sequence[str]) -> list[str]:
@@ -107,13 +109,23 @@ class Quiet:
         self._new[pool.id] = Look(self._now, None if until == ALWAYS else until, _digest(pool))
 
     def write(self) -> None:
-        """Keep what this run has seen, if it looked at anything; to look, an agent needs to write nothing."""
-        if self._name and self._new:
-            data = msgspec.json.encode({**self._standing, **self._new})
-            try:
-                self._lake.store.put(self._name, data)
-            except Unavailable as error:
-                log.info("%s: not written: %s; the next run looks again", self._name, error)
+        """Keep what this run has seen, if it looked at anything; to look, an agent needs to write nothing.
+
+        A pool without a note, such as one of an older lake, gets it here; otherwise each run would look at it.
+        """
+        if not (self._name and self._new):
+            return
+        try:
+            self._lake.store.put(self._name, msgspec.json.encode({**self._standing, **self._new}))
+        except Unavailable as error:
+            log.info("%s: not written: %s; the next run looks again", self._name, error)
+            return
+        if self._notes is not None:
+            with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
+                list(threads.map(self._note, self._new.keys() - self._notes.keys()))
+
+    def _note(self, pool_id: str) -> None:
+        ActivityNote(self._lake.store, pool_id, self._lake.context.clock).keep()
 
 
 def _read(lake: Lake, name: str) -> dict[str, Look]:

@@ -9,7 +9,8 @@ looked later than that, and than `SKEW` of clocks, has seen it.
 
 A note is a hint.  It may be missing, because the store refused it, or stale, because a writer was killed after a
 commit of more than `RENEW`.  A pool without a note is looked at, and every reader looks at all pools now and then.
-Writers: `History.commit`, `repair.rebuild`.  Readers: `agents.quiet`, `lake.watch`.
+Writers: `History.commit`, `repair.rebuild`; `agents.quiet` for pools that have none.  Readers: `agents.quiet`,
+`lake.watch`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class ActivityNote:
         self._written: float | None = None
 
     def keep(self) -> None:
-        """Write the note unless it stands; if the store refuses, the next commit tries again."""
+        """Write the note unless it stands; if the store refuses, the next call tries again."""
         now = self._clock()
         if self._written is not None and abs(now - self._written) < RENEW:
             return
@@ -48,16 +49,16 @@ class ActivityNote:
             self._written = now
 
 
-def read_notes(store: Store) -> dict[str, float]:
+def read_notes(store: Store) -> dict[str, float] | None:
     """When the note of each pool was written, by the pool's id, in seconds since 1970 by the store's clock.
 
-    Empty if they cannot be read: then every pool is looked at.
+    None if they cannot be read: then every pool is looked at.
     """
     try:
         return {naming.noted_pool(info.name): info.modified for info in store.list(naming.ACTIVITY)}
     except Unavailable as error:
         log.warning("the activity notes cannot be read: %s; looks at every pool", error)
-        return {}
+        return None
 
 
 def is_quiet(notes: Mapping[str, float], pool_id: str, *, since: float) -> bool:

@@ -99,7 +99,7 @@ class Watcher:
         if not 0 <= now - self._all < self._all_each:  # a clock that was set back too
             self._ends, self._all = {}, now
         pools = self._lake.pools_of(list(positions))
-        notes = read_notes(self._lake.store) if self._ends else {}
+        notes = (read_notes(self._lake.store) if self._ends else None) or {}
         since = min(self._looked, now)  # a clock that was set back makes new notes look old
 
         def is_at_end(name: str) -> bool:

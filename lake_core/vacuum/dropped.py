@@ -109,7 +109,7 @@ def _delete_left_notes(lake: Lake) -> None:
 
     A note that is missing costs a look at the pool, no more.
     """
-    noted = read_notes(lake.store)  # before the list: a pool of a note is listed by then
+    noted = read_notes(lake.store) or {}  # before the list: a pool of a note is listed by then
     state = lake.catalog.load().state
     gone = [id for id in noted if naming.is_id(id) and id not in state.pools and id not in state.dropped]
     lake.store.delete_all([naming.activity(id) for id in gone])

@@ -290,6 +290,19 @@ def test_a_strategy_that_waits_for_a_time_of_its_own_finds_its_work_in_time(
     assert site.find("compact") == site.names
 
 
+@pytest.mark.parametrize("agent", AGENTS)
+def test_pools_of_before_there_were_notes_become_quiet_too(site: Site, agent: str) -> None:
+    site.lake.create_pool("never", key="k")
+    for info in list(site.store.behind.list(naming.ACTIVITY)):
+        site.store.behind.delete(info.name)
+    site.names.append("never")
+    site.settle(agent)
+    assert site.looked_at() == site.names
+    site.settle(agent)
+    site.find(agent)
+    assert site.looked_at() == []
+
+
 STEPS = ("append", "delete", "compact", "configure", "find")
 
 
