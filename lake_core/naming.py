@@ -273,6 +273,11 @@ def activity(pool_id: str) -> str:
     return f"{ACTIVITY}/{pool_id}"
 
 
+def noted_pool(name: str) -> str:
+    """The pool id of a note's name; what lies deeper in the folder is the note of no pool."""
+    return name.removeprefix(f"{ACTIVITY}/")
+
+
 def erasures(pool_id: str) -> str:
     """The folder of a pool's erasures."""
     return f"{pool_id}/erasures"

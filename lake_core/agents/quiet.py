@@ -8,9 +8,9 @@ each.  `find` leaves a pool alone if all of this holds:
 - nothing was written to it since that look (`history.activity`);
 - its settings are what they were.
 
-The memory is a hint: one object for each agent and each way to ask.  If it is gone or garbage, or if two runs
-overwrite each other's, pools are looked at again.  A run that names its pools, and a dry run, look at all of
-them: there a person asks.
+The memory is a hint: one object for each agent and each way to ask.  If it is gone, garbage, or refused by the
+store, or if two runs overwrite each other's, pools are looked at again.  A run that names its pools, and a dry
+run, look at all of them: there a person asks.
 
 The agents that run once a day (retention, erasure) remember nothing: they wait for time, leases and receipts
 (decision 126).  Callers: `find` of the agents compact, checkpoint and tombstones.
@@ -63,7 +63,7 @@ class Quiet:
     ) -> None:
         self._lake, self._name, self._now = lake, name, now
         self._pools = {pool.name: pool for pool in pools}
-        self._notes = read_notes(lake.store) if name else {}
+        self._notes = read_notes(lake.store) if name else None
         self._standing = {
             pool.id: looks[pool.id]
             for pool in pools
@@ -73,7 +73,10 @@ class Quiet:
 
     @classmethod
     def of(cls, lake: Lake, asked: Request, *, agent: str) -> Quiet:
-        """What the agent remembers of runs that asked for the same.  Raises Unavailable, Corrupt."""
+        """What the agent remembers of runs that asked for the same.
+
+        Raises Unavailable or Corrupt if the list of pools cannot be read.
+        """
         now = lake.context.now()  # before anything is read
         if asked.pools or asked.dry_run:
             return cls(lake, (), "", {}, now=now)
@@ -85,7 +88,7 @@ class Quiet:
         return (
             look.settings == _digest(pool)
             and look.at <= self._now < min(look.at + FORGET, ALWAYS if look.until is None else look.until)
-            and is_quiet(self._notes, pool.id, since=look.at)
+            and is_quiet(self._notes or {}, pool.id, since=look.at)
         )
 
     def others(self, names: Sequence[str]) -> list[str]:
@@ -99,34 +102,35 @@ class Quiet:
             )
         return open_names
 
-    def found_nothing(self, name: str, *, until: float = ALWAYS) -> None:
-        """The run found nothing to do in the pool, and time alone brings no work before `until`."""
-        pool = self._pools.get(name)
-        if pool is not None:
-            self._new[pool.id] = Look(self._now, None if until == ALWAYS else until, _digest(pool))
+    def found_nothing(self, pool: PoolConfig, *, until: float = ALWAYS) -> None:
+        """The run found nothing to do in the pool, and time alone brings no work before `until`.
+
+        `pool` is as the run looked at it: since the run began, another one may have its name.
+        """
+        self._new[pool.id] = Look(self._now, None if until == ALWAYS else until, _digest(pool))
 
     def write(self) -> None:
-        """Keep what this run has seen, if it looked at anything; if the store refuses, the next run looks again.
+        """Keep what this run has seen, if it looked at anything; to look, an agent needs to write nothing.
 
-        A pool without a note gets one, so that it becomes quiet.
+        A pool without a note, such as one of an older lake, gets it here; otherwise each run would look at it.
         """
-        if not self._new:
-            return
         store = self._lake.store
+        if not (self._name and self._new):
+            return
         try:
             store.put(self._name, msgspec.json.encode({**self._standing, **self._new}))
         except Unavailable as error:
-            log.info("%s; the next run looks at every pool", error)
+            log.info("%s: not written: %s; the next run looks again", self._name, error)
             return
-        with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
-            list(threads.map(partial(write_note, store), self._new.keys() - self._notes.keys()))
+        if self._notes is not None:
+            with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
+                list(threads.map(partial(write_note, store), self._new.keys() - self._notes.keys()))
 
 
 def _read(lake: Lake, name: str) -> dict[str, Look]:
-    data = lake.store.get(name)
     try:
-        return msgspec.json.decode(data or b"{}", type=dict[str, Look])
-    except msgspec.DecodeError as error:
+        return msgspec.json.decode(lake.store.get(name) or b"{}", type=dict[str, Look])
+    except (Unavailable, ValueError, RecursionError) as error:  # all errors of msgspec, and of UTF-8
         log.info("%s: not read: %s; looks at every pool", name, error)
         return {}
 

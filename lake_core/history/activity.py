@@ -9,16 +9,20 @@ looked later than that, and than `SKEW` of clocks, has seen it.
 
 A note is a hint.  It may be missing, because the store refused it, or stale, because a writer was killed after a
 commit of more than `RENEW`.  A pool without a note is looked at, and every reader looks at all pools now and then.
-Writer: `History.commit`.  Readers: `agents.quiet`, `lake.watch`.
+Writers: `History.commit`, `repair.rebuild`; `agents.quiet` for pools that have none.  Readers: `agents.quiet`,
+`lake.watch`.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 
 from lake_core import naming
 from lake_core.errors import Unavailable
 from lake_core.store import Store
+
+log = logging.getLogger(__name__)
 
 RENEW = 300.0
 """Seconds for which a writer's note stands for its commits."""
@@ -38,7 +42,7 @@ class ActivityNote:
         self._written: float | None = None
 
     def keep(self) -> None:
-        """Write the note unless it stands; if the store refuses, the next commit tries again."""
+        """Write the note unless it stands; if the store refuses, the next call tries again."""
         now = self._clock()
         if self._written is None or abs(now - self._written) >= RENEW:
             self._written = now if write_note(self._store, self._pool_id) else None
@@ -53,12 +57,16 @@ def write_note(store: Store, pool_id: str) -> bool:
     return True
 
 
-def read_notes(store: Store) -> dict[str, float]:
+def read_notes(store: Store) -> dict[str, float] | None:
     """When the note of each pool was written, by the pool's id, in seconds since 1970 by the store's clock.
 
-    Raises Unavailable.
+    None if they cannot be read: then every pool is looked at.
     """
-    return {info.name.rpartition("/")[2]: info.modified for info in store.list(naming.ACTIVITY)}
+    try:
+        return {naming.noted_pool(info.name): info.modified for info in store.list(naming.ACTIVITY)}
+    except Unavailable as error:
+        log.warning("the activity notes cannot be read: %s; looks at every pool", error)
+        return None
 
 
 def listing_pays(*, reads: int, notes: int) -> bool:

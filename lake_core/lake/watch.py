@@ -94,7 +94,7 @@ class Watcher:
         """What was committed after the positions, by pool and oldest first; and the positions after it.
 
         A pool that cannot be read keeps its position and holds no other back.  Raises Unavailable or Corrupt if
-        the list of pools, or of activity notes, cannot be read.
+        the list of pools cannot be read.
         """
         now = self._lake.context.now()  # before anything is read
         if not 0 <= now - self._all < self._all_each:  # a clock that was set back too
@@ -102,16 +102,15 @@ class Watcher:
         pools = self._lake.pools_of(list(positions))
         notes: dict[str, float] = {}
         if listing_pays(reads=len(positions), notes=self._notes):
-            notes = read_notes(self._lake.store)
+            notes = read_notes(self._lake.store) or {}
             self._notes = len(notes)
+        since = min(self._looked, now)  # a clock that was set back makes new notes look old
 
         def is_at_end(name: str) -> bool:
             """Whether the position is the pool's end, as it was seen at the last look."""
             at = positions[name]
             same_pool = name in pools and pools[name].config.id == at.pool_id
-            return (
-                same_pool and self._ends.get(name) == at and is_quiet(notes, at.pool_id, since=self._looked)
-            )
+            return same_pool and self._ends.get(name) == at and is_quiet(notes, at.pool_id, since=since)
 
         ends = {name: positions[name] for name in positions if is_at_end(name)}
 

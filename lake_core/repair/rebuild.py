@@ -27,6 +27,7 @@ from lake_core.combine.hidden import DELETED
 from lake_core.combine.rule import check_rule, rule_of
 from lake_core.errors import AlreadyExists, Conflict, InvalidInput, NotFound
 from lake_core.history import History, PoolState, Reference, Snapshot
+from lake_core.history.activity import ActivityNote
 from lake_core.history.branch_state import BranchState
 from lake_core.history.state import MAIN
 from lake_core.journal import LoadedState, put_fence, write_state
@@ -176,11 +177,14 @@ def rebuild(lake: Lake, plan: RebuildPlan, *, progress: Progress = lambda what, 
     )
     context = lake.context
     history = History(store, pool_id=config.id, key=config.key, rule=rule_of(config), clock=context.clock)
+    note = ActivityNote(store, config.id, context.clock)
+    note.keep()  # what agents remember of the pool in this folder is of its lost journal
     loaded = LoadedState(plan.version, state, Recent(plan.version))
     write_state(history.journal, loaded, id=context.ids.new(), now=context.now())
     put_fence(history.journal, plan.version)
     if not plan.is_listed:
         lake.catalog.create(config)
+    note.keep()
     if plan.copies and plan.source_id not in lake.catalog.load().state.pools:
         give_up(context, plan.source_id, why=f"it was rebuilt as {config.name} with copies")
     log.info("%s: rebuilt at version %d from %d references", config.id, plan.version, len(plan.references))

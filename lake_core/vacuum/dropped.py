@@ -19,6 +19,7 @@ from itertools import islice
 from lake_core import naming
 from lake_core.catalog import Settings
 from lake_core.errors import Conflict, Unavailable
+from lake_core.history.activity import read_notes
 from lake_core.lake import Lake
 from lake_core.leases import list_leases
 from lake_core.phrases import counted, human_size
@@ -99,7 +100,19 @@ def delete_dropped(
             done = _delete(lake, one.dropped, progress)
             if done is not None:
                 deleted.append(done)
+    _delete_left_notes(lake)
     return deleted
+
+
+def _delete_left_notes(lake: Lake) -> None:
+    """Delete the activity notes of pools that are gone: a writer that still held one has written it again.
+
+    A note that is missing costs a look at the pool, no more.
+    """
+    noted = read_notes(lake.store) or {}  # before the list: a pool of a note is listed by then
+    state = lake.catalog.load().state
+    gone = [id for id in noted if naming.is_id(id) and id not in state.pools and id not in state.dropped]
+    lake.store.delete_all([naming.activity(id) for id in gone])
 
 
 def _delete(lake: Lake, dropped: DroppedPool, progress: Progress) -> DeletedPool | None:

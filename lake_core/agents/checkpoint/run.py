@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from lake_core.agents.checkpoint.plan import JournalTail, due_at, last_older, why_due
@@ -22,6 +23,7 @@ from lake_core.journal.marks import Marks
 from lake_core.journal.purge import choose, write_newest
 from lake_core.lake import Lake
 from lake_core.phrases import counted
+from lake_core.records.pools import PoolConfig
 
 log = logging.getLogger(__name__)
 
@@ -47,14 +49,28 @@ def journal_of(lake: Lake, pool_name: str) -> Journal[Any, Any]:
 
 def look(lake: Lake, pool_name: str, *, now: float) -> str | None:
     """Why the journal wants a checkpoint; None if it does not.  Raises NotFound."""
-    return _look(lake, pool_name, now=now)[0]
+    return _look(lake, pool_name, now=now).why
 
 
-def _look(lake: Lake, pool_name: str, *, now: float) -> tuple[str | None, float]:
-    """Why the journal wants a checkpoint, None if it does not; and when it will want one, if nothing is written."""
-    policy, journal = policy_of(settings_of(lake, pool_name)), journal_of(lake, pool_name)
+@dataclass(frozen=True)
+class _Looked:
+    """Why the journal wants a checkpoint, None if it does not; and when it will want one, if nothing is written.
+
+    `pool` is whose journal it is, None for the journal of pools.
+    """
+
+    pool: PoolConfig | None
+    why: str | None
+    due_at: float
+
+
+def _look(lake: Lake, pool_name: str, *, now: float) -> _Looked:
+    pool = None if pool_name == POOLS else lake.pool(pool_name)  # once: a rename may give another the name
+    policy = policy_of(Settings({}) if pool is None else pool.settings)
+    journal: Journal[Any, Any] = lake.catalog.journal if pool is None else pool.history.journal
     tail = _tail(journal, journal.marks(), policy)
-    return why_due(tail, policy, now=now), due_at(tail, policy)
+    config = None if pool is None else pool.config
+    return _Looked(config, why_due(tail, policy, now=now), due_at(tail, policy))
 
 
 def _tail(journal: Journal[Any, Any], marks: Marks, policy: CheckpointPolicy) -> JournalTail:
@@ -131,17 +147,17 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
     quiet = Quiet.of(lake, asked, agent="checkpoint")
     all_work: list[dict[str, Any]] = []
 
-    def look_now(name: str) -> tuple[str | None, float]:
+    def look_now(name: str) -> _Looked:
         return _look(lake, name, now=lake.context.now())
 
     for name, looked in look_at_each(quiet.others(open_names), look_now, named=bool(asked.pools)):
         if looked is None:
             all_work.append(asked.work(name, "cannot be read"))
-        elif why := looked[0]:
-            log.info("%s: a checkpoint is due: %s", name, why)
-            all_work.append(asked.work(name, why))
-        else:
-            quiet.found_nothing(name, until=looked[1])
+        elif looked.why:
+            log.info("%s: a checkpoint is due: %s", name, looked.why)
+            all_work.append(asked.work(name, looked.why))
+        elif looked.pool is not None:  # the journal of pools is looked at by every run
+            quiet.found_nothing(looked.pool, until=looked.due_at)
     quiet.write()
     return handed_out(
         all_work,

@@ -37,10 +37,6 @@ class CompactionPolicy:
         if not self.window > 0:
             raise InvalidInput(f"compact.window must be greater than 0 s (got {self.window:g} s)")
 
-    def next_window(self, now: float) -> float:
-        """When the next window begins, in seconds since 1970: time alone brings no work before."""
-        return (now // self.window + 1) * self.window
-
     def fits(self, inputs: int, size: int) -> bool:
         """Whether one job may take so many references of so many bytes."""
         return inputs <= 2 or (inputs <= self.max_inputs and size <= self.max_bytes)

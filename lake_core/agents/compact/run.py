@@ -29,15 +29,16 @@ from lake_core.agents.compact.rewrite import (
 )
 from lake_core.agents.compact.strategies import check_name
 from lake_core.agents.finding import divided, handed_out, look_at_each
-from lake_core.agents.quiet import Quiet
+from lake_core.agents.quiet import FORGET, Quiet
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.errors import Conflict, LakeError
 from lake_core.history.state import MAIN
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
-from lake_core.lake.pool import Pool
+from lake_core.lake.view import View
 from lake_core.objects.write import WrittenObject
 from lake_core.phrases import counted
+from lake_core.records.pools import PoolConfig
 
 log = logging.getLogger(__name__)
 
@@ -49,16 +50,15 @@ def plan_pool(
     lake: Lake, name: str, *, branch: str = MAIN, strategy: str | None = None, now: float
 ) -> CompactionPlan:
     """The plan of the pool's policy, or of another strategy.  Raises NotFound, InvalidInput."""
-    return _plan(lake.pool(name), branch=branch, strategy=strategy, now=now)
+    return _plan(lake.pool(name).at(branch), strategy=strategy, now=now)
 
 
-def _plan(pool: Pool, *, branch: str, strategy: str | None, now: float) -> CompactionPlan:
-    policy = policy_of(pool.settings)
+def _plan(view: View, *, strategy: str | None, now: float) -> CompactionPlan:
+    policy = policy_of(view.settings)
     if strategy is not None:
         policy = replace(policy, strategy=strategy)
-    view = pool.at(branch)
     return plan_branch(
-        view.held, view.references, policy, key=pool.config.key, kind=pool.config.kind, now=now
+        view.held, view.references, policy, key=view.config.key, kind=view.config.kind, now=now
     )
 
 
@@ -152,11 +152,14 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
     quiet = Quiet.of(lake, asked, agent="compact")
     all_work: list[dict[str, Any]] = []
 
-    def look(name: str) -> tuple[CompactionPlan, str, float]:
+    def look(name: str) -> tuple[PoolConfig, CompactionPlan, str, bool]:
         now, pool = lake.context.now(), lake.pool(name)
-        plan = _plan(pool, branch=asked.branch, strategy=asked.strategy, now=now)
+        view, strategy = pool.at(asked.branch), asked.strategy
+        plan = _plan(view, strategy=strategy, now=now)
         due = publication_due(pool, branch=asked.branch)
-        return plan, due, policy_of(pool.settings).next_window(now)
+        # whether time alone brings work while the look is remembered: any strategy may depend on the time
+        waits = not (plan.jobs or due) and bool(_plan(view, strategy=strategy, now=now + FORGET).jobs)
+        return pool.config, plan, due, waits
 
     looked_at = quiet.others(names)
     must_find = asked.branch != MAIN and looked_at == names and not put_off
@@ -164,7 +167,7 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         if seen is None:
             all_work.append(asked.work(name, "cannot be read", depth=0, jobs=[]))
             continue
-        plan, due, next_window = seen
+        pool, plan, due, waits = seen
         for line in plan_lines(name, plan):
             log.info("%s", line)
         if plan.jobs or due:
@@ -175,8 +178,8 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
                     name, why, depth=plan.depth, allowed=plan.allowed, jobs=jobs, strategy=asked.strategy
                 )
             )
-        else:
-            quiet.found_nothing(name, until=next_window)
+        elif not waits:
+            quiet.found_nothing(pool)
     quiet.write()
     return handed_out(
         all_work,

@@ -32,6 +32,7 @@ from lake_core.phrases import counted
 from lake_core.reading.deleted import apply_tombstones, needs_sequences
 from lake_core.reading.merge.streams import Reading, read_reference
 from lake_core.records import Action, MarkApplied, RemoveTombstone
+from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
 
 log = logging.getLogger(__name__)
@@ -158,20 +159,22 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
     quiet = Quiet.of(lake, asked, agent="tombstones")
     all_work = []
 
-    def look(name: str) -> ApplyPlan:
-        return plan(lake.pool(name).branch(asked.branch), now=lake.context.now())
+    def look(name: str) -> tuple[PoolConfig, ApplyPlan]:
+        branch = lake.pool(name).branch(asked.branch)
+        return branch.config, plan(branch, now=lake.context.now())
 
     looked_at = quiet.others(names)
     must_find = asked.branch != MAIN and looked_at == names and not put_off
-    for name, work in look_at_each(looked_at, look, named=bool(asked.pools), must_find=must_find):
-        if work is not None:
-            log.info("%s", plan_line(name, work))
-        if work is None:
+    for name, seen in look_at_each(looked_at, look, named=bool(asked.pools), must_find=must_find):
+        if seen is None:
             all_work.append(asked.work(name, "cannot be read"))
-        elif not work.idle:
+            continue
+        pool, work = seen
+        log.info("%s", plan_line(name, work))
+        if not work.idle:
             all_work.append(asked.work(name, counted(work.due, "delete")))
         elif not work.waits:
-            quiet.found_nothing(name)
+            quiet.found_nothing(pool)
     quiet.write()
     return handed_out(
         all_work,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 import pyarrow as pa
@@ -13,19 +14,23 @@ from hypothesis import strategies as st
 
 from lake_core import naming
 from lake_core.agents.checkpoint.run import POOLS
+from lake_core.agents.compact.planner import Planner
 from lake_core.agents.compact.run import compact_pool, plan_pool
 from lake_core.agents.quiet import FORGET
 from lake_core.errors import NotFound, Unavailable
 from lake_core.history.activity import RENEW, SKEW
 from lake_core.lake import Lake
 from lake_core.naming import IdSource
+from lake_core.repair.rebuild import Wanted, plan_rebuild, rebuild
 from lake_core.store.memory import MemoryStore
 from tests.support.clocks import DAY, Clock
-from tests.support.stores import ScriptedStore
+from tests.support.stores import ALWAYS, ScriptedStore, unavailable
 
 AGENTS = ("compact", "checkpoint", "tombstones")
 OVER = RENEW + SKEW
 """Seconds after which a note says that a pool is quiet."""
+UTF = b'{"\xff": {}}'
+DEEP = b'{"x": {"y": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}"
 
 
 class Site:
@@ -54,6 +59,11 @@ class Site:
         """The pools whose folders the last `find` asked for something."""
         asked_for = {name.partition("/")[0] for _, name in self.store.requests}
         return [name for name in self.names if self.lake.pool(name).config.id in asked_for]
+
+    @staticmethod
+    def memory(agent: str) -> str:
+        """The name of what the agent remembers of runs on `main`."""
+        return naming.quiet(agent, sha256(b'["main",null]').hexdigest()[:16])
 
     def settle(self, agent: str) -> None:
         """Two runs, the second so late that it sees that the pools are quiet."""
@@ -126,16 +136,6 @@ def test_a_pool_is_looked_at_if_what_is_known_of_it_changed(
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_pool_without_a_note_gets_one_and_becomes_quiet(site: Site, agent: str) -> None:
-    site.lake.create_pool("empty", key="k")
-    site.names.append("empty")
-    site.settle(agent)
-    site.settle(agent)
-    site.find(agent)
-    assert site.looked_at() == []
-
-
-@pytest.mark.parametrize("agent", AGENTS)
 def test_a_store_that_refuses_the_memory_is_asked_for_nothing_more_and_work_is_found(
     site: Site, agent: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -151,7 +151,7 @@ def test_a_store_that_refuses_the_memory_is_asked_for_nothing_more_and_work_is_f
     assert "b" in site.find(agent)
     asked_to_write = [name for request, name in site.store.requests if request == "put"]
     assert [name.partition(".")[0] for name in asked_to_write] == [f"{naming.QUIET}/{agent}"]
-    assert "not allowed to write; the next run looks at every pool" in caplog.messages
+    assert caplog.messages[-1].endswith(": not written: not allowed to write; the next run looks again")
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -190,7 +190,9 @@ def test_a_branch_that_no_pool_has_fails_the_run_and_one_that_a_quiet_pool_has_d
         assert site.find(agent, branch="dve") == []
 
 
-@pytest.mark.parametrize("garbage", [b"", b"{", b"[1]", b'{"x": 1}', b'{"x": {"at": "now"}}', b"\xff"])
+@pytest.mark.parametrize(
+    "garbage", [b"", b"{", b"[1]", b'{"x": 1}', b'{"x": {"at": "now"}}', b"\xff", UTF, DEEP]
+)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_memory_that_cannot_be_read_is_none(site: Site, agent: str, garbage: bytes) -> None:
     site.settle(agent)
@@ -255,6 +257,85 @@ def test_a_pool_with_work_is_handed_out_until_it_is_done(site: Site) -> None:
     assert site.find("compact") == ["b"]
     compact_pool(site.lake, "b", plan_pool(site.lake, "b", now=site.clock.now))
     assert site.find("compact") == []
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("refused", ["put", "get", "list"])
+def test_an_agent_that_may_not_use_the_hints_looks_at_all_pools(site: Site, agent: str, refused: str) -> None:
+    if refused != "put":
+        site.settle(agent)
+    name = naming.ACTIVITY if refused == "list" else site.memory(agent)
+    site.store.on(refused, name, instead=unavailable, times=ALWAYS)
+    for _ in range(2):
+        assert site.find(agent) == []
+        assert site.looked_at() == site.names
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_what_was_seen_under_a_name_is_remembered_of_the_pool_that_had_it(site: Site, agent: str) -> None:
+    for name in ("a", "b"):
+        site.lake.configure_pool(name, {"compact.depth": "9", "checkpoint.age": "900d"})
+    for _ in range(2):
+        site.append("b")
+    if agent == "tombstones":
+        site.lake.pool("b").branch().delete(where="k = 1")
+    else:
+        site.lake.configure_pool("b", {"compact.depth": "1"})
+    site.clock.now += 2 * DAY
+    assert site.find(agent, pools=["b"]) == ["b"]
+
+    def swap() -> None:  # the run has its list of pools, and looks at none of them yet
+        site.lake.rename_pool("b", "c2")
+        site.lake.rename_pool("a", "b")
+
+    site.store.on("get", site.memory(agent), before=swap)
+    site.find(agent)
+    assert site.find(agent, pools=["c2"]) == ["c2"]
+    assert "c2" in site.find(agent)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_pool_that_was_rebuilt_is_looked_at(site: Site, agent: str) -> None:
+    site.settle(agent)
+    id = site.lake.pool("b").config.id
+    for info in list(site.store.behind.list(naming.pool_journal(id))):
+        site.store.behind.delete(info.name)
+    lake = Lake.open_on(site.store, ids=IdSource(clock=site.clock))
+    rebuild(lake, plan_rebuild(lake, "b", Wanted()))
+    site.find(agent)
+    assert site.looked_at() == ["b"]
+
+
+def test_a_strategy_that_waits_for_a_time_of_its_own_finds_its_work_in_time(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    due = site.clock.now + OVER + 2 * 3600
+
+    def at_last(planner: Planner) -> None:
+        if planner.now >= due:
+            planner.settle(list(planner.references), "it is time")
+
+    monkeypatch.setattr("lake_core.agents.compact.plan.find_strategy", lambda name: at_last)
+    for name in site.names:
+        site.append(name)
+    site.settle("compact")
+    site.clock.now = due - 1
+    assert site.find("compact") == []
+    site.clock.now = due
+    assert site.find("compact") == site.names
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_pools_of_before_there_were_notes_become_quiet_too(site: Site, agent: str) -> None:
+    site.lake.create_pool("never", key="k")
+    for info in list(site.store.behind.list(naming.ACTIVITY)):
+        site.store.behind.delete(info.name)
+    site.names.append("never")
+    site.settle(agent)
+    assert site.looked_at() == site.names
+    site.settle(agent)
+    site.find(agent)
+    assert site.looked_at() == []
 
 
 STEPS = ("append", "delete", "compact", "configure", "find")

@@ -86,7 +86,14 @@ def test_a_refused_note_refuses_no_commit_and_the_next_commit_writes_it(
     append(branch)
     assert (branch.history.load().version, read_notes(branch.store)) == (1, {})
     append(branch)
-    assert list(read_notes(branch.store)) == [branch.config.id]
+    assert list(read_notes(branch.store) or {}) == [branch.config.id]
+
+
+def test_what_lies_deeper_in_the_folder_is_the_note_of_no_pool(branch: Branch, clock: Clock) -> None:
+    branch.store.put(f"{naming.ACTIVITY}/old/{branch.config.id}", b"\n")
+    clock.now += 60
+    append(branch)
+    assert (read_notes(branch.store) or {})[branch.config.id] == START + 60
 
 
 def test_a_pool_is_quiet_once_its_note_and_every_clock_are_surely_over() -> None:

@@ -21,7 +21,7 @@ from lake_core.naming import IdSource
 from lake_core.store import ObjectInfo
 from lake_core.store.memory import MemoryStore
 from tests.support.clocks import Clock
-from tests.support.stores import ScriptedStore
+from tests.support.stores import ScriptedStore, unavailable
 
 
 @pytest.fixture
@@ -258,6 +258,28 @@ def test_every_pool_is_looked_at_now_and_then() -> None:
     load(watched.another(), "a")
     assert watched.look() == []
     watched.clock.now += ALL
+    assert watched.look() == ["a"]
+
+
+def test_without_notes_every_pool_is_looked_at(watched: Watched) -> None:
+    load(watched.lake, "a")
+    watched.look()
+    watched.clock.now += QUIET
+    watched.look()
+    watched.store.on("list", naming.ACTIVITY, instead=unavailable, times=2)
+    assert sorted(watched.costs()[2:]) == sorted(("get", name) for name in watched.NAMES)
+    load(watched.another(), "a")
+    assert watched.look() == ["a"]
+
+
+def test_a_clock_that_was_set_back_hides_no_commit(watched: Watched) -> None:
+    load(watched.lake, "a")
+    watched.look()
+    for _ in range(2):
+        watched.clock.now += 3 * QUIET
+        watched.look()
+    watched.clock.now -= 2 * QUIET
+    load(watched.another(), "a")
     assert watched.look() == ["a"]
 
 

@@ -6,9 +6,13 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from lake_core.errors import Conflict, NotFound
+from lake_core import naming
+from lake_core.errors import Conflict, LakeError, NotFound
+from lake_core.history import Draft
+from lake_core.history.activity import read_notes
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease, LeaseNote
@@ -144,3 +148,18 @@ def test_a_vacuum_that_is_killed_anywhere_is_finished_by_the_next() -> None:
             assert number > 10
             return
     raise AssertionError("more requests than were tried")
+
+
+def test_the_note_that_a_writer_of_a_deleted_pool_wrote_again_is_deleted(world: World) -> None:
+    stays = world.lake.pool("q")
+    stays.branch().append(pa.table({"k": [1]}))
+    world.wait()
+    assert len(vacuumed(world)) == 1
+    gone = world.pool.config.id
+    draft = Draft(world.lake.context.ids.new(), "main", 1, "late", ())
+    with contextlib.suppress(LakeError):  # its work began before the drop, and ends now
+        world.pool.history.commit(draft)
+    world.store.put(f"{naming.ACTIVITY}/of another program", b"kept")
+    assert gone in (read_notes(world.store) or {})
+    vacuumed(world)
+    assert sorted(read_notes(world.store) or {}) == sorted([stays.config.id, "of another program"])
