@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from lake_core.agents.compact.rewrite import compact
 from lake_core.lake.pool import Pool
 from lake_core.publish.run import publish_iceberg
 from lake_core.records.transactions import sequence
-from tests.support.iceberg import TYPES, a_local_pool
+from tests.support.iceberg import TYPES, a_local_pool, values
 
 
 def numbers(low: int, high: int, **more: Any) -> dict[str, Any]:
@@ -26,6 +26,10 @@ def _types(folder: Path) -> Pool:
         name: column for name, column in TYPES.items() if name != "time"
     }  # Spark has no such type here
     return a_local_pool(folder, pa.table({"k": [1, 2, 3], **columns}))
+
+
+def _times_of_day(folder: Path) -> Pool:
+    return a_local_pool(folder, pa.table({"k": [1, 2, 3], "t": TYPES["time"]}))
 
 
 def _nested_nulls(folder: Path) -> Pool:
@@ -95,7 +99,8 @@ def _descending(folder: Path) -> Pool:
 
 
 def _floats(folder: Path) -> Pool:
-    return a_local_pool(folder, {"k": [1, 2, 3, 4], "x": [-0.0, 1.5, float("inf"), None]})
+    single = pa.array([0.1, float("-inf"), 16_777_216, None], pa.float32())
+    return a_local_pool(folder, {"k": [1, 2, 3, 4], "x": [-0.0, 1.5, float("inf"), None], "single": single})
 
 
 def _times(folder: Path) -> Pool:
@@ -172,6 +177,39 @@ CASES = {
         without=("c",),
     ),
 }
+
+BEYOND_SPARK = {"times of day": Case(_times_of_day, filters=(("t = time '23:59:59.999999'", "t > '12:00'"),))}
+"""What Iceberg's runtime for Spark refuses, and other programs read."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Cases that are published: the pools, and where their tables are."""
+
+    cases: Mapping[str, Case]
+    pools: Mapping[str, Pool]
+    locations: Mapping[str, str]
+
+    def expected(self, name: str, where: str | None) -> list[str]:
+        """What the lake gives, as `read_as` has it."""
+        case = self.cases[name]
+        view = self.pools[name].at(case.branch)
+        columns = [column for column in view.plan().columns if column not in case.without]
+        return read_as(row for t in view.scan(columns=columns, where=where) for row in t.to_pylist())
+
+
+def publish_cases(folder: Path, cases: Mapping[str, Case]) -> Tables:
+    """Make the pools below a folder, and publish them."""
+    pools, locations = {}, {}
+    for number, (name, case) in enumerate(cases.items()):
+        pools[name] = case.make(folder / str(number))
+        locations[name] = publish_iceberg(pools[name], branch=case.branch, without=case.without).location
+    return Tables(cases, pools, locations)
+
+
+def read_as(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """Rows as texts that are alike if the rows are."""
+    return values(without_zone(row) for row in rows)
 
 
 def without_zone(value: Any) -> Any:

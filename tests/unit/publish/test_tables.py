@@ -57,6 +57,12 @@ def test_no_data_is_copied(tmp_path: Path) -> None:
     assert [p.name for p in Path(done.location).rglob("*.parquet")] == []
 
 
+def test_programs_are_told_not_to_delete_the_objects_of_a_table(tmp_path: Path) -> None:
+    pool = a_local_pool(tmp_path, numbers(0, 9))
+    table = StaticTable.from_metadata(check_published(pool).location)
+    assert table.properties["gc.enabled"] == "false", "otherwise DROP TABLE of Trino deletes them"
+
+
 @pytest.mark.parametrize("name", TYPES)
 def test_every_type_that_iceberg_has_is_read_as_it_is(tmp_path: Path, name: str) -> None:
     pool = a_local_pool(tmp_path, pa.table({"k": [1, 2, 3], "field.of pool": TYPES[name]}))

@@ -1,0 +1,157 @@
+"""A Trino on loopback with Iceberg's connector and nothing else, and its client protocol: a POST, then GETs.
+
+The folder is an unpacked `trino-server`, of which `lib` and `plugin/iceberg` are used.  One catalog, `iceberg`,
+keeps its list of tables in files; tables are in folders of this machine, and in buckets if it is told of a server.
+The server runs on the newest Java of this machine and says itself if that is too old for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import json
+import os
+import shutil
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.java import ask, parse
+from tests.support.repository import ROOT
+from tests.support.servers.daemons import daemon, free_port
+from tests.support.trino.values import plain
+
+CATALOG, SCHEMA = "iceberg", "lake"
+START = ROOT / "tests" / "support" / "trino" / "Start.java"
+START_SECONDS = 180.0
+ANSWER_SECONDS = 60.0
+JVM = ("-Xmx2g", "--add-modules=jdk.incubator.vector")
+
+
+class TrinoError(Exception):
+    """A query failed; the message is Trino's."""
+
+
+@dataclass(frozen=True)
+class Trino:
+    """A running server."""
+
+    address: str
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        """The rows of an answer as plain values.  Raises TrinoError."""
+        answer, rows = _ask(f"{self.address}/v1/statement", sql), []
+        while True:  # until the answer ends, or a request gets no answer in time
+            if "error" in answer:
+                raise TrinoError(f"{answer['error']['message']}, asked {sql!r}")
+            for row in answer.get("data") or ():
+                columns = zip(answer["columns"], row, strict=True)
+                rows.append(
+                    {column["name"]: plain(value, column["typeSignature"]) for column, value in columns}
+                )
+            if "nextUri" not in answer:
+                return rows
+            answer = _ask(answer["nextUri"])
+
+    def register(self, table: str, location: str) -> None:
+        """Make the newest metadata at a location a table of the schema."""
+        self.rows(f"CALL {CATALOG}.system.register_table('{SCHEMA}', '{table}', '{location}')")
+
+
+@contextlib.contextmanager
+def trino(program: Path, folder: Path, catalog: Mapping[str, str] | None = None) -> Iterator[Trino]:
+    """A server with an empty schema, from its start to its end; `catalog` has more settings of the catalog."""
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    (folder / "plugins").mkdir(parents=True)
+    (folder / "plugins" / "iceberg").symlink_to(program / "plugin" / "iceberg")
+    _write(folder / "log.properties", {"": "WARN"})
+    _write(
+        folder / "config.properties",
+        {
+            "coordinator": "true",
+            "node-scheduler.include-coordinator": "true",
+            "node.environment": "test",
+            "node.bind-ip": "127.0.0.1",
+            "node.internal-address": "127.0.0.1",
+            "http-server.http.port": str(port),
+            "http-server.log.enabled": "false",
+            "discovery.uri": address,
+            "plugin.dir": str(folder / "plugins"),
+            "catalog.config-dir": str(folder / "catalogs"),
+        },
+    )
+    (folder / "catalogs").mkdir()
+    (folder / "tables").mkdir()
+    _write(
+        folder / "catalogs" / f"{CATALOG}.properties",
+        {
+            "connector.name": "iceberg",
+            "iceberg.catalog.type": "TESTING_FILE_METASTORE",
+            "hive.metastore.catalog.dir": f"file://{folder / 'tables'}",
+            "iceberg.register-table-procedure.enabled": "true",
+            "fs.hadoop.enabled": "true",  # only Hadoop knows paths without a scheme
+            **(catalog or {}),
+        },
+    )
+    with daemon(
+        *(newest_java(), *JVM, "-cp", f"{program}/lib/*"),
+        *(f"-Dconfig={folder}/config.properties", f"-Dlog.levels-file={folder}/log.properties"),
+        *(START, version_of(program)),
+        log=folder / "log",
+        ready=lambda: _is_up(address),
+        within=START_SECONDS,
+    ):
+        server = Trino(address)
+        server.rows(f"CREATE SCHEMA {CATALOG}.{SCHEMA}")
+        yield server
+
+
+def version_of(program: Path) -> str:
+    """The version of an unpacked server."""
+    (jar,) = (program / "lib").glob("*trino-main-*.jar")
+    return jar.stem.rpartition("-")[2]
+
+
+def newest_java() -> Path:
+    """The `java` of the newest Java here: JAVA_HOME, PATH, /usr/lib/jvm; skips if there is none."""
+    homes = [os.environ.get("JAVA_HOME", ""), *glob.glob("/usr/lib/jvm/*")]
+    candidates = [Path(home) / "bin" / "java" for home in homes if home]
+    candidates += [Path(java) for java in [shutil.which("java")] if java]
+    majors = {java: parsed[0] for java in candidates if (parsed := parse(ask(java))) is not None}
+    if not majors:
+        pytest.skip("no Java here, which Trino needs")
+    return max(majors, key=majors.__getitem__)
+
+
+def _is_up(address: str) -> bool:
+    """Whether the server answers, and knows a node, itself, to run queries on."""
+    with contextlib.suppress(OSError, TrinoError):
+        with urllib.request.urlopen(f"{address}/v1/info", timeout=5) as answer:
+            starts = json.load(answer)["starting"]
+        active = "SELECT node_id FROM system.runtime.nodes WHERE state = 'active'"
+        return not starts and len(Trino(address).rows(active)) > 0
+    return False
+
+
+def _ask(address: str, sql: str | None = None) -> dict[str, Any]:
+    headers = {
+        "X-Trino-User": "test",
+        "X-Trino-Catalog": CATALOG,
+        "X-Trino-Schema": SCHEMA,
+        "X-Trino-Time-Zone": "UTC",
+        "X-Trino-Client-Capabilities": "PARAMETRIC_DATETIME",  # otherwise times have milliseconds
+    }
+    body = None if sql is None else sql.encode()
+    request = urllib.request.Request(address, data=body, headers=headers)
+    with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
+        parsed: dict[str, Any] = json.load(answer)
+    return parsed
+
+
+def _write(path: Path, properties: Mapping[str, str]) -> None:
+    path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
