@@ -22,6 +22,7 @@ from lake_core.journal import Journal, Purged, purge
 from lake_core.journal.marks import Marks
 from lake_core.journal.purge import choose, write_newest
 from lake_core.lake import Lake
+from lake_core.lake.pool import Pool
 from lake_core.phrases import counted
 from lake_core.records.pools import PoolConfig
 
@@ -108,22 +109,35 @@ def purge_until(lake: Lake, pool_name: str, *, keep: float | None = None, now: f
     journal = journal_of(lake, pool_name)
     duration = policy_of(settings_of(lake, pool_name)).keep_seconds if keep is None else keep
     fence, newest = journal.marks().fence, journal.load().version
+    return _last_older(journal, fence, newest, moment=now - duration)
 
+
+def _last_older(journal: Journal[Any, Any], fence: int, newest: int, *, moment: float) -> int:
     def time_of(at: int) -> float:
         entry = journal.read(at)
         return float("-inf") if entry is None else _time(entry)  # purged meanwhile
 
-    return last_older(fence + 1, newest, time_of=time_of, moment=now - duration)
+    return last_older(fence + 1, newest, time_of=time_of, moment=moment)
+
+
+def purgeable(pool: Pool, *, now: float) -> int:
+    """Entries older than the policy keeps, up to a checkpoint that is old enough too.
+
+    If there is no such checkpoint, and all entries are old, those that one of the newest state would let go.
+    """
+    journal = pool.history.journal
+    marks, newest = journal.marks(), journal.load().version
+    until = _last_older(journal, marks.fence, newest, moment=now - policy_of(pool.settings).keep_seconds)
+    chosen = choose(journal, marks, until=until)
+    if chosen is not None and chosen.version > marks.fence:
+        return chosen.version - marks.fence
+    return until - marks.fence if until == newest else 0
 
 
 def plan_purge(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> tuple[int, int]:
     """The fence that a purge would leave, and how many entries it would purge."""
-    return plan_purge_until(journal_of(lake, pool_name), purge_until(lake, pool_name, keep=keep, now=now))
-
-
-def plan_purge_until(journal: Journal[Any, Any], until: int) -> tuple[int, int]:
-    """As `plan_purge`, of the entries up to a version."""
-    marks = journal.marks()
+    journal = journal_of(lake, pool_name)
+    until, marks = purge_until(lake, pool_name, keep=keep, now=now), journal.marks()
     chosen = choose(journal, marks, until=until)
     return (chosen.version, chosen.version - marks.fence) if chosen else (marks.fence, 0)
 
