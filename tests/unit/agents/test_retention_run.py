@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lake_core import naming
 from lake_core.agents.retention.report import report
 from lake_core.agents.retention.run import DROPPED, find, plan, retain
 from lake_core.errors import Incomplete, InvalidInput, NotFound, Unavailable
@@ -21,7 +22,7 @@ from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
 from spark_apps import retention as spark_retention
 from tests.support.clocks import DAY
-from tests.support.stores import StoreInFront, unavailable
+from tests.support.stores import ScriptedStore, StoreInFront, unavailable
 from tests.unit.vacuum.conftest import GRACE, World
 
 DONE: dict[str, Any] = {
@@ -48,6 +49,26 @@ def expiring() -> World:
         world.load(key)
     world.orphan()
     return world
+
+
+def test_a_look_at_a_pool_asks_four_times_for_its_end_and_once_for_everything_else() -> None:
+    store = ScriptedStore()
+    lake = Lake.create_on(store)
+    pool = lake.create_pool("p", key="k")
+    pool.branch().append(pa.table({"k": [1]}))
+    plan(lake, "p")
+    store.requests.clear()
+    assert plan(lake, "p").idle
+    journal = naming.pool_journal(pool.config.id)
+    assert sorted(store.requests) == sorted(
+        [
+            ("list", naming.POOLS_JOURNAL),
+            *[("list", journal)] * 4,
+            ("list", naming.marks(journal)),
+            ("get", naming.entry(journal, 1)),
+            ("list", naming.data(pool.config.id)),
+        ]
+    )
 
 
 def test_what_expires_is_deleted_once_the_grace_time_is_over_and_leaves_the_journal() -> None:
