@@ -89,11 +89,13 @@ def scan_orphans(
         return planned(lambda: _scan(pool, lease, grace, dry_run, every_name, lister or list_here))
 
 
-def is_due(pool: Pool, *, now: float) -> bool:
-    """Whether there is a name old enough that no scan has looked at, at a time in seconds since 1970; lists one."""
+def is_due(pool: Pool, *, scanned: str, now: float) -> bool:
+    """Whether there is a name old enough that no scan has looked at, at a time in seconds since 1970; lists one.
+
+    The scans have looked at the names below `scanned`.
+    """
     before = naming.first_id(now - pool.settings["vacuum.grace"])
-    since = pool.history.load_open().state.removed.scanned
-    return next(iter_objects(pool.store, pool.config.id, since, before), None) is not None
+    return next(iter_objects(pool.store, pool.config.id, scanned, before), None) is not None
 
 
 def _scan(

@@ -107,23 +107,27 @@ def purge_until(lake: Lake, pool_name: str, *, keep: float | None = None, now: f
     """The newest entry that the policy lets go, or that is older than `keep` seconds; 0 if there is none."""
     journal = journal_of(lake, pool_name)
     duration = policy_of(settings_of(lake, pool_name)).keep_seconds if keep is None else keep
-    fence, newest = journal.marks().fence, journal.load().version
+    return last_before(journal, journal.marks(), newest=journal.load().version, moment=now - duration)
+
+
+def last_before(journal: Journal[Any, Any], marks: Marks, *, newest: int, moment: float) -> int:
+    """The newest entry of a journal that is older than a moment; 0, or the fence, if there is none."""
 
     def time_of(at: int) -> float:
         entry = journal.read(at)
         return float("-inf") if entry is None else _time(entry)  # purged meanwhile
 
-    return last_older(fence + 1, newest, time_of=time_of, moment=now - duration)
+    return last_older(marks.fence + 1, newest, time_of=time_of, moment=moment)
 
 
 def plan_purge(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> tuple[int, int]:
     """The fence that a purge would leave, and how many entries it would purge."""
-    return plan_purge_until(journal_of(lake, pool_name), purge_until(lake, pool_name, keep=keep, now=now))
+    journal, until = journal_of(lake, pool_name), purge_until(lake, pool_name, keep=keep, now=now)
+    return plan_purge_until(journal, journal.marks(), until)
 
 
-def plan_purge_until(journal: Journal[Any, Any], until: int) -> tuple[int, int]:
+def plan_purge_until(journal: Journal[Any, Any], marks: Marks, until: int) -> tuple[int, int]:
     """As `plan_purge`, of the entries up to a version."""
-    marks = journal.marks()
     chosen = choose(journal, marks, until=until)
     return (chosen.version, chosen.version - marks.fence) if chosen else (marks.fence, 0)
 

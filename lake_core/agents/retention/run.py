@@ -20,7 +20,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from lake_core.agents.checkpoint.run import checkpoint_and_purge, plan_purge_until, purge_until
+from lake_core.agents.checkpoint.policy import policy_of
+from lake_core.agents.checkpoint.run import checkpoint_and_purge, last_before, plan_purge_until
 from lake_core.agents.finding import divided, handed_out, look_at_each
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.retention import expire as expiry
@@ -47,31 +48,33 @@ def plan(lake: Lake, pool_name: str, *, branch: str = MAIN) -> RetentionPlan:
     """
     pool, now = lake.pool(pool_name), lake.context.now()
     work = expiry.plan(pool, branch=branch)
-    deletable, size, kept = _plan_vacuum(pool)
+    loaded = pool.history.load_open()
+    removed = loaded.state.removed
+    deletable, size, kept = (0, 0, {}) if removed.is_empty() else _plan_vacuum(pool)
     return RetentionPlan(
         work,
         deletable=deletable,
         size=size,
         held=kept,
-        unfinished=len(pool.history.load_open().state.removed.vacuums),
-        has_new_names=is_due(pool, now=now),
-        entries=_purgeable(lake, pool_name, now=now),
+        unfinished=len(removed.vacuums),
+        has_new_names=is_due(pool, scanned=removed.scanned, now=now),
+        entries=_purgeable(pool, newest=loaded.version, now=now),
     )
 
 
 def _plan_vacuum(pool: Pool) -> tuple[int, int, Mapping[str, int]]:
-    if pool.history.load_open().state.removed.is_empty():
-        return 0, 0, {}
     with vacuum_lease(pool, "plan a vacuum") as lease:
         vacuum_plan = make_plan(pool, lease)
     return len(vacuum_plan.objects), vacuum_plan.size, vacuum_plan.held
 
 
-def _purgeable(lake: Lake, pool_name: str, *, now: float) -> int:
+def _purgeable(pool: Pool, *, newest: int, now: float) -> int:
     """The entries that a checkpoint covers which is old enough itself; all, if one of the newest state would be."""
-    history, until = lake.pool(pool_name).history, purge_until(lake, pool_name, now=now)
-    fence, entries = plan_purge_until(history.journal, until)
-    if not entries and until == history.load_open().version:
+    journal = pool.history.journal
+    marks, moment = journal.marks(), now - policy_of(pool.settings).keep_seconds
+    until = last_before(journal, marks, newest=newest, moment=moment)
+    fence, entries = plan_purge_until(journal, marks, until)
+    if not entries and until == newest:
         return until - fence
     return entries
 
@@ -92,12 +95,13 @@ def retain(
     pool = lake.pool(pool_name)
     expired = expiry.expire(pool, branch=branch)
     # a scan commits; without new names it would keep an idle pool from ever being purged
-    due = is_due(pool, now=lake.context.now())
+    scanned = pool.history.load_open().state.removed.scanned
+    due = is_due(pool, scanned=scanned, now=lake.context.now())
     orphans = scan_orphans(pool, lister=lister).orphans if due else 0
     vacuumed = vacuum(pool, delete=delete)
     now = lake.context.now()
     purged = 0
-    if _purgeable(lake, pool_name, now=now):
+    if _purgeable(pool, newest=pool.history.load_open().version, now=now):
         purged = checkpoint_and_purge(lake, pool_name, now=now).entries
     result = RetentionResult(
         pool_name,

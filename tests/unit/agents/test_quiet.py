@@ -303,6 +303,14 @@ def test_pools_of_before_there_were_notes_become_quiet_too(site: Site, agent: st
     assert site.looked_at() == []
 
 
+def test_retention_reads_the_state_of_a_pool_once_for_all_its_questions(site: Site) -> None:
+    site.find("retention")
+    id = site.lake.pool("b").config.id
+    journal = naming.pool_journal(id)
+    assert site.store.asked("list", journal) == 2, "one to check the branch of the expiry, one for the rest"
+    assert len([name for _, name in site.store.requests if name.startswith(id)]) == 11
+
+
 STEPS = ("append", "delete", "compact", "configure", "find")
 
 
