@@ -2,7 +2,8 @@
 
 A look costs one read for the list of pools, and one for each pool; these go on side by side.  If so many pools are
 watched that it costs less, activity notes are listed (`history.activity`), and only the pools that were written to
-lately are read.  Notes are hints, so every pool is read each `ALL` seconds.
+lately are read.  Notes are hints, so every pool is read each `ALL` seconds; then one listing each tells whether
+entries were purged unseen, or the pool was rebuilt.
 
 A position is the last entry of a pool that was seen.  It names the pool by its id: a pool that was dropped and made
 again begins anew.  A pool that does not exist yet has the position 0 of no pool.
@@ -97,7 +98,9 @@ class Watcher:
         the list of pools cannot be read.
         """
         now = self._lake.context.now()  # before anything is read
-        if not 0 <= now - self._all < self._all_each:  # a clock that was set back too
+        asks_marks = False
+        if not 0 <= now - self._all < self._all_each:  # after a clock was set back too
+            asks_marks = self._all > -math.inf  # at first, `begin` and `resume` have just asked
             self._ends, self._all = {}, now
         pools = self._lake.pools_of(list(positions))
         notes: dict[str, float] = {}
@@ -117,9 +120,12 @@ class Watcher:
         def read(name: str) -> list[News]:
             try:
                 news = _read(pools[name], name, positions[name])
+                passed = _passed(pools[name], name, positions[name]) if asks_marks and not news else []
             except LakeError as error:
                 log.warning("%s: %s; looks again later", name, error)
                 return []
+            if passed:  # the next look reads on
+                return passed
             if len(news) < MAX_ENTRIES:
                 ends[name] = news[-1].position if news else positions[name]
             return news
@@ -139,16 +145,24 @@ def resume(lake: Lake, name: str, position: Position) -> tuple[list[News], Posit
     pool = lake.pools_of([name]).get(name)
     if pool is None:
         return [], position
-    if position.pool_id != pool.config.id:
-        position = Position(pool.config.id, 0)
+    passed = _passed(pool, name, position)
+    return passed, passed[0].position if passed else Position(pool.config.id, _version(pool, position))
+
+
+def _version(pool: Pool, position: Position) -> int:
+    """The version that was seen of the pool; 0 if it is another pool's position."""
+    return position.version if position.pool_id == pool.config.id else 0
+
+
+def _passed(pool: Pool, name: str, position: Position) -> list[News]:
+    """What was purged unseen: one piece of news, or none."""
     fence = pool.history.journal.marks().fence
-    if fence <= position.version:
-        return [], position
-    return [News(name, Position(pool.config.id, fence), "", True)], Position(pool.config.id, fence)
+    is_passed = fence > _version(pool, position)
+    return [News(name, Position(pool.config.id, fence), "", True)] if is_passed else []
 
 
 def _read(pool: Pool, name: str, position: Position) -> list[News]:
-    after = position.version if position.pool_id == pool.config.id else 0
+    after = _version(pool, position)
     news: list[News] = []
     for version in range(after + 1, after + 1 + MAX_ENTRIES):
         entry = pool.history.journal.read(version)

@@ -120,13 +120,13 @@ def _last_older(journal: Journal[Any, Any], fence: int, newest: int, *, moment: 
     return last_older(fence + 1, newest, time_of=time_of, moment=moment)
 
 
-def purgeable(pool: Pool, *, now: float) -> int:
-    """Entries older than the policy keeps, up to a checkpoint that is old enough too.
+def purgeable(pool: Pool, *, newest: int, now: float) -> int:
+    """Entries, up to the `newest`, older than the policy keeps, up to a checkpoint that is old enough too.
 
     If there is no such checkpoint, and all entries are old, those that one of the newest state would let go.
     """
     journal = pool.history.journal
-    marks, newest = journal.marks(), journal.load().version
+    marks = journal.marks()
     until = _last_older(journal, marks.fence, newest, moment=now - policy_of(pool.settings).keep_seconds)
     chosen = choose(journal, marks, until=until)
     if chosen is not None and chosen.version > marks.fence:

@@ -47,7 +47,8 @@ def plan(lake: Lake, pool_name: str, *, branch: str = MAIN) -> RetentionPlan:
     """
     pool, now = lake.pool(pool_name), lake.context.now()
     work = expiry.plan(pool, branch=branch)
-    removed = pool.history.load_open().state.removed
+    loaded = pool.history.load_open()
+    removed = loaded.state.removed
     deletable, size, kept = (0, 0, {}) if removed.is_empty() else _plan_vacuum(pool)
     return RetentionPlan(
         work,
@@ -56,7 +57,7 @@ def plan(lake: Lake, pool_name: str, *, branch: str = MAIN) -> RetentionPlan:
         held=kept,
         unfinished=len(removed.vacuums),
         has_new_names=is_due(pool, since=removed.scanned, now=now),
-        entries=purgeable(pool, now=now),
+        entries=purgeable(pool, newest=loaded.version, now=now),
     )
 
 
@@ -88,7 +89,7 @@ def retain(
     vacuumed = vacuum(pool, delete=delete)
     now = lake.context.now()
     purged = 0
-    if purgeable(lake.pool(pool_name), now=now):
+    if purgeable(pool, newest=pool.history.load_open().version, now=now):
         purged = checkpoint_and_purge(lake, pool_name, now=now).entries
     result = RetentionResult(
         pool_name,

@@ -18,6 +18,7 @@ from lake_core.journal.newest import newest_version
 from lake_core.lake import Lake
 from lake_core.lake.watch import ALL, News, Position, Watcher, begin, resume
 from lake_core.naming import IdSource
+from lake_core.repair.rebuild import Wanted, plan_rebuild, rebuild
 from lake_core.store import ObjectInfo
 from lake_core.store.memory import MemoryStore
 from tests.support.clocks import Clock
@@ -281,6 +282,22 @@ def test_a_clock_that_was_set_back_hides_no_commit(watched: Watched) -> None:
     watched.clock.now -= 2 * QUIET
     load(watched.another(), "a")
     assert watched.look() == ["a"]
+
+
+def test_a_pool_that_was_rebuilt_is_news_within_the_hour_and_then_goes_on() -> None:
+    watched = Watched(all_each=ALL)
+    load(watched.lake, "a")
+    assert watched.look() == ["a"]
+    for info in list(watched.store.behind.list(naming.pool_journal(watched.lake.pool("a").config.id))):
+        watched.store.behind.delete(info.name)
+    lake = watched.another()
+    rebuild(lake, plan_rebuild(lake, "a", Wanted()))
+    load(lake, "a")
+    assert watched.look() == []
+    watched.clock.now += ALL
+    assert watched.look() == ["a"], "what was there is one piece of news"
+    assert watched.look() == ["a"], "what came after it is another"
+    assert watched.look() == []
 
 
 def test_a_position_that_is_set_back_is_read_from_there(watched: Watched) -> None:
