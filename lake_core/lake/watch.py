@@ -120,12 +120,11 @@ class Watcher:
         def read(name: str) -> list[News]:
             try:
                 news = _read(pools[name], name, positions[name])
-                passed = _passed(pools[name], name, positions[name]) if asks_marks and not news else []
+                if asks_marks and not news and (passed := _passed(pools[name], name, positions[name])):
+                    news = [*passed, *_read(pools[name], name, passed[0].position)]
             except LakeError as error:
                 log.warning("%s: %s; looks again later", name, error)
                 return []
-            if passed:  # the next look reads on
-                return passed
             if len(news) < MAX_ENTRIES:
                 ends[name] = news[-1].position if news else positions[name]
             return news
