@@ -78,6 +78,16 @@ def test_trino_counts_what_the_lake_gives(server: Trino, tables: Tables, name: s
     assert counted == {"records": len(keys), "low": min(keys), "high": max(keys)}
 
 
+def test_trino_filters_floats_that_became_doubles_if_it_ignores_statistics(
+    server: Trino, tmp_path: Path
+) -> None:
+    single = pa.table({"k": [1, 2], "x": pa.array([0.1, -2.0], pa.float32())})
+    pool = a_local_pool(tmp_path, single, {"k": [3, 4], "x": [7.25, -1e300]})
+    server.register("widened", publish_iceberg(pool).location)
+    rows = server.rows("SELECT * FROM widened WHERE x < 1", parquet_ignore_statistics="true")
+    assert read_as(rows) == read_as(pool.at().to_table(where="x < 1").to_pylist())
+
+
 def test_trino_reads_a_bucket(server: Trino, bucket: str) -> None:
     pool = Lake.create(f"s3://{BUCKET}/lake", options=s3_client(bucket)).create_pool("p", key="k")
     pool.branch().append(pa.table({"k": [1, 2, 3], **TYPES}))

@@ -42,9 +42,9 @@ class Trino:
 
     address: str
 
-    def rows(self, sql: str) -> list[dict[str, Any]]:
-        """The rows of an answer as plain values.  Raises TrinoError."""
-        answer, rows = _ask(f"{self.address}/v1/statement", sql), []
+    def rows(self, sql: str, **session: str) -> list[dict[str, Any]]:
+        """The rows of an answer as plain values; `session` has settings of the connector.  Raises TrinoError."""
+        answer, rows = _ask(f"{self.address}/v1/statement", sql, session), []
         while True:  # until the answer ends, or a request gets no answer in time
             if "error" in answer:
                 raise TrinoError(f"{answer['error']['message']}, asked {sql!r}")
@@ -138,12 +138,13 @@ def _is_up(address: str) -> bool:
     return False
 
 
-def _ask(address: str, sql: str | None = None) -> dict[str, Any]:
+def _ask(address: str, sql: str | None = None, session: Mapping[str, str] | None = None) -> dict[str, Any]:
     headers = {
         "X-Trino-User": "test",
         "X-Trino-Catalog": CATALOG,
         "X-Trino-Schema": SCHEMA,
         "X-Trino-Time-Zone": "UTC",
+        "X-Trino-Session": ",".join(f"{CATALOG}.{name}={value}" for name, value in (session or {}).items()),
         "X-Trino-Client-Capabilities": "PARAMETRIC_DATETIME",  # otherwise times have milliseconds
     }
     body = None if sql is None else sql.encode()
