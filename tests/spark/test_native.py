@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType, VariantType
 
@@ -138,6 +139,30 @@ def test_a_native_frame_that_is_joined_with_itself_or_cached_gives_the_rows_of_i
         assert kept.union(frame).count() == 400 + table["n"].null_count
     finally:
         kept.unpersist()
+
+
+def test_a_frame_is_of_its_pool_whatever_pool_has_the_name_by_then(spark: Any, landing: Landing) -> None:
+    def put(keys: list[int]) -> None:
+        pool = landing.lake.create_pool("p", key="k", kind="upsert")
+        for _ in range(2):  # two loads that overlap: the data source merges them
+            pool.branch().append(pa.table({"k": keys}))
+
+    put([1, 2])
+    source = spark.read.format("lake").option("lake", landing.uri).load("p")
+    frames = [source, *(of(spark, "p", lake=landing.uri) for of in (pyspark_lake.read, pyspark_lake.changes))]
+
+    def keys() -> list[list[int]]:
+        return [sorted(row.k for row in frame.select("k").collect()) for frame in frames]
+
+    before = keys()
+    assert before == [[1, 2], [1, 2], [1, 1, 2, 2]]
+    landing.lake.rename_pool("p", "old")
+    assert keys() == before
+    put([7, 8])
+    assert keys() == before
+    landing.lake.drop_pool("old")
+    with pytest.raises(PythonException, match="pool 'p' was dropped since this read began"):
+        source.collect()
 
 
 DAYS = [
