@@ -49,6 +49,15 @@ class PoolsState:
             raise NotFound(f"pool {name!r} does not exist; {hint}")
         return self.pools[id]
 
+    def still(self, id: str, *, name: str) -> PoolConfig:
+        """The pool of this id, whatever it is called now; `name` is what it was called.  Raises NotFound."""
+        pool = self.pools.get(id)
+        if pool is None:
+            raise NotFound(
+                f"pool {name!r} was dropped since this read began: take it back (lake restore), or read anew"
+            )
+        return pool
+
     def to_restore(self, text: str) -> PoolConfig:
         """The dropped pool that a user names: NAME, or NAME#ID if several had the name.
 

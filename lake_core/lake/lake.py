@@ -339,10 +339,14 @@ class Lake:
         with contextlib.suppress(Corrupt):  # the list of pools does not depend on the pool's journal
             pool.history.load_open()
 
-    def pool(self, name: str) -> Pool:
-        """A pool by name, or a sub-pool (`logs.$nokey`); raises NotFound."""
+    def pool(self, name: str, *, id: str = "") -> Pool:
+        """A pool by name, or a sub-pool (`logs.$nokey`); raises NotFound.
+
+        With `id` it is the pool of this id, which had the name when the caller began, whatever it is called now.
+        """
         base, sub_pool = naming.split_pool(name)
-        return self._pool(self.catalog.load().state.named(base), sub_pool)
+        state = self.catalog.load().state
+        return self._pool(state.still(id, name=base) if id else state.named(base), sub_pool)
 
     def pools_of(self, names: Sequence[str]) -> dict[str, Pool]:
         """Those of these pools that exist, by name, after one look at the list of pools.  Raises Unavailable."""

@@ -40,7 +40,7 @@ class ChangesReader(DataSourceReader):
         return self._stream().read(partition)
 
     def _stream(self) -> LakeStreamReader:
-        return LakeStreamReader(self._options, self._schema, told=self._told)
+        return LakeStreamReader(self._options, self._schema, told=self._told, pool_id=self._pool_id)
 
 
 def part_of_history(pool: Pool, options: opts.Options) -> tuple[int, int]:

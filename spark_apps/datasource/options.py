@@ -133,14 +133,17 @@ def selected(schema: pa.Schema, options: Options) -> pa.Schema:
     return pa.schema([schema.field(name) for name in names])
 
 
-def open_view(options: Options) -> View:
-    """The pool and revision that a read is of; raises what `Lake.open` and `Pool.at` raise."""
-    return _pool_and_view(options)[1]
+def open_view(options: Options, *, pool_id: str = "") -> View:
+    """The pool and revision that a read is of; raises what `Lake.open` and `Pool.at` raise.
+
+    `pool_id`: of the pool that had the name when the read began; it may have another one now, or another pool its.
+    """
+    return _pool_and_view(options, pool_id)[1]
 
 
-def leased_view(options: Options) -> View:
+def leased_view(options: Options, *, pool_id: str = "") -> View:
     """As `open_view`; with the option `lease` its objects are held for `leaseFor`."""
-    pool, view = _pool_and_view(options)
+    pool, view = _pool_and_view(options, pool_id)
     if flag(options, "lease"):
         text = options.get("leasefor", LEASE_FOR)
         try:
@@ -163,9 +166,9 @@ def pinned(options: Options, version: int) -> dict[str, str]:
     return {**options, "path": pool_name(options), "at": str(version)}
 
 
-def _pool_and_view(options: Options) -> tuple[Pool, View]:
+def _pool_and_view(options: Options, pool_id: str) -> tuple[Pool, View]:
     revision = pool_and_shape(table_name(options))[0].partition("@")[2]
-    pool = _again(open_lake(options).pool(pool_name(options)))
+    pool = _again(open_lake(options).pool(pool_name(options), id=pool_id))
     at = revision or options.get("at") or branch_name(options)  # `branch` is an option of streams only
     on_missing = options.get("onmissing", FAIL).lower()
     if on_missing not in (FAIL, WARN):
@@ -173,12 +176,15 @@ def _pool_and_view(options: Options) -> tuple[Pool, View]:
     return pool, pool.at(at, on_missing=on_missing)
 
 
-def open_pool(options: Options, *, what: str) -> Pool:
-    """The pool that a stream or a write is of; raises InvalidInput for a revision or an own table."""
+def open_pool(options: Options, *, what: str, pool_id: str = "") -> Pool:
+    """The pool that a stream or a write is of; raises InvalidInput for a revision or an own table.
+
+    `pool_id` is as for `open_view`.
+    """
     name = table_name(options)
     if "@" in name or names_system_table(options) or shape(options):
         raise InvalidInput(f"{what} {name!r}: name a pool; the option `branch` chooses a branch")
-    return _again(open_lake(options).pool(name))
+    return _again(open_lake(options).pool(name, id=pool_id))
 
 
 class _Opened(threading.local):

@@ -1,8 +1,9 @@
 """A part of one revision, as a native read names it to the data source: the option `part`.
 
-A version alone does not name a revision: an entry of the journal may hold several branches.  So a part names the
-version, the branch, and the time from which ages count.  It is a read of these key ranges; of the references there
-it reads all, or only those that are named.  `spark_apps.native` writes it, `reader` reads it.
+A version alone does not name a revision: an entry of the journal may hold several branches.  Nor does the name of a
+pool say which one it is: pools are renamed, dropped and created again while a frame is in use.  So a part names the
+id of the pool, the version, the branch, and the time from which ages count.  It is a read of these key ranges; of
+the references there it reads all, or only those that are named.  `spark_apps.native` writes it, `reader` reads it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class Part(msgspec.Struct, frozen=True):
     `now` is in seconds since 1970.
     """
 
+    pool: str
     version: int
     branch: str
     now: float
@@ -39,7 +41,7 @@ class Part(msgspec.Struct, frozen=True):
     ) -> Part:
         """A part of the view's revision."""
         only = None if references is None else tuple((r.object, r.low) for r in references)
-        return cls(view.version, view.branch, view.now, tuple(key_ranges), only)
+        return cls(view.config.id, view.version, view.branch, view.now, tuple(key_ranges), only)
 
     def pin(self, view: View) -> View:
         """The view, of the part's version, as a view of the part's revision."""

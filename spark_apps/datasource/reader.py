@@ -1,6 +1,7 @@
 """A batch read: the records of `lake scan`, cut into key ranges.
 
-The reader pins the version, the branch and the time when it is planned, so all tasks read one revision.  A task
+The reader pins the pool, the version, the branch and the time when it is planned, so all tasks read one revision,
+whatever pool has the name by then.  A task
 reads ranges of keys and merges; the tasks weigh about the same and follow each other, so the rows of the whole read
 are in key order.  The option `part` names a revision and some key ranges of it; a native read gives it (`part`).
 
@@ -51,9 +52,10 @@ class LakeReader(DataSourceReader):
         self._schema = schema
         part = decode(options[opts.PART]) if opts.PART in options else None
         # the part's version counts: a branch that the path names may have moved on since
-        view = opts.leased_view(options if part is None else opts.pinned(options, part.version))
-        if part is not None:
-            view = part.pin(view)
+        if part is None:
+            view = opts.leased_view(options)
+        else:
+            view = part.pin(opts.leased_view(opts.pinned(options, part.version), pool_id=part.pool))
         shape = opts.shape(options)
         self._records = records_of(view, shape) if shape else United(view.schema)
         check_columns(schema, self._records.schema, options, pool_name=view.config.name)
@@ -77,7 +79,7 @@ class LakeReader(DataSourceReader):
         }
 
     def _view(self) -> View:
-        return self._part.pin(opts.open_view(self._pinned))
+        return self._part.pin(opts.open_view(self._pinned, pool_id=self._part.pool))
 
     def partitions(self) -> Sequence[InputPartition]:
         """The key ranges of each task, of about equal weight, in key order."""

@@ -78,6 +78,7 @@ class StatePartition(InputPartition):
     """
 
     lake: str
+    pool_id: str
     version: int
     now: float
     schema: pa.Schema
@@ -109,9 +110,11 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         *,
         told: pa.Schema | None,
         task_size: int = TASK_SIZE,
+        pool_id: str = "",
     ) -> None:
+        """`pool_id`: of the pool that the changes are of, whatever it is called now; by default the name tells."""
         opts.check_names(options, opts.READ_STREAM, what="a stream")
-        self._options = options
+        self._options, self._pool_id = options, pool_id
         self._schema = schema
         self._columns = StreamColumns(options, schema, told)
         self._gives_changes = opts.flag(options, "changes")
@@ -218,7 +221,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @cached_property
     def _pool(self) -> Pool:
-        return opts.open_pool(self._options, what="stream of")
+        return opts.open_pool(self._options, what="stream of", pool_id=self._pool_id)
 
     @cached_property
     def _feed(self) -> Feed:
@@ -258,7 +261,8 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _state(self, view: View, schema: pa.Schema) -> list[StatePartition]:
         """A state in place of all transactions before it."""
         spans = split_tasks(view, EVERYTHING) if view.references else []
-        return [StatePartition(view.store.uri, view.version, view.now, schema, span) for span in spans]
+        place = (view.store.uri, view.config.id)
+        return [StatePartition(*place, view.version, view.now, schema, span) for span in spans]
 
     def _objects(self, brought: list[Brought], view: View, schema: pa.Schema) -> list[ObjectsPartition]:
         """Runs of objects, each of about a task's size."""
@@ -281,12 +285,14 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The records of one task, in order."""
         if isinstance(partition, StatePartition):
             options = {**self._options, "lake": partition.lake}
-            view = opts.open_pool(options, what="stream of").at(str(partition.version))
+            pool = opts.open_pool(options, what="stream of", pool_id=partition.pool_id)
+            view = pool.at(str(partition.version))
             view = replace(view, branch=opts.branch_name(options), now=partition.now)
             yield from self._read_state(view, partition)
             return
         if isinstance(partition, ChangesPartition):
-            yield from read_changes(partition, self._schema, partial(self._explained, partition.source.store))
+            explain = partial(self._explained, partition.source.store, partition.source.pool_id)
+            yield from read_changes(partition, self._schema, explain)
             return
         assert isinstance(partition, ObjectsPartition)
         target = arrow_schema(self._schema)
@@ -316,8 +322,8 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         try:
             yield from read_object(store, pool_id=pool_id, object_id=object_id, key=key, columns=columns)
         except ObjectMissing as error:
-            raise self._explained(partition.store, error, object_id) from error
+            raise self._explained(partition.store, pool_id, error, object_id) from error
 
-    def _explained(self, store: str, error: ObjectMissing, object_id: str) -> LakeError:
-        pool = opts.open_pool({**self._options, "lake": store}, what="stream of")
+    def _explained(self, store: str, pool_id: str, error: ObjectMissing, object_id: str) -> LakeError:
+        pool = opts.open_pool({**self._options, "lake": store}, what="stream of", pool_id=pool_id)
         return explained_to_reader_of_feed(error, pool.history, object_id)

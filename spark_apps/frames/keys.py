@@ -41,6 +41,9 @@ def delete(frame: Any, options: opts.Options) -> DeleteResult | LoadResult:
     opts.check_names(options, opts.WRITE, what="a delete")
     branch = opts.open_branch(options)
     check_keys(stored_schema(frame.schema).empty_table(), branch.key)
+    folded = {name.lower() for name in branch.key.names}  # the other columns are not read
+    like_keys = T.StructType([field for field in frame.schema if field.name.lower() in folded])
+    check_apart(like_keys, options, what="the data frame")
     keys = frame.select([quoted((name,)) for name in branch.key.names])
     if branch.rule.kind == "upsert":
         fields = key_fields(branch)

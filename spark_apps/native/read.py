@@ -1,7 +1,9 @@
 """The frame of a native read: opens the revision, decides (`plan`), and unites the reads of both ways.
 
 Spark's reader is told everything that could change an answer: the schema, so that it infers none; not to skip
-missing or damaged files; not to rebase old dates; not to read names of folders as columns or patterns.
+missing or damaged files; not to rebase old dates; not to read names of folders as columns or patterns.  For the
+last a path escapes what Hadoop's patterns are made of.  Spark's own switch (`__globPaths__`) is of no use: by it
+several paths with such characters are each read as often as there are paths.
 
 Whether the JVM can read the store is tried with the first object, by asking for the frame's schema: Spark then
 looks whether the object is there.  If it cannot (no connector, credentials that only Python has, a server on
@@ -40,9 +42,11 @@ SETTINGS = {
     "ignoreCorruptFiles": "false",
     "datetimeRebaseMode": "CORRECTED",
     "mergeSchema": "false",
-    "__globPaths__": "false",
 }
-"""What Spark's Parquet reader is told, whatever the session says.  By the last one paths are no patterns."""
+"""What Spark's Parquet reader is told, whatever the session says."""
+
+_OF_PATTERNS = "{}[]*?\\"
+"""By these characters Spark knows a pattern."""
 
 _HADOOP = {"s3": "s3a"}
 """The scheme by which Hadoop knows a store, if it is another than the lake's."""
@@ -107,9 +111,10 @@ def _reader(spark: Any, columns: pa.Schema) -> Any:
 
 
 def path_of(store_uri: str, name: str) -> str:
-    """Where Hadoop finds an object of the store."""
+    """Where Hadoop finds an object of the store: as a pattern that only this path fulfils."""
     scheme, sign, rest = store_uri.partition("://")
-    return f"{_HADOOP.get(scheme, scheme)}{sign}{rest}/{name}"
+    place = f"{_HADOOP.get(scheme, scheme)}{sign}{rest}"  # a folder here has no scheme
+    return "".join(f"\\{c}" if c in _OF_PATTERNS else c for c in place) + f"/{name}"
 
 
 def _rest(spark: Any, options: opts.Options, opened: Opened, source: SourceRead) -> Any:

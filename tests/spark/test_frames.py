@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import StructType
 
 import pyspark_lake
 from lake_core.errors import Conflict, InvalidInput, NotFound
@@ -285,6 +287,16 @@ def test_a_frame_without_the_key_is_refused(spark: Any, landing: Landing, kind: 
     with pytest.raises(InvalidInput, match="deleted='k': the data frame has no boolean column"):
         pyspark_lake.merge(spark, "p", numbers(spark), deleted="k", lake=landing.uri)
     assert landing.transactions("p") == 1
+
+
+@pytest.mark.parametrize("refused", [pyspark_lake.delete, pyspark_lake.merge])
+def test_keys_in_columns_that_differ_in_case_only_are_refused_before_spark_is_asked(
+    landing: Landing, refused: Any
+) -> None:
+    landing.pool()
+    frame = SimpleNamespace(schema=StructType().add("k", "long").add("K", "long"))
+    with pytest.raises(InvalidInput, match="columns 'k' and 'K' of the data frame differ in case only"):
+        refused(None, "p", frame, lake=landing.uri)
 
 
 def test_a_merge_that_another_overtakes_fails_and_changes_nothing(

@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType, VariantType
 
@@ -140,6 +141,30 @@ def test_a_native_frame_that_is_joined_with_itself_or_cached_gives_the_rows_of_i
         kept.unpersist()
 
 
+def test_a_frame_is_of_its_pool_whatever_pool_has_the_name_by_then(spark: Any, landing: Landing) -> None:
+    def put(keys: list[int]) -> None:
+        pool = landing.lake.create_pool("p", key="k", kind="upsert")
+        for _ in range(2):  # two loads that overlap: the data source merges them
+            pool.branch().append(pa.table({"k": keys}))
+
+    put([1, 2])
+    source = spark.read.format("lake").option("lake", landing.uri).load("p")
+    frames = [source, *(of(spark, "p", lake=landing.uri) for of in (pyspark_lake.read, pyspark_lake.changes))]
+
+    def keys() -> list[list[int]]:
+        return [sorted(row.k for row in frame.select("k").collect()) for frame in frames]
+
+    before = keys()
+    assert before == [[1, 2], [1, 2], [1, 1, 2, 2]]
+    landing.lake.rename_pool("p", "old")
+    assert keys() == before
+    put([7, 8])
+    assert keys() == before
+    landing.lake.drop_pool("old")
+    with pytest.raises(PythonException, match="pool 'p' was dropped since this read began"):
+        source.collect()
+
+
 DAYS = [
     dt.date(1, 1, 1),
     dt.date(1582, 10, 4),
@@ -227,9 +252,11 @@ def test_the_lakes_own_conditions_lose_no_row_either(spark: Any, landing: Landin
 
 
 def test_names_of_columns_and_folders_mean_nothing_to_spark(spark: Any, tmp_path: Path) -> None:
-    lake = Lake.create(str(tmp_path / "day=1 [a]{b}*?%20#é" / "lake"))
+    lake = Lake.create(str(tmp_path / "day=1 [a]{b,c}*?\\%20#é" / "lake"))
     names = ["k", "a.b", "`", "x y", "ünï", " ,;{}()=\n\t", "day", "_metadata", "select"]
-    lake.create_pool("p", key="k").branch().append(pa.table({name: [1, 2] for name in names}))
+    branch = lake.create_pool("p", key="k").branch()
+    for value in (1, 2):
+        branch.append(pa.table({name: [value] for name in names}))
     explained = pyspark_lake.explain(spark, "p", lake=lake.store.uri)
     assert "parquet" in explained
     assert "data source" not in explained
@@ -237,7 +264,7 @@ def test_names_of_columns_and_folders_mean_nothing_to_spark(spark: Any, tmp_path
     assert frame.columns == names
     assert [tuple(row) for row in frame.collect()] == [(2,) * len(names)]
     alone = pyspark_lake.read(spark, "p", lake=lake.store.uri, columns=["a.b"])
-    assert sorted(row[0] for row in alone.collect()) == [1, 2]
+    assert sorted(row[0] for row in alone.collect()) == [1, 2], "each object once, however many there are"
 
 
 def test_old_dates_and_times_are_not_moved_and_other_settings_change_no_answer(

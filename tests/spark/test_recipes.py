@@ -48,12 +48,13 @@ def test_a_stream_upserts_and_another_one_deletes(
 ) -> None:
     landing.lake.create_pool("accounts", key="id", kind=kind)
     events, gone = (landing.lake.create_pool(name, key="id") for name in ("events", "gone"))
-    events.branch().append(pa.table({"id": [1, 2, 1], "time": [1, 1, 2], "v": ["a", "b", "c"]}))
+    rows_of_events = {"id": [1, 2, 1, 1, 3], "time": [1, 1, 2, None, None], "v": ["a", "b", "c", "d", "e"]}
+    events.branch().append(pa.table(rows_of_events))
     gone.branch().append(pa.table({"id": [2, 9]}))
     run(spark, landing, recipes, "upsert", "events", tmp_path)
-    assert rows(landing, "accounts") == [(1, 2, "c"), (2, 1, "b")]
+    assert rows(landing, "accounts") == [(1, 2, "c"), (2, 1, "b"), (3, None, "e")]
     run(spark, landing, recipes, "forget", "gone", tmp_path)
-    assert rows(landing, "accounts") == [(1, 2, "c")]
+    assert rows(landing, "accounts") == [(1, 2, "c"), (3, None, "e")]
     assert landing.transactions("accounts") == 2
 
 

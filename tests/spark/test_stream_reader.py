@@ -189,6 +189,19 @@ def test_all_tasks_of_a_batch_count_ages_from_the_time_it_was_planned(landing: L
     assert sum(batch.num_rows for batch in stream.read(later)) == 0
 
 
+def test_the_state_at_the_beginning_is_of_the_streams_pool_whatever_pool_has_the_name_by_then(
+    five: Landing,
+) -> None:
+    purge(five)
+    stream = reader(five)
+    start = stream.initialOffset()
+    tasks = stream.partitions(start, stream.latestOffset(start, ReadAllAvailable()))
+    five.lake.rename_pool("p", "old")
+    five.pool()
+    found = [k for task in tasks for batch in stream.read(task) for k in batch["k"].to_pylist()]
+    assert found == five.keys("old")
+
+
 def test_a_users_schema_is_right_or_refused_when_a_batch_is_planned(five: Landing) -> None:
     for schema, said in (
         (StructType().add("K", "long"), "column 'K': pool 'p' has it as 'k'"),
