@@ -569,9 +569,9 @@ def test_all_tasks_of_a_read_count_ages_from_the_time_it_was_planned(
     assert not any(batch.num_rows for task in tasks for batch in source.reader(source.schema()).read(task))
 
 
-def two_hours_later(opened: Callable[[opts.Options], View]) -> Callable[[opts.Options], View]:
-    def later(options: opts.Options) -> View:
-        view = opened(options)
+def two_hours_later(opened: Callable[..., View]) -> Callable[..., View]:
+    def later(options: opts.Options, *, pool_id: str = "") -> View:
+        view = opened(options, pool_id=pool_id)
         return replace(view, now=view.now + 7200)
 
     return later
