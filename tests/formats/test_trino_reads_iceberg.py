@@ -1,12 +1,14 @@
 """Published tables as Trino reads them, beside what the lake gives: all values of all cases.
 
-LAKE_TEST_TRINO names the folder of an unpacked `trino-server` (`tests.support.trino.installed` makes one); without
-it these tests are skipped.  Trino needs a Java of its own: the newest of the machine is taken.
+With LAKE_TEST_TRINO=1, as in CI, Trino is installed (`tests.support.trino.installed`); otherwise the variable names
+the folder of an unpacked `trino-server`, and without it these tests are skipped.  Trino needs a Java of its own:
+the newest of the machine is taken.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,16 +20,26 @@ from lake_core.publish.run import publish_iceberg
 from tests.support.iceberg import TYPES, a_local_pool
 from tests.support.iceberg_cases import BEYOND_SPARK, CASES, Tables, numbers, publish_cases, read_as
 from tests.support.servers.s3 import BUCKET, REGION, moto, s3_client
+from tests.support.trino.installed import installed
 from tests.support.trino.server import Trino, trino
 
 pytest.importorskip("pyiceberg")
-PROGRAM = Path(os.environ.get("LAKE_TEST_TRINO", "")).absolute()
-pytestmark = pytest.mark.skipif(
-    not (PROGRAM / "plugin" / "iceberg").is_dir(), reason="LAKE_TEST_TRINO names no folder of a trino-server"
-)
+ASKED = os.environ.get("LAKE_TEST_TRINO", "")
+pytestmark = pytest.mark.skipif(not ASKED, reason="LAKE_TEST_TRINO is not set")
 
 ALL = {**CASES, **BEYOND_SPARK}
 QUESTIONS = [(name, *pair) for name, case in ALL.items() for pair in ((None, None), *case.filters)]
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    """The folder of Trino's server."""
+    if ASKED != "1":
+        return Path(ASKED).absolute()
+    try:
+        return installed()
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"Trino cannot be installed: {error}")
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +49,7 @@ def bucket() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def server(bucket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trino]:
+def server(program: Path, bucket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trino]:
     of_buckets = {
         "fs.native-s3.enabled": "true",
         "s3.endpoint": bucket,
@@ -46,7 +58,7 @@ def server(bucket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tr
         "s3.aws-access-key": "test",
         "s3.aws-secret-key": "test",
     }
-    with trino(PROGRAM, tmp_path_factory.mktemp("trino") / "server", of_buckets) as server:
+    with trino(program, tmp_path_factory.mktemp("trino") / "server", of_buckets) as server:
         yield server
 
 

@@ -1,8 +1,9 @@
 """Published tables as Iceberg's own Spark runtime reads them, beside what the lake gives: all values of all cases.
 
-The runtime has no release for our PySpark, so another process reads, with a PySpark of its own.  LAKE_TEST_ICEBERG
-names the Python that has it (`spark41` installs one); without it these tests are skipped.  LAKE_TEST_ICEBERG_JAR
-may name the runtime's jar; otherwise Spark fetches it from Maven.
+The runtime has no release for our PySpark, so another process reads, with a PySpark of its own.  With
+LAKE_TEST_ICEBERG=1, as in CI, it is installed (`spark41`); otherwise the variable names the Python that has it.
+Without the variable these tests are skipped.  LAKE_TEST_ICEBERG_JAR may name the runtime's jar; otherwise Spark
+fetches it from Maven.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ import pytest
 from tests.support.iceberg_cases import CASES, Tables, publish_cases, read_as
 from tests.support.repository import ROOT
 from tests.support.spark.iceberg_reader import READERS
-from tests.support.spark.spark41 import ICEBERG
+from tests.support.spark.spark41 import ICEBERG, spark41
 
 pytest.importorskip("pyiceberg")
-PYTHON = os.environ.get("LAKE_TEST_ICEBERG", "")
+ASKED = os.environ.get("LAKE_TEST_ICEBERG", "")
 JAR = os.environ.get("LAKE_TEST_ICEBERG_JAR", ICEBERG)
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.skipif(not PYTHON, reason="LAKE_TEST_ICEBERG names no Python with PySpark 4.1"),
+    pytest.mark.skipif(not ASKED, reason="LAKE_TEST_ICEBERG is not set"),
 ]
 
 
@@ -42,16 +43,27 @@ class Answers:
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory, spark_environ: dict[str, str]) -> Answers:
+def python() -> str:
+    """The Python with PySpark 4.1."""
+    if ASKED != "1":
+        return ASKED
+    try:
+        return str(spark41())
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"PySpark 4.1 cannot be installed: {error}")
+
+
+@pytest.fixture(scope="module")
+def answers(python: str, tmp_path_factory: pytest.TempPathFactory, spark_environ: dict[str, str]) -> Answers:
     folder = tmp_path_factory.mktemp("tables")
     tables = publish_cases(folder, CASES)
     asked = {f"{name}: {of_spark}": (tables.locations[name], of_spark) for name, of_spark, _ in QUESTIONS}
     (folder / "asked").write_text(json.dumps(asked))
     script = ROOT / "tests/support/spark/iceberg_reader.py"
-    environ = {**spark_environ, "PYSPARK_PYTHON": PYTHON, "TZ": "UTC"}
+    environ = {**spark_environ, "PYSPARK_PYTHON": python, "TZ": "UTC"}
     environ.pop("PYTHONPATH", None)
     done = subprocess.run(
-        [PYTHON, str(script), str(folder / "asked"), str(folder / "answers"), JAR],
+        [python, str(script), str(folder / "asked"), str(folder / "answers"), JAR],
         env=environ,
         capture_output=True,
         text=True,

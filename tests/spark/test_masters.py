@@ -9,21 +9,18 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from local.ports import LOOPBACK, choose, is_answered
 from local.services import Services
-from local.spark_service import home
 from tests.spark.conftest import Landing
 from tests.support.repository import ROOT
 from tests.support.spark.answers import assert_same
 from tests.support.spark.door import Door
-from tests.support.spark.processes import await_true, end_all, in_session
 from tests.support.spark.queries import records
+from tests.support.spark.standalone import cluster
 from tests.support.spark.submitted import LONGEST, submit
 
 pytestmark = pytest.mark.spark
@@ -69,55 +66,6 @@ def test_submitted_with_bad_input_it_says_one_line_and_commits_nothing(
     assert f"ingest: {bad}, line 2" in said, said
     assert "Traceback" not in said
     assert landed.transactions("p") == 0
-
-
-@contextmanager
-def cluster(environ: dict[str, str], folder: Path) -> Iterator[str]:
-    """A master and one worker with two cores on loopback; the master's address."""
-    port = choose(17077, what="the Spark master")
-    ui = choose(18180, what="the master's page")
-    deploy = "org.apache.spark.deploy"
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start(*command: str) -> Path:
-        log = folder / f"{len(started)}.log"
-        with log.open("wb") as output:
-            started.append(
-                subprocess.Popen(
-                    [str(home() / "bin" / "spark-class"), *command],
-                    cwd=folder,
-                    env={**environ, "SPARK_WORKER_DIR": str(folder / "work"), "SPARK_DAEMON_MEMORY": "512m"},
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-            )
-        return log
-
-    try:
-        start(f"{deploy}.master.Master", "--host", LOOPBACK, "--port", str(port), "--webui-port", str(ui))
-        await_true(lambda: is_answered(port), seconds=60, what="the master listens")
-        master = f"spark://{LOOPBACK}:{port}"
-        page = str(choose(ui + 1, what="the worker's page"))
-        log = start(
-            *(f"{deploy}.worker.Worker", "--host", LOOPBACK, "--cores", "2", "--memory", "2g"),
-            *("--webui-port", page, master),
-        )
-        await_true(
-            lambda: b"Successfully registered" in log.read_bytes(),
-            seconds=60,
-            what="the worker is registered",
-        )
-        yield master
-    finally:
-        for process in reversed(started):
-            process.terminate()
-        left = []
-        for process in started:
-            process.wait(timeout=30)
-            left += in_session(process.pid)
-        end_all(left)
 
 
 def test_on_a_standalone_cluster_the_application_ingests_and_the_data_source_reads_writes_and_streams(

@@ -18,6 +18,7 @@ ROTATING = (
     "tests/airflow/view/test_page.py",
     "tests/properties/",
     "tests/simulation/",
+    "tests/spark/test_connector.py",
     "tests/spark/test_conversion.py",
     "tests/spark/test_kills.py",
     "tests/spark/test_masters.py",

@@ -1,7 +1,7 @@
 """Spark 4.1 beside ours, for Iceberg's Spark runtime and Delta: neither has jars for our Spark.
 
 PySpark is in an environment of its own, installed once; Spark fetches the jars from Maven at its first start and
-keeps them.  `python -m tests.support.spark.spark41` prints the Python to run, for LAKE_TEST_ICEBERG.
+keeps them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,5 @@ DELTA = "io.delta:delta-spark_4.1_2.13:4.1.0"
 
 
 def spark41() -> Path:
-    """The Python that has it."""
+    """The Python that has it.  Raises FileNotFoundError if there is no `uv`, CalledProcessError."""
     return install_python("requirements-bench-spark.txt", ROOT / ".venv" / "spark41")
-
-
-if __name__ == "__main__":
-    print(spark41())

@@ -2,14 +2,12 @@
 
 Newer archives of the server are not on Maven, but its jars are.  Maven itself (`mvn`) fetches them, in the versions
 that `pom.xml` pins, once.  What the archive has and the jars do not is added: the file that names the plugin.
-`python -m tests.support.trino.installed` prints the folder, for LAKE_TEST_TRINO.
 """
 
 from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -20,7 +18,7 @@ PARTS = {"main": "lib", "iceberg": "plugin/iceberg", "hdfs": "plugin/iceberg/hdf
 _POM = ROOT / "tests" / "support" / "trino" / "pom.xml"
 
 
-def installed(folder: Path) -> Path:
+def installed(folder: Path = ROOT / ".venv" / "trino") -> Path:
     """The folder, filled if it is not yet.  Raises FileNotFoundError if there is no `mvn`, CalledProcessError."""
     stamp, pinned = folder / "stamp", _POM.read_text()
     if stamp.exists() and stamp.read_text() == pinned:
@@ -31,12 +29,8 @@ def installed(folder: Path) -> Path:
         command += ["dependency:copy-dependencies", f"-Dpart={part}", "-DincludeScope=runtime"]
         # names of different groups may be equal
         command += ["-Dmdep.prependGroupId=true", f"-DoutputDirectory={folder / place}"]
-        subprocess.run(command, check=True, stdout=sys.stderr)  # our own output is the folder
+        subprocess.run(command, check=True)
     with zipfile.ZipFile(folder / PARTS["iceberg"] / "services.jar", "w") as jar:
         jar.writestr("META-INF/services/io.trino.spi.Plugin", "io.trino.plugin.iceberg.IcebergPlugin\n")
     stamp.write_text(pinned)
     return folder
-
-
-if __name__ == "__main__":
-    print(installed(ROOT / ".venv" / "trino"))
