@@ -29,6 +29,7 @@ from lake_core.records.transactions import Consume
 from local.services import Services, running
 from tests.support.repository import ROOT
 from tests.support.servers.postgres import postgresql
+from tests.support.spark.processes import await_true
 
 DAG = "lake_ingest"
 RUN_SECONDS = 600.0
@@ -113,6 +114,15 @@ class Agent:
         """The state in which the run ends."""
         return self.services.api.wait(DAG, run, seconds=RUN_SECONDS)
 
+    def scheduled_run(self) -> str:
+        """The run that the schedule of the ingest DAG asks for; its id."""
+        runs = await_true(
+            lambda: [run for run in self.services.api.runs(DAG) if run["run_type"] == "scheduled"],
+            seconds=60,
+            what="the scheduled run exists",
+        )
+        return str(runs[0]["dag_run_id"])
+
     def run(self, place: Place, **conf: Any) -> str:
         """A run for one pool that must succeed; its id."""
         return self.run_dag(DAG, pools=[place.pool], **conf)
@@ -174,7 +184,7 @@ def airflow_database() -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="session")
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
-    """Airflow with the project's DAGs, the scheduled run of the ingest DAG begun with a file to take."""
+    """Airflow with the project's DAGs, the scheduled run of the ingest DAG over, which had a file to take."""
     folder = tmp_path_factory.mktemp("airflow")
     lake = Lake.create(str(folder / "lake"))
     own = Lake.create(str(folder / "own"))
@@ -206,6 +216,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
         agent.place(SCHEDULED).land("a.ndjson", [{"k": 2}, {"k": 1}])
         services.api.wait_for_dag(DAG)
         services.api.set_paused(DAG, False)
+        agent.wait(agent.scheduled_run())  # it would take the files of a test that comes first
         yield agent
         below = [process for keeper in keepers for process in keeper.children(recursive=True)]
     _, left = psutil.wait_procs(below, timeout=10)

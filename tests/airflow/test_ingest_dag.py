@@ -29,12 +29,7 @@ def test_airflow_has_read_the_dags(agent: Agent) -> None:
 
 
 def test_a_scheduled_run_takes_in_what_has_landed_for_every_pool(agent: Agent) -> None:
-    runs = await_true(
-        lambda: [run for run in agent.services.api.runs(DAG) if run["run_type"] == "scheduled"],
-        seconds=60,
-        what="the scheduled run exists",
-    )
-    assert agent.wait(runs[0]["dag_run_id"]) == "success"
+    assert agent.wait(agent.scheduled_run()) == "success"
     assert Place(agent.lake, SCHEDULED, agent.folder / SCHEDULED).keys == [1, 2]
 
 
@@ -166,10 +161,12 @@ def test_a_task_killed_while_spark_works_is_tried_again_and_ends_with_every_reco
         lines = (b'{"k": %d, "text": "%0200d"}' % (n * files + i, n) for n in range(each))
         place.land(f"{i:02}.ndjson", b"\n".join(lines) + b"\n")
     run = agent.trigger(place)
+    process = await_true(
+        lambda: next(filter(None, map(agent.task_process, agent.tasks(run, "run"))), None),
+        seconds=90,
+        what="the task has a process",
+    )
     await_true(lambda: place.data, seconds=90, what="Spark has written an object")
-    (task,) = agent.tasks(run, "run")
-    process = agent.task_process(task)
-    assert process is not None
     process.kill()
     psutil.wait_procs([process], timeout=10)
     assert place.log == [], "it was killed before it could commit"
