@@ -41,7 +41,6 @@ class LocalStore:
 
     def __init__(self, root: str | Path) -> None:
         self._root = os.path.abspath(root)
-        self._folders: set[str] = set()
         self._unsynced: set[str] = set()  # new folders whose names may not be durable
         self._undurable: set[str] = set()  # objects whose names may not be durable
 
@@ -209,8 +208,6 @@ class LocalStore:
                     os.unlink(temporary)
 
     def _make_folder(self, folder: str) -> None:
-        if folder in self._folders:
-            return
         path = folder
         missing = []
         while not os.path.isdir(path) or path in self._unsynced:  # bounded by the depth of the path
@@ -222,7 +219,6 @@ class LocalStore:
                 os.mkdir(path)
             _sync_folder(os.path.dirname(path))
             self._unsynced.discard(path)
-        self._folders.update(missing or [folder])
 
 
 _REFUSED = {

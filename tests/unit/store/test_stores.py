@@ -6,6 +6,7 @@ import errno
 import itertools
 import os
 import resource
+import shutil
 import signal
 import stat
 import struct
@@ -393,6 +394,17 @@ def test_a_folder_whose_name_could_not_be_made_durable_is_synced_before_anything
     monkeypatch.setattr(os, "fsync", sync)
     assert store.create("j/1", b"x") is Created.YES
     assert str(tmp_path) in synced
+
+
+def test_a_folder_that_another_program_removed_is_made_again(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    for name in ("f/a", "f/b"):
+        store.create(name, b"x")
+        store.put(f"{name}2", b"x")
+        shutil.rmtree(tmp_path / "f")
+    with store.open_output("f/c") as file:
+        file.write(b"y")
+    assert store.get("f/c") == b"y"
 
 
 def test_a_hint_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
