@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 from lake_core.catalog import Settings
 from lake_core.context import Context
-from lake_core.errors import Conflict, InvalidInput, NotFound, ObjectVacuumed
+from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.history import Committed, Draft, History
 from lake_core.history.state import MAIN, Closing, Tag
 from lake_core.lake import branches, tags
-from lake_core.lake.absence import vacuumed
 from lake_core.lake.branch import Branch
 from lake_core.lake.branches import BranchResult
 from lake_core.lake.feed import Feed
@@ -24,7 +23,7 @@ from lake_core.lake.tags import TagResult
 from lake_core.lake.view import FAIL, WARN, View
 from lake_core.leases import HeldLease, LeaseNote, Leases, list_leases
 from lake_core.leases.lease import MAX_TTL, READ
-from lake_core.phrases import counted, did_you_mean, human_duration
+from lake_core.phrases import did_you_mean, human_duration
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.records import Action, Close, Reopen, Transaction
 from lake_core.records.pools import PoolConfig
@@ -126,17 +125,9 @@ class Pool:
 
     def _check_whole(self, view: View) -> None:
         """Raises ObjectVacuumed if a vacuum that did not see the lease may take objects of the view."""
-        # a vacuum that begins from here on finds the lease; one that began before is in this state, and so is a
-        # drop, after which the vacuum of dropped pools may have begun
-        state = self.history.load_open().state
-        if view.on_missing == WARN or view.version >= state.removed.horizon:
-            return  # otherwise all references are read
-        gone = vacuumed(self.history, state, {r.object for r in view.references}, version=view.version)
-        if gone:
-            raise ObjectVacuumed(
-                f"pool {self.name!r}: {counted(len(gone), 'object')} of version {view.version} are vacuumed, "
-                "or are about to be; read a later version"
-            )
+        # a vacuum that begins from here on finds the lease; one that began before is in the newest state
+        if view.on_missing != WARN:
+            view.check_whole()
 
     def leases(self) -> Leases:
         """The leases of the pool, dead ones too.  Raises Unavailable."""

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from lake_core import naming
-from lake_core.errors import ObjectMissing
+from lake_core.errors import ObjectMissing, ObjectVacuumed
 from lake_core.history import History, Reference
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER, Value
@@ -112,11 +112,30 @@ class View(Revision):
                 return
 
     def _scanned(self, plan: ScanPlan) -> Iterator[pa.Table]:
-        with self._absence_explained(plan.references):
+        with self.absence_explained(plan.references):
             yield from scan(plan, self.store, pool_id=self.config.id)
 
+    def check_whole(self, references: Iterable[Reference] | None = None) -> None:
+        """Raises ObjectVacuumed if a vacuum has begun to take objects of these references; None: of all.
+
+        NotFound if the pool was dropped, after which the vacuum of dropped pools may have begun; Unavailable.
+        """
+        if self.history is None:
+            return
+        state = self.history.load_open().state
+        if self.version >= state.removed.horizon:
+            return  # otherwise all references are read
+        objects = {r.object for r in (self.references if references is None else references)}
+        gone = vacuumed(self.history, state, objects, version=self.version)
+        if gone:
+            objects_gone = counted(len(gone), "object")
+            raise ObjectVacuumed(
+                f"pool {self.config.name!r}: {objects_gone} of version {self.version} are vacuumed, or are about "
+                "to be; read a later version"
+            )
+
     @contextmanager
-    def _absence_explained(self, references: Sequence[Reference]) -> Iterator[None]:
+    def absence_explained(self, references: Sequence[Reference]) -> Iterator[None]:
         """Raises ObjectVacuumed in place of ObjectMissing if a vacuum took the object."""
         try:
             yield
@@ -171,7 +190,7 @@ class View(Revision):
     def explain(self, key_range: KeyRange) -> list[StoredRecord]:
         """Every stored version of the keys in a range, and the fate of each."""
         references = self._without_vacuumed(self.references_in(key_range))
-        with self._absence_explained(references):
+        with self.absence_explained(references):
             return explain(self, self.store, key_range, references)
 
     def split(
@@ -183,7 +202,7 @@ class View(Revision):
         Raises ObjectVacuumed, ObjectMissing, Corrupt, Unavailable.
         """
         references = self._without_vacuumed(among(self.references_in(key_range), only))
-        with self._absence_explained(references):
+        with self.absence_explained(references):
             return split(references, self.store, pool_id=self.config.id, key_range=key_range, pieces=pieces)
 
     def key_range(self, *, low: Any = None, high: Any = None) -> KeyRange:

@@ -132,6 +132,23 @@ def decide(
     return _Deciding(plan, asked, whole, blocked, limits).decided()
 
 
+def alive(plan: ScanPlan) -> tuple[Reference, ...]:
+    """The references that a record of the answer may come from, as `reading.scan` decides it.
+
+    The objects of the others are not read, so a vacuum may have taken them.
+    """
+    return tuple(r for r in plan.references if not _is_gone(plan, r))
+
+
+def _is_gone(plan: ScanPlan, reference: Reference) -> bool:
+    upsert = plan.rule.kind == "upsert"
+    return any(
+        t.covers_all(reference, plan.schemas.__getitem__)
+        for t in covering(plan.tombstones, reference, plan.schemas.__getitem__)
+        if not (upsert and t.condition)
+    )
+
+
 def unclear(plan: ScanPlan) -> list[Reference]:
     """The references that may be clips of their objects, as far as the state tells."""
     return [r for r in plan.references if not is_whole(r, plan.key, plan.schemas[r.schema])]
@@ -149,24 +166,15 @@ class _Deciding:
     _shapes: dict[tuple[str, frozenset[str]], tuple[str, ...] | NotNative] = field(default_factory=dict)
 
     def decided(self) -> NativePlan:
-        alive = [r for r in self.plan.references if not self._is_gone(r)]
-        if self.blocked and alive:
-            self._events += [(SOURCE, self.blocked, r.key_range, r) for r in alive]
+        references = alive(self.plan)
+        if self.blocked and references:
+            self._events += [(SOURCE, self.blocked, r.key_range, r) for r in references]
             return NativePlan((), SourceRead((self.plan.key_range,), None), self._shares())
-        source = self._append(alive) if self.plan.rule.keeps_all else self._merging(alive)
+        source = self._append(references) if self.plan.rule.keeps_all else self._merging(references)
         return NativePlan(tuple(self._reads.values()), source, self._shares())
 
     def _tombstones(self, reference: Reference) -> tuple[Tombstone, ...]:
         return covering(self.plan.tombstones, reference, self.plan.schemas.__getitem__)
-
-    def _is_gone(self, reference: Reference) -> bool:
-        """Whether no record of the reference has a part in the answer, as `reading.scan` decides it."""
-        upsert = self.plan.rule.kind == "upsert"
-        return any(
-            t.covers_all(reference, self.plan.schemas.__getitem__)
-            for t in self._tombstones(reference)
-            if not (upsert and t.condition)
-        )
 
     # --- pools that keep all records: each reference on its own
 

@@ -5,16 +5,21 @@ missing or damaged files; not to rebase old dates; not to read names of folders 
 last a path escapes what Hadoop's patterns are made of.  Spark's own switch (`__globPaths__`) is of no use: by it
 several paths with such characters are each read as often as there are paths.
 
+Spark looks whether the objects are there, and lists them after that; an object that a vacuum deletes in between it
+leaves out without a word.  So after Spark has listed them, the history is asked whether a vacuum has begun to take
+one.
+
 Whether the JVM can read the store is tried with the first object, by asking for the frame's schema: Spark then
 looks whether the object is there.  If it cannot (no connector, credentials that only Python has, a server on
-another machine), everything comes by the data source, and a warning says so once for each store.
+another machine), everything comes by the data source, and a warning says so once for each store.  First Python
+opens that object: if it is gone, that is the reason, and the error says so.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -32,7 +37,7 @@ from spark_apps.datasource.names import check_apart
 from spark_apps.datasource.part import Part
 from spark_apps.datasource.types import spark_schema
 from spark_apps.native.footers import key_ranges
-from spark_apps.native.plan import LIMITS, Limits, NativePlan, ParquetRead, SourceRead, decide, unclear
+from spark_apps.native.plan import LIMITS, Limits, NativePlan, ParquetRead, SourceRead, alive, decide, unclear
 from spark_apps.native.predicates import TRUE, sql
 
 log = logging.getLogger(__name__)
@@ -70,7 +75,7 @@ def frame(spark: Any, options: opts.Options, *, limits: Limits = LIMITS) -> Any:
     if opts.names_system_table(options) or opts.shape(options):
         return _source(spark, options)
     opened = open_read(spark, options, limits=limits)
-    parts = [_parquet(spark, opened, read) for read in opened.native.parquet]
+    parts = _by_parquet(spark, opened)
     if opened.native.source is not None:
         parts.append(_rest(spark, options, opened, opened.native.source))
     if not parts:
@@ -87,14 +92,26 @@ def open_read(spark: Any, options: opts.Options, *, limits: Limits = LIMITS) -> 
     view = opts.leased_view(options)
     asked = RangeText(low=options.get("from"), high=options.get("to")).read(view.key, view.key_classes)
     plan = view.plan(key_range=asked, columns=opts.columns(options), where=options.get("where"))
+    plan = replace(plan, references=alive(plan))
     schema = spark_schema(result_schema(plan))
     check_apart(schema, options, what=f"pool {view.config.name!r}")
     blocked = _why_blocked(spark, view, plan) if plan.references else ""
     whole: Mapping[str, KeyRange] = {}
     if not blocked:
-        whole = key_ranges(unclear(plan), view.store, pool_id=view.config.id)
+        with view.absence_explained(plan.references):
+            whole = key_ranges(unclear(plan), view.store, pool_id=view.config.id)
     native = decide(plan, asked=asked, whole=whole, blocked=blocked, limits=limits)
     return Opened(view, plan, native, schema)
+
+
+def _by_parquet(spark: Any, opened: Opened) -> list[Any]:
+    """The reads by Spark's reader; raises ObjectVacuumed if Spark may have missed an object."""
+    references = [reference for read in opened.native.parquet for reference in read.references]
+    try:
+        return [_parquet(spark, opened, read) for read in opened.native.parquet]
+    finally:
+        if references:
+            opened.view.check_whole(references)
 
 
 def _parquet(spark: Any, opened: Opened, read: ParquetRead) -> Any:
@@ -142,6 +159,8 @@ def _why_blocked(spark: Any, view: View, plan: ScanPlan) -> str:
     try:
         _reader(spark, pa.schema([])).parquet(path).schema  # noqa: B018 (over Connect only this asks the server)
     except Exception as error:  # of Spark, of Py4J, or of gRPC: any means that Spark's reader has no object
+        with view.absence_explained(plan.references):
+            key_ranges(plan.references[:1], view.store, pool_id=view.config.id)
         reason = _first_line(error)
         _warn_once(view.store.uri, reason)
         return f"the JVM cannot read {view.store.uri}: {reason}"

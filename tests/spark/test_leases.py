@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+import pyspark_lake
 from lake_core.agents.compact.rewrite import compact
-from lake_core.errors import InvalidInput
+from lake_core.errors import InvalidInput, ObjectVacuumed
 from lake_core.lake.pool import Pool
 from lake_core.vacuum.execute import vacuum
 from spark_apps.datasource import LakeDataSource
+from spark_apps.native import read as native_read
 from tests.spark.conftest import Landing
 
 pytestmark = pytest.mark.spark
@@ -64,6 +67,55 @@ def test_without_a_lease_an_old_revision_fails_or_says_what_was_left_out(
     assert keys(load(spark, landing)) == [1, 2]
     with pytest.raises(Exception, match="was vacuumed"):
         load(spark, landing, at="2").collect()
+
+
+@pytest.mark.parametrize("key", ["k", "k,b"])
+@pytest.mark.parametrize("gone", [1, 2])
+def test_a_native_read_of_a_revision_that_was_vacuumed_in_part_says_so(
+    spark: Any, landing: Landing, caplog: pytest.LogCaptureFixture, key: str, gone: int
+) -> None:
+    pool = landing.lake.create_pool("p", key=key)
+    for number in (1, 2):
+        pool.branch().append(pa.table({"k": [number], "b": ["x"]}))
+    pool.branch().revert(str(gone))
+    assert vacuum(pool, grace=0.0).objects == 1
+    with pytest.raises(ObjectVacuumed, match=r"version 2 (was|are) vacuumed"):
+        pyspark_lake.read(spark, "p", lake=landing.uri, at=2)
+    assert "cannot read" not in caplog.text
+    left = pyspark_lake.read(spark, "p", lake=landing.uri, at=2, onMissing="warn")
+    assert keys(left) == [3 - gone]
+
+
+def test_a_native_read_that_a_vacuum_meets_while_spark_lists_its_objects_is_refused(
+    spark: Any, landing: Landing, compacted: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark leaves out an object that is gone when it lists it, so the frame would have fewer rows."""
+    list_objects = native_read._parquet
+
+    def vacuumed_meanwhile(*given: Any) -> Any:
+        listed = list_objects(*given)
+        assert vacuum(compacted, grace=0.0).objects == 2
+        return listed
+
+    compact_all(compacted)
+    monkeypatch.setattr(native_read, "_parquet", vacuumed_meanwhile)
+    with pytest.raises(ObjectVacuumed, match="2 objects of version 2 are vacuumed"):
+        pyspark_lake.read(spark, "p", lake=landing.uri, at=2)
+
+
+@pytest.mark.parametrize("key", ["k", "k,b"])
+def test_a_native_read_does_not_need_an_object_whose_records_have_all_aged_off(
+    spark: Any, landing: Landing, key: str
+) -> None:
+    pool = landing.lake.create_pool("p", key=key, settings={"age_off": "ts:1h"})
+    now = dt.datetime.now(dt.UTC)
+    for number, moment in ((1, now - dt.timedelta(days=1)), (2, now)):
+        times = pa.array([moment], pa.timestamp("us", "UTC"))
+        pool.branch().append(pa.table({"k": [number], "b": ["x"], "ts": times}))
+    pool.branch().revert("1")
+    assert vacuum(pool, grace=0.0).objects == 1
+    assert keys(pyspark_lake.read(spark, "p", lake=landing.uri, at=2)) == [2]
+    assert keys(load(spark, landing, at="2")) == [2]
 
 
 def test_options_of_a_lease_that_make_no_sense_are_refused(landing: Landing, compacted: Pool) -> None:
