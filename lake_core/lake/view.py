@@ -16,6 +16,7 @@ import pyarrow as pa
 from lake_core import naming
 from lake_core.errors import ObjectMissing, ObjectVacuumed
 from lake_core.history import History, Reference
+from lake_core.history.vacuuming import held_objects
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER, Value
 from lake_core.keys.ranges import EVERYTHING
@@ -133,6 +134,16 @@ class View(Revision):
                 f"pool {self.config.name!r}: {objects_gone} of version {self.version} are vacuumed, or are about "
                 "to be; read a later version"
             )
+
+    def may_lose(self, references: Iterable[Reference]) -> bool:
+        """Whether a vacuum may take an object of these references: no branch refers to it any more.
+
+        Raises NotFound if the pool was dropped; Unavailable.
+        """
+        if self.history is None:
+            return False
+        objects = {r.object for r in references}
+        return not objects <= held_objects(self.history.load_open().state, objects)
 
     @contextmanager
     def absence_explained(self, references: Sequence[Reference]) -> Iterator[None]:

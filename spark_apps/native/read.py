@@ -7,7 +7,8 @@ several paths with such characters are each read as often as there are paths.
 
 Spark looks whether the objects are there, and lists them after that; an object that a vacuum deletes in between it
 leaves out without a word.  So after Spark has listed them, the history is asked whether a vacuum has begun to take
-one.
+one.  Over Spark Connect that is too early, because the server lists them at the frame's first action.  So there the
+data source reads versions with objects that no branch refers to any more, unless a lease holds them.
 
 Whether the JVM can read the store is tried with the first object, by asking for the frame's schema: Spark then
 looks whether the object is there.  If it cannot (no connector, credentials that only Python has, a server on
@@ -95,7 +96,7 @@ def open_read(spark: Any, options: opts.Options, *, limits: Limits = LIMITS) -> 
     plan = replace(plan, references=alive(plan))
     schema = spark_schema(result_schema(plan))
     check_apart(schema, options, what=f"pool {view.config.name!r}")
-    blocked = _why_blocked(spark, view, plan) if plan.references else ""
+    blocked = _why_blocked(spark, view, plan, options) if plan.references else ""
     whole: Mapping[str, KeyRange] = {}
     if not blocked:
         with view.absence_explained(plan.references):
@@ -153,8 +154,12 @@ def _source(spark: Any, options: opts.Options, schema: StructType | None = None)
     return reader.options(**{k: v for k, v in options.items() if k != "path"}).load(options["path"])
 
 
-def _why_blocked(spark: Any, view: View, plan: ScanPlan) -> str:
-    """Why the JVM cannot read the view's store; "" if it can."""
+def _why_blocked(spark: Any, view: View, plan: ScanPlan, options: opts.Options) -> str:
+    """Why Spark's own reader reads nothing; "" if it may."""
+    if _is_connect(spark) and not opts.flag(options, "lease") and view.may_lose(plan.references):
+        return (
+            "a vacuum may take objects of this version, which Spark Connect would leave out: add lease=true"
+        )
     path = path_of(view.store.uri, view.object_name(plan.references[0]))
     try:
         _reader(spark, pa.schema([])).parquet(path).schema  # noqa: B018 (over Connect only this asks the server)
@@ -165,6 +170,10 @@ def _why_blocked(spark: Any, view: View, plan: ScanPlan) -> str:
         _warn_once(view.store.uri, reason)
         return f"the JVM cannot read {view.store.uri}: {reason}"
     return ""
+
+
+def _is_connect(spark: Any) -> bool:
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
 _WARNED: set[str] = set()

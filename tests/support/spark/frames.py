@@ -13,6 +13,8 @@ from collections import Counter
 from typing import Any
 
 import pyspark_lake
+from lake_core.agents.compact.rewrite import compact
+from lake_core.lake import Lake
 from spark_apps.session import spark_session
 
 
@@ -36,11 +38,17 @@ def go(spark: Any, lake: str, pool: str) -> dict[str, Any]:
     pyspark_lake.delete(spark, pool, spark.sql("select 1L as k"), lake=lake)
     changes = pyspark_lake.changes(spark, pool, lake=lake).select("_change").collect()
     bounds = summary.fields.get("k")
+    got = [list(row) for row in pyspark_lake.get(spark, pool, 2, lake=lake)]
+    stored = Lake.open(lake).pool(pool)
+    compact(stored.branch(), stored.at().references)  # no branch refers to the first objects any more
+    old = [pyspark_lake.explain(spark, pool, lake=lake, at=1, lease=lease) for lease in (False, True)]
+    newest = pyspark_lake.explain(spark, pool, lake=lake)
     return {
+        "ways": ["parquet" in said for said in (*old, newest)],
         "written": [written.version, written.records, written.repeated],
         "again": [again.version, again.records, again.repeated],
         "summary": [summary.records, bounds and bounds.low, bounds and bounds.high],
-        "got": [list(row) for row in pyspark_lake.get(spark, pool, 2, lake=lake)],
+        "got": got,
         "changes": Counter(row[0] for row in changes),
     }
 
