@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -191,9 +192,17 @@ class TransactionTrigger(BaseEventTrigger):
         rest: float = 0.0,
     ) -> None:
         super().__init__()
-        if isinstance(pools, str) or not pools:
+        if isinstance(pools, str) or not pools or not all(isinstance(pool, str) for pool in pools):
             raise ValueError(f"TransactionTrigger: pools must be a list of names (got {pools!r})")
-        if isinstance(pause, bool) or not isinstance(pause, int | float) or not pause >= LEAST_PAUSE:
+        for name, value in (("lake", lake), ("branch", branch)):  # of another kind it would wait in vain
+            if not isinstance(value, str) or (name == "branch" and not value):
+                raise ValueError(f"TransactionTrigger: {name} must be a text (got {value!r})")
+        if after is not None and not (isinstance(after, Mapping) and all(map(_is_position, after.values()))):
+            raise ValueError(
+                f"TransactionTrigger: after must be the id of a pool and a version, by pool (got {after!r})"
+            )
+        is_number = isinstance(pause, int | float) and not isinstance(pause, bool)
+        if not (is_number and LEAST_PAUSE <= pause < math.inf):
             raise ValueError(
                 f"TransactionTrigger: pause must be a number of seconds, at least {LEAST_PAUSE} (got {pause!r})"
             )
@@ -328,6 +337,14 @@ class TransactionTrigger(BaseEventTrigger):
             await self.asset_state_store.aset(f"{KEPT}:{pool}", list(position))
         except ValueError:
             log.warning("%s: watched by more than one asset: what was seen is not kept", pool)
+
+
+def _is_position(value: Any) -> bool:
+    """Whether a value is the id of a pool and a version, as `after` has them."""
+    match value:
+        case [str(), int(version)]:
+            return not isinstance(version, bool) and version >= 0
+    return False
 
 
 async def _until(moment: float) -> None:

@@ -286,6 +286,25 @@ async def main():
     assert answer(tmp_path, program) == [[["a", 1, 1]], True]
 
 
+def test_a_trigger_that_could_only_wait_in_vain_is_refused_when_it_is_made(tmp_path: Path) -> None:
+    program = """
+wrong = [
+    {"pools": [1]}, {"pools": [["a"]]}, {"pools": None}, {"lake": 5}, {"branch": ""}, {"branch": None},
+    {"after": "x"}, {"after": {"a": 5}}, {"after": {"a": [1]}}, {"after": {"a": ["id", "7"]}},
+    {"pause": float("inf")},
+]
+async def main():
+    said = []
+    for how in wrong:
+        try:
+            TransactionTrigger(**{"pools": ["a"], **how})
+        except ValueError as error:
+            said.append(str(error).split()[1])
+    return said
+"""
+    assert answer(tmp_path, program) == ["pools"] * 3 + ["lake"] + ["branch"] * 2 + ["after"] * 4 + ["pause"]
+
+
 def test_a_name_that_means_no_lake_ends_the_trigger_with_an_error(tmp_path: Path) -> None:
     program = """
 async def main():
