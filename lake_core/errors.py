@@ -33,11 +33,24 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+MAX_SHOWN, SHOWN_HEAD, SHOWN_TAIL = 4_000, 3_000, 900
+"""Characters of a message that are shown: all, or those of its beginning, and of its end with the advice."""
+
 
 class LakeError(Exception):
-    """Any error that the lake raises on purpose."""
+    """Any error that the lake raises on purpose.
+
+    A message that repeats a value of any size, such as what a template of Airflow rendered, is shown shortened.
+    """
 
     exit_status = 1
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if len(text) <= MAX_SHOWN:
+            return text
+        left_out = len(text) - SHOWN_HEAD - SHOWN_TAIL
+        return f"{text[:SHOWN_HEAD]} ... ({left_out:,} characters) ... {text[-SHOWN_TAIL:]}"
 
     def __reduce__(self) -> tuple[Callable[..., LakeError], tuple[Any, ...]]:
         return _rebuilt, (type(self), self.args, dict(vars(self)))

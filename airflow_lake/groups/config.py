@@ -5,7 +5,7 @@ Texts may be templates of Airflow (`"{{ params.pool }}"`): they are filled in wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -40,10 +40,15 @@ class LakeConfig:
     approval_timeout: timedelta = timedelta(days=7)
 
     def __post_init__(self) -> None:
-        if isinstance(self.pools, str):
+        if isinstance(self.pools, str) or not isinstance(self.pools, Collection):
             raise ValueError(f"LakeConfig: pools must be a list of names (got {self.pools!r})")
-        if self.pool_slots < 1:
-            raise ValueError(f"LakeConfig: pool_slots must be at least 1 (got {self.pool_slots})")
+        if not isinstance(self.asked, Mapping):
+            raise ValueError(f"LakeConfig: asked must be parameters by name (got {self.asked!r})")
+        is_whole = isinstance(self.pool_slots, int) and not isinstance(self.pool_slots, bool)
+        if not (is_whole and self.pool_slots >= 1):
+            raise ValueError(
+                f"LakeConfig: pool_slots must be a whole number, at least 1 (got {self.pool_slots!r})"
+            )
         object.__setattr__(self, "pools", tuple(self.pools))
 
     @property

@@ -125,6 +125,11 @@ class LakeOperator(Tells, BaseOperator):
                 result.version,
             )
 
+    @staticmethod
+    def asked_token(token: str | None) -> dict[str, str | None]:
+        """The token among `asked`; not if the DAG itself says "", to commit anew each time."""
+        return {} if token == "" else {"token": token}
+
     def token_of(self, context: Context, token: str | None) -> str:
         """The token that was given; if it is None, the one of this task."""
         if token is not None:

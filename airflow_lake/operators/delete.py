@@ -45,7 +45,7 @@ class LakeDeleteOperator(LakeOperator):
                 f"{self.task_id}: give one or more of low, high and where, or everything=True and none of them"
             )
         self.low, self.high, self.where = low, high, where
-        self.asked |= {"low": low, "high": high, "where": where, "token": token}
+        self.asked |= {"low": low, "high": high, "where": where, **self.asked_token(token)}
         self.everything = everything
         self.reason = reason
         self.token = token

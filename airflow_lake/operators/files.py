@@ -34,7 +34,7 @@ class LakeFilesOperator(LakeOperator):
         self.files = files
         self.format = format
         self.options = options
-        self.asked |= {"token": token}
+        self.asked |= self.asked_token(token)
         self.token = token
         self.message = message
 

@@ -3,6 +3,9 @@
 All triggers of a lake in one triggerer share one loop, and this value.  A trigger adds its pools with the
 positions it has seen; the loop looks from the oldest of them.  So the loop gives some triggers what they have
 seen already, and each trigger leaves that out (`is_new`).
+
+A look that began before a trigger was added may begin after what that trigger has seen.  The trigger passes it over
+(`leaves_gap`): the loop goes back, so a later look has all of it.
 """
 
 from __future__ import annotations
@@ -24,12 +27,11 @@ class Interest:
     def add(self, positions: Mapping[str, Position]) -> None:
         """One more trigger waits for these pools, from these positions on."""
         for pool, position in positions.items():
-            present = self.positions.get(pool)
-            older = present is None or (
-                position.pool_id == present.pool_id and position.version < present.version
-            )
-            if older:
-                self.positions[pool] = position
+            present = self.positions.get(pool, position)
+            if present.pool_id == position.pool_id:
+                self.positions[pool] = min(present, position)
+            else:  # the pool was made again: look at it from its beginning
+                self.positions[pool] = Position()
             self._waiting[pool] += 1
 
     def remove(self, pools: Mapping[str, Position]) -> None:
@@ -45,6 +47,15 @@ class Interest:
         for pool, position in after.items():
             if self.positions.get(pool) == before.get(pool):
                 self.positions[pool] = position
+
+
+def leaves_gap(before: Position, first: News, seen: Position) -> bool:
+    """Whether entries lie between what a trigger has seen and the first news of a look from `before`."""
+
+    def reached(position: Position) -> int:
+        return position.version if position.pool_id == first.position.pool_id else 0
+
+    return reached(before) > reached(seen)
 
 
 def is_new(news: News, seen: Position, *, branch: str, maintenance: bool) -> bool:

@@ -5,7 +5,8 @@
 
 All triggers of one lake with one pause share a loop in the triggerer, however many pools they watch.  What a
 watcher has seen is kept by Airflow, with the asset: a triggerer that starts again goes on from there, so a
-transaction of the meantime is an event too.  An event may come twice after a crash, never not at all.
+transaction of the meantime is an event too.  It is kept once Airflow has stored the event, which Airflow tells the
+producer of a shared stream (`advance`).  So an event may come twice after a crash, never not at all.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import time
-from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
+from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
 
 from airflow_lake.reach import lake_name, open_lake
 
@@ -57,6 +61,7 @@ class _Loop:
         self.name = name
         self.interest: Interest = Interest()
         self.turn = asyncio.Lock()
+        self.missed: list[_Look] = []
         self._lake: Lake | None = None
         self._watcher: Watcher | None = None
 
@@ -73,6 +78,23 @@ class _Loop:
         if self._watcher is None:
             self._watcher = Watcher(self.lake())
         return self._watcher.look(positions)
+
+
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """What one look found after the positions `before`.
+
+    `keeps`: what triggers keep of it once Airflow has stored their events.
+    """
+
+    news: Sequence[News]
+    before: Mapping[str, Position]
+    keeps: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+
+    async def keep(self) -> None:
+        """Keep it."""
+        for keep in self.keeps:
+            await keep()
 
 
 async def _imported() -> None:
@@ -102,16 +124,47 @@ async def _looked(loop: _Loop, pause: float, look: Callable[[], T]) -> T | None:
         return None
 
 
-async def _news(loop: _Loop, pause: float) -> AsyncIterator[list[News]]:
-    """What is new in the pools of the loop's interest, look by look, until the caller ends it."""
+async def _looks(loop: _Loop, pause: float) -> AsyncIterator[_Look]:
+    """What is new in the pools of the loop's interest, look by look, until the caller ends it.
+
+    What a trigger missed comes before what was committed after it.
+    """
     while True:
         async with loop.turn:
             before = dict(loop.interest.positions)
             news, after = await _looked(loop, pause, partial(loop.look, before)) or ([], before)
             loop.interest.advance(before, after)
-        if news:
-            yield news
+            looks, loop.missed = loop.missed, []
+        for look in [*looks, _Look(news, before)] if news else looks:
+            yield look
         await asyncio.sleep(pause)
+
+
+async def _looks_kept(loop: _Loop, pause: float) -> AsyncIterator[_Look]:
+    """As `_looks`, of a loop that no other trigger shares: Airflow does not say when it has stored an event."""
+    async for look in _looks(loop, pause):
+        yield look
+        await look.keep()
+
+
+class _Producer(SharedStreamProducer):
+    """The shared loop, as Airflow runs it: `advance` is told of each look whose events are stored."""
+
+    def __init__(self, lake: str, pause: float) -> None:
+        self._lake = lake
+        self._pause = pause
+
+    async def open_stream(self) -> AsyncIterator[tuple[_Look, _Look]]:
+        """The looks, each also as what `advance` is given."""
+        await _imported()
+        async for look in _looks(_loop_of(self._lake, self._pause), self._pause):
+            yield look, look
+
+    async def advance(self, batch: Sequence[AdvanceItem]) -> None:
+        """Keep what was seen.  If an event of a look was not stored, nothing of the look is kept."""
+        for look, outcome in batch:
+            if not outcome.failed:
+                await look.keep()
 
 
 _LOOPS: dict[Hashable, _Loop] = {}
@@ -139,9 +192,17 @@ class TransactionTrigger(BaseEventTrigger):
         rest: float = 0.0,
     ) -> None:
         super().__init__()
-        if isinstance(pools, str) or not pools:
+        if isinstance(pools, str) or not pools or not all(isinstance(pool, str) for pool in pools):
             raise ValueError(f"TransactionTrigger: pools must be a list of names (got {pools!r})")
-        if isinstance(pause, bool) or not isinstance(pause, int | float) or not pause >= LEAST_PAUSE:
+        for name, value in (("lake", lake), ("branch", branch)):  # of another kind it would wait in vain
+            if not isinstance(value, str) or (name == "branch" and not value):
+                raise ValueError(f"TransactionTrigger: {name} must be a text (got {value!r})")
+        if after is not None and not (isinstance(after, Mapping) and all(map(_is_position, after.values()))):
+            raise ValueError(
+                f"TransactionTrigger: after must be the id of a pool and a version, by pool (got {after!r})"
+            )
+        is_number = isinstance(pause, int | float) and not isinstance(pause, bool)
+        if not (is_number and LEAST_PAUSE <= pause < math.inf):
             raise ValueError(
                 f"TransactionTrigger: pause must be a number of seconds, at least {LEAST_PAUSE} (got {pause!r})"
             )
@@ -174,42 +235,33 @@ class TransactionTrigger(BaseEventTrigger):
         return _key(self.lake, self.pause)
 
     @classmethod
-    async def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncIterator[list[News]]:
-        """The loop: news of all pools that some trigger waits for."""
-        await _imported()
-        loop = _loop_of(kwargs["lake"], kwargs["pause"])
-        async for news in _news(loop, kwargs["pause"]):
-            yield news
+    def create_shared_stream_producer(cls, kwargs: dict[str, Any]) -> SharedStreamProducer:
+        """The loop: looks at all pools that some trigger waits for."""
+        return _Producer(kwargs["lake"], kwargs["pause"])
 
-    async def filter_shared_stream(
-        self, shared_stream: AsyncIterator[list[News]]
-    ) -> AsyncIterator[TriggerEvent]:
+    async def filter_shared_stream(self, shared_stream: AsyncIterator[_Look]) -> AsyncIterator[TriggerEvent]:
         """The events of this trigger: one for each of its pools in each look that found something new."""
         await _imported()
-        from airflow_lake.triggers.interest import is_new
+        from airflow_lake.triggers.interest import is_new, leaves_gap
 
         loop, quiet_until = self._alone or _loop_of(self.lake, self.pause), time.monotonic() + self.rest
-        seen, missed = await self._begin(loop)
-        loop.interest.add(seen)
+        seen = await self._begin(loop)
         try:
-            for news in missed:
-                await _until(quiet_until)
-                yield self._event(loop, [news])
-                await self._keep(news.pool, news.position)
-            async for looked in shared_stream:
+            async for look in shared_stream:
                 for pool in self.pools:
-                    mine = [one for one in looked if one.pool == pool]
+                    mine = [one for one in look.news if one.pool == pool]
+                    if not mine or leaves_gap(look.before[pool], mine[0], seen[pool]):
+                        continue
                     fresh = [
                         one
                         for one in mine
                         if is_new(one, seen[pool], branch=self.branch, maintenance=self.maintenance)
                     ]
-                    if mine:
-                        seen[pool] = _later(seen[pool], mine[-1].position)
+                    seen[pool] = _later(seen[pool], mine[-1].position)
                     if fresh:
                         await _until(quiet_until)
                         yield self._event(loop, fresh)
-                        await self._keep(pool, seen[pool])
+                    look.keeps.append(partial(self._keep, pool, seen[pool]))
         finally:
             loop.interest.remove(seen)
 
@@ -217,28 +269,28 @@ class TransactionTrigger(BaseEventTrigger):
         """The same with a loop of its own, if the triggerer shares none."""
         await _imported()
         self._alone = _Loop(lake_name(self.lake))
-        stream = self.filter_shared_stream(_news(self._alone, self.pause))
+        stream = self.filter_shared_stream(_looks_kept(self._alone, self.pause))
         async with contextlib.aclosing(stream) as events:  # type: ignore[type-var]
             async for event in events:
                 yield event
 
-    async def _begin(self, loop: _Loop) -> tuple[dict[str, Position], list[News]]:
-        """Where this trigger begins in each pool, and what it missed because it was purged meanwhile.
+    async def _begin(self, loop: _Loop) -> dict[str, Position]:
+        """Put the pools into the loop's interest; returns what this trigger has seen of each.
 
-        By what Airflow keeps, otherwise by `after`, otherwise now.
+        By what Airflow keeps, otherwise by `after`, otherwise now.  What was purged meanwhile is a look of its own.
         """
         from lake_core.lake.watch import Position, begin, resume
 
         kept = {pool: await self._kept(pool) or self.after.get(pool) for pool in self.pools}
+        seen = {pool: Position(str(at[0]), int(at[1])) for pool, at in kept.items() if at}
 
         def positions() -> tuple[dict[str, Position], list[News]]:
             lake = loop.lake()
-            at = begin(lake, [pool for pool in self.pools if not kept[pool]])
+            at = begin(lake, [pool for pool in self.pools if pool not in seen])
             missed: list[News] = []
-            for pool, value in kept.items():
-                if value:
-                    news, at[pool] = resume(lake, pool, Position(str(value[0]), int(value[1])))
-                    missed += news
+            for pool, position in seen.items():
+                news, at[pool] = resume(lake, pool, position)
+                missed += news
             return at, missed
 
         while True:
@@ -249,9 +301,11 @@ class TransactionTrigger(BaseEventTrigger):
             await asyncio.sleep(self.pause)
         at, missed = begun
         for pool in self.pools:
-            if not kept[pool]:
+            if pool not in seen:
                 await self._keep(pool, at[pool])
-        return at, missed
+        loop.interest.add(at)
+        loop.missed += [_Look([one], {one.pool: seen[one.pool]}) for one in missed]
+        return {**at, **{one.pool: seen[one.pool] for one in missed}}
 
     def _event(self, loop: _Loop, news: Sequence[News]) -> TriggerEvent:
         newest = news[-1]
@@ -283,6 +337,14 @@ class TransactionTrigger(BaseEventTrigger):
             await self.asset_state_store.aset(f"{KEPT}:{pool}", list(position))
         except ValueError:
             log.warning("%s: watched by more than one asset: what was seen is not kept", pool)
+
+
+def _is_position(value: Any) -> bool:
+    """Whether a value is the id of a pool and a version, as `after` has them."""
+    match value:
+        case [str(), int(version)]:
+            return not isinstance(version, bool) and version >= 0
+    return False
 
 
 async def _until(moment: float) -> None:

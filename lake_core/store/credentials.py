@@ -58,10 +58,10 @@ def open_filesystem(uri: str, options: Mapping[str, Any] | None = None) -> Any:
 def _s3(uri: str, given: Mapping[str, Any]) -> Any:
     options = apply_config(fsspec.get_filesystem_class("s3"), dict(given))
     fs = fsspec.filesystem("s3", **options)
+    fs.connect()  # as the first request would do: a wrong option fails here, and the client looks for credentials
     client = options.get("client_kwargs") or {}
     if any(options.get(name) for name in _S3_IDENTITY) or client.get("aws_access_key_id"):
         return fs
-    fs.connect()  # as the first request would do: the client looks for credentials and keeps them
     if sync(fs.loop, fs.session.get_credentials) is None:
         fs.clear_instance_cache()  # otherwise this process would never find credentials that are set later
         profile = options.get("profile") or os.environ.get("AWS_PROFILE") or "default"

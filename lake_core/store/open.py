@@ -34,6 +34,8 @@ def open_store(at: str | Address, options: Mapping[str, Any] | None = None) -> S
     uri, rest = (at, {}) if isinstance(at, str) else (at.uri, dict(at.options))
     rest |= options or {}
     given = rest.pop("lock", "")
+    if not isinstance(given, str):
+        raise InvalidInput("option 'lock': must be a text: file:///FOLDER or postgresql://USER@HOST/DATABASE")
     lock = given or os.environ.get("LAKE_LOCK", "")
     store = _store_at(uri, rest)
     if not lock:
@@ -54,6 +56,8 @@ def _store_at(uri: str, options: Mapping[str, Any]) -> Store:
     if scheme == "file" and colon:
         return LocalStore(_one_slash(_folder(uri)))
     if "://" not in uri:
+        if "\0" in uri:
+            raise InvalidInput(f"lake {uri!r}: a path cannot have '\\0'; leave it out")
         return LocalStore(_one_slash(os.path.abspath(uri)))
     if scheme == "memory":
         return memory.named(uri)

@@ -235,6 +235,22 @@ def test_numbers_of_native_templates_are_taken_as_texts(tmp_path: Path) -> None:
     assert [t.token for _, t in lake.pool("p").log()] == ["2", "20240101", ""]
 
 
+def test_a_task_whose_dag_says_an_empty_token_commits_each_time(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    lake.create_pool("p", key="k")
+    file = tmp_path / "one.ndjson"
+    file.write_text('{"k": 1}\n')
+    load = {"files": str(file), "on_spark": False, "token": ""}
+    replace = {"files": str(file), "low": "1", "token": ""}
+    delete = {"low": "1", "token": ""}
+    tasks = [
+        (kind, native, None, how) for kind, how in (("load", load), ("replace", replace)) for native in (0, 1)
+    ]
+    tasks += [("load", False, None, load), ("delete", False, None, delete)]
+    assert ask(tmp_path, FILLED, lake.store.uri, json.dumps(tasks)) == [1, 2, 3, 4, 5, 6]
+    assert {t.token for _, t in lake.pool("p").log()} == {""}
+
+
 def test_a_mapped_load_that_is_cleared_loads_each_file_once_whatever_its_index_is_now(tmp_path: Path) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
     lake.create_pool("p", key="k")

@@ -122,40 +122,125 @@ async def main():
     assert answer(tmp_path, program) == [["a", 1, 1], ["a", 1, 1]]
 
 
+SHARED = """
+import itertools
+from airflow.triggers.shared_stream import SharedStreamManager
+
+streams, ids = SharedStreamManager(), itertools.count()
+
+async def shared(trigger, count):
+    \"""The first events of a trigger as the triggerer runs it, each with the number that says it is stored.\"""
+    id, key, got = next(ids), trigger.shared_stream_key(), []
+    stream = trigger.filter_shared_stream(streams.subscribe(trigger_id=id, trigger=trigger, key=key))
+    try:
+        async for event in stream:
+            number = streams.bind_pending_event(trigger_id=id, key=key)
+            got.append((event.payload["pool"], event.payload["version"], event.payload["entries"], number))
+            if len(got) == count:
+                return sorted(entry[:3] for entry in got)
+    finally:
+        await streams.unsubscribe(id, key)
+"""
+
+
 def test_triggers_of_one_lake_share_a_loop_and_each_says_its_own(tmp_path: Path) -> None:
-    """A queue for each trigger stands for the triggerer, which gives each what the one loop yields."""
-    program = """
+    program = f"""{SHARED}
 async def main():
     one, two = trigger("a", "b"), trigger("b", "c")
     assert one.shared_stream_key() == two.shared_stream_key()
     assert one.shared_stream_key() != TransactionTrigger(pools=["a"], lake="/other").shared_stream_key()
-    queues = {one: asyncio.Queue(), two: asyncio.Queue()}
-
-    async def fan_out():
-        async for news in TransactionTrigger.open_shared_stream(one.serialize()[1]):
-            for queue in queues.values():
-                queue.put_nowait(news)
-
-    async def taken(queue):
-        while True:
-            yield await queue.get()
-
-    async def events(trigger, count):
-        got, stream = [], trigger.filter_shared_stream(taken(queues[trigger]))
-        async for event in stream:
-            got.append((event.payload["pool"], event.payload["version"], event.payload["entries"]))
-            if len(got) == count:
-                await stream.aclose()
-                return sorted(got)
-
     asyncio.get_running_loop().call_later(0.5, lambda: [load(name) for name in "abc"])
-    loop = asyncio.create_task(fan_out())
-    said = await asyncio.gather(events(one, 2), events(two, 2))
-    (shared,) = transactions._LOOPS.values()
-    loop.cancel()
-    return said + [sorted(shared.interest.positions)]
+    said = await asyncio.gather(shared(one, 2), shared(two, 2))
+    (loop,) = transactions._LOOPS.values()
+    await asyncio.sleep(0)
+    return said + [sorted(loop.interest.positions)]
 """
     assert answer(tmp_path, program) == [[["a", 1, 1], ["b", 1, 1]], [["b", 1, 1], ["c", 1, 1]], []]
+
+
+def test_what_was_seen_is_kept_once_airflow_has_stored_the_event_and_not_before(tmp_path: Path) -> None:
+    """A triggerer that is killed between the two says the event again."""
+    program = f"""{WATCHER}{SHARED}
+async def main():
+    said = asyncio.create_task(shared(watcher(), 2))
+    while "lake_seen:a" not in kept:
+        await asyncio.sleep(0.01)
+    load("a")
+    await asyncio.sleep(1)
+    before = kept["lake_seen:a"][1]
+    streams.confirm_persisted([0])
+    await asyncio.sleep(0.2)
+    after = kept["lake_seen:a"][1]
+    load("a")
+    return [before, after, await said]
+"""
+    assert answer(tmp_path, program) == [0, 1, [["a", 1, 1], ["a", 2, 1]]]
+
+
+def test_what_is_no_event_is_kept_too_so_that_a_purge_of_it_makes_none(tmp_path: Path) -> None:
+    program = f"""{WATCHER}{SHARED}
+lake.pool("a").create_branch("dev")
+async def main():
+    said = asyncio.create_task(shared(watcher(), 1))
+    while "lake_seen:a" not in kept:
+        await asyncio.sleep(0.01)
+    before = kept["lake_seen:a"][1]
+    lake.pool("a").branch("dev").append(pa.table({{"k": [1]}}))
+    while kept["lake_seen:a"][1] == before:
+        await asyncio.sleep(0.01)
+    said.cancel()
+    return kept["lake_seen:a"][1] - before
+"""
+    assert answer(tmp_path, program) == 1
+
+
+def test_what_was_purged_unseen_is_one_event_and_kept_as_any_other(tmp_path: Path) -> None:
+    program = f"""{WATCHER}{SHARED}
+import time
+from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
+kept["lake_seen:a"] = [lake.pool("a").config.id, 1]
+for _ in range(3):
+    load("a")
+write_checkpoint(lake, "a", now=time.time())
+assert purge_pool(lake, "a", keep=0, now=time.time() + 60).fence == 3
+async def main():
+    said = asyncio.create_task(shared(watcher(), 2))
+    await asyncio.sleep(1)
+    before = kept["lake_seen:a"][1]
+    streams.confirm_persisted([0])
+    await asyncio.sleep(0.2)
+    after = kept["lake_seen:a"][1]
+    load("a")
+    return [before, after, await said]
+"""
+    assert answer(tmp_path, program) == [1, 3, [["a", 3, 1], ["a", 4, 1]]]
+
+
+def test_a_trigger_misses_nothing_that_the_loop_passed_before_it_was_added(tmp_path: Path) -> None:
+    """The loop has seen version 1 for another trigger, and finds a compaction while the new one begins."""
+    program = f"""{SHARED}
+from lake_core.agents.compact.rewrite import compact
+pool = lake.pool("a")
+id = pool.config.id
+async def main():
+    first = asyncio.create_task(shared(trigger("a"), 9))
+    await asyncio.sleep(1)
+    load("a")
+    load("a")
+    await asyncio.sleep(0.5)
+    late, begin = trigger("a", after={{"a": [id, 0]}}), TransactionTrigger._begin
+
+    async def slow(self, loop):
+        compact(pool.branch(), pool.at().references)
+        await asyncio.sleep(0.5)
+        return await begin(self, loop)
+
+    late._begin = slow.__get__(late)
+    said = await shared(late, 1)
+    first.cancel()
+    return said
+"""
+    assert answer(tmp_path, program) == [["a", 2, 2]]
 
 
 def test_compaction_is_an_event_only_if_it_is_asked_for(tmp_path: Path) -> None:
@@ -199,6 +284,25 @@ async def main():
     return said, time.monotonic() - begun >= 1.5
 """
     assert answer(tmp_path, program) == [[["a", 1, 1]], True]
+
+
+def test_a_trigger_that_could_only_wait_in_vain_is_refused_when_it_is_made(tmp_path: Path) -> None:
+    program = """
+wrong = [
+    {"pools": [1]}, {"pools": [["a"]]}, {"pools": None}, {"lake": 5}, {"branch": ""}, {"branch": None},
+    {"after": "x"}, {"after": {"a": 5}}, {"after": {"a": [1]}}, {"after": {"a": ["id", "7"]}},
+    {"pause": float("inf")},
+]
+async def main():
+    said = []
+    for how in wrong:
+        try:
+            TransactionTrigger(**{"pools": ["a"], **how})
+        except ValueError as error:
+            said.append(str(error).split()[1])
+    return said
+"""
+    assert answer(tmp_path, program) == ["pools"] * 3 + ["lake"] + ["branch"] * 2 + ["after"] * 4 + ["pause"]
 
 
 def test_a_name_that_means_no_lake_ends_the_trigger_with_an_error(tmp_path: Path) -> None:

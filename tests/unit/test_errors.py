@@ -78,3 +78,14 @@ def test_every_error_of_the_lake_stands_in_one_module() -> None:
         "lake_core.errors"
     }
     assert set(KINDS) <= found
+
+
+def test_a_message_that_repeats_a_huge_value_is_shown_with_its_beginning_and_its_advice() -> None:
+    error = errors.InvalidInput(f"file {'x' * 200_000!r}: does not exist; name another")
+    shown = str(error)
+    assert len(shown) < 4_000
+    assert shown.startswith("file 'xxx")
+    assert shown.endswith("xxx': does not exist; name another")
+    assert "(196,137 characters)" in shown
+    assert str(errors.from_wire(errors.to_wire(error))) == shown
+    assert str(errors.InvalidInput("x" * 4_000)) == "x" * 4_000

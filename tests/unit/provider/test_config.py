@@ -33,13 +33,21 @@ def test_what_an_agent_does_not_know_is_refused_when_the_file_is_parsed(config: 
 
 
 def test_pools_are_a_list() -> None:
-    with pytest.raises(ValueError, match="must be a list of names"):
-        LakeConfig(pools="flights")
+    for pools in ("flights", None, 5):
+        with pytest.raises(ValueError, match="must be a list of names"):
+            LakeConfig(pools=pools)  # type: ignore[arg-type]
+
+
+def test_what_is_asked_has_names() -> None:
+    for asked in (None, ["wait"], "wait"):
+        with pytest.raises(ValueError, match="asked must be parameters by name"):
+            LakeConfig(asked=asked)  # type: ignore[arg-type]
 
 
 def test_a_task_takes_at_least_one_slot() -> None:
-    with pytest.raises(ValueError, match=r"pool_slots must be at least 1 \(got 0\)"):
-        LakeConfig(pool_slots=0)
+    for slots in (0, "2", 1.5, True):
+        with pytest.raises(ValueError, match="pool_slots must be a whole number, at least 1"):
+            LakeConfig(pool_slots=slots)  # type: ignore[arg-type]
 
 
 def test_the_pool_of_airflow_is_that_of_the_dag_unless_one_is_named() -> None:

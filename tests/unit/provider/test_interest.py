@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_lake.triggers.interest import Interest, is_new
+from airflow_lake.triggers.interest import Interest, is_new, leaves_gap
 from lake_core.lake.watch import News, Position
 
 
@@ -16,6 +16,25 @@ def test_the_loop_looks_from_the_oldest_position_that_a_trigger_has_seen() -> No
     interest.add({"a": at(3), "b": at(1)})
     interest.add({"a": at(9)})
     assert interest.positions == {"a": at(3), "b": at(1)}
+
+
+def test_a_pool_that_was_made_again_is_looked_at_from_its_beginning_if_triggers_have_seen_both() -> None:
+    for one, other in ((at(5), at(2, "new")), (at(2, "new"), at(5)), (Position(), at(2, "new"))):
+        interest = Interest()
+        interest.add({"a": one})
+        interest.add({"a": other})
+        assert interest.positions == {"a": Position()}
+
+
+def test_a_look_that_begins_after_what_a_trigger_has_seen_is_not_for_it() -> None:
+    news = News("a", at(8), "main", True)
+    assert leaves_gap(at(7), news, at(3))
+    assert leaves_gap(at(7), news, at(9, "old"))
+    assert leaves_gap(at(7), news, Position())
+    assert not leaves_gap(at(3), news, at(3))
+    assert not leaves_gap(at(3), news, at(9))
+    assert not leaves_gap(Position(), News("a", at(1), "main", True), Position())
+    assert not leaves_gap(at(7, "old"), News("a", at(1), "main", True), at(9, "older"))
 
 
 def test_a_pool_is_looked_at_as_long_as_a_trigger_waits_for_it() -> None:

@@ -207,3 +207,31 @@ def test_a_text_that_is_not_utf_8_is_refused_wherever_it_would_be_stored() -> No
     with pytest.raises(LakeError, match="udce9"):
         lake.pool(bad)
     assert Lake.open_on(lake.store).pool("p").settings.text("description") == ""
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"nonsense": 1},
+        {"client_kwargs": {"nonsense": 1}},
+        {"client_kwargs": "x"},
+        {"client_kwargs": {"endpoint_url": "not a url"}},
+    ],
+)
+def test_a_wrong_option_of_a_store_is_the_users_and_not_a_store_that_is_away(
+    wrong: dict[str, object],
+) -> None:
+    """An agent would try again; no request is sent."""
+    with pytest.raises(InvalidInput, match=r"or the options of the store$") as raised:
+        open_store("s3://bucket/lake", {"key": "a", "secret": "b", **wrong})
+    assert one_line(raised.value).startswith("s3://bucket/lake: ")
+
+
+def test_a_lock_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="option 'lock': must be a text"):
+        open_store(str(tmp_path), {"lock": 5})
+
+
+def test_a_path_with_a_zero_byte_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="a path cannot have"):
+        open_store("/data/a\0b")
