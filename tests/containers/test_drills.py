@@ -18,7 +18,7 @@ from tests.support.containers.stack import Stack, eventually
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(2400)]
 
-FILES, RECORDS = 40, 10_000
+FILES, RECORDS = 60, 10_000
 """Of two megabytes each, and an object each: several seconds of work on two cores."""
 DOWN_SECONDS = 15.0
 POINT_SECONDS = 600.0
@@ -64,7 +64,7 @@ def test_killed_while_spark_ingests_and_back(running: Stack, drill: Drill) -> No
     pool = make_pool(running, f"drill_{drill.service.replace('-', '_')}", load__memory="200kB")
     expected = land_files(pool)
     run = pool.trigger("ingest", wait=False)
-    eventually(lambda: pool.data, seconds=POINT_SECONDS, what="Spark has written an object")
+    eventually(lambda: pool.data, seconds=POINT_SECONDS, what="Spark has written an object", pause=0.1)
     assert pool.versions == 0, "nothing is committed yet"
     begun = time.monotonic()
     running.kill(drill.service)

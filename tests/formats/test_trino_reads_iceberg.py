@@ -101,7 +101,7 @@ def test_trino_filters_floats_that_became_doubles_if_it_ignores_statistics(
 
 
 def test_trino_reads_a_bucket(server: Trino, bucket: str) -> None:
-    pool = Lake.create(f"s3://{BUCKET}/lake", options=s3_client(bucket)).create_pool("p", key="k")
+    pool = Lake.create(f"s3://{BUCKET}/trino", options=s3_client(bucket)).create_pool("p", key="k")
     pool.branch().append(pa.table({"k": [1, 2, 3], **TYPES}))
     pool.branch().delete(where="k = 2")
     server.register("of a bucket", publish_iceberg(pool).location)

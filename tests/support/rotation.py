@@ -16,6 +16,7 @@ ROTATING = (
     "tests/airflow/test_intervals_dag.py",
     "tests/airflow/test_provider_on_airflow.py::test_nothing_is_deleted_before_a_person",
     "tests/airflow/view/test_page.py",
+    "tests/contract/",
     "tests/properties/",
     "tests/simulation/",
     "tests/spark/test_connector.py",

@@ -40,12 +40,14 @@ LOOK_SECONDS = 1.0
 Found = TypeVar("Found")
 
 
-def eventually(condition: Callable[[], Found], *, seconds: float, what: str) -> Found:
-    """The first true answer of a condition that is asked every second; fails after so many seconds."""
+def eventually(
+    condition: Callable[[], Found], *, seconds: float, what: str, pause: float = LOOK_SECONDS
+) -> Found:
+    """The first true answer of a condition that is asked again after each pause; fails after so many seconds."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
-        time.sleep(LOOK_SECONDS)
+        time.sleep(pause)
     return found
 
 
