@@ -125,9 +125,9 @@ class Pool:
 
     def _check_whole(self, view: View) -> None:
         """Raises ObjectVacuumed if a vacuum that did not see the lease may take objects of the view."""
-        # a vacuum that begins from here on finds the lease; one that began before is in the newest state
-        if view.on_missing != WARN:
-            view.check_whole()
+        # a vacuum that begins from here on finds the lease; one that began before is in the newest state, and so is
+        # a drop, which `warn` does not excuse
+        view.check_whole(() if view.on_missing == WARN else None)
 
     def leases(self) -> Leases:
         """The leases of the pool, dead ones too.  Raises Unavailable."""

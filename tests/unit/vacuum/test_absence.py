@@ -7,7 +7,8 @@ import logging
 import pytest
 
 from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
-from lake_core.errors import InvalidInput, ObjectMissing, ObjectVacuumed
+from lake_core.errors import InvalidInput, NotFound, ObjectMissing, ObjectVacuumed
+from lake_core.lake.view import FAIL, WARN
 from lake_core.system_tables.sql import query
 from lake_core.vacuum.execute import vacuum
 from tests.unit.vacuum.conftest import GRACE, World
@@ -107,6 +108,16 @@ def test_a_leased_view_keeps_its_objects_while_its_block_runs(world: World) -> N
         assert view.to_table().num_rows == 3
     assert world.pool.leases().all == ()
     assert vacuum(world.pool).objects == 2
+
+
+@pytest.mark.parametrize("on_missing", [FAIL, WARN])
+def test_a_lease_on_a_pool_that_was_dropped_is_refused_at_once(world: World, on_missing: str) -> None:
+    world.load(1)
+    pool = world.pool
+    view = pool.at(on_missing=on_missing)
+    world.lake.drop_pool(pool.name)
+    with pytest.raises(NotFound, match="dropped"):
+        pool.leave_lease(view, duration=60.0)
 
 
 def test_a_lease_on_a_revision_that_was_vacuumed_is_refused_at_once(vacuumed: World) -> None:
