@@ -51,11 +51,8 @@ class Interest:
 
 def leaves_gap(before: Position, first: News, seen: Position) -> bool:
     """Whether entries lie between what a trigger has seen and the first news of a look from `before`."""
-
-    def reached(position: Position) -> int:
-        return position.version if position.pool_id == first.position.pool_id else 0
-
-    return reached(before) > reached(seen)
+    pool_id = first.position.pool_id
+    return before.version_of(pool_id) > seen.version_of(pool_id)
 
 
 def is_new(news: News, seen: Position, *, branch: str, maintenance: bool) -> bool:

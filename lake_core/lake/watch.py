@@ -51,6 +51,10 @@ class Position(NamedTuple):
     pool_id: str = ""
     version: int = 0
 
+    def version_of(self, pool_id: str) -> int:
+        """The version that was seen of the pool; 0 if this is another pool's position."""
+        return self.version if self.pool_id == pool_id else 0
+
 
 @dataclass(frozen=True)
 class News:
@@ -145,23 +149,20 @@ def resume(lake: Lake, name: str, position: Position) -> tuple[list[News], Posit
     if pool is None:
         return [], position
     passed = _passed(pool, name, position)
-    return passed, passed[0].position if passed else Position(pool.config.id, _version(pool, position))
-
-
-def _version(pool: Pool, position: Position) -> int:
-    """The version that was seen of the pool; 0 if it is another pool's position."""
-    return position.version if position.pool_id == pool.config.id else 0
+    return passed, passed[0].position if passed else Position(
+        pool.config.id, position.version_of(pool.config.id)
+    )
 
 
 def _passed(pool: Pool, name: str, position: Position) -> list[News]:
     """What was purged unseen: one piece of news, or none."""
     fence = pool.history.journal.marks().fence
-    is_passed = fence > _version(pool, position)
+    is_passed = fence > position.version_of(pool.config.id)
     return [News(name, Position(pool.config.id, fence), "", True)] if is_passed else []
 
 
 def _read(pool: Pool, name: str, position: Position) -> list[News]:
-    after = _version(pool, position)
+    after = position.version_of(pool.config.id)
     news: list[News] = []
     for version in range(after + 1, after + 1 + MAX_ENTRIES):
         entry = pool.history.journal.read(version)

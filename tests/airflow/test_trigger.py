@@ -140,6 +140,16 @@ async def shared(trigger, count):
                 return sorted(entry[:3] for entry in got)
     finally:
         await streams.unsubscribe(id, key)
+
+async def stored(said):
+    \"""What is kept of the pool a before and after Airflow has stored its first event; then all that is said.\"""
+    await asyncio.sleep(1)
+    before = kept["lake_seen:a"][1]
+    streams.confirm_persisted([0])
+    await asyncio.sleep(0.2)
+    after = kept["lake_seen:a"][1]
+    load("a")
+    return [before, after, await said]
 """
 
 
@@ -166,13 +176,7 @@ async def main():
     while "lake_seen:a" not in kept:
         await asyncio.sleep(0.01)
     load("a")
-    await asyncio.sleep(1)
-    before = kept["lake_seen:a"][1]
-    streams.confirm_persisted([0])
-    await asyncio.sleep(0.2)
-    after = kept["lake_seen:a"][1]
-    load("a")
-    return [before, after, await said]
+    return await stored(said)
 """
     assert answer(tmp_path, program) == [0, 1, [["a", 1, 1], ["a", 2, 1]]]
 
@@ -204,14 +208,7 @@ for _ in range(3):
 write_checkpoint(lake, "a", now=time.time())
 assert purge_pool(lake, "a", keep=0, now=time.time() + 60).fence == 3
 async def main():
-    said = asyncio.create_task(shared(watcher(), 2))
-    await asyncio.sleep(1)
-    before = kept["lake_seen:a"][1]
-    streams.confirm_persisted([0])
-    await asyncio.sleep(0.2)
-    after = kept["lake_seen:a"][1]
-    load("a")
-    return [before, after, await said]
+    return await stored(asyncio.create_task(shared(watcher(), 2)))
 """
     assert answer(tmp_path, program) == [1, 3, [["a", 3, 1], ["a", 4, 1]]]
 
