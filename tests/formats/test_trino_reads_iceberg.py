@@ -8,7 +8,6 @@ the newest of the machine is taken.
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pytest
 
 from lake_core.lake import Lake
 from lake_core.publish.run import publish_iceberg
+from tests.support.apart import named_or_installed
 from tests.support.iceberg import TYPES, a_local_pool
 from tests.support.iceberg_cases import BEYOND_SPARK, CASES, Tables, numbers, publish_cases, read_as
 from tests.support.servers.s3 import BUCKET, REGION, moto, s3_client
@@ -34,12 +34,7 @@ QUESTIONS = [(name, *pair) for name, case in ALL.items() for pair in ((None, Non
 @pytest.fixture(scope="module")
 def program() -> Path:
     """The folder of Trino's server."""
-    if ASKED != "1":
-        return Path(ASKED).absolute()
-    try:
-        return installed()
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"Trino cannot be installed: {error}")
+    return named_or_installed(ASKED, installed)
 
 
 @pytest.fixture(scope="module")

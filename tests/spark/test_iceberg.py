@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.apart import named_or_installed
 from tests.support.iceberg_cases import CASES, Tables, publish_cases, read_as
 from tests.support.repository import ROOT
 from tests.support.spark.iceberg_reader import READERS
@@ -45,12 +46,7 @@ class Answers:
 @pytest.fixture(scope="module")
 def python() -> str:
     """The Python with PySpark 4.1."""
-    if ASKED != "1":
-        return ASKED
-    try:
-        return str(spark41())
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"PySpark 4.1 cannot be installed: {error}")
+    return str(named_or_installed(ASKED, spark41))
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,28 @@
-"""Packages installed apart from the project's own: what benchmarks and tests set beside the lake.
+"""Programs installed apart from the project's own: what benchmarks and tests set beside the lake.
 
-A file of requirements pins them; a copy of it, the stamp, says that they are there.
+A file of requirements pins packages; a copy of it, the stamp, says that they are there.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.support.repository import ROOT
+
+
+def named_or_installed(named: str, install: Callable[[], Path]) -> Path:
+    """What a variable of the environment names, or what `install` installs if it says 1; skips if that fails."""
+    if named != "1":
+        return Path(named).absolute()
+    try:
+        return install()
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"cannot be installed: {error}")
 
 
 def install_target(requirements: str, folder: Path) -> None:
