@@ -49,7 +49,9 @@ KEPT = "lake_seen"
 
 
 class _Loop:
-    """What the triggers of one lake share: the lake, opened once, and their interest; one look at a time.
+    """What the triggers of one lake share: the lake, and their interest; one look at a time.
+
+    The lake is opened once, and again after it could not be read.
 
     `lake_core` must be imported before (`_imported`): that takes seconds, in which no trigger of the triggerer runs
     if a coroutine does it.
@@ -78,6 +80,10 @@ class _Loop:
         if self._watcher is None:
             self._watcher = Watcher(self.lake())
         return self._watcher.look(positions)
+
+    def close(self) -> None:
+        """Open the lake anew for the next look: its connection may have other credentials by then."""
+        self._lake = self._watcher = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +127,7 @@ async def _looked(loop: _Loop, pause: float, look: Callable[[], T]) -> T | None:
         raise
     except LakeError as error:
         log.warning("%s: %s; looks again in %g s", loop.name, error, pause)
+        loop.close()
         return None
 
 

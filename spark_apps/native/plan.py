@@ -21,7 +21,7 @@ here, `explain` shows it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import pyarrow as pa
@@ -123,7 +123,7 @@ def decide(
     blocked: str = "",
     limits: Limits = LIMITS,
 ) -> NativePlan:
-    """Which way the records of the plan are read.
+    """Which way the records of a plan that is `alive` are read.
 
     `asked`: the key range that the user asked for, without that of the condition.  `whole`: the key ranges of
     objects that a reference may be a clip of, by their footers.  `blocked`: why Spark's reader can read nothing; ""
@@ -132,12 +132,12 @@ def decide(
     return _Deciding(plan, asked, whole, blocked, limits).decided()
 
 
-def alive(plan: ScanPlan) -> tuple[Reference, ...]:
-    """The references that a record of the answer may come from, as `reading.scan` decides it.
+def alive(plan: ScanPlan) -> ScanPlan:
+    """The plan of the references that a record of the answer may come from, as `reading.scan` decides it.
 
     The objects of the others are not read, so a vacuum may have taken them.
     """
-    return tuple(r for r in plan.references if not _is_gone(plan, r))
+    return replace(plan, references=tuple(r for r in plan.references if not _is_gone(plan, r)))
 
 
 def _is_gone(plan: ScanPlan, reference: Reference) -> bool:
@@ -166,7 +166,7 @@ class _Deciding:
     _shapes: dict[tuple[str, frozenset[str]], tuple[str, ...] | NotNative] = field(default_factory=dict)
 
     def decided(self) -> NativePlan:
-        references = alive(self.plan)
+        references = self.plan.references
         if self.blocked and references:
             self._events += [(SOURCE, self.blocked, r.key_range, r) for r in references]
             return NativePlan((), SourceRead((self.plan.key_range,), None), self._shares())

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -92,8 +92,7 @@ def open_read(spark: Any, options: opts.Options, *, limits: Limits = LIMITS) -> 
     opts.count(options, "tasks")
     view = opts.leased_view(options)
     asked = RangeText(low=options.get("from"), high=options.get("to")).read(view.key, view.key_classes)
-    plan = view.plan(key_range=asked, columns=opts.columns(options), where=options.get("where"))
-    plan = replace(plan, references=alive(plan))
+    plan = alive(view.plan(key_range=asked, columns=opts.columns(options), where=options.get("where")))
     schema = spark_schema(result_schema(plan))
     check_apart(schema, options, what=f"pool {view.config.name!r}")
     blocked = _why_blocked(spark, view, plan, options) if plan.references else ""

@@ -270,6 +270,31 @@ async def main():
     assert answer(tmp_path, program) == [["a", 1, 1]]
 
 
+def test_a_lake_that_cannot_be_read_is_opened_again_by_what_its_connection_says_then(tmp_path: Path) -> None:
+    """The lake moves, and a loop of links is where it was: it cannot be read there."""
+    program = """
+import os
+place, elsewhere = sys.argv[1], sys.argv[1] + "_"
+
+def connect(host):
+    os.environ["AIRFLOW_CONN_MOVING"] = json.dumps({"conn_type": "lake", "host": host})
+
+async def main():
+    connect(place)
+    watcher = TransactionTrigger(pools=["a"], lake="moving", pause=0.05)
+    watcher.asset_state_store = kept = Kept()
+    said = asyncio.create_task(events(watcher, 1))
+    while "lake_seen:a" not in kept:
+        await asyncio.sleep(0.01)
+    os.rename(place, elsewhere)
+    os.symlink(place, place)
+    connect(elsewhere)
+    Lake.open(elsewhere).pool("a").branch().append(pa.table({"k": [1]}))
+    return await said
+"""
+    assert answer(tmp_path, program) == [["a", 1, 1]]
+
+
 def test_a_trigger_of_a_deferred_task_says_nothing_before_it_has_rested(tmp_path: Path) -> None:
     program = """
 import time

@@ -17,7 +17,7 @@ from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake import Lake
 from lake_core.store.memory import MemoryStore
 from spark_apps.native.footers import key_ranges
-from spark_apps.native.plan import LIMITS, Limits, decide, unclear
+from spark_apps.native.plan import LIMITS, Limits, alive, decide, unclear
 from tests.support.spark.native_model import canonical, rows
 from tests.support.spark.native_pools import CONDITIONS, a_range, build, clipped
 
@@ -42,7 +42,7 @@ def check(seed: int, limits: Limits = LIMITS, **options: Any) -> None:
         clips = [clipped(r, view, random) if random.random() < 0.5 else r for r in plan.references]
         plan = replace(plan, references=tuple(sorted(clips, key=lambda r: r.order)))
     whole = key_ranges(unclear(plan), view.store, pool_id=view.config.id)
-    native = decide(plan, asked=asked, whole=whole, limits=limits, **options)
+    native = decide(alive(plan), asked=asked, whole=whole, limits=limits, **options)
     assert canonical(rows(native, plan, view)) == canonical(list(view.run(plan))), native
 
 

@@ -21,7 +21,7 @@ from lake_core.reading.plan import ScanPlan
 from lake_core.records.transactions import sequence
 from lake_core.store.memory import MemoryStore
 from spark_apps.native.footers import key_ranges
-from spark_apps.native.plan import LIMITS, Limits, NativePlan, decide, unclear
+from spark_apps.native.plan import LIMITS, Limits, NativePlan, alive, decide, unclear
 from spark_apps.native.predicates import TRUE, columns_of, sql
 from spark_apps.native.stretches import stretches
 from tests.support.spark.native_model import canonical, rows
@@ -49,7 +49,7 @@ def decided(
     key_range = asked.pop("key_range", EVERYTHING)
     plan = plan or view.plan(key_range=key_range, **asked)
     whole = key_ranges(unclear(plan), view.store, pool_id=view.config.id)
-    native = decide(plan, asked=key_range, whole=whole, blocked=blocked, limits=limits)
+    native = decide(alive(plan), asked=key_range, whole=whole, blocked=blocked, limits=limits)
     assert canonical(rows(native, plan, view)) == canonical(list(view.run(plan)))
     return native
 
