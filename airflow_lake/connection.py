@@ -38,17 +38,30 @@ class LakeAddress:
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     credentials: str = ""
     spark: str = ""
+    in_task: int = 0
+    """Bytes of work up to which a task needs no Spark."""
 
 
 @dataclass(frozen=True)
 class SparkAddress:
-    """Either `remote` (sc://HOST:PORT) or `master` is set; it may hold a token, so it is not shown."""
+    """Either `remote` (sc://HOST:PORT) or `master` is set; it may hold a token, so it is not shown.
+
+    `conf`: settings of Spark that the connection names.
+    """
 
     remote: str | None = field(default=None, repr=False)
     master: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
 
 
-EXTRA = ("uri", "options", "credentials_conn_id", "spark_conn_id")
+SPARK_EXTRA = {
+    "queue": "spark.yarn.queue",
+    "namespace": "spark.kubernetes.namespace",
+    "principal": "spark.kerberos.principal",
+    "keytab": "spark.kerberos.keytab",
+}
+"""What Airflow's form of a connection of type spark calls settings of Spark."""
+EXTRA = ("uri", "options", "credentials_conn_id", "spark_conn_id", "in_task_mib")
 """The names in the extra of a connection of type lake."""
 
 
@@ -78,8 +91,20 @@ def lake_address(connection: Connection) -> LakeAddress:
             f"{what}: names no lake; write a path, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX into its host"
         )
     return LakeAddress(
-        uri, options, str(extra.get("credentials_conn_id") or ""), str(extra.get("spark_conn_id") or "")
+        uri,
+        options,
+        str(extra.get("credentials_conn_id") or ""),
+        str(extra.get("spark_conn_id") or ""),
+        _mebibytes(extra.get("in_task_mib"), f"{what}, field 'in_task_mib'") << 20,
     )
+
+
+def _mebibytes(value: Any, what: str) -> int:
+    """A whole number, 0 if nothing is said.  Raises InvalidInput."""
+    text = "" if value is None else str(value).strip()
+    if not (text or "0").isdecimal():
+        raise InvalidInput(f"{what}: must be a whole number of MiB, 0 for none (got {value!r})")
+    return int(text or 0)
 
 
 def store_options(connection: Connection, *, uri: str) -> dict[str, Any]:
@@ -142,7 +167,13 @@ def spark_address(connection: Connection) -> SparkAddress:
     if connection.port:
         host = f"{host}:{connection.port}"
     if connection.conn_type == "spark":
-        return SparkAddress(master=host)
+        if extra.get("deploy-mode") == "cluster":
+            raise InvalidInput(
+                f"{what}: its deploy-mode is cluster, but the driver of this work runs in the task; submit the "
+                "work of a group (LakeConfig(submit=...)), or write client into the connection"
+            )
+        conf = {setting: str(extra[name]) for name, setting in SPARK_EXTRA.items() if extra.get(name)}
+        return SparkAddress(master=host, conf=conf)
     parts = [
         f"{name}={quote(str(value), safe='')}"
         for name, value in (

@@ -37,6 +37,11 @@ CONNECTION = {
             "Id of a connection of type spark_connect or spark. Empty: LAKE_SPARK_REMOTE or LAKE_SPARK_MASTER of "
             "the worker; otherwise Spark starts in the task",
         ),
+        "in_task_mib": _text(
+            "Without Spark up to (MiB)",
+            "Work of at most so many MiB is done in the task itself, without Spark. Empty or 0: all work goes to "
+            "Spark",
+        ),
         "options": _text(
             "Options of the store",
             'A JSON object, as s3fs or gcsfs take it: {"client_kwargs": {"endpoint_url": "https://s3.my.org"}}. '

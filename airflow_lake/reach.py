@@ -8,12 +8,13 @@ worker, then the connection `lake_default`.  Callers: the operators, the groups,
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lake_core.lake import Lake
+    from spark_apps.session import OpenSpark
 
 DEFAULT = "lake_default"
 """The connection of a task that names no lake, if its worker does not name one either."""
@@ -49,24 +50,39 @@ def spark_name(name: str, spark: str = "") -> str:
     return LakeHook(name).address.spark
 
 
-def open_spark(name: str, spark: str = "") -> Callable[[str], AbstractContextManager[Any]]:
+def in_task(name: str) -> int:
+    """The bytes of work up to which the connection of the lake wants no Spark; 0 for a lake named by its URI."""
+    if is_uri(name):
+        return 0
+    from airflow_lake.hooks.lake import LakeHook
+
+    return LakeHook(name).address.in_task
+
+
+def open_spark(name: str, spark: str = "", *, conf: Mapping[str, str] | None = None) -> OpenSpark:
     """What opens the Spark for a lake: by a connection, otherwise by the variables LAKE_SPARK_...
 
+    Work that is small enough for the connection of the lake gets an `InTask`.  `conf` are settings of Spark.
     Nothing is opened, and no connection is read, before it is called.
     """
 
     @contextmanager
-    def opened(title: str) -> Iterator[Any]:
+    def opened(title: str, /, *, size: int | None = None) -> Iterator[Any]:
+        if size is not None and size <= in_task(name):
+            from spark_apps.in_task import InTask
+
+            yield InTask()
+            return
         conn_id = spark_name(name, spark)
         if conn_id:
             from airflow_lake.hooks.lake import spark_of
 
-            with spark_of(conn_id, title) as session:
+            with spark_of(conn_id, title, conf=conf or {}) as session:
                 yield session
             return
         from spark_apps.session import spark_session
 
-        with spark_session(title) as session:
+        with spark_session(title, conf=conf) as session:
             yield session
 
     return opened

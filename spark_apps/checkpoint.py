@@ -12,10 +12,9 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
-
-import pyarrow as pa
 
 from lake_core import errors
 from lake_core.agents.checkpoint.report import journal_line
@@ -27,19 +26,21 @@ from lake_core.cli.parser import Parser
 from lake_core.lake import Lake
 from lake_core.store import Address, address_of
 from spark_apps.session import OpenSpark, spark_session
+from spark_apps.spread import Pair, gather
 
 log = logging.getLogger(__name__)
 
-_ANSWER = "pool string, done string, error string"
+JOURNAL = 1 << 20
+"""Bytes that a journal counts as, where it is asked whether the work is small."""
 
 
 def checkpoint_pools(spark: Any, lake: Lake, pools: list[str]) -> list[dict[str, Any]]:
     """A `CheckpointResult` as values for each journal; for one that failed: `pool`, `failed`, `kind` of error."""
-    names = spark.range(0, len(pools), 1, len(pools)) if pools else None
-    rows = (
-        names.mapInArrow(_task(address_of(lake.store), pools), _ANSWER).collect() if names is not None else []
-    )
-    done = [_failed(row.pool, row.error) if row.error else json.loads(row.done) for row in rows]
+    answers = gather(spark, partial(_answer, address_of(lake.store), pools), len(pools))
+    done = [
+        _failed(pool, wire.decode()) if wire else json.loads(values)
+        for pool, (values, wire) in zip(pools, answers, strict=True)
+    ]
     return sorted(done, key=lambda one: str(one["pool"]))
 
 
@@ -48,28 +49,14 @@ def _failed(pool_name: str, wire: str) -> dict[str, Any]:
     return {"pool": pool_name, "failed": str(error), "kind": type(error).__name__}
 
 
-def _task(
-    address: Address, pools: list[str]
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def answers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        lake = Lake.open(address)
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield _row(
-                    pools[number], lambda pool: checkpoint_and_purge(lake, pool, now=lake.context.now())
-                )
-
-    return answers
-
-
-def _row(pool_name: str, work: Callable[[str], Any]) -> pa.RecordBatch:
-    done = failed = None
+def _answer(address: Address, pools: Sequence[str], number: int) -> list[Pair]:
+    """In a worker: what was done to one journal, otherwise its error, which holds no other journal back."""
     try:
-        done = json.dumps(vars(work(pool_name)))
-    except errors.LakeError as error:  # an answer, not a task failure that Spark would repeat
-        failed = errors.to_wire(error)
-    columns = [pa.array([value], pa.string()) for value in (pool_name, done, failed)]
-    return pa.record_batch(columns, names=["pool", "done", "error"])
+        lake = Lake.open(address)
+        done = checkpoint_and_purge(lake, pools[number], now=lake.context.now())
+    except errors.LakeError as error:
+        return [(b"", errors.to_wire(error).encode())]
+    return [(json.dumps(vars(done)).encode(), b"")]
 
 
 def run(
@@ -80,7 +67,7 @@ def run(
     Raises Unavailable if the store did not answer for some: trying again may help, and does nothing twice.
     """
     lake = open_lake(all_work[0]["lake"])
-    with open_spark("lake checkpoint") as spark:
+    with open_spark("lake checkpoint", size=len(all_work) * JOURNAL) as spark:
         results = checkpoint_pools(spark, lake, [work["pool"] for work in all_work])
     for one in results:
         if one.get("failed"):

@@ -71,7 +71,8 @@ def run(
     log.info("%s", start_line(work["pool"], jobs, lost=lost))
     results: list[CompactionResult] = []
     if jobs:  # otherwise Spark need not start
-        with open_spark(f"lake compact {work['pool']}") as spark:
+        size = sum(job.size for job in jobs)
+        with open_spark(f"lake compact {work['pool']}", size=size) as spark:
             results = compact(spark, pool.branch(work["branch"]), jobs)
     depth = pool.at(work["branch"]).depth
     done = summary(work["pool"], results, depth_before=work["depth"], depth_after=depth)

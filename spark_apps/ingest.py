@@ -70,18 +70,19 @@ def run(
     pool = lake.pool(batch["pool"])
     branch = batch["branch"]
     files = msgspec.convert(batch["files"], list[SourceFile])
+    size = sum(file.size for file in files)
     log.info(
         "%s: batch of %s, %s, token %s",
         pool.name,
         counted(len(files), "file"),
-        human_size(sum(file.size for file in files)),
+        human_size(size),
         batch["token"],
     )
     first = pool.branch(branch).begin_load(token=batch["token"])
     if isinstance(first, LoadResult):  # committed before: Spark is not worth starting
         done = BatchResult(first)
     else:
-        with open_spark(f"lake ingest {pool.name}") as spark:
+        with open_spark(f"lake ingest {pool.name}", size=size) as spark:
             done = ingest_waiting(spark, lake, pool, files, branch=branch)
     for file, why in done.refused:
         parking.park(pool, file, why=why, now=pool.context.now(), branch=branch)

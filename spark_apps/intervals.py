@@ -32,12 +32,13 @@ def run(
     if work["begin"]:
         interval = dt.datetime.fromisoformat(work["begin"]), dt.datetime.fromisoformat(work["end"])
     message = f"replaced {work['begin']} to {work['end']}" if interval else "appended by hand"
-    with open_spark(f"lake intervals {work['pool']}") as spark:
+    files = msgspec.convert(work["files"], list[SourceFile])
+    with open_spark(f"lake intervals {work['pool']}", size=sum(file.size for file in files)) as spark:
         result = load_files(
             spark,
             lake,
             pool_name=work["pool"],
-            files=msgspec.convert(work["files"], list[SourceFile]),
+            files=files,
             branch=work["branch"],
             format=pool.settings["ingest.format"],
             token=work["token"],

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import Any
+from typing import Any, Protocol
 
-from lake_core.errors import Unavailable
+from lake_core.errors import InvalidInput, Unavailable
 from lake_core.extras import need
 from lake_core.store.failures import words
+from spark_apps.in_task import InTask
 from spark_apps.reach import address, check_master, check_server
 
 REMOTE = "LAKE_SPARK_REMOTE"
@@ -33,8 +34,14 @@ UNKNOWN_SESSION = "INVALID_HANDLE.SESSION_NOT_FOUND"
 """What a Connect server that was started again says of a session that it had before."""
 
 
-OpenSpark = Callable[[str], AbstractContextManager[Any]]
-"""Opens a session of that name for a block: `spark_session`, or what Airflow's connections add to it."""
+class OpenSpark(Protocol):
+    """Opens a session of that name for a block: `spark_session`, or what Airflow's connections add to it.
+
+    `size`: the bytes of the work, None if they are not known.  Small work may be given an `InTask`.
+    """
+
+    def __call__(self, name: str, /, *, size: int | None = None) -> AbstractContextManager[Any]:
+        """The session, or what stands in its place."""
 
 
 @contextmanager
@@ -45,13 +52,17 @@ def spark_session(
     master: str | None = None,
     setting: str = "--remote",
     retries: int = RETRIES,
+    conf: Mapping[str, str] | None = None,
+    size: int | None = None,
 ) -> Iterator[Any]:
     """A session named `name`; closed at the end of the block, a shared one only on our side.
 
     `remote` stands for the variable LAKE_SPARK_REMOTE, and `master` for LAKE_SPARK_MASTER: then the variables do
     not count, and `setting` is where the address was set.  A call to a server is tried `retries` times again.
-    Raises Unavailable if there is no Spark at the address, or none any more; InvalidInput for an address that is
-    none, or if PySpark is not installed.
+    `conf` are settings of Spark: resources, for example.  A session that runs already, and a server, take only
+    those that Spark lets a session change.  The session is the same whatever the `size` of the work.  Raises
+    Unavailable if there is no Spark at the address, or none any more; InvalidInput for an address that is
+    none, for a setting that Spark refuses, or if PySpark is not installed.
     """
     need("spark", f"the Spark application {name!r}")
     if remote is None and master is None:
@@ -59,11 +70,13 @@ def spark_session(
     if remote:
         check_server(remote, setting=setting)
         with _connected(remote, setting, retries) as session:
+            _set(session, conf or {}, where=f"Spark at {address(remote)}")
             yield session
         return
     from pyspark.sql import SparkSession
 
     if (running := SparkSession.getActiveSession()) is not None:
+        _set(running, conf or {}, where="the Spark session that runs already")
         yield running
         return
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -77,11 +90,24 @@ def spark_session(
         if master.startswith("local"):
             builder = builder.config("spark.driver.host", "127.0.0.1")
             builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
+    for key, value in (conf or {}).items():
+        builder = builder.config(key, value)
     session = builder.getOrCreate()
     try:
         yield session
     finally:
         session.stop()
+
+
+def _set(session: Any, conf: Mapping[str, str], *, where: str) -> None:
+    """Set what a session may change.  Raises InvalidInput for the others."""
+    for key, value in conf.items():
+        if not session.conf.isModifiable(key):
+            raise InvalidInput(
+                f"{key}={value!r}: {where} cannot change it; set it where that Spark is started, or name a "
+                "connection of type spark, which starts one"
+            )
+        session.conf.set(key, value)
 
 
 @contextmanager
@@ -91,10 +117,14 @@ def one_session(open_spark: OpenSpark) -> Iterator[OpenSpark]:
     with ExitStack() as until:
 
         @contextmanager
-        def shared(name: str) -> Iterator[Any]:
-            if not sessions:
-                sessions.append(until.enter_context(open_spark(name)))
-            yield sessions[0]
+        def shared(name: str, /, *, size: int | None = None) -> Iterator[Any]:
+            if sessions:
+                yield sessions[0]
+                return
+            opened = until.enter_context(open_spark(name, size=size))
+            if not isinstance(opened, InTask):  # work that comes later may be too large for it
+                sessions.append(opened)
+            yield opened
 
         yield shared
 

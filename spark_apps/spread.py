@@ -1,4 +1,4 @@
-"""Units of work spread over Spark tasks: for ingest, compaction and deletes.
+"""Units of work spread over Spark tasks: for the agents, `lake load` and `fsck`; small work runs `in_task`.
 
 `gather` calls `answer(n)` once for each n below `count`, in a Python worker each, and gives the pairs of bytes
 that they answer; `spread` is given units that write finished objects, and gives what they wrote.  What comes
@@ -22,6 +22,7 @@ import pyarrow as pa
 from lake_core.errors import LakeError, Unavailable, from_wire, to_wire
 from lake_core.objects.write import WrittenObject
 from lake_core.records import AddObject
+from spark_apps.in_task import InTask
 
 _ANSWER = "unit long, error string, first binary, second binary"
 _PASSING = "the lake's store did not answer: "
@@ -37,10 +38,12 @@ BuildOfBatches = Callable[[int, Iterable[pa.RecordBatch]], Sequence[WrittenObjec
 def gather(spark: Any, answer: Answer, count: int) -> list[Pair]:
     """The answers of the units, in order.  `answer` is shipped to the workers: it must hold plain values only.
 
-    Raises the error of the first unit that met one.
+    `spark` may be an `InTask`.  Raises the error of the first unit that met one.
     """
     if not count:
         return []
+    if isinstance(spark, InTask):
+        return [pair for unit in range(count) for pair in answer(unit)]
     return _gathered(spark.range(0, count, 1, count).mapInArrow(_task(answer), _ANSWER))
 
 
@@ -143,6 +146,8 @@ def unpacked(pair: Pair) -> WrittenObject:
 
 def parallelism(spark: Any) -> int:
     """Cores of the session; Spark Connect does not give them, but cuts a range into as many partitions."""
+    if isinstance(spark, InTask):
+        return spark.parallelism
     context = getattr(spark, "sparkContext", None)
     if context is not None:
         return int(context.defaultParallelism)

@@ -68,7 +68,8 @@ def run(
     plan = tombstones.plan(branch, now=branch.context.now())
     if not (plan.removable or plan.suspects):  # Spark is not worth starting
         return vars(tombstones.apply(branch, now=branch.context.now()))
-    with open_spark(f"lake tombstones {work['pool']}") as spark:
+    size = sum(reference.size for reference in branch.revision(now=branch.context.now()).references)
+    with open_spark(f"lake tombstones {work['pool']}", size=size) as spark:
         return vars(apply_tombstones(spark, branch, now=branch.context.now()))
 
 

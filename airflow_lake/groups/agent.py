@@ -64,7 +64,7 @@ class AgentGroup(TaskGroup):
     def add_tasks(self, config: dict[str, Any]) -> None:
         """Put the tasks into the group."""
         packs = self.find_task()(config)
-        results = self.run_task().partial(config=config).expand(work=packs)
+        results = self.run_results(packs, config)
         approve = ""
         if self.config.approval:
             from airflow_lake.groups.approval import LakeApproval
@@ -96,13 +96,37 @@ class AgentGroup(TaskGroup):
 
         return find
 
+    def run_results(self, packs: Any, config: dict[str, Any]) -> Any:
+        """The results of the tasks `run`, one for each pack: in the task itself, or as a submitted job."""
+        if self.config.submit is None:
+            return self.run_task().partial(config=config).expand(work=packs)
+        submitted = self.submitted
+        return (
+            submitted.partial(**self.submit_args(config), map_index_template="{{ task.work['title'] }}")
+            .expand(work=packs)
+            .output
+        )
+
+    @property
+    def submitted(self) -> Any:
+        """The operator of submitted jobs; it needs Airflow's Spark provider."""
+        from airflow_lake.groups.submitted import SubmittedRun
+
+        return SubmittedRun
+
+    def submit_args(self, config: dict[str, Any]) -> dict[str, Any]:
+        """Arguments of that operator, beside the work."""
+        own = {"task_id": "run", "agent": self.agent, "config": config, "conn_id": self.config.spark}
+        conf = {**self.config.spark_conf, **(self.config.submit or {}).get("conf", {})}
+        return {**self.work_args, **(self.config.submit or {}), **own, "conf": conf}
+
     def run_task(self) -> Any:
         """The task that does one pack of work."""
         agent = self.agent
 
         @lake_task(agent=agent, map_index_template="{{ work['title'] }}", **self.work_args)
         def run(work: dict[str, Any], config: dict[str, Any]) -> list[dict[str, Any]]:
-            return tasks.run(agent, work, config, get_current_context())
+            return tasks.run(agent, [work], config, get_current_context())
 
         return run
 
@@ -134,7 +158,7 @@ class EmittingGroup(AgentGroup):
         @lake_task(agent=agent, map_index_template="{{ work['title'] }}", outlets=[alias], **self.work_args)
         def run(work: dict[str, Any], config: dict[str, Any], params: Any = None) -> list[dict[str, Any]]:
             context = get_current_context()
-            results = tasks.run(agent, work, config, context)
+            results = tasks.run(agent, [work], config, context)
             asked = params if takes_params else None
             tasks.announce(results, config, asked, context["outlet_events"][alias])
             return results

@@ -112,10 +112,13 @@ class CheckpointGroup(AgentGroup):
 
         @lake_task(**self.work_args)
         def run(packs: list[dict[str, Any]], config: dict[str, Any]) -> list[dict[str, Any]]:
-            return tasks.run_together(agent, packs, config)
+            return tasks.run(agent, packs, config, get_current_context())
 
         packs = self.find_task()(config)
-        results = run(packs, config)
+        if self.config.submit is None:
+            results = run(packs, config)
+        else:
+            results = self.submitted(work=packs, **self.submit_args(config)).output
         has_work(packs) >> results
         self.report_task(find=packs.operator.task_id)(packs, results, config)
 

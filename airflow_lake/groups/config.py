@@ -18,7 +18,11 @@ class LakeConfig:
     `lake`: the id of a connection of type lake, or a URI; empty: the variable LAKE of the worker, then
     lake_default.  `pools`: empty: all that have work.  `spark`: the id of a connection of type spark_connect or
     spark; empty: what the connection of the lake names, otherwise LAKE_SPARK_REMOTE or LAKE_SPARK_MASTER of the
-    worker.  `asked`: the parameters of one agent alone, as its trigger form has them (`{"wait":  False}`).
+    worker.  `spark_conf`: settings of Spark, such as resources (`{"spark.executor.memory": "8g"}`).  `submit`:
+    arguments of Airflow's SparkSubmitOperator; if it is set, be it to `{}`, each pack of work is a job that
+    spark-submit submits by the connection `spark`, of type spark (`groups.submitted`).
+
+    `asked`: the parameters of one agent alone, as its trigger form has them (`{"wait":  False}`).
 
     `airflow_pool`: the pool of Airflow, which bounds how many tasks run at once, for all tasks of the group; empty:
     that of the DAG's default_args, otherwise Airflow's default pool.  `pool_slots`: the slots of it that each task
@@ -32,6 +36,8 @@ class LakeConfig:
     pools: Sequence[str] = ()
     branch: str = "main"
     spark: str = ""
+    spark_conf: Mapping[str, str] = field(default_factory=dict)
+    submit: Mapping[str, Any] | None = None
     dry_run: bool = False
     asked: Mapping[str, Any] = field(default_factory=dict)
     airflow_pool: str = ""
@@ -44,6 +50,18 @@ class LakeConfig:
             raise ValueError(f"LakeConfig: pools must be a list of names (got {self.pools!r})")
         if not isinstance(self.asked, Mapping):
             raise ValueError(f"LakeConfig: asked must be parameters by name (got {self.asked!r})")
+        if not _are_texts(self.spark_conf):
+            raise ValueError(
+                f"LakeConfig: spark_conf must be texts by the names of settings (got {self.spark_conf!r})"
+            )
+        if self.submit is not None and not isinstance(self.submit, Mapping):
+            raise ValueError(
+                f"LakeConfig: submit must be arguments of SparkSubmitOperator (got {self.submit!r})"
+            )
+        if self.submit is not None and (not self.spark or _is_filled_in(self.spark)):
+            raise ValueError(
+                f"LakeConfig: submit needs spark, the id of a connection of type spark (got {self.spark!r})"
+            )
         is_whole = isinstance(self.pool_slots, int) and not isinstance(self.pool_slots, bool)
         if not (is_whole and self.pool_slots >= 1):
             raise ValueError(
@@ -84,8 +102,14 @@ class LakeConfig:
         return {
             "request": {"lake": self.lake, "pools": list(self.pools), "dry_run": self.dry_run, **asked},
             "spark": self.spark,
+            "spark_conf": dict(self.spark_conf),
             "filled": [name for name, value in asked.items() if _is_filled_in(value)],
         }
+
+
+def _are_texts(value: Any) -> bool:
+    """Whether the value is texts by name."""
+    return isinstance(value, Mapping) and all(isinstance(text, str) for text in (*value, *value.values()))
 
 
 def _is_filled_in(value: Any) -> bool:

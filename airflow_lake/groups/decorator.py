@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk.bases.decorator import DecoratedOperator, task_decorator_factory
 
-from airflow_lake.effects import Effect, planned_work
-from airflow_lake.groups.tasks import work_of
+from airflow_lake.effects import Effect
+from airflow_lake.groups.tasks import planned
 from airflow_lake.lineage import Tells
 from airflow_lake.links import LINKS
-from lake_core.errors import LakeError
-
-log = logging.getLogger(__name__)
 
 
 class LakeTaskOperator(Tells, DecoratedOperator, PythonOperator):
@@ -38,12 +34,7 @@ class LakeTaskOperator(Tells, DecoratedOperator, PythonOperator):
     def planned_effects(self) -> Iterable[Effect]:
         """What the pack of a task `run` asks for; nothing of the other tasks."""
         pack = self.op_kwargs.get("work") if self.agent else None
-        try:
-            all_work = work_of([pack] if pack else [])
-        except LakeError as error:  # the task meets it too, and says so
-            log.debug("no lineage of %s: %s", pack, error)
-            return []
-        return [planned_work(one, agent=self.agent) for one in all_work]
+        return planned(self.agent, [pack] if pack else [])
 
 
 def lake_task(function: Callable[..., Any] | None = None, **kwargs: Any) -> Any:

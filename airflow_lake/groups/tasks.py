@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from airflow_lake.assets import event_of, lake_asset, partition_keys
-from airflow_lake.effects import done_work
+from airflow_lake.effects import Effect, done_work, planned_work
 from airflow_lake.groups.config import request_of
 from airflow_lake.groups.pack import pack
 from airflow_lake.groups.question import put_off_by
@@ -22,6 +22,7 @@ from airflow_lake.reach import lake_name, open_lake, open_spark
 
 if TYPE_CHECKING:
     from lake_core.lake import Lake
+    from spark_apps.packs import Outcome
 
 log = logging.getLogger(__name__)
 
@@ -80,56 +81,45 @@ def put_off_by_find(task: Any, find: str) -> list[dict[str, Any]]:
     return list(task.xcom_pull(task_ids=find, key=PUT_OFF) or ())
 
 
+def planned(agent: str, packs: Packs) -> list[Effect]:
+    """What packs ask for; nothing if they cannot be read, which the task itself will say."""
+    from lake_core.errors import LakeError
+
+    try:
+        return [planned_work(one, agent=agent) for one in work_of(packs)]
+    except LakeError as error:
+        log.debug("no lineage of %s: %s", packs, error)
+        return []
+
+
 def run(
-    agent: str, work: Mapping[str, Any], config: Mapping[str, Any], context: Mapping[str, Any]
+    agent: str, packs: Packs, config: Mapping[str, Any], context: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """The results of one pack.
+    """The results of packs, which are done in this task.
 
     Raises the first failure after all its work was tried; one that may pass comes first, so that Airflow tries
     again.
     """
-    from lake_core.agents.jobs import recorded
-    from lake_core.errors import LakeError, Unavailable
-    from spark_apps.session import one_session
+    from spark_apps.packs import carry_out
 
-    task = import_module(f"spark_apps.{agent}").run
     opened = cache(open_lake)
-    results: list[dict[str, Any]] = []
-    failures: list[LakeError] = []
     context["task"].effects = effects = []
-    all_work = work_of([work], opened=opened)
-    with one_session(open_spark(work["lake"], config["spark"])) as spark:
-        for one in all_work:
-            try:
-                pool = {"pool_name": one["pool"], "branch": one.get("branch", "main")}
-                with recorded(opened(one["lake"]), agent=agent, **pool) as job:
-                    result = task(one, open_lake=opened, open_spark=spark)
-                    job.update(result)
-                results.append(result)
-                effects.append(done_work(one, result, agent=agent))
-            except LakeError as error:
-                log.error("%s: %s", one["pool"], error)
-                failures.append(error)
-    if failures:
-        context["ti"].xcom_push(RESULT, results)  # the report counts what was done all the same
-        raise next((error for error in failures if isinstance(error, Unavailable)), failures[0])
-    return results
+    outcome = carry_out(
+        agent,
+        work_of(packs, opened=opened),
+        open_lake=opened,
+        open_spark=open_spark(packs[0]["lake"], config["spark"], conf=config["spark_conf"]),
+        done=lambda work, result: effects.append(done_work(work, result, agent=agent)),
+    )
+    return results_of(outcome, context)
 
 
-def run_together(agent: str, packs: Packs, config: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The results of all packs, from one call of an agent that takes all its work at once, as one job."""
-    from lake_core.agents.jobs import recorded
-    from lake_core.agents.reporting import figure_sums
-
-    all_work = work_of(packs)
-    name = packs[0]["lake"]
-    spark = open_spark(name, config["spark"])
-    pools = {work["pool"] for work in all_work}
-    with recorded(open_lake(name), agent=agent, pool_name=pools.pop() if len(pools) == 1 else "") as job:
-        results = list(
-            import_module(f"spark_apps.{agent}").run(all_work, open_lake=open_lake, open_spark=spark)
-        )
-        job.update(figure_sums(results))
+def results_of(outcome: Outcome, context: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The results, if nothing failed; otherwise raises the failure, and keeps the results for the report."""
+    results = outcome.results
+    if outcome.failures:
+        context["ti"].xcom_push(RESULT, results)
+        outcome.raise_failure()
     return results
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseHook
@@ -40,9 +41,7 @@ class LakeHook(BaseHook):
         if not address.credentials:
             return address
         credentials = store_options(_connection(address.credentials, "aws"), uri=address.uri)
-        return LakeAddress(
-            address.uri, {**credentials, **address.options}, address.credentials, address.spark
-        )
+        return replace(address, options={**credentials, **address.options})
 
     def get_lake(self, *, metadata: Mapping[str, str] | None = None) -> Lake:
         """The lake; its transactions carry `metadata`, and DAG, run, task and try of the task that runs this.
@@ -72,13 +71,22 @@ class LakeHook(BaseHook):
 
 
 @contextmanager
-def spark_of(conn_id: str, name: str) -> Iterator[Any]:
-    """A Spark session named `name` on the Spark of a connection.  Raises InvalidInput, Unavailable."""
+def spark_of(conn_id: str, name: str, *, conf: Mapping[str, str]) -> Iterator[Any]:
+    """A Spark session named `name`, with these settings, on the Spark of a connection.
+
+    Raises InvalidInput, Unavailable.
+    """
     from spark_apps.session import spark_session
 
     address = spark_address(_connection(conn_id, "spark_connect"))
     where = f"connection {conn_id!r}"
-    with spark_session(name, remote=address.remote, master=address.master, setting=where) as spark:
+    with spark_session(
+        name,
+        remote=address.remote,
+        master=address.master,
+        setting=where,
+        conf={**address.conf, **conf},
+    ) as spark:
         yield spark
 
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from lake_core.lake import Lake
+    from spark_apps.session import OpenSpark
 
 ONCE = "airflow:{dag}:{run}:{task}:{index}"
 """The token of a task, unless the operator is given one."""
@@ -42,16 +42,23 @@ class LakeOperator(Tells, BaseOperator):
 
     `lake`: the id of a connection of type lake, or a URI; empty: the variable LAKE of the worker, then
     lake_default. `spark`: the id of a connection of type spark_connect or spark; empty: what the lake's
-    connection names.
+    connection names.  `spark_conf`: settings of that Spark, such as resources.
     """
 
-    template_fields: Sequence[str] = ("lake", "pool_name", "branch", "spark")
+    template_fields: Sequence[str] = ("lake", "pool_name", "branch", "spark", "spark_conf")
     outlets: list[Any]
     ui_color: ClassVar[str] = "#d9ecf2"
     operator_extra_links = LINKS
 
     def __init__(
-        self, *, pool_name: str, lake: str = "", branch: str = "main", spark: str = "", **kwargs: Any
+        self,
+        *,
+        pool_name: str,
+        lake: str = "",
+        branch: str = "main",
+        spark: str = "",
+        spark_conf: Mapping[str, str] | None = None,
+        **kwargs: Any,
     ) -> None:
         if "retry_policy" not in (kwargs.get("default_args") or {}):
             kwargs.setdefault("retry_policy", NO_RETRY)
@@ -60,6 +67,7 @@ class LakeOperator(Tells, BaseOperator):
         self.lake = lake
         self.branch = branch
         self.spark = spark
+        self.spark_conf = spark_conf
         self.effects: tuple[Effect, ...] = ()
         self.asked: dict[str, Any] = {}  # what the DAG says, before templates are filled in
 
@@ -73,6 +81,7 @@ class LakeOperator(Tells, BaseOperator):
         task = self.task_id
         self.lake = given.text_or_empty(self.lake, "lake", task=task)
         self.spark = given.text_or_empty(self.spark, "spark", task=task)
+        self.spark_conf = given.texts_by_name(self.spark_conf, "spark_conf", task=task)
         self.branch = given.text(self.branch, "branch", task=task)
         self.pool_name = given.text(self.pool_name, "pool_name", task=task)
         self.take_asked()
@@ -107,9 +116,9 @@ class LakeOperator(Tells, BaseOperator):
         """The lake; its transactions carry DAG, run, task and try."""
         return open_lake(self.lake_name)
 
-    def get_spark(self) -> Callable[[str], AbstractContextManager[Any]]:
+    def get_spark(self) -> OpenSpark:
         """What opens a Spark session of a given name for a block."""
-        return open_spark(self.lake_name, self.spark)
+        return open_spark(self.lake_name, self.spark, conf=self.spark_conf)
 
     def add_outlet(self, outlet: Any) -> None:
         """An asset, or an alias of assets, that this task may emit events of."""

@@ -42,7 +42,8 @@ class LakeCompactOperator(LakeOperator):
         if not plan.jobs:
             results = []
         elif self.on_spark:
-            with self.get_spark()(f"lake compact {self.pool_name}") as spark:
+            size = sum(job.size for job in plan.jobs)
+            with self.get_spark()(f"lake compact {self.pool_name}", size=size) as spark:
                 results = compact(spark, lake.pool(self.pool_name).branch(self.branch), plan.jobs)
         else:
             results = compact_pool(lake, self.pool_name, plan, branch=self.branch)

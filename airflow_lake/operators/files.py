@@ -62,11 +62,18 @@ class LakeFilesOperator(LakeOperator):
             "message": self.message,
         }
 
-    def load_on_spark(self, lake: Lake, *, title: str, **more: Any) -> Any:
+    def load_on_spark(self, lake: Lake, files: list[SourceFile], *, title: str, **more: Any) -> Any:
         """The result of one load by Spark; `more` are arguments of `load_files`."""
         from spark_apps.load import load_files
 
-        with self.get_spark()(f"lake {title} {self.pool_name}") as spark:
+        size = sum(file.size for file in files)
+        with self.get_spark()(f"lake {title} {self.pool_name}", size=size) as spark:
             return load_files(
-                spark, lake, pool_name=self.pool_name, branch=self.branch, consume=False, **more
+                spark,
+                lake,
+                pool_name=self.pool_name,
+                files=files,
+                branch=self.branch,
+                consume=False,
+                **more,
             )

@@ -30,7 +30,7 @@ class LakeLoadOperator(LakeFilesOperator):
         lake = self.get_lake()
         files, manner = self.source_files(lake), self.manner(context)
         if self.on_spark:
-            result = self.load_on_spark(lake, title="load", files=files, **manner)
+            result = self.load_on_spark(lake, files, title="load", **manner)
         else:
             branch = lake.pool(self.pool_name).branch(self.branch)
             result = branch.load([file.uri for file in files], **manner)

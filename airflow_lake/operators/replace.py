@@ -91,7 +91,7 @@ class LakeReplaceOperator(LakeFilesOperator):
         keys: list[str] = list(self.partitions or (partition_keys(*interval) if interval else ()))
         files, manner = self.source_files(lake), self.manner(context)
         if interval is not None:
-            result = self.load_on_spark(lake, title="replace", files=files, interval=interval, **manner)
+            result = self.load_on_spark(lake, files, title="replace", interval=interval, **manner)
         else:
             result = (
                 lake.pool(self.pool_name)

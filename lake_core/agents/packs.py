@@ -6,8 +6,10 @@ work, as the agent's `find` hands them out.  All packs of a plan bear the plan's
 
 A pack is never changed, and no task deletes its own, so tasks may be tried again or cleared while it is there.
 Each plan deletes packs that are older than `KEPT`, up to `CLEANED` of them, which is more than a plan has.  A
-task whose pack is gone says what to clear: `find`, which looks again (decision 114).  Callers:
-`airflow_lake.groups.tasks`.
+task whose pack is gone says what to clear: `find`, which looks again (decision 114).
+
+What came of a pack that a submitted application carried out is kept beside it, in the same form (decision 127).
+Callers: `airflow_lake.groups`, `spark_apps.agent`.
 """
 
 from __future__ import annotations
@@ -44,12 +46,14 @@ def write_packs(lake: Lake, packs: Sequence[Sequence[Mapping[str, Any]]]) -> lis
     plan_id = lake.context.ids.new()
     names = [naming.pack(plan_id, number) for number in range(len(packs))]
 
-    def write(number: int) -> None:
-        lake.store.put(names[number], msgspec.json.encode(packs[number]), durable=True)
-
     with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
-        list(threads.map(write, range(len(packs))))
+        list(threads.map(lambda number: write_pack(lake, names[number], packs[number]), range(len(packs))))
     return names
+
+
+def write_pack(lake: Lake, name: str, pack: Sequence[Mapping[str, Any]]) -> None:
+    """Write one pack, or what came of one, under a name that is `naming.pack`'s.  Raises Unavailable."""
+    lake.store.put(name, msgspec.json.encode(pack), durable=True)
 
 
 def read_packs(lake: Lake, names: Sequence[str]) -> list[list[dict[str, Any]]]:

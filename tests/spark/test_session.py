@@ -10,11 +10,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
 from lake_core.errors import InvalidInput, Unavailable
 from spark_apps import reach
+from spark_apps.in_task import InTask
 from spark_apps.reach import check_server
 from spark_apps.session import (
     MASTER,
@@ -97,14 +99,19 @@ def test_one_session_serves_many_calls_and_ends_with_the_block() -> None:
     events = []
 
     @contextmanager
-    def opener(title: str) -> Iterator[str]:
+    def opener(title: str, /, *, size: int | None = None) -> Iterator[Any]:
+        if size == 0:
+            yield InTask()
+            return
         events.append(f"open {title}")
         yield "session"
         events.append("close")
 
     with one_session(opener) as shared:
+        with shared("small", size=0) as session:
+            assert isinstance(session, InTask)
         for title in ("a", "b"):
-            with shared(title) as session:
+            with shared(title, size=1) as session:
                 events.append(session)
     assert events == ["open a", "session", "session", "close"]
     with one_session(opener):

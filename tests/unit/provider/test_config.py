@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from airflow_lake.groups.config import LakeConfig, request_of
 from lake_core.errors import InvalidInput
 
+CONF = {"spark.executor.memory": "8g"}
+
 
 def test_a_config_is_a_request_in_plain_values() -> None:
-    config = LakeConfig(lake="c", pools=["a"], branch="dev", spark="s", dry_run=True)
+    config = LakeConfig(lake="c", pools=["a"], branch="dev", spark="s", spark_conf=CONF, dry_run=True)
     assert config.plain(agent="compact", also=("branch",)) == {
         "request": {"lake": "c", "pools": ["a"], "dry_run": True, "branch": "dev"},
         "spark": "s",
+        "spark_conf": {"spark.executor.memory": "8g"},
         "filled": [],
     }
     assert LakeConfig().plain(agent="ingest", also=()) == {
         "request": {"lake": "", "pools": [], "dry_run": False},
         "spark": "",
+        "spark_conf": {},
         "filled": [],
     }
 
@@ -42,6 +48,21 @@ def test_what_is_asked_has_names() -> None:
     for asked in (None, ["wait"], "wait"):
         with pytest.raises(ValueError, match="asked must be parameters by name"):
             LakeConfig(asked=asked)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("conf", [None, "8g", {"spark.executor.cores": 2}, {1: "x"}])
+def test_settings_of_spark_are_texts_by_name(conf: Any) -> None:
+    with pytest.raises(ValueError, match="spark_conf must be texts by the names of settings"):
+        LakeConfig(spark_conf=conf)
+
+
+@pytest.mark.parametrize("spark", ["", "{{ params.spark }}"])
+def test_work_is_submitted_by_a_connection_that_is_known_when_the_file_is_parsed(spark: str) -> None:
+    with pytest.raises(ValueError, match="submit needs spark, the id of a connection of type spark"):
+        LakeConfig(spark=spark, submit={})
+    with pytest.raises(ValueError, match="submit must be arguments of SparkSubmitOperator"):
+        LakeConfig(spark="yarn", submit="cluster")  # type: ignore[arg-type]
+    assert LakeConfig(spark="yarn", submit={"deploy_mode": "cluster"}).submit
 
 
 def test_a_task_takes_at_least_one_slot() -> None:

@@ -69,6 +69,16 @@ def test_options_are_an_object_or_the_text_of_the_form(options: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("given", [64, "64", " 64 "])
+def test_work_up_to_so_many_mebibytes_needs_no_spark(given: Any) -> None:
+    assert lake_address(with_extra(LAKE, in_task_mib=given)).in_task == 64 << 20
+    for nothing in (None, "", "0"):
+        assert lake_address(with_extra(LAKE, in_task_mib=nothing)).in_task == 0
+    for wrong in ("64 MiB", "-1", "1.5", True):
+        with pytest.raises(InvalidInput, match="field 'in_task_mib': must be a whole number of MiB"):
+            lake_address(with_extra(LAKE, in_task_mib=wrong))
+
+
 @pytest.mark.parametrize(
     ("row", "says"),
     [
@@ -155,9 +165,20 @@ def test_a_connection_of_spark_is_a_master(host: str, port: int | None, master: 
     assert spark_address(Row(conn_type="spark", host=host, port=port)) == SparkAddress(master=master)
 
 
+def test_what_the_form_of_a_spark_connection_says_goes_to_spark() -> None:
+    row = with_extra(
+        Row(conn_type="spark", host="yarn"), queue="night", namespace="", **{"deploy-mode": "client"}
+    )
+    assert spark_address(row) == SparkAddress(master="yarn", conf={"spark.yarn.queue": "night"})
+
+
 @pytest.mark.parametrize(
     ("row", "says"),
     [
+        (
+            with_extra(Row(conn_type="spark", host="yarn"), **{"deploy-mode": "cluster"}),
+            r"its deploy-mode is cluster, .* submit the work of a group \(LakeConfig\(submit=",
+        ),
         (replace(CONNECT, host=""), "has no host; write the address of Spark"),
         (LAKE, "name one of type spark_connect or spark"),
     ],

@@ -60,7 +60,9 @@ def test_what_is_found_is_done_and_reported(lake: Lake) -> None:
     packs = tasks.find("retention", config(lake), None)
     assert [part["title"] for part in packs] == ["a: retention", "b: retention", "c: retention"]
     task = Task()
-    results = [tasks.run("retention", part, config(lake), {"ti": Instance(), "task": task}) for part in packs]
+    results = [
+        tasks.run("retention", [part], config(lake), {"ti": Instance(), "task": task}) for part in packs
+    ]
     (effect,) = task.effects
     assert (effect.pool, effect.branch, effect.writes, effect.version) == ("c", "main", True, None)
     totals = tasks.report("retention", packs, results, config(lake), None)
@@ -75,7 +77,7 @@ def test_a_piece_that_fails_holds_back_neither_the_others_nor_their_results(lake
     os.truncate(next(journal.glob("*1.txn")), 3)
     instance, task = Instance(), Task()
     with pytest.raises(LakeError, match=str(journal.name)):
-        tasks.run("retention", together, config(lake), {"ti": instance, "task": task})
+        tasks.run("retention", [together], config(lake), {"ti": instance, "task": task})
     results = instance.pushed[tasks.RESULT]
     assert [one["pool"] for one in results] == ["a", "c"]
     assert [effect.pool for effect in task.effects] == ["a", "c"], (
@@ -100,7 +102,7 @@ def test_what_is_put_off_goes_to_the_report_beside_the_packs(
     instance, task = Instance(), Task()
     packs = tasks.find("retention", config(lake), None, task=instance)
     assert [part["title"] for part in packs] == ["a: retention", "c: retention"]
-    results = [tasks.run("retention", part, config(lake), {"ti": instance, "task": task}) for part in packs]
+    results = [tasks.run("retention", [part], config(lake), {"ti": instance, "task": task}) for part in packs]
     caplog.clear()
     caplog.set_level("INFO")
     put_off = tasks.put_off_by_find(instance, "lake_upkeep.retention.find")
@@ -151,7 +153,7 @@ def test_nothing_is_written_if_there_is_no_work(lake: Lake) -> None:
 def test_a_task_that_is_cleared_finds_its_work_again_while_it_is_kept(lake: Lake) -> None:
     packs = tasks.find("retention", config(lake), None)
     for _ in range(2):
-        done = tasks.run("retention", packs[0], config(lake), {"ti": Instance(), "task": Task()})
+        done = tasks.run("retention", [packs[0]], config(lake), {"ti": Instance(), "task": Task()})
         assert [one["pool"] for one in done] == ["a"]
     again = tasks.find("retention", config(lake), None)
     assert {part["pack"] for part in again}.isdisjoint(part["pack"] for part in packs), (
@@ -159,4 +161,4 @@ def test_a_task_that_is_cleared_finds_its_work_again_while_it_is_kept(lake: Lake
     )
     lake.store.delete(packs[0]["pack"])
     with pytest.raises(NotFound, match="is not kept any more; clear the task `find` of this run"):
-        tasks.run("retention", packs[0], config(lake), {"ti": Instance(), "task": Task()})
+        tasks.run("retention", [packs[0]], config(lake), {"ti": Instance(), "task": Task()})

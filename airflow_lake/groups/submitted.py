@@ -1,0 +1,109 @@
+"""The task `run` of an agent as a job of spark-submit: `LakeConfig(submit={...})`.
+
+    LakeConfig(spark="yarn", submit={"deploy_mode": "cluster", "yarn_track_via_rm_api": True})
+
+The job is `spark_apps/agent.py`: it reads its pack of work from the lake, and writes what came of it there.  How
+it is submitted says Airflow's SparkSubmitOperator, whose arguments these are.  In cluster mode that operator keeps
+the id of the job, so that a try after a killed worker finds the job that still runs (`durable`).  This task keeps
+the name of the outcome beside it.  When the outcome is read, both are forgotten, so a try after a failure submits
+anew.
+
+In client mode the driver is a process of the worker, and inherits the options of the connection.  In cluster
+mode it opens the lake with what it finds itself, or with `env_vars` (decision 127).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+
+import spark_apps
+from airflow_lake.effects import Effect, done_work
+from airflow_lake.groups import tasks
+from airflow_lake.lineage import Tells
+from airflow_lake.links import LINKS
+from airflow_lake.reach import open_lake
+
+APPLICATION = str(Path(spark_apps.__path__[0]) / "agent.py")
+OUTCOME = "lake_outcome"
+"""The name under which Airflow keeps, with the task, where the job writes what came of it."""
+
+
+class SubmittedRun(Tells, SparkSubmitOperator):
+    """One pack of work, or all packs of an agent that takes them together, as one submitted job.
+
+    `work`: a pack, or a list of packs, as `tasks.find` gives them.  `config`: the plain values of the group's.
+    The other arguments are those of SparkSubmitOperator.
+    """
+
+    template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, "work", "config")
+    operator_extra_links = LINKS
+
+    def __init__(
+        self,
+        *,
+        agent: str,
+        work: Any,
+        config: Mapping[str, Any],
+        application: str = APPLICATION,
+        name: str = "",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(application=application, name=name or f"lake {agent}", **kwargs)
+        self.agent = agent
+        self.work = work
+        self.config = config
+        self.effects: list[Effect] = []
+        self.outcome = ""
+
+    @property
+    def packs(self) -> list[Mapping[str, Any]]:
+        """The packs, once the task runs."""
+        return [self.work] if isinstance(self.work, Mapping) else list(self.work)
+
+    def planned_effects(self) -> Iterable[Effect]:
+        """What the packs ask for."""
+        return tasks.planned(self.agent, self.packs)
+
+    def execute(self, context: Any) -> list[dict[str, Any]]:
+        """The results of the packs.  Raises what a piece of work raised; AirflowException if the job failed."""
+        from lake_core import naming
+        from lake_core.agents.packs import read_packs
+        from lake_core.lake.lake import default_metadata
+        from lake_core.store import address_of
+        from spark_apps.agent import OPTIONS
+        from spark_apps.packs import Outcome
+
+        lake = open_lake(self.packs[0]["lake"])
+        fresh = naming.pack(lake.context.ids.new(), 0)
+        kept = context.get("task_state_store")
+        self.outcome = str(kept.get(OUTCOME) or fresh) if kept is not None else fresh
+        self.fresh = fresh
+        self.application_args = [
+            *("--lake", lake.store.uri, "--agent", self.agent, "--outcome", fresh),
+            *(word for pack in self.packs for word in ("--pack", pack["pack"])),
+            *("--metadata", json.dumps(default_metadata())),
+        ]
+        os.environ[OPTIONS] = json.dumps(dict(address_of(lake.store).options))  # this process runs one task
+        super().execute(context)
+        (values,) = read_packs(lake, [self.outcome])
+        if kept is not None:
+            for key in (self.external_id_key, self._K8S_DRIVER_STATUS_KEY, OUTCOME):
+                kept.delete(key)
+        outcome, all_work = Outcome.of(values), tasks.work_of(self.packs)
+        self.effects = [
+            done_work(all_work[piece], result, agent=self.agent) for piece, result in outcome.done
+        ]
+        return tasks.results_of(outcome, context)
+
+    def submit_job(self, context: Any) -> str | None:
+        """Keep the name of the outcome before the job may write it; a job of before does not count any more."""
+        self.outcome = self.fresh
+        if (kept := context.get("task_state_store")) is not None:
+            kept.set(OUTCOME, self.fresh)
+        return super().submit_job(context)

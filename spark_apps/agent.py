@@ -1,0 +1,60 @@
+"""One pack of an agent's work as a submitted application: what `LakeConfig(submit=...)` of Airflow submits.
+
+    spark-submit spark_apps/agent.py --lake URI --agent compact --pack packs/ID.00.json --outcome packs/ID.00.json
+
+`find` of the agent wrote the pack.  What came of it is written to the lake too, under the name `--outcome`, where
+the task that submitted this finds it, in whatever process it runs by then.  The application succeeds if it could
+write that, failed pieces of work included: the task reads which ones, and fails.  So an application that failed
+did not get to its end.  Killed and submitted again, it does nothing twice (`spark_apps.packs`).
+
+The driver opens the lake with what it finds itself.  In client mode the task gives it the options of its connection
+(`OPTIONS`): a process of its own machine inherits them, and no command line shows them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+
+from lake_core.agents.packs import read_packs, write_pack
+from lake_core.cli.parser import Parser
+from lake_core.errors import LakeError
+from lake_core.lake import Lake
+from spark_apps.packs import carry_out
+from spark_apps.session import spark_session
+
+OPTIONS = "LAKE_SECRET_OPTIONS"
+"""The variable with the options of the lake's store, as JSON; Spark hides values of such a name."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """As a submitted application; says nothing on standard output."""
+    parser = Parser(description="Carry out packs of an agent's work, on Spark.")
+    parser.add_argument("--lake", required=True, metavar="URI")
+    parser.add_argument("--agent", required=True, metavar="NAME", help="whose work it is")
+    parser.add_argument("--pack", required=True, action="append", metavar="OBJECT", help="may be given again")
+    parser.add_argument("--outcome", required=True, metavar="OBJECT", help="what to write the outcome to")
+    parser.add_argument(
+        "--metadata", default="{}", metavar="JSON", help="what the transactions say of their run"
+    )
+    args = parser.parse_args(argv)
+    logging.basicConfig(format="%(message)s")  # to standard error
+    for name in ("lake_core", "spark_apps"):
+        logging.getLogger(name).setLevel(logging.INFO)
+    try:
+        options = json.loads(os.environ.get(OPTIONS) or "{}")
+        lake = Lake.open(args.lake, options=options, metadata=json.loads(args.metadata))
+        all_work = [work for pack in read_packs(lake, args.pack) for work in pack]
+        with spark_session(f"lake {args.agent}"):  # YARN fails an application that opens none
+            outcome = carry_out(args.agent, all_work, open_lake=lambda name: lake, open_spark=spark_session)
+        write_pack(lake, args.outcome, outcome.values)
+    except LakeError as error:
+        sys.stderr.write(f"{args.agent}: {error}\n")
+        return error.exit_status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

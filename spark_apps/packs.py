@@ -1,0 +1,127 @@
+"""One pack of an agent's work, carried out piece by piece: in a task of Airflow, or in a submitted application.
+
+A piece that fails does not hold back the others of its pack, whatever its error is, and their results are kept.
+The checkpoint agent alone takes all its work at once (`TOGETHER`).  Each piece is a job of the lake
+(`agents.jobs`).  Callers: `airflow_lake.groups.tasks`, and `spark_apps.agent`, which keeps the outcome in the lake
+for the task.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from lake_core.agents.jobs import recorded
+from lake_core.agents.reporting import figure_sums
+from lake_core.agents.request import OpenLake
+from lake_core.errors import LakeError, Unavailable, from_wire, to_wire
+from spark_apps.session import OpenSpark, one_session
+
+log = logging.getLogger(__name__)
+
+Work = Mapping[str, Any]
+Result = dict[str, Any]
+
+TOGETHER = ("checkpoint",)
+"""Agents that take all their work at once, as one application of Spark."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a pack: the pieces that were done, by number and result, and the errors of the others."""
+
+    done: tuple[tuple[int, Result], ...]
+    failures: tuple[Exception, ...]
+
+    @property
+    def results(self) -> list[Result]:
+        """The results of the pieces that were done."""
+        return [result for _, result in self.done]
+
+    def raise_failure(self) -> None:
+        """Raise the first failure, if there is one; one that may pass comes first, so that a caller tries again."""
+        passing = [
+            one for one in self.failures if not isinstance(one, LakeError) or isinstance(one, Unavailable)
+        ]
+        for one in (*passing, *self.failures):
+            raise one
+
+    @property
+    def values(self) -> list[dict[str, Any]]:
+        """As plain values; `of` is the way back."""
+        done = [{"piece": piece, "result": result} for piece, result in self.done]
+        return [*done, *({"error": to_wire(_as_ours(one))} for one in self.failures)]
+
+    @classmethod
+    def of(cls, values: Sequence[Mapping[str, Any]]) -> Outcome:
+        """The outcome that these values are of."""
+        return cls(
+            tuple((one["piece"], one["result"]) for one in values if "result" in one),
+            tuple(from_wire(one["error"]) for one in values if "error" in one),
+        )
+
+
+def _as_ours(error: Exception) -> LakeError:
+    """An error of Spark or Python has no form on the wire; its text has."""
+    return error if isinstance(error, LakeError) else LakeError(f"{type(error).__name__}: {error}")
+
+
+def carry_out(
+    agent: str,
+    all_work: Sequence[Work],
+    *,
+    open_lake: OpenLake,
+    open_spark: OpenSpark,
+    done: Callable[[Work, Result], None] = lambda work, result: None,
+) -> Outcome:
+    """Do all pieces of work of the agent, as far as they can be done; `done` is told of each that was."""
+    if agent in TOGETHER:
+        return _together(agent, all_work, open_lake=open_lake, open_spark=open_spark, done=done)
+    task = import_module(f"spark_apps.{agent}").run
+    pieces: list[tuple[int, Result]] = []
+    failures: list[Exception] = []
+    with one_session(open_spark) as spark:
+        for piece, work in enumerate(all_work):
+            try:
+                pool = {"pool_name": work["pool"], "branch": work.get("branch", "main")}
+                with recorded(open_lake(work["lake"]), agent=agent, **pool) as job:
+                    result = task(work, open_lake=open_lake, open_spark=spark)
+                    job.update(result)
+                pieces.append((piece, result))
+                done(work, result)
+            except LakeError as error:
+                log.error("%s: %s", work["pool"], error)
+                failures.append(error)
+            except Exception as error:
+                log.exception("%s: failed", work["pool"])
+                failures.append(error)
+    return Outcome(tuple(pieces), tuple(failures))
+
+
+def _together(
+    agent: str,
+    all_work: Sequence[Work],
+    *,
+    open_lake: OpenLake,
+    open_spark: OpenSpark,
+    done: Callable[[Work, Result], None],
+) -> Outcome:
+    """All work in one call of the agent, as one job."""
+    pools = {work["pool"] for work in all_work}
+    lake = open_lake(all_work[0]["lake"])
+    try:
+        with recorded(lake, agent=agent, pool_name=pools.pop() if len(pools) == 1 else "") as job:
+            task = import_module(f"spark_apps.{agent}").run
+            results = list(task(all_work, open_lake=open_lake, open_spark=open_spark))
+            job.update(figure_sums(results))
+    except LakeError as error:
+        return Outcome((), (error,))
+    numbers = {work["pool"]: piece for piece, work in enumerate(all_work)}
+    pieces = [(numbers[result["pool"]], result) for result in results]
+    for piece, result in pieces:
+        if not result.get("failed"):
+            done(all_work[piece], result)
+    return Outcome(tuple(pieces), ())
