@@ -65,7 +65,8 @@ def spark_session(
     none, for a setting that Spark refuses, or if PySpark is not installed.
     """
     need("spark", f"the Spark application {name!r}")
-    if remote is None and master is None:
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # it has its own master, whatever the variables say
+    if remote is None and master is None and not submitted:
         remote, setting = os.environ.get(REMOTE, ""), REMOTE
     if remote:
         check_server(remote, setting=setting)
@@ -81,7 +82,7 @@ def spark_session(
         return
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # not under spark-submit, which has its own master
+    if not submitted:
         # a task whose Python worker dies is tried again, up to four times
         if master is None:
             master, setting = os.environ.get(MASTER, "local[2,4]"), MASTER

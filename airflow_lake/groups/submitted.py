@@ -9,7 +9,7 @@ the name of the outcome beside it.  When the outcome is read, both are forgotten
 anew.
 
 In client mode the driver is a process of the worker, and inherits the options of the connection.  In cluster
-mode it opens the lake with what it finds itself, or with `env_vars` (decision 127).
+mode it opens the lake with what it finds itself, or with `env_vars` (decision 132).
 """
 
 from __future__ import annotations

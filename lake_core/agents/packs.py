@@ -8,7 +8,7 @@ A pack is never changed, and no task deletes its own, so tasks may be tried agai
 Each plan deletes packs that are older than `KEPT`, up to `CLEANED` of them, which is more than a plan has.  A
 task whose pack is gone says what to clear: `find`, which looks again (decision 114).
 
-What came of a pack that a submitted application carried out is kept beside it, in the same form (decision 127).
+What came of a pack that a submitted application carried out is kept beside it, in the same form (decision 132).
 Callers: `airflow_lake.groups`, `spark_apps.agent`.
 """
 

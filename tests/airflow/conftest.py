@@ -26,6 +26,7 @@ import pytest
 from lake_core.lake import Lake
 from lake_core.records import Source, Transaction
 from lake_core.records.transactions import Consume
+from local.ports import LOOPBACK, choose
 from local.services import Services, running
 from tests.support.repository import ROOT
 from tests.support.servers.postgres import postgresql
@@ -98,6 +99,8 @@ class Agent:
     lake: Lake
     folder: Path
     database: str
+    yarn_conf: Path
+    yarn_port: int
 
     def place(self, pool: str, settings: Mapping[str, str] | None = None) -> Place:
         """A new pool with a landing place."""
@@ -188,9 +191,22 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     folder = tmp_path_factory.mktemp("airflow")
     lake = Lake.create(str(folder / "lake"))
     own = Lake.create(str(folder / "own"))
-    connections = {"AIRFLOW_CONN_LAKE_OWN": json.dumps({"conn_type": "lake", "host": own.store.uri})}
+    yarn_port = choose(18088, what="YARN")
+    yarn_conf = folder / "yarn-conf"
+    yarn_conf.mkdir()
+    manager = {"yarn_resourcemanager_webapp_address": f"http://{LOOPBACK}:{yarn_port}"}
+    connections = {
+        f"AIRFLOW_CONN_{name.upper()}": json.dumps(connection)
+        for name, connection in {
+            "lake_own": {"conn_type": "lake", "host": own.store.uri},
+            "spark_here": {"conn_type": "spark", "host": "local[2]"},
+            "spark_yarn": {"conn_type": "spark", "host": "yarn", "extra": manager},
+        }.items()
+    }
+    connections["YARN_CONF_DIR"] = str(yarn_conf)  # of what a test starts, if it does
     dags = shutil.copytree(ROOT / "dags", folder / "dags", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(Path(__file__).with_name("dags") / "own.py", dags)
+    for name in ("own.py", "submitted.py"):
+        shutil.copy(Path(__file__).with_name("dags") / name, dags)
     keepers: list[psutil.Process] = []
     schedules = {
         "LAKE_INGEST_SCHEDULE": "@once",
@@ -212,7 +228,8 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
         ) as services,
     ):
         keepers += psutil.Process().children()
-        agent = Agent(services, lake, folder, "PostgreSQL" if database else "SQLite")
+        kind = "PostgreSQL" if database else "SQLite"
+        agent = Agent(services, lake, folder, kind, yarn_conf, yarn_port)
         agent.place(SCHEDULED).land("a.ndjson", [{"k": 2}, {"k": 1}])
         services.api.wait_for_dag(DAG)
         services.api.set_paused(DAG, False)

@@ -15,6 +15,7 @@ ROTATING = (
     "tests/acceptance/",
     "tests/airflow/test_intervals_dag.py",
     "tests/airflow/test_provider_on_airflow.py::test_nothing_is_deleted_before_a_person",
+    "tests/airflow/test_submitted.py",
     "tests/airflow/view/test_page.py",
     "tests/contract/",
     "tests/properties/",
