@@ -31,8 +31,10 @@ def unopened(what: str, error: Exception) -> LakeError:
     is_missing = getattr(error, "status", None) in _MISSING
     if is_missing or isinstance(error, FileNotFoundError | NotADirectoryError):
         return NotFound(f"{what} does not exist; name another")
+    if isinstance(error, ImportError):  # of a client of fsspec, which says what to install
+        return InvalidInput(f"{what}: {words(error)}")
     is_wrong = isinstance(error, OSError) and error.errno in _WRONG_NAMES
-    if is_wrong or (isinstance(error, ImportError | ValueError) and not isinstance(error, OSError)):
+    if is_wrong or (isinstance(error, ValueError) and not isinstance(error, OSError)):
         return InvalidInput(f"{what}: {words(error)}; name another")
     return Unavailable(f"{what}: {words(error)}")
 

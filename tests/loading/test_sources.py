@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
@@ -280,3 +281,9 @@ def test_a_name_that_can_be_none_of_a_file_is_refused_at_once(
 def test_a_folder_is_no_file(tmp_path: Path, look: Callable[[str], object]) -> None:
     with pytest.raises(InvalidInput, match=r"Is a directory; name another$"):
         look(str(tmp_path))
+
+
+def test_a_client_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "requests", None)
+    with pytest.raises(InvalidInput, match=r"file 'github://a:b@c/d': .*requests.*[^r]$"):
+        find("github://a:b@c/d")
