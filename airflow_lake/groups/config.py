@@ -103,7 +103,11 @@ class LakeConfig:
             "request": {"lake": self.lake, "pools": list(self.pools), "dry_run": self.dry_run, **asked},
             "spark": self.spark,
             "spark_conf": dict(self.spark_conf),
-            "filled": [name for name, value in asked.items() if _is_filled_in(value)],
+            "filled": [
+                *(name for name in ("lake", "spark") if _is_filled_in(getattr(self, name))),
+                *(["pools"] if any(map(_is_filled_in, self.pools)) else []),
+                *(name for name, value in asked.items() if _is_filled_in(value)),
+            ],
         }
 
 
@@ -129,11 +133,17 @@ def request_of(config: Mapping[str, Any], params: Mapping[str, Any] | None) -> d
 
     request = dict(config["request"])
     for name in config.get("filled", ()):
-        if request[name] in (None, "", "None"):  # without it the agent would do more than was asked for
-            raise InvalidInput(
-                f"the parameter {name!r} is empty after its template was filled in (got {request[name]!r}); "
-                "nothing was done"
-            )
+        value = config[name] if name == "spark" else request[name]
+        for one in value if name == "pools" else [value]:
+            if one in (
+                None,
+                "",
+                "None",
+            ):  # without it the agent would do more than was asked for, or elsewhere
+                raise InvalidInput(
+                    f"the parameter {name!r} is empty after its template was filled in (got {one!r}); nothing "
+                    "was done"
+                )
     for name, value in (params or {}).items():
         if value is not None and value not in ("", []):
             request[name] = value

@@ -11,7 +11,8 @@ from importlib.resources import files
 from typing import Any
 
 import msgspec
-from fastapi import FastAPI, Query
+from fastapi import FastAPI, HTTPException, Query
+from fastapi.exception_handlers import http_exception_handler
 from fastapi.requests import Request
 from fastapi.responses import Response
 
@@ -35,6 +36,13 @@ FILES = {
 AGENTS = ("ingest", "compact", "tombstones", "checkpoint", "retention")
 """Agents that have a button.  The others need more than a pool: an interval of time, or which records to erase."""
 JSON = "application/json"
+REFUSED = {
+    401: "You are not logged in: log in to Airflow, and open this page again.",
+    403: "You do not have the right to see this: ask for the right to read assets.",
+}
+LINK = '<a href="../" target="_top">Airflow</a>'
+REFUSAL = f'<!doctype html><html lang="en"><title>Lake</title><p>{{}} {LINK}</p></html>'
+"""What a person sees who opens the page by its address, such as the link of a task."""
 MAX_LOG = 200
 """Versions of one answer of the log."""
 MAX_JOBS = 200
@@ -51,6 +59,13 @@ def app_of(lakes: Lakes) -> FastAPI:
     app = FastAPI(title="Lake", dependencies=[may_read], docs_url=None, redoc_url=None, openapi_url=None)
     contents = {name: _file(name) for name in ("index.html", *FILES)}
     work, works = Work(), {name: Work() for name in lakes.names}  # a lake that hangs holds no other back
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> Response:
+        text = REFUSED.get(error.status_code)
+        if text is None or "text/html" not in request.headers.get("accept", ""):
+            return await http_exception_handler(request, error)
+        return Response(REFUSAL.format(text), status_code=error.status_code, media_type="text/html")
 
     @app.exception_handler(LakeError)
     async def error(request: Request, error: LakeError) -> Response:

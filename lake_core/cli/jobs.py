@@ -10,7 +10,7 @@ from lake_core.agents.jobs import Job, list_jobs
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, print_table
 from lake_core.history.state import MAIN
-from lake_core.phrases import human_duration, human_time
+from lake_core.phrases import human_duration, human_size, human_time
 
 
 def jobs(args: Namespace) -> None:
@@ -44,8 +44,14 @@ def _pool(job: Job) -> str:
     return job.pool if job.branch == MAIN else f"{job.pool}@{job.branch}"
 
 
+def figure_text(name: str, value: int) -> str:
+    """A figure of a job with its name; sizes are bytes."""
+    is_bytes = "size" in name.split("_") or name == "freed"
+    return f"{name} {human_size(value) if is_bytes else f'{value:,}'}"
+
+
 def _row(job: Job) -> dict[str, Any]:
-    figures = ", ".join(f"{name} {value:,}" for name, value in job.figures.items() if value)
+    figures = ", ".join(figure_text(name, value) for name, value in job.figures.items() if value)
     return {
         "began": human_time(job.began.timestamp()),
         "agent": job.agent,

@@ -5,6 +5,7 @@ If a lock is named too, the store is put behind it (`locked`).
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from lake_core.errors import InvalidInput
 from lake_core.extras import need_of_bucket
 from lake_core.store import memory
 from lake_core.store.address import Address
+from lake_core.store.failures import words
 from lake_core.store.local import LocalStore
 from lake_core.store.locked import LockedStore
 from lake_core.store.port import Store
@@ -54,11 +56,11 @@ def _store_at(uri: str, options: Mapping[str, Any]) -> Store:
             f"lake {uri!r}: write {scheme}://{rest.lstrip('/')}, or ./{uri} for a folder of that name"
         )
     if scheme == "file" and colon:
-        return LocalStore(_one_slash(_folder(uri)))
+        return _local(uri, _folder(uri))
     if "://" not in uri:
         if "\0" in uri:
             raise InvalidInput(f"lake {uri!r}: a path cannot have '\\0'; leave it out")
-        return LocalStore(_one_slash(os.path.abspath(uri)))
+        return _local(uri, os.path.abspath(uri))
     if scheme == "memory":
         return memory.named(uri)
     if scheme not in _SCHEMES:
@@ -73,6 +75,16 @@ def _store_at(uri: str, options: Mapping[str, Any]) -> Store:
     from lake_core.store.cloud import CloudStore  # loads slowly
 
     return CloudStore(uri, options)
+
+
+def _local(uri: str, path: str) -> Store:
+    """The store in a folder, which need not exist.  Raises InvalidInput for a path that can be none of a folder."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENAMETOOLONG):  # whatever is waited for
+            raise InvalidInput(f"lake {uri!r}: {words(error)}; name another path") from error
+    return LocalStore(_one_slash(path))
 
 
 def _folder(uri: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lake_core.agents.jobs import recorded
+from lake_core.cli.jobs import figure_text
 from lake_core.lake import Lake
 from tests.support.command import Command
 
@@ -65,3 +66,9 @@ def test_a_lake_without_agents_gets_no_pool_of_jobs(lake: Command) -> None:
     lake("create", "p", "--key", "k")
     lake("compact", "p", "--json")
     assert [pool["pool"] for pool in lake("ls", "--json").records] == ["p"]
+
+
+def test_bytes_have_a_unit_and_counts_have_none() -> None:
+    figures = {"inputs": 1200, "size_in": 1_234_567, "expired_size": 0, "freed": 999}
+    texts = [figure_text(*one) for one in figures.items()]
+    assert texts == ["inputs 1,200", "size_in 1.2 MB", "expired_size 0 B", "freed 999 B"]

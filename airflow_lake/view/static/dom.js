@@ -63,6 +63,9 @@ export function note(text, bad = false) {
 const WHOLE = new Intl.NumberFormat("en");
 export const count = (value) => (value === null || value === undefined ? "" : WHOLE.format(value));
 
+/** `1 object`, `1,000 objects`. */
+export const counted = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+
 export function size(bytes) {
   if (bytes === null || bytes === undefined) return "";
   let unit = 0;

@@ -1,7 +1,7 @@
 // The geometry of a pool: bars or bins over the keys, stacked by age, with tombstones as the white-out they are; and a
 // slider through the versions.
 
-import { colour, count, el, moment, read, size, tip } from "./dom.js";
+import { colour, count, counted, el, moment, read, size, tip } from "./dom.js";
 
 const HEIGHT = 380;
 const STRIP = 16; // the tombstones, above the bars
@@ -46,10 +46,11 @@ function scene(answer, width) {
   const ranks = Math.max(1, geometry.edges.length - 1);
   const x = (rank) => (rank / ranks) * width;
   const room = HEIGHT - STRIP - 8;
-  return geometry.kind === "bars" ? barsScene(geometry, marks, x, room) : binsScene(geometry, marks, x, room);
+  const hasKey = answer.fields.length > 0; // what is ordered by arrival has keys that say nothing
+  return (geometry.kind === "bars" ? barsScene : binsScene)(geometry, marks, x, room, hasKey);
 }
 
-function barsScene(geometry, marks, x, room) {
+function barsScene(geometry, marks, x, room, hasKey) {
   const step = Math.min(26, room / Math.max(1, geometry.layers));
   const thick = Math.max(1, step - (step > 4 ? 2 : 0));
   const versions = [...new Set(geometry.bars.map((bar) => bar[3]))].sort((a, b) => a - b);
@@ -61,8 +62,8 @@ function barsScene(geometry, marks, x, room) {
       x: x(low), y: HEIGHT - (layer + 1) * step, width: Math.max(1, x(high) - x(low) - 1), height: thick, age: age.get(last),
       hidden: over.map((mark) => whitened(mark, what, x)),
       text: [
-        `${geometry.edges[low]} to ${geometry.edges[high]}`,
-        `${count(records)} records, ${size(bytes)}`,
+        ...(hasKey ? [`${geometry.edges[low]} to ${geometry.edges[high]}`] : []),
+        `${counted(records, "record")}, ${size(bytes)}`,
         first === last ? `version ${count(last)}` : `versions ${count(first)} to ${count(last)}`,
         object,
         ...over.map(describe),
@@ -71,14 +72,14 @@ function barsScene(geometry, marks, x, room) {
   });
 }
 
-function binsScene(geometry, marks, x, room) {
+function binsScene(geometry, marks, x, room, hasKey) {
   const deepest = Math.max(1, ...geometry.begins.map((_, bin) => geometry.cover.reduce((sum, age) => sum + age[bin], 0)));
   const boxes = [];
   geometry.begins.forEach((begins, bin) => {
     let top = HEIGHT;
     const text = [
-      `${geometry.edges[bin]} to ${geometry.edges[bin + 1]}`,
-      `${count(begins)} references begin here: ${count(geometry.records[bin])} records, ${size(geometry.size[bin])}`,
+      ...(hasKey ? [`${geometry.edges[bin]} to ${geometry.edges[bin + 1]}`] : []),
+      `${counted(begins, "reference")} begin here: ${counted(geometry.records[bin], "record")}, ${size(geometry.size[bin])}`,
       `at most ${count(geometry.depth[bin])} overlap`,
     ];
     geometry.cover.forEach((age, index) => {
@@ -137,6 +138,16 @@ function draw(canvas, answer) {
   return [...strips.reverse(), ...boxes];
 }
 
+/** A frame around the box that the arrow keys chose. */
+function outline(canvas, box) {
+  const pen = canvas.getContext("2d");
+  pen.strokeStyle = colour("var(--text)");
+  pen.lineWidth = 2;
+  pen.strokeRect(box.x + 1, box.y + 1, Math.max(2, box.width - 2), Math.max(2, box.height - 2));
+}
+
+const STEPS = { ArrowRight: 1, ArrowLeft: -1 };
+
 const hit = (boxes, x, y) => boxes.find((box) => x >= box.x && x <= box.x + box.width && y >= box.y && y <= box.y + box.height);
 
 export async function showGeometry(lake, name, go, at) {
@@ -145,6 +156,7 @@ export async function showGeometry(lake, name, go, at) {
   let boxes = [];
   let timer = 0;
   let turn = 0;
+  let chosen = -1; // the box that the arrow keys chose
   const canvas = el("canvas", {
     id: "geometry", height: HEIGHT, tabIndex: 0,
     mousemove: (event) => {
@@ -152,6 +164,18 @@ export async function showGeometry(lake, name, go, at) {
       tip(hit(boxes, event.clientX - frame.left, event.clientY - frame.top)?.text, event.clientX, event.clientY);
     },
     mouseleave: () => tip(""),
+    keydown: (event) => {
+      const step = STEPS[event.key];
+      if (event.key === "Escape") tip("");
+      if (!step || !boxes.length) return;
+      event.preventDefault();
+      chosen = (Math.max(chosen, step < 0 ? 0 : -1) + step + boxes.length) % boxes.length;
+      redraw();
+      outline(canvas, boxes[chosen]);
+      const at = canvas.getBoundingClientRect();
+      tip(boxes[chosen].text, at.left + boxes[chosen].x, at.top + boxes[chosen].y + boxes[chosen].height);
+    },
+    blur: () => { chosen = -1; tip(""); redraw(); },
   });
   canvas.style.height = `${HEIGHT}px`;
   const keys = el("div", { class: "keys" });
@@ -165,6 +189,7 @@ export async function showGeometry(lake, name, go, at) {
   });
   const branch = el("select", { "aria-label": "Branch", change: () => { asked.branch = branch.value; load(); } });
   const failed = el("p", { class: "bad" });
+  const nothing = el("p", { class: "quiet nothing", hidden: true }, "No records in this version.");
   const base = name.split(".$")[0];
 
   async function load() {
@@ -189,23 +214,25 @@ export async function showGeometry(lake, name, go, at) {
     said.textContent = `version ${count(answer.version)} of ${count(answer.newest)}${answer.time ? `, ${moment(answer.time)}` : ""}`;
     branch.replaceChildren(...answer.branches.map((each) => el("option", { value: each, selected: each === answer.branch }, each)));
     branch.hidden = answer.branches.length < 2;
-    const about = `${count(answer.references)} references, ${count(answer.records)} records, ${size(answer.size)}, ${count(answer.tombstones)} tombstones`;
+    const about = `${counted(answer.references, "reference")}, ${counted(answer.records, "record")}, ${size(answer.size)}, ${counted(answer.tombstones, "tombstone")}`;
     figures.textContent = about + (geometry.kind === "bins" ? `; drawn in ${count(geometry.begins.length)} bins` : "");
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", `${name}: ${about}`);
     const last = geometry.edges.length - 1;
-    const labels = last < 1 ? [] : [0, Math.floor(last / 2), last].map((at) => geometry.edges[at]);
-    keys.replaceChildren(...labels.map((text) => el("span", {}, text)));
+    const labelled = last < 1 || !answer.fields.length ? [] : [...new Set([0, Math.floor(last / 2), last])];
+    keys.replaceChildren(...labelled.map((at) => el("span", {}, geometry.edges[at])));
+    nothing.hidden = answer.references > 0;
+    chosen = -1;
     boxes = draw(canvas, answer);
     canvas.dataset.boxes = boxes.length;
   }
 
   const figures = el("span", { class: "quiet", id: "figures" });
   const parts = [base, ...answer.sub_pools.map((sub) => `${base}.${sub}`)];
-  const redraw = () => {
+  function redraw() {
     if (canvas.isConnected) boxes = draw(canvas, answer);
     else removeEventListener("resize", redraw);
-  };
+  }
   addEventListener("resize", redraw);
   requestAnimationFrame(() => fill());
   return [
@@ -215,7 +242,7 @@ export async function showGeometry(lake, name, go, at) {
       figures,
     ),
     el("div", { class: "bar" }, slider, said),
-    canvas, keys,
+    el("div", { class: "picture" }, canvas, nothing), keys,
     el("div", { class: "legend" }, `key: ${answer.fields.join(", ") || "arrival"} · `, "old", el("span", { class: "ramp" }), "new · hatched: hidden by a tombstone"),
     failed,
   ];

@@ -1,9 +1,10 @@
 // Jobs of the agents: what was done, and what failed or died.
 
-import { ago, count, el, moment, read } from "./dom.js";
+import { ago, count, el, moment, read, size } from "./dom.js";
 
+const isBytes = (name) => name.split("_").includes("size") || name === "freed";
 const result = (job) => job.error || Object.entries(job.figures).filter(([, value]) => value)
-  .map(([name, value]) => `${name} ${count(value)}`).join(", ");
+  .map(([name, value]) => `${name} ${isBytes(name) ? size(value) : count(value)}`).join(", ");
 
 function line(job, now, go) {
   const began = Date.parse(job.began) / 1000;
@@ -27,10 +28,10 @@ export async function showJobs(lake, name, go) {
   const headings = ["Began", "Agent", "Pool", "State", "Took", "Result", "Run"];
   return [
     el("div", { class: "bar" }, el("h2", {}, pool ? `Jobs of ${pool}` : "Jobs"), el("span", { class: "quiet" }, more ? `the newest ${count(jobs.length)}` : "")),
-    jobs.length ? el(
+    jobs.length ? el("div", { class: "wide" }, el(
       "table", { id: "jobs" },
       el("thead", {}, el("tr", {}, ...headings.map((text) => el("th", { scope: "col", class: text === "Took" ? "plain number" : "plain" }, text)))),
       el("tbody", {}, ...jobs.map((job) => line(job, now, go))),
-    ) : el("p", { class: "quiet" }, "No agent has run yet."),
+    )) : el("p", { class: "quiet" }, "No agent has run yet."),
   ];
 }

@@ -1,6 +1,6 @@
 // The history as a graph: a transaction a line, a lane a branch; details on request.
 
-import { count, el, moment, read, svg } from "./dom.js";
+import { count, el, moment, note, read, svg } from "./dom.js";
 
 const LINE = 30;
 const LANE = 16;
@@ -64,7 +64,7 @@ export async function showLog(lake, name, go, at) {
   const base = name.split(".$")[0];
   const list = el("ol");
   const frame = el("div", { class: "log", id: "log" }, list);
-  const more = el("button", { type: "button", click: () => load() }, "Older");
+  const more = el("button", { type: "button", click: () => load().catch((error) => note(error.message, true)) }, "Older");
   const said = el("span", { class: "quiet" });
   let graph = null;
   const until = at.version; // a link leads to a version: it is the first line, and open

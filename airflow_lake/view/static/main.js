@@ -13,6 +13,8 @@ const PAGES = { pools: showPools, geometry: showGeometry, log: showLog, jobs: sh
 const LABELS = { pools: "Pools", geometry: "Geometry", log: "Log", jobs: "Jobs" };
 const WITHOUT_POOL = ["pools", "jobs"];
 
+const PATIENCE_MS = 200; // a store that answers sooner makes the page not flicker
+
 let shown = 0;
 
 function place() {
@@ -27,7 +29,9 @@ function decoded(part) {
 }
 
 const go = (page, pool) => {
+  const before = location.hash;
   location.hash = [page, $("lake").value, ...(pool ? [pool] : [])].map(encodeURIComponent).join("/");
+  if (location.hash === before) show(); // the same place again: as it is now
 };
 
 function showTabs(page, pool) {
@@ -52,12 +56,17 @@ async function show() {
   showTabs(page, pool);
   note("");
   showAgents($("agents"), lake, pool.split(".$")[0]);
+  const heading = pool ? [el("h2", {}, pool)] : [];
+  const put = (...content) => { if (turn === shown) $("page").replaceChildren(...content); };
+  const waiting = setTimeout(() => put(...heading, el("p", { class: "quiet" }, `Reading the lake ${lake}…`)), PATIENCE_MS);
   try {
     const content = await PAGES[page](lake, pool, go, at);
-    if (turn === shown) $("page").replaceChildren(...content);
+    clearTimeout(waiting);
+    put(...content);
     performance.mark(`shown ${page}`);
   } catch (error) {
-    if (turn === shown) $("page").replaceChildren(el("p", { class: "bad" }, error.message));
+    clearTimeout(waiting);
+    put(...heading, el("p", { class: "bad" }, error.message));
   }
 }
 

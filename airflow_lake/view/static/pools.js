@@ -88,7 +88,7 @@ export async function showPools(lake, _, go) {
   fill();
   return [
     el("div", { class: "bar" }, word, shown),
-    table.pools.length ? el("table", { id: "pools" }, el("thead", {}, el("tr", {}, ...headings)), body)
+    table.pools.length ? el("div", { class: "wide" }, el("table", { id: "pools" }, el("thead", {}, el("tr", {}, ...headings)), body))
       : el("p", { class: "quiet" }, "No pools yet; make one with: lake create POOL --key FIELD"),
   ];
 }

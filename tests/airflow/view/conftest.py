@@ -58,7 +58,7 @@ def fill(lake: Lake) -> None:
     clicks.branch().append(pa.table({"ts": list(range(50_000))}), message="load")
     lake.create_pool("empty", key="k")
     with recorded(lake, agent="compact", pool_name="flights") as result:
-        result |= {"jobs": 1, "inputs": 4}
+        result |= {"jobs": 1, "inputs": 4, "size_in": 1_234_567}
     with contextlib.suppress(Unavailable), recorded(lake, agent="ingest", pool_name="orders"):
         raise Unavailable("the store does not answer")
 

@@ -185,7 +185,68 @@ def test_a_sub_pool_and_a_branch_can_be_chosen(open_page: Open) -> None:
     shows(page, "#figures", "10 references")
     page.get_by_role("button", name="flights.$nokey").click()
     shows(page, "h2", "flights.$nokey")
-    assert "1 references, 1 records" in page.inner_text("#figures")
+    assert page.inner_text("#figures").startswith("1 reference, 1 record, ")
+    assert page.inner_text(".keys") == "", "the order of arrival has no keys"
+
+
+def test_arrow_keys_go_through_the_bars_of_the_geometry(open_page: Open) -> None:
+    page = open_page(f"geometry/{SHOWN}/clicks")
+    page.wait_for_selector("canvas[data-boxes]")
+    assert page.locator(".keys span").all_inner_texts() == ["0", "49999"], "each bound once"
+    canvas = page.locator("canvas")
+    before = canvas.screenshot()
+    page.focus("canvas")
+    for key in ("ArrowRight", "ArrowLeft"):
+        page.keyboard.press(key)
+        assert "50,000 records" in page.inner_text("#tip")
+    assert canvas.screenshot() != before, "the bar has a frame"
+    page.keyboard.press("Tab")
+    page.locator("#tip").wait_for(state="hidden")
+    assert canvas.screenshot() == before
+
+
+def test_a_pool_without_records_says_so(open_page: Open) -> None:
+    page = open_page(f"geometry/{SHOWN}/empty")
+    page.get_by_text("No records in this version.").wait_for()
+    page.evaluate(f"location.hash = 'geometry/{SHOWN}/clicks'")
+    shows(page, "h2", "clicks")
+    page.get_by_text("No records in this version.").wait_for(state="hidden")
+
+
+def test_what_is_shown_belongs_to_the_lake_that_is_named_also_while_it_is_read(open_page: Open) -> None:
+    page = open_page()
+    page.wait_for_selector("#pools tbody tr:nth-child(5)")
+    held: list[Any] = []
+    page.route(f"**/data/pools?lake={MANY}", lambda route: held.append(route))
+    page.select_option("#lake", MANY)
+    page.get_by_text(f"Reading the lake {MANY}…").wait_for()
+    assert page.locator("#pools").count() == 0
+    held[0].continue_()
+    page.wait_for_selector("#pools tbody tr:nth-child(100)")
+
+
+def test_a_tab_that_is_pressed_again_shows_what_is_there_now(open_page: Open) -> None:
+    page = open_page(f"pools/{SHOWN}")
+    page.wait_for_selector("#pools tbody tr:nth-child(5)")
+    with page.expect_response("**/data/pools?*"):
+        page.get_by_role("button", name="Pools").click()
+
+
+def test_a_pool_that_cannot_be_shown_is_named_above_the_reason(open_page: Open) -> None:
+    page = open_page(f"pools/{SHOWN}")
+    page.wait_for_selector("#pools tbody tr:nth-child(5)")
+    page.route("**/data/geometry?*", lambda route: route.fulfill(status=200, body="no JSON"))
+    page.evaluate(f"location.hash = 'geometry/{SHOWN}/clicks'")
+    page.locator("main .bad").wait_for()
+    assert page.inner_text("h2") == "clicks"
+
+
+def test_on_a_narrow_screen_names_stay_readable_and_the_table_scrolls_not_the_page(open_page: Open) -> None:
+    page = open_page(f"pools/{SHOWN}")
+    page.set_viewport_size({"width": 800, "height": 600})
+    page.wait_for_selector("#pools tbody tr:nth-child(5)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 800
+    assert page.locator("#pools td:first-child").first.bounding_box()["width"] >= 160
 
 
 def test_the_log_is_a_graph_with_a_lane_a_branch(open_page: Open) -> None:
@@ -205,7 +266,7 @@ def test_jobs_say_what_was_done_and_what_failed(open_page: Open) -> None:
     page = open_page(f"jobs/{SHOWN}")
     page.wait_for_selector("#jobs tbody tr:nth-child(2)")
     assert "Unavailable: the store does not answer" in page.inner_text("#jobs")
-    assert "inputs 4" in page.inner_text("#jobs")
+    assert "inputs 4, size_in 1.2 MB" in page.inner_text("#jobs")
     page.locator("#jobs").get_by_role("button", name="flights").click()
     page.get_by_role("button", name="Jobs").click()
     shows(page, "h2", "Jobs of flights")

@@ -52,6 +52,18 @@ def test_nobody_sees_anything(shown: Shown, path: str) -> None:
     assert b"flights" not in answer.body
 
 
+@pytest.mark.parametrize(
+    ("role", "says"), [("", "You are not logged in"), ("guest", "ask for the right to read")]
+)
+def test_who_opens_the_address_without_the_right_is_told_so_in_words(
+    shown: Shown, role: str, says: str
+) -> None:
+    answer = shown.server.request("/lake/", role=role, headers={"Accept": "text/html,*/*"})
+    assert answer.status == (403 if role else 401)
+    assert says in answer.body.decode()
+    assert '<a href="../" target="_top">' in answer.body.decode()
+
+
 @each_route
 def test_a_false_token_sees_nothing(shown: Shown, path: str) -> None:
     for headers in ({"Authorization": "Bearer x.y.z"}, {"Cookie": "_token=x.y.z"}):
@@ -207,7 +219,7 @@ def test_jobs_are_shown_newest_first_of_all_pools_or_of_one(shown: Shown) -> Non
     ]
     assert jobs[0]["error"] == "Unavailable: the store does not answer"
     (job,) = shown.server.request(data("jobs", lake=SHOWN, pool="flights"), role="viewer").json["jobs"]
-    assert job["figures"] == {"jobs": 1, "inputs": 4}
+    assert job["figures"] == {"jobs": 1, "inputs": 4, "size_in": 1_234_567}
 
 
 def test_a_lake_that_hangs_holds_no_other_back(shown: Shown) -> None:

@@ -229,3 +229,14 @@ def test_lists_maps_and_records_are_sound_and_are_back() -> None:
     rebuild(lake, plan_rebuild(lake, "p", Wanted()))
     assert reopened(store).at().to_table() == before
     assert list(Fsck(lake.context, data=True).run()) == []
+
+
+def test_objects_sorted_by_a_field_with_a_colon_are_back() -> None:
+    store = ScriptedStore()
+    lake = Lake.create_on(store, ids=IdSource(clock=Seconds()), author="test")
+    pool = lake.create_pool("p", key="meta:id:asc")
+    pool.branch().append(pa.table({"meta:id": [2, 1]}))
+    forget_the_journal(store, pool)
+    rebuild(lake, plan_rebuild(lake, "p", Wanted()))
+    assert reopened(store).at().to_table()["meta:id"].to_pylist() == [1, 2]
+    assert list(Fsck(lake.context, data=True).run()) == []

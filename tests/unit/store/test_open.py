@@ -235,3 +235,14 @@ def test_a_lock_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_a_path_with_a_zero_byte_is_refused() -> None:
     with pytest.raises(InvalidInput, match="a path cannot have"):
         open_store("/data/a\0b")
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+@pytest.mark.parametrize(("name", "says"), [("loop", "Too many levels"), ("x" * 300, "File name too long")])
+def test_a_path_that_can_be_none_of_a_folder_is_refused_at_once(
+    tmp_path: Path, scheme: str, name: str, says: str
+) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(InvalidInput, match=rf"^lake '.*': {says}.*; name another path$"):
+        open_store(f"{scheme}{tmp_path / name}")
+    assert open_store(str(tmp_path / "not yet")).uri.endswith("not yet")
