@@ -24,11 +24,11 @@ from lake_core.keys.encoding import AFTER, encode_key
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease, LeaseNote
-from lake_core.naming import IdSource
+from lake_core.naming import FORMATS, IdSource
 from lake_core.objects.read import DataObject
 from lake_core.repair.fsck import Fsck
 from lake_core.vacuum.execute import vacuum
-from lake_core.vacuum.orphans import scan_orphans
+from lake_core.vacuum.orphans import WRITE, scan_orphans
 from tests.unit.erasure.conftest import World, is_ann
 
 ANN = "who = 'ann'"
@@ -479,6 +479,17 @@ def test_an_orphan_that_is_newer_than_the_newest_write_does_not_hold_the_erasure
     assert f"erasure {done.id}: show that the journal goes on" in {one.what for one in done.transactions}
     assert world.names() == ["bob", "cid"]
     assert not list(verify(world.reopened(), done))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_orphan_at_which_an_earlier_scan_stopped_is_erased(format: str) -> None:
+    world = World(settings={"format": format})
+    world.people("bob", "cid")
+    orphan = world.orphan({"k": 9, "who": "ann"})
+    world.clock.now += 10
+    assert scan_orphans(world.pool, grace=5.0).waits_for == WRITE
+    done = erase(world.reopened(), where=ANN, grace=5.0)
+    assert (done.status, orphan in world.objects) == (DONE, False)
 
 
 def test_an_orphan_that_is_newer_than_the_transaction_that_hides_the_records_is_erased_by_the_next_run(
