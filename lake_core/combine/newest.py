@@ -44,16 +44,24 @@ def bare_markers(table: pa.Table, key: Sequence[str]) -> Mask:
     return bare
 
 
+def with_marks(table: pa.Table, mask: Mask) -> pa.Table:
+    """The table with the column `_deleted` true for those records.
+
+    What it says of the others stays, null too: a format that keeps records as they came holds no other value.
+    """
+    place = table.schema.get_field_index(DELETED)
+    field = table.schema.field(place)
+    markers = pc.if_else(pa.array(mask), True, table.column(place).cast(pa.bool_()))
+    return table.set_column(place, field, markers.cast(field.type))
+
+
 def as_markers(table: pa.Table, mask: Mask, key: Sequence[str]) -> pa.Table:
     """The table with those records turned into delete markers that hold nothing but their key."""
     kept = pa.array(np.arange(table.num_rows), mask=mask)
     for place, field in enumerate(table.schema):
-        if field.name == DELETED:
-            markers = pc.or_(are_markers(table), pa.array(mask))
-            table = table.set_column(place, field, markers.cast(field.type))
-        elif field.name not in (*key, *ORDER.names):
+        if field.name not in (*key, DELETED, *ORDER.names):
             table = table.set_column(place, field, table.column(place).take(kept))
-    return table
+    return with_marks(table, mask)
 
 
 def emptied(table: pa.Table, key: Sequence[str]) -> pa.Table:

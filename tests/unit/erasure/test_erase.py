@@ -26,6 +26,7 @@ from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease, LeaseNote
 from lake_core.naming import FORMATS, IdSource
 from lake_core.objects.read import DataObject
+from lake_core.repair.finding import DAMAGE
 from lake_core.repair.fsck import Fsck
 from lake_core.vacuum.execute import vacuum
 from lake_core.vacuum.orphans import WRITE, scan_orphans
@@ -450,6 +451,17 @@ def test_two_processes_that_go_on_with_one_erasure_name_what_both_did(world: Wor
     assert (done.status, again.status) == (DONE, DONE)
     assert {one.object for one in again.erased} >= {one.object for one in done.erased}
     assert read(world.pool, done.id).transactions == again.transactions
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_statistics_are_true_where_a_delete_marker_took_the_place_of_a_record(format: str) -> None:
+    world = World("upsert", settings={"format": format})
+    world.people("ann", "bob", "cid", "dan")
+    world.pool.branch().delete(where="who = 'cid'")
+    tombstones.apply(world.pool.branch(), now=world.clock.now, at_once=True)
+    erase(world.pool, where=ANN)
+    assert world.names() == ["bob", "dan"]
+    assert not [one for one in Fsck(world.pool.context, data=True).run() if one.severity == DAMAGE]
 
 
 def test_fsck_finds_nothing_after_an_erasure(world: World) -> None:
