@@ -464,6 +464,20 @@ def test_statistics_are_true_where_a_delete_marker_took_the_place_of_a_record(fo
     assert not [one for one in Fsck(world.pool.context, data=True).run() if one.severity == DAMAGE]
 
 
+@pytest.mark.parametrize("where", [ANN, "k = 0"])
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_a_delete_hides_does_not_come_back_when_another_record_is_erased(
+    format: str, where: str
+) -> None:
+    world = World("upsert", settings={"format": format})
+    world.people("ann", "bob", "cid")
+    world.pool.branch().delete(where="who = 'bob'")
+    assert erase(world.pool, where=where).status == DONE
+    assert world.names() == ["cid"]
+    world.compact()
+    assert world.names() == ["cid"]
+
+
 def test_fsck_finds_nothing_after_an_erasure(world: World) -> None:
     world.people("ann", "bob")
     assert erase(world.pool, where=ANN).status == DONE
