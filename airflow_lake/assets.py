@@ -21,13 +21,17 @@ from urllib.parse import SplitResult, quote, urlsplit
 from airflow_lake.reach import DEFAULT, is_uri
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
 SCHEME = "lake"
 MAIN = "main"
 KEY_FORMAT = "%Y-%m-%dT%H:%M:%S"
 MAX_PARTITIONS = 1_000
 """Partitions that one replace may write: Airflow keeps an event and starts a run for each."""
+
+
+LONGEST_KEY = 250
+"""Characters of a partition's key, at most: Airflow keeps no longer one."""
 
 
 def asset_uri(pool: str, *, lake: str = "", branch: str = MAIN) -> str:
@@ -65,6 +69,25 @@ def lake_alias(lake: str = "") -> Any:
     from airflow.sdk import AssetAlias
 
     return AssetAlias(f"{SCHEME}:{lake or DEFAULT}")
+
+
+def check_partitions(keys: Sequence[str], *, task: str) -> None:
+    """Raises InvalidInput for keys that Airflow would refuse; ask before anything is committed."""
+    from lake_core.errors import InvalidInput
+
+    if len(keys) > MAX_PARTITIONS:
+        raise InvalidInput(f"{task}: {len(keys):,} partitions; at most {MAX_PARTITIONS:,} are allowed")
+    for key in keys:
+        if len(key) > LONGEST_KEY:
+            raise InvalidInput(
+                f"{task}: the partition {key[:40] + '...'!r} has {len(key):,} characters; at most {LONGEST_KEY} "
+                "are allowed"
+            )
+
+
+def withhold(task: Any, assets: Collection[Any]) -> None:
+    """Let the task that runs emit no event of these assets: Airflow emits one of each outlet if a task succeeds."""
+    task.outlets = [outlet for outlet in task.outlets or () if outlet not in assets]
 
 
 def event_of(result: Mapping[str, Any]) -> dict[str, Any]:

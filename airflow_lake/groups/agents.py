@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 from airflow.sdk import get_current_context, task
 
-from airflow_lake.assets import lake_asset
+from airflow_lake.assets import lake_asset, partition_keys
 from airflow_lake.defaults import REPORT
 from airflow_lake.groups import tasks
 from airflow_lake.groups.agent import AgentGroup, EmittingGroup
 from airflow_lake.groups.decorator import lake_task
+
+
+def _interval(dag_run: Any) -> tuple[dt.datetime, dt.datetime] | None:
+    """The interval of a run; None if it has none, as one that an asset started, or one that is started by hand."""
+    if dag_run.run_type == "manual":  # Airflow gives it the last interval before it
+        return None
+    begin, end = dag_run.data_interval_start, dag_run.data_interval_end
+    return None if begin is None or end is None else (begin, end)
 
 
 class IngestGroup(EmittingGroup):
@@ -26,7 +35,8 @@ class IntervalsGroup(EmittingGroup):
 
     The DAG's schedule must cut time into intervals (CronDataIntervalTimetable).  If the config names the pools, the
     report emits an event for each partition of the interval; otherwise each pool has one event without a partition,
-    since Airflow takes partitions only of assets that it knows when it parses the file.
+    since Airflow takes partitions only of assets that it knows when it parses the file.  A pool in which nothing
+    was committed has none.
     """
 
     agent = "intervals"
@@ -35,18 +45,20 @@ class IntervalsGroup(EmittingGroup):
 
     def find_task(self) -> Any:
         """The task that finds the files of the run's interval."""
-        agent, takes_params = self.agent, self.takes_params
+        agent, takes_params, pools = self.agent, self.takes_params, self.config.named_pools
 
         @lake_task
         def find(config: dict[str, Any], params: Any = None, dag_run: Any = None) -> list[dict[str, Any]]:
-            by_hand = dag_run.run_type == "manual"  # Airflow gives such runs the last interval before them
+            begin, end = _interval(dag_run) or (None, None)
+            if pools and begin is not None and end is not None:
+                partition_keys(begin, end)  # too many are refused before anything is replaced
             return tasks.find(
                 agent,
                 config,
                 params if takes_params else None,
                 task=get_current_context()["ti"],
-                begin=None if by_hand else dag_run.data_interval_start,
-                end=None if by_hand else dag_run.data_interval_end,
+                begin=begin,
+                end=end,
                 run=dag_run.run_id,
             )
 
@@ -61,9 +73,10 @@ class IntervalsGroup(EmittingGroup):
         pools, agent, takes_params = self.config.named_pools, self.agent, self.takes_params
         if not pools:
             return super().report_task(find=find, approve=approve, **how)
-        assets = [lake_asset(pool, lake=self.config.lake, branch=self.config.branch) for pool in pools]
+        where = {"lake": self.config.lake, "branch": self.config.branch}
+        assets = {pool: lake_asset(pool, **where) for pool in pools}
 
-        @lake_task(outlets=assets, **REPORT, **how)
+        @lake_task(outlets=list(assets.values()), **REPORT, **how)
         def report(
             packs: list[dict[str, Any]] | None,
             results: Any,
@@ -76,8 +89,9 @@ class IntervalsGroup(EmittingGroup):
             put_off = tasks.put_off_by_find(context["ti"], find)
             done = list(results or [])
             totals = tasks.report(agent, packs, done, config, asked, put_off)
-            if dag_run.run_type != "manual":
-                tasks.announce_partitions(pools, done, config, dag_run, context["outlet_events"])
+            interval = _interval(dag_run)
+            keys = partition_keys(*interval) if interval else ()
+            tasks.announce_partitions(assets, done, config, asked, keys, context)
             return totals
 
         return report

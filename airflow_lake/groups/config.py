@@ -71,8 +71,10 @@ class LakeConfig:
 
     @property
     def named_pools(self) -> tuple[str, ...]:
-        """The pools, if they are known when the DAG file is parsed; empty if there is a template among them."""
-        return () if any("{{" in text for text in (self.lake, *self.pools)) else tuple(self.pools)
+        """The pools, if they are known when the DAG file is parsed; empty if they, the lake or the branch are
+        templates."""
+        texts = (self.lake, self.branch, *self.pools)
+        return () if any(map(_is_filled_in, texts)) else tuple(self.pools)
 
     @property
     def pool_args(self) -> dict[str, Any]:

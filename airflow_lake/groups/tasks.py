@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from airflow_lake.assets import event_of, lake_asset, partition_keys
+from airflow_lake.assets import event_of, lake_asset, withhold
 from airflow_lake.effects import Effect, done_work, planned_work
 from airflow_lake.groups.config import request_of
 from airflow_lake.groups.pack import pack
@@ -168,17 +168,27 @@ def announce(
 
 
 def announce_partitions(
-    pools: Sequence[str],
+    assets: Mapping[str, Any],
     results: Sequence[Any],
     config: Mapping[str, Any],
-    dag_run: Any,
-    events: Any,
+    params: Mapping[str, Any] | None,
+    keys: Sequence[str],
+    context: Any,
 ) -> None:
-    """Emit an event for each partition of the run's interval, of the asset of each pool in which it committed."""
-    request = config["request"]
-    committed = {one["pool"] for one in _each(results) if one.get("version") is not None}
-    for pool in pools:
-        if pool not in committed:
-            continue
-        asset = lake_asset(pool, lake=request["lake"], branch=request.get("branch") or "main")
-        events[asset].add_partitions(partition_keys(dag_run.data_interval_start, dag_run.data_interval_end))
+    """Emit events of the pools in which the run committed: one for each partition, one without if `keys` is empty.
+
+    `assets`, by pool, are outlets of the task.  They are of the lake and the branch that the group names; if the
+    run names others, no event is emitted.
+    """
+    request, asked = config["request"], request_of(config, params)
+    is_there = all(
+        (request.get(name) or usual) == (asked.get(name) or usual)
+        for name, usual in (("lake", ""), ("branch", "main"))
+    )
+    done = {one["pool"]: one for one in _each(results) if one.get("version") is not None} if is_there else {}
+    withhold(context["task"], [asset for pool, asset in assets.items() if pool not in done])
+    for pool, asset in assets.items():
+        if pool in done:
+            event = context["outlet_events"][asset]
+            event.extra = event_of(done[pool])
+            event.add_partitions(list(keys))

@@ -13,7 +13,7 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_lake.assets import event_of, lake_asset, partition_keys
+from airflow_lake.assets import check_partitions, event_of, lake_asset, partition_keys, withhold
 from airflow_lake.effects import OVERWRITE
 from airflow_lake.operators import given
 from airflow_lake.operators.base import plain
@@ -30,9 +30,9 @@ class LakeReplaceOperator(LakeFilesOperator):
     files.  Or `low` (inclusive), `high` (exclusive) and `where`, as of `lake replace`: then the task itself
     does.
 
-    The task emits an event of the pool's asset, one for each of `partitions`.  By default these are the days or
-    hours of the interval (`assets.partition_keys`).  The pool and the lake must not be templates then, because
-    Airflow must know the asset when it parses the file.
+    If something was committed, the task emits an event of the pool's asset for each of `partitions`.  By default
+    these are the days or hours of the interval (`assets.partition_keys`).  The pool and the lake must not be
+    templates then, because Airflow must know the asset when it parses the file.
     """
 
     template_fields: Sequence[str] = (
@@ -81,6 +81,7 @@ class LakeReplaceOperator(LakeFilesOperator):
         super().take()
         if self.partitions is not None:
             self.partitions = given.texts(self.partitions, "partitions", task=self.task_id)
+            check_partitions(self.partitions, task=self.task_id)
 
     def act(self, context: Context) -> dict[str, Any]:
         """What was replaced: version, transaction_id, records, objects, ..."""
@@ -107,9 +108,11 @@ class LakeReplaceOperator(LakeFilesOperator):
         values = plain(result, pool=self.pool_name)
         self.effects = (self.effect(values, change=OVERWRITE, files=tuple(file.uri for file in files)),)
         if self.asset is not None:
-            events = context["outlet_events"][self.asset]
-            events.extra = event_of(values)
-            if keys:
+            if result.version is None:
+                withhold(self, [self.asset])
+            else:
+                events = context["outlet_events"][self.asset]
+                events.extra = event_of(values)
                 events.add_partitions(keys)
         self.log.info("%s", values)
         return values

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.combine.groups import Mask
-from lake_core.combine.hidden import DELETED, ORDER
+from lake_core.combine.hidden import DELETED, ORDER, ROW
 
 
 def newest(table: pa.Table, ends: Mask) -> pa.Table:
@@ -44,16 +44,31 @@ def bare_markers(table: pa.Table, key: Sequence[str]) -> Mask:
     return bare
 
 
+def with_marks(table: pa.Table, mask: Mask) -> pa.Table:
+    """The table with the column `_deleted` true for those records; they are not kept as they came any more (`ROW`).
+
+    Otherwise an object of these records would hold them as they were before they were deleted.  What `_deleted`
+    says of the others stays, null too: a format that keeps records as they came holds no other value.
+    """
+    marked = pa.array(mask)
+    place = table.schema.get_field_index(DELETED)
+    field = table.schema.field(place)
+    markers = pc.if_else(marked, True, table.column(place).cast(pa.bool_()))
+    table = table.set_column(place, field, markers.cast(field.type))
+    for name in ROW.names:
+        if (place := table.schema.get_field_index(name)) >= 0:
+            kept = pc.if_else(marked, pa.scalar(None, table.schema.field(place).type), table.column(place))
+            table = table.set_column(place, table.schema.field(place), kept)
+    return table
+
+
 def as_markers(table: pa.Table, mask: Mask, key: Sequence[str]) -> pa.Table:
     """The table with those records turned into delete markers that hold nothing but their key."""
     kept = pa.array(np.arange(table.num_rows), mask=mask)
     for place, field in enumerate(table.schema):
-        if field.name == DELETED:
-            markers = pc.or_(are_markers(table), pa.array(mask))
-            table = table.set_column(place, field, markers.cast(field.type))
-        elif field.name not in (*key, *ORDER.names):
+        if field.name not in (*key, DELETED, *ORDER.names, *ROW.names):
             table = table.set_column(place, field, table.column(place).take(kept))
-    return table
+    return with_marks(table, mask)
 
 
 def emptied(table: pa.Table, key: Sequence[str]) -> pa.Table:

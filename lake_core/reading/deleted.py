@@ -20,8 +20,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake_core.combine.hidden import DELETED, SEQ
-from lake_core.combine.newest import are_markers
+from lake_core.combine.hidden import SEQ
+from lake_core.combine.newest import with_marks
 from lake_core.conditions import Condition, alternatives, holds, top_level
 from lake_core.history import Reference
 from lake_core.history.tombstone import Tombstone
@@ -91,7 +91,7 @@ def _of_table(
     for condition in _alternatives(tuple(of_all)):
         by_condition.add(0, _fulfils(condition, table))
     if marked.mask is not None:
-        table = _with_markers(table, marked.mask)
+        table = with_marks(table, marked.mask)
     if dropped.mask is None:
         return table
     return table.slice(0, 0) if dropped.mask.all() else table.filter(pa.array(~dropped.mask))
@@ -142,10 +142,3 @@ def _deleted_mask(records: pa.Table, tombstone: Tombstone, *, by_age: bool) -> M
 
 def _fulfils(condition: Condition, records: pa.Table) -> Mask:
     return np.asarray(holds(condition, records).to_numpy(zero_copy_only=False))
-
-
-def _with_markers(table: pa.Table, marked: Mask) -> pa.Table:
-    index = table.schema.get_field_index(DELETED)
-    field = table.schema.field(index)
-    markers = pc.or_(are_markers(table), pa.array(marked)).cast(field.type)
-    return table.set_column(index, field, markers)

@@ -172,7 +172,9 @@ def _discard(pool: Pool, state: PoolState, orphans: list[ObjectInfo], *, upto: s
 def iter_objects(store: Store, pool_id: str, since: str, upto: str) -> Iterator[ObjectInfo]:
     """The data objects with ids from `since` (inclusive) to `upto` (exclusive), by name.  Raises Unavailable."""
     folder = naming.data(pool_id)
-    for info in store.list(folder, after=f"{folder}/{since}" if since else ""):
+    # a listing leaves the name out that it begins after: of an object in zng or zst the id with its format
+    after = f"{folder}/{since[: naming.ID_LENGTH]}" if since else ""
+    for info in store.list(folder, after=after):
         id = naming.data_id(info.name)
         if id is not None and id >= upto:
             break  # names sort by time

@@ -27,7 +27,7 @@ DAGS = """
 import json, os
 from airflow.sdk import DAG, task
 from airflow_lake.assets import lake_asset
-from airflow_lake.groups import LakeConfig, RetentionGroup
+from airflow_lake.groups import IntervalsGroup, LakeConfig, RetentionGroup
 from airflow_lake.operators.apply import LakeApplyOperator
 from airflow_lake.operators.compact import LakeCompactOperator
 from airflow_lake.operators.delete import LakeDeleteOperator
@@ -57,8 +57,12 @@ with DAG("good", schedule=None) as good:
 with DAG("bad", schedule=None) as bad:
     LakeLoadOperator(task_id="load", files=[folder + "/none.ndjson"], on_spark=False, **logs)
 
+with DAG("dry", schedule=None) as dry:
+    asked = {"files": [folder + "/a.ndjson"]}
+    IntervalsGroup(LakeConfig(lake="lake_own", pools=("visits",), asked=asked, dry_run=True))
+
 runs = {}
-for dag in (good, bad) if __name__ == "__main__" else ():
+for dag in (good, bad, dry) if __name__ == "__main__" else ():
     run = dag.test()
     runs[dag.dag_id] = {
         ti.task_id: [ti.state, ti.xcom_pull(task_ids=ti.task_id, key="_link_PoolLink", map_indexes=ti.map_index),
@@ -66,6 +70,11 @@ for dag in (good, bad) if __name__ == "__main__" else ():
         for ti in run.get_task_instances()
     }
 if runs:
+    from airflow.models.asset import AssetEvent
+    from airflow.utils.session import create_session
+    with create_session() as session:
+        runs["events"] = {event.source_task_id: [event.source_dag_id, event.asset.uri, event.partition_key]
+                          for event in session.query(AssetEvent)}
     print("ANSWER " + json.dumps(runs))
 """
 SEEN = "from airflow.providers.openlineage.extractors import OperatorLineage"
@@ -85,6 +94,7 @@ def has_provider() -> bool:
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     lake = Lake.create(str(tmp_path_factory.mktemp("lineage") / "lake"))
     lake.create_pool("logs", key="k")
+    lake.create_pool("visits", key="time", settings={"intervals.source": "/in/%Y-%m-%d"})
     old = lake.create_pool("old", key="k", settings={"expire.records": "1"})
     for k in (1, 2):
         old.branch().append(pa.table({"k": [k]}))
@@ -160,6 +170,18 @@ def test_a_task_leads_to_its_pool_and_its_transaction_at_the_version_that_it_com
     assert good["retention.run"][2] == f"{view}log/lake_own/old"
     assert good["retention.find"][1:] == ["", ""]
     assert runs["bad"]["load"] == ["failed", f"{view}geometry/lake_own/logs", f"{view}log/lake_own/logs"]
+
+
+def test_an_event_is_emitted_by_a_task_that_committed_and_by_none_of_a_dry_run(
+    runs: dict[str, dict[str, list[Any]]],
+) -> None:
+    logs = "lake://lake_own/logs"
+    assert {task: state for task, (state, *_) in runs["dry"].items()} == {
+        "intervals.find": "success",
+        "intervals.run": "skipped",
+        "intervals.report": "success",
+    }
+    assert runs["events"] == {task: ["good", logs, None] for task in ("load", "replace", "outlet")}
 
 
 def dataset(event: dict[str, Any], kind: str, name: str) -> dict[str, Any]:

@@ -41,12 +41,15 @@ class World:
 
     kind: str = "append"
     clock: Clock = field(default_factory=Clock)
+    settings: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.store = MemoryStore("memory://erasure", clock=self.clock)
         self.lake = Lake.create_on(self.store, ids=IdSource(clock=self.clock), author="test")
         aggregates = {"n": "sum"} if self.kind == "aggregate" else {}
-        self.pool = self.lake.create_pool("p", key="k", kind=self.kind, aggregates=aggregates)
+        self.pool = self.lake.create_pool(
+            "p", key="k", kind=self.kind, aggregates=aggregates, settings=self.settings
+        )
 
     def reopened(self) -> Pool:
         """The pool as another process sees it."""

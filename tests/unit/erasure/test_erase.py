@@ -24,11 +24,12 @@ from lake_core.keys.encoding import AFTER, encode_key
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease, LeaseNote
-from lake_core.naming import IdSource
+from lake_core.naming import FORMATS, IdSource
 from lake_core.objects.read import DataObject
+from lake_core.repair.finding import DAMAGE
 from lake_core.repair.fsck import Fsck
 from lake_core.vacuum.execute import vacuum
-from lake_core.vacuum.orphans import scan_orphans
+from lake_core.vacuum.orphans import WRITE, scan_orphans
 from tests.unit.erasure.conftest import World, is_ann
 
 ANN = "who = 'ann'"
@@ -452,6 +453,31 @@ def test_two_processes_that_go_on_with_one_erasure_name_what_both_did(world: Wor
     assert read(world.pool, done.id).transactions == again.transactions
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_statistics_are_true_where_a_delete_marker_took_the_place_of_a_record(format: str) -> None:
+    world = World("upsert", settings={"format": format})
+    world.people("ann", "bob", "cid", "dan")
+    world.pool.branch().delete(where="who = 'cid'")
+    tombstones.apply(world.pool.branch(), now=world.clock.now, at_once=True)
+    erase(world.pool, where=ANN)
+    assert world.names() == ["bob", "dan"]
+    assert not [one for one in Fsck(world.pool.context, data=True).run() if one.severity == DAMAGE]
+
+
+@pytest.mark.parametrize("where", [ANN, "k = 0"])
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_a_delete_hides_does_not_come_back_when_another_record_is_erased(
+    format: str, where: str
+) -> None:
+    world = World("upsert", settings={"format": format})
+    world.people("ann", "bob", "cid")
+    world.pool.branch().delete(where="who = 'bob'")
+    assert erase(world.pool, where=where).status == DONE
+    assert world.names() == ["cid"]
+    world.compact()
+    assert world.names() == ["cid"]
+
+
 def test_fsck_finds_nothing_after_an_erasure(world: World) -> None:
     world.people("ann", "bob")
     assert erase(world.pool, where=ANN).status == DONE
@@ -479,6 +505,17 @@ def test_an_orphan_that_is_newer_than_the_newest_write_does_not_hold_the_erasure
     assert f"erasure {done.id}: show that the journal goes on" in {one.what for one in done.transactions}
     assert world.names() == ["bob", "cid"]
     assert not list(verify(world.reopened(), done))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_orphan_at_which_an_earlier_scan_stopped_is_erased(format: str) -> None:
+    world = World(settings={"format": format})
+    world.people("bob", "cid")
+    orphan = world.orphan({"k": 9, "who": "ann"})
+    world.clock.now += 10
+    assert scan_orphans(world.pool, grace=5.0).waits_for == WRITE
+    done = erase(world.reopened(), where=ANN, grace=5.0)
+    assert (done.status, orphan in world.objects) == (DONE, False)
 
 
 def test_an_orphan_that_is_newer_than_the_transaction_that_hides_the_records_is_erased_by_the_next_run(

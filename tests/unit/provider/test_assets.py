@@ -7,7 +7,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from airflow_lake.assets import MAX_PARTITIONS, asset_uri, check_uri, event_of, partition_keys
+from airflow_lake.assets import (
+    MAX_PARTITIONS,
+    asset_uri,
+    check_partitions,
+    check_uri,
+    event_of,
+    partition_keys,
+)
 from lake_core.errors import InvalidInput
 
 
@@ -69,3 +76,11 @@ def test_an_interval_of_no_partition_or_of_too_many_is_refused() -> None:
 def test_an_event_says_what_was_committed_in_plain_values() -> None:
     result = {"version": 3, "transaction_id": "t", "records": 2, "size": 9, "notes": ["x"], "objects": None}
     assert event_of(result) == {"version": 3, "transaction_id": "t", "records": 2, "size": 9}
+
+
+def test_partitions_that_airflow_would_refuse_are_refused_before() -> None:
+    check_partitions(["x" * 250, *map(str, range(MAX_PARTITIONS - 1))], task="t")
+    with pytest.raises(InvalidInput, match=r"t: the partition 'x{40}\.\.\.' has 251 characters; at most 250"):
+        check_partitions(["x" * 251], task="t")
+    with pytest.raises(InvalidInput, match="1,001 partitions; at most 1,000"):
+        check_partitions(["x"] * (MAX_PARTITIONS + 1), task="t")

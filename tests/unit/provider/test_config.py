@@ -81,6 +81,8 @@ def test_pools_with_a_template_are_not_known_when_the_file_is_parsed() -> None:
     assert LakeConfig(pools=["a", "b"]).named_pools == ("a", "b")
     assert LakeConfig(pools=["a", "{{ params.pool }}"]).named_pools == ()
     assert LakeConfig(pools=["a"], lake="{{ var.value.lake }}").named_pools == ()
+    assert LakeConfig(pools=["a"], branch="{{ params.branch }}").named_pools == ()
+    assert LakeConfig(pools=["a{% if x %}b{% endif %}"]).named_pools == ()
     assert LakeConfig().named_pools == ()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,18 @@ class Task:
     """The task of Airflow, which keeps what it did."""
 
     effects: list[Effect] = field(default_factory=list)
+    outlets: list[Any] = field(default_factory=list)
+
+
+@dataclass
+class Event:
+    """What a task says of an event of its outlet."""
+
+    extra: dict[str, Any] = field(default_factory=dict)
+    partitions: list[str] = field(default_factory=list)
+
+    def add_partitions(self, keys: list[str]) -> None:
+        self.partitions += keys
 
 
 @pytest.fixture
@@ -162,3 +175,39 @@ def test_a_task_that_is_cleared_finds_its_work_again_while_it_is_kept(lake: Lake
     lake.store.delete(packs[0]["pack"])
     with pytest.raises(NotFound, match="is not kept any more; clear the task `find` of this run"):
         tasks.run("retention", [packs[0]], config(lake), {"ti": Instance(), "task": Task()})
+
+
+DAYS = ["2026-01-01T00:00:00", "2026-01-02T00:00:00"]
+COMMITTED = [{"pool": "a", "version": 3, "records": 7}, {"pool": "b", "version": None, "records": 0}]
+
+
+def announced(
+    params: dict[str, Any] | None, *, keys: list[str] = DAYS, branch: str = "main", **also: Any
+) -> dict[str, Event]:
+    """The events of the outlets, by pool, after what was committed is announced."""
+    config = LakeConfig(pools=["a", "b", "c"], branch=branch, **also).plain(
+        agent="intervals", also=("branch", "files")
+    )
+    task, events = Task(outlets=["of a", "of b", "of c", "mine"]), defaultdict[str, Event](Event)
+    context = {"task": task, "outlet_events": events}
+    assets = {pool: f"of {pool}" for pool in "abc"}
+    tasks.announce_partitions(assets, [COMMITTED, None], config, params, keys, context)
+    assert "mine" in task.outlets
+    assert set(events) <= set(task.outlets)
+    return {outlet: events[outlet] for outlet in task.outlets if outlet != "mine"}
+
+
+def test_only_a_pool_in_which_something_was_committed_has_events() -> None:
+    assert announced(None) == {"of a": Event({"version": 3, "records": 7}, DAYS)}
+    assert announced({"branch": "", "lake": ""}) == announced({"branch": "main"}) == announced(None)
+
+
+def test_files_that_are_appended_have_an_event_without_a_partition() -> None:
+    assert announced(None, keys=[])["of a"].partitions == []
+
+
+@pytest.mark.parametrize("params", [{"branch": "dev"}, {"lake": "other"}])
+def test_a_run_on_another_branch_or_lake_than_the_group_names_has_no_event(params: dict[str, str]) -> None:
+    assert announced(params) == {}
+    assert announced({"branch": "main"}, branch="dev") == {}
+    assert list(announced(params, **params)) == ["of a"]

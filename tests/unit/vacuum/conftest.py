@@ -11,7 +11,7 @@ import pytest
 from lake_core.agents.compact.run import compact_pool, plan_pool
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
-from lake_core.naming import IdSource
+from lake_core.naming import PARQUET, IdSource, data_object, object_id_of
 from lake_core.store.memory import MemoryStore
 from tests.support.clocks import DAY, Clock
 
@@ -66,10 +66,10 @@ class World:
         """The objects of a revision."""
         return {reference.object for reference in self.pool.at(revision).references}
 
-    def orphan(self, seconds: float | None = None) -> str:
+    def orphan(self, seconds: float | None = None, *, format: str = PARQUET) -> str:
         """Write an object that nobody commits; returns its id."""
         id = IdSource(clock=lambda: self.clock.now if seconds is None else seconds).new()
-        self.store.create(f"{self.pool.config.id}/data/{id}.parquet", b"orphan")
+        self.store.create(data_object(self.pool.config.id, object_id_of(id, format)), b"orphan")
         return id
 
 

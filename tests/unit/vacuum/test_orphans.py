@@ -12,9 +12,9 @@ from lake_core.lake.pool import Pool
 from lake_core.lake.results import PendingLoad
 from lake_core.leases import HeldLease, LeaseNote
 from lake_core.loading.block import Block
-from lake_core.naming import IdSource, entry, first_id, pool_journal
+from lake_core.naming import FORMATS, ID_LENGTH, IdSource, entry, first_id, pool_journal
 from lake_core.vacuum.execute import vacuum
-from lake_core.vacuum.orphans import scan_orphans
+from lake_core.vacuum.orphans import WRITE, scan_orphans
 from tests.support.stores import ScriptedStore
 from tests.unit.vacuum.conftest import GRACE, World
 
@@ -153,6 +153,21 @@ def test_a_scan_stays_below_a_writer_that_holds_a_lease(world: World) -> None:
         pool.branch().commit(begun, objects=objects, schemas=schemas)  # type: ignore[arg-type]
     assert scan_orphans(pool).orphans == 0
     assert pool.at().to_table()["k"].to_pylist() == [5]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_object_at_which_a_scan_stopped_is_the_first_of_the_next(world: World, format: str) -> None:
+    """The scan stops at an object that is newer than the newest write: the entry of its load may be lost."""
+    world.load(1)
+    orphan = world.orphan(format=format)
+    world.wait()
+    first = scan_orphans(world.pool)
+    assert (first.orphans, first.upto[:ID_LENGTH], first.waits_for) == (0, orphan, WRITE)
+    world.load(2)
+    assert scan_orphans(world.pool).orphans == 1
+    world.wait()
+    assert vacuum(world.pool).objects == 1
+    assert orphan not in world.objects
 
 
 def test_an_object_of_a_writer_whose_clock_is_behind_is_young_by_the_clock_of_the_store(world: World) -> None:
