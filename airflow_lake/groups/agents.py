@@ -110,12 +110,12 @@ class CheckpointGroup(AgentGroup):
 
         agent = self.agent
 
-        @lake_task(**self.work_args)
+        @lake_task(agent=agent, **self.work_args)
         def run(packs: list[dict[str, Any]], config: dict[str, Any]) -> list[dict[str, Any]]:
-            return tasks.run_together(agent, packs, config)
+            return tasks.run_together(agent, packs, config, get_current_context())
 
         packs = self.find_task()(config)
-        results = run(packs, config)
+        results = run(packs=packs, config=config)
         has_work(packs) >> results
         self.report_task(find=packs.operator.task_id)(packs, results, config)
 

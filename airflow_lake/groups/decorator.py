@@ -36,14 +36,15 @@ class LakeTaskOperator(Tells, DecoratedOperator, PythonOperator):
         self.agent = agent
 
     def planned_effects(self) -> Iterable[Effect]:
-        """What the pack of a task `run` asks for; nothing of the other tasks."""
-        pack = self.op_kwargs.get("work") if self.agent else None
+        """What the pack, or the packs, of a task `run` ask for; nothing of the other tasks."""
+        one = self.op_kwargs.get("work")
+        packs = [one] if one else self.op_kwargs.get("packs") or []
         try:
-            all_work = work_of([pack] if pack else [])
+            all_work = work_of(packs if self.agent else [])
         except LakeError as error:  # the task meets it too, and says so
-            log.debug("no lineage of %s: %s", pack, error)
+            log.debug("no lineage of %s: %s", packs, error)
             return []
-        return [planned_work(one, agent=self.agent) for one in all_work]
+        return planned_work(all_work, agent=self.agent)
 
 
 def lake_task(function: Callable[..., Any] | None = None, **kwargs: Any) -> Any:

@@ -106,7 +106,7 @@ def run(
                     result = task(one, open_lake=opened, open_spark=spark)
                     job.update(result)
                 results.append(result)
-                effects.append(done_work(one, result, agent=agent))
+                effects.extend(done_work(one, result, agent=agent))
             except LakeError as error:
                 log.error("%s: %s", one["pool"], error)
                 failures.append(error)
@@ -116,7 +116,9 @@ def run(
     return results
 
 
-def run_together(agent: str, packs: Packs, config: Mapping[str, Any]) -> list[dict[str, Any]]:
+def run_together(
+    agent: str, packs: Packs, config: Mapping[str, Any], context: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     """The results of all packs, from one call of an agent that takes all its work at once, as one job."""
     from lake_core.agents.jobs import recorded
     from lake_core.agents.reporting import figure_sums
@@ -130,6 +132,9 @@ def run_together(agent: str, packs: Packs, config: Mapping[str, Any]) -> list[di
             import_module(f"spark_apps.{agent}").run(all_work, open_lake=open_lake, open_spark=spark)
         )
         job.update(figure_sums(results))
+    work_by_pool = {work["pool"]: work for work in all_work}
+    done = ((work_by_pool[one["pool"]], one) for one in results if not one.get("failed"))
+    context["task"].effects = [effect for work, one in done for effect in done_work(work, one, agent=agent)]
     return results
 
 
