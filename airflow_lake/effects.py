@@ -7,11 +7,16 @@ task that fails tells what it did before.  `lineage` tells OpenLineage, `links` 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from lake_core.errors import InvalidInput
+from lake_core.naming import check_pool_name
 
 LOADING = ("ingest", "intervals")
 """Agents whose results count the records that they brought."""
+SAVING = "checkpoint"
+"""The agent that changes no pool: it saves a version."""
 OVERWRITE, TRUNCATE, CREATE, ALTER, DROP = "OVERWRITE", "TRUNCATE", "CREATE", "ALTER", "DROP"
 """Changes of a dataset's life, as OpenLineage calls them; a load and a delete of a part are none of these."""
 
@@ -20,9 +25,10 @@ OVERWRITE, TRUNCATE, CREATE, ALTER, DROP = "OVERWRITE", "TRUNCATE", "CREATE", "A
 class Effect:
     """What a task does, or did, to a pool of a lake, which is named as the task names it.
 
-    `branch`: the branch; of a pool that is only read, any revision.  `version`: that of the task's transaction,
-    None if it is not known.  `records`, `objects` and `size` (bytes) are what was written, None if not known.
-    `files`: the URIs that were read.
+    `branch`: the branch; of a pool that is about to be read, any revision.  `is_done`: it was done, not planned.
+    `version`: the newest that the task committed; of a pool that it only reads, the one that it read; None
+    if it is planned, or committed nothing.  `records`, `objects` and `size` (bytes) are what was written, None if
+    not known.  `files`: the URIs that were read.
     """
 
     lake: str
@@ -30,6 +36,7 @@ class Effect:
     branch: str = "main"
     reads: bool = False
     writes: bool = True
+    is_done: bool = False
     version: int | None = None
     records: int | None = None
     objects: int | None = None
@@ -38,34 +45,66 @@ class Effect:
     files: tuple[str, ...] = ()
 
 
-def planned_work(work: Mapping[str, Any], *, agent: str) -> Effect:
-    """What an agent is about to do with a piece of work."""
+def is_pool(name: str) -> bool:
+    """Whether the name in a piece of work is a pool's; the dropped pools and the list of pools have names too."""
+    try:
+        check_pool_name(name)
+    except InvalidInput:
+        return False
+    return True
+
+
+def planned_work(all_work: Iterable[Mapping[str, Any]], *, agent: str) -> list[Effect]:
+    """What an agent is about to do with pieces of work, as far as they are of pools."""
+    return [_planned(one, agent=agent) for one in all_work if is_pool(one["pool"])]
+
+
+def _planned(work: Mapping[str, Any], *, agent: str) -> Effect:
     loads = agent in LOADING
     return Effect(
         lake=work["lake"],
         pool=work["pool"],
         branch=work.get("branch") or "main",
-        reads=not loads,  # all others rewrite, or let go, what is there
+        reads=not loads,  # all others rewrite, save, or let go, what is there
+        writes=agent != SAVING,
         change=OVERWRITE if work.get("begin") else "",
         files=tuple(file["uri"] for file in work.get("files") or ()),
     )
 
 
-def done_work(work: Mapping[str, Any], result: Mapping[str, Any], *, agent: str) -> Effect:
-    """What an agent did, by its result."""
-    planned = planned_work(work, agent=agent)
+def done_work(work: Mapping[str, Any], result: Mapping[str, Any], *, agent: str) -> list[Effect]:
+    """What an agent did with a piece of work, by its result; nothing if it is of no pool."""
     parked = {file for file, _ in result.get("parked") or ()}
     rewritten = result.get("size_out")
-    return Effect(
-        **{
-            **vars(planned),
-            "version": result.get("version"),
-            "change": planned.change if result.get("version") is not None else "",
-            "files": tuple(file for file in planned.files if file not in parked),
-            "records": result.get("records") if agent in LOADING else None,
-            "objects": result.get("objects"),
-            "size": result.get("size") if rewritten is None else rewritten,
-        }
+    return [
+        done(
+            replace(planned, files=tuple(file for file in planned.files if file not in parked)),
+            version=result["checkpoint" if agent == SAVING else "version"],
+            records=result.get("records") if agent in LOADING else None,
+            objects=result.get("objects"),
+            size=result.get("size") if rewritten is None else rewritten,
+        )
+        for planned in planned_work([work], agent=agent)
+    ]
+
+
+def done(
+    planned: Effect,
+    *,
+    version: int | None,
+    records: int | None = None,
+    objects: int | None = None,
+    size: int | None = None,
+) -> Effect:
+    """The planned effect as it was done at this version; without one nothing was changed."""
+    return replace(
+        planned,
+        is_done=True,
+        version=version,
+        records=records,
+        objects=objects,
+        size=size,
+        change=planned.change if version is not None else "",
     )
 
 

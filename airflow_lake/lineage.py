@@ -10,7 +10,10 @@ lake's path and the pool.
     file          /srv/lake/flights   a lake on a disk
 
 Its facets: schema, version, storage, the name by which Airflow knows it (symlink); of an output also the lifecycle
-change and the statistics.  What cannot be read is left out: lineage never fails a task.
+change and the statistics.  When a task starts, version and schema are those of the newest state.  When it has
+ended, an output has the version that the task committed, and the schema of that version, and what was only read the
+version that was read.  An input that is an output too has no version then: a task may read it at several.  What was
+not committed, and what cannot be read, is left out: lineage never fails a task.
 """
 
 from __future__ import annotations
@@ -80,10 +83,13 @@ def lineage_of(effects: Iterable[Effect], *, sql: str = "") -> Any:
         except LakeError as error:
             log.debug("no lineage of %s: %s", effect.pool, error)
             continue
-        where = identity(lake.store.uri, effect.pool, branch=effect.branch)
-        facets = _facets(lake, effect)
+        revision = _revision(lake, effect)
+        branch = effect.branch if revision is None else revision.branch
+        where = identity(lake.store.uri, effect.pool, branch=branch)
+        facets = _facets(effect, revision)
         if effect.reads:
-            inputs[where] = InputDataset(*where, facets=facets)
+            read = facets if not (effect.is_done and effect.writes) else _without_version(facets)
+            inputs[where] = InputDataset(*where, facets=read)
         if effect.writes:
             outputs[where] = OutputDataset(
                 *where, facets=facets | _change(effect), outputFacets=_statistics(effect)
@@ -139,8 +145,24 @@ def _store_uri(first: str, path: str) -> str:
     return uri if "://" in uri else f"file://{uri}"
 
 
-def _facets(lake: Lake, effect: Effect) -> dict[str, Any]:
-    """What a dataset is now; of a pool that cannot be read, how Airflow names it."""
+def _revision(lake: Lake, effect: Effect) -> Revision | None:
+    """What was committed or read; if there is no version yet, the newest state.  None if it cannot be read."""
+    try:
+        pool = lake.pool(effect.pool)
+        if effect.version:  # an empty pool has the version 0, which no entry has
+            return pool.at_version(effect.version, branch=effect.branch)
+        return pool.at(effect.branch)
+    except LakeError as error:
+        log.debug("no schema of %s: %s", effect.pool, error)
+        return None
+
+
+def _without_version(facets: dict[str, Any]) -> dict[str, Any]:
+    return {name: facet for name, facet in facets.items() if name != "version"}
+
+
+def _facets(effect: Effect, revision: Revision | None) -> dict[str, Any]:
+    """What a dataset is; of a pool that cannot be read, how Airflow names it, and the version."""
     from openlineage.client.facet_v2 import (
         dataset_version_dataset,
         schema_dataset,
@@ -155,15 +177,15 @@ def _facets(lake: Lake, effect: Effect) -> dict[str, Any]:
         type="TABLE",
     )
     facets: dict[str, Any] = {"symlinks": symlinks_dataset.SymlinksDatasetFacet(identifiers=[known_as])}
-    try:
-        revision = lake.pool(effect.pool).at(effect.branch)
-    except LakeError as error:
-        log.debug("no schema of %s: %s", effect.pool, error)
+    version = effect.version
+    if version is None and revision is not None and not effect.is_done:
+        version = revision.version
+    if version is not None:
+        facets["version"] = dataset_version_dataset.DatasetVersionDatasetFacet(datasetVersion=str(version))
+    if revision is None:
         return facets
-    version = revision.version if effect.version is None else effect.version
     return facets | {
         "schema": schema_dataset.SchemaDatasetFacet(fields=_fields(revision)),
-        "version": dataset_version_dataset.DatasetVersionDatasetFacet(datasetVersion=str(version)),
         "storage": storage_dataset.StorageDatasetFacet(
             storageLayer=LAYER, fileFormat=revision.settings["format"]
         ),

@@ -26,6 +26,7 @@ from lake_core import errors
 from lake_core.agents.erasure.report import report
 from lake_core.agents.erasure.run import begin_handed_out, erase_pending, find
 from lake_core.agents.jobs import recorded_if_kept
+from lake_core.agents.reporting import newest_version
 from lake_core.agents.request import OpenLake
 from lake_core.cli.parser import Parser
 from lake_core.erasure.holding import Answer, answer_of
@@ -144,7 +145,8 @@ def erase_pool(
     """
     means = means_of(session, lake.pool(pool_name), limits=limits)
     results = erase_pending(lake, pool_name, ids, grace=grace, keeps_history=keeps_history, means=means)
-    return {"pool": pool_name, "erasures": [vars(one) for one in results]}
+    version = newest_version(one.version for one in results)
+    return {"pool": pool_name, "version": version, "erasures": [vars(one) for one in results]}
 
 
 def run(

@@ -124,13 +124,13 @@ class CheckpointGroup(AgentGroup):
 
         agent = self.agent
 
-        @lake_task(**self.work_args)
+        @lake_task(agent=agent, **self.work_args)
         def run(packs: list[dict[str, Any]], config: dict[str, Any]) -> list[dict[str, Any]]:
             return tasks.run(agent, packs, config, get_current_context())
 
         packs = self.find_task()(config)
         if self.config.submit is None:
-            results = run(packs, config)
+            results = run(packs=packs, config=config)
         else:
             results = self.submitted(work=packs, **self.submit_args(config)).output
         has_work(packs) >> results

@@ -32,9 +32,10 @@ class LakeTaskOperator(Tells, DecoratedOperator, PythonOperator):
         self.agent = agent
 
     def planned_effects(self) -> Iterable[Effect]:
-        """What the pack of a task `run` asks for; nothing of the other tasks."""
-        pack = self.op_kwargs.get("work") if self.agent else None
-        return planned(self.agent, [pack] if pack else [])
+        """What the pack, or the packs, of a task `run` ask for; nothing of the other tasks."""
+        one = self.op_kwargs.get("work")
+        packs = [one] if one else self.op_kwargs.get("packs") or []
+        return planned(self.agent, packs) if self.agent else []
 
 
 def lake_task(function: Callable[..., Any] | None = None, **kwargs: Any) -> Any:

@@ -97,7 +97,9 @@ class SubmittedRun(Tells, SparkSubmitOperator):
                 kept.delete(key)
         outcome, all_work = Outcome.of(values), tasks.work_of(self.packs)
         self.effects = [
-            done_work(all_work[piece], result, agent=self.agent) for piece, result in outcome.done
+            effect
+            for piece, result in outcome.done
+            for effect in done_work(all_work[piece], result, agent=self.agent)
         ]
         return tasks.results_of(outcome, context)
 

@@ -86,7 +86,7 @@ def planned(agent: str, packs: Packs) -> list[Effect]:
     from lake_core.errors import LakeError
 
     try:
-        return [planned_work(one, agent=agent) for one in work_of(packs)]
+        return planned_work(work_of(packs), agent=agent)
     except LakeError as error:
         log.debug("no lineage of %s: %s", packs, error)
         return []
@@ -109,7 +109,7 @@ def run(
         work_of(packs, opened=opened),
         open_lake=opened,
         open_spark=open_spark(packs[0]["lake"], config["spark"], conf=config["spark_conf"]),
-        done=lambda work, result: effects.append(done_work(work, result, agent=agent)),
+        done=lambda work, result: effects.extend(done_work(work, result, agent=agent)),
     )
     return results_of(outcome, context)
 

@@ -102,7 +102,9 @@ class LakeApplyOperator(LakeOperator):
             *((ALTER, one.pool.name) for one in difference.changed),
             *((DROP, one.name) for one in difference.dropped),
         ]
-        return tuple(Effect(lake=self.lake_name, pool=name, change=change) for change, name in changes)
+        return tuple(
+            Effect(lake=self.lake_name, pool=name, is_done=True, change=change) for change, name in changes
+        )
 
     def _path(self, context: Context) -> str:
         from lake_core.errors import InvalidInput

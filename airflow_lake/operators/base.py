@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.sdk import BaseOperator
 
 from airflow_lake.defaults import NO_RETRY
-from airflow_lake.effects import Effect
+from airflow_lake.effects import Effect, done
 from airflow_lake.lineage import Tells
 from airflow_lake.links import LINKS
 from airflow_lake.operators import given
@@ -100,11 +100,13 @@ class LakeOperator(Tells, BaseOperator):
         """The work of the task; its result goes to other tasks."""
         raise NotImplementedError
 
-    def effect(self, values: Mapping[str, Any] | None = None, **more: Any) -> Effect:
-        """What the task does to its pool; `values` are those of its result."""
-        result: Mapping[str, Any] = values or {}
-        figures: dict[str, Any] = {name: result.get(name) for name in FIGURES}
-        return Effect(lake=self.lake_name, pool=self.pool_name, branch=self.branch, **{**figures, **more})
+    def effect(self, **what: Any) -> Effect:
+        """What the task is about to do to its pool."""
+        return Effect(lake=self.lake_name, pool=self.pool_name, branch=self.branch, **what)
+
+    def done_effect(self, values: Mapping[str, Any], **what: Any) -> Effect:
+        """What the task did to its pool; `values` are those of its result."""
+        return done(self.effect(**what), **{name: values.get(name) for name in FIGURES})
 
     def planned_effects(self) -> Iterable[Effect]:
         """The pool of the task, if it names one."""

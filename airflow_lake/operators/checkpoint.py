@@ -27,7 +27,7 @@ class LakeCheckpointOperator(LakeOperator):
         return [self.effect(reads=True, writes=False)]
 
     def act(self, context: Context) -> dict[str, Any]:
-        """What was done: checkpoint (its version), written, fence, entries, checkpoints."""
+        """What was done: checkpoint (its version), written, fence, entries, checkpoints.  Nothing is committed."""
         from lake_core.agents.checkpoint.report import journal_line
         from lake_core.agents.checkpoint.run import checkpoint_and_purge
 
@@ -35,5 +35,6 @@ class LakeCheckpointOperator(LakeOperator):
         values = plain(
             checkpoint_and_purge(lake, self.pool_name, now=lake.context.now(), purging=self.purging)
         )
+        self.effects = (self.done_effect({"version": values["checkpoint"]}, reads=True, writes=False),)
         self.log.info("%s", journal_line(values))
         return values

@@ -26,8 +26,8 @@ class LakeCompactOperator(LakeOperator):
         self.on_spark = on_spark
 
     def act(self, context: Context) -> dict[str, Any]:
-        """What was merged: jobs, inputs, objects, size_in, size_out, depth_before, depth_after; and, if the
-        pool is published, `published` (the version) and `publication`.
+        """What was merged: version (None if nothing was), jobs, inputs, objects, size_in, size_out, depth_before,
+        depth_after; and, if the pool is published, `published` (the version) and `publication`.
         """
         from lake_core.agents.compact.publication import published
         from lake_core.agents.compact.report import plan_lines, pool_line, summary
@@ -52,9 +52,6 @@ class LakeCompactOperator(LakeOperator):
         depth = pool.at(self.branch).depth
         values = summary(self.pool_name, results, depth_before=plan.depth, depth_after=depth)
         values |= published(pool, branch=self.branch)
-        version = max((one.version for one in results if one.version is not None), default=None)
-        self.effects = (
-            self.effect(version=version, objects=values["objects"], size=values["size_out"], reads=True),
-        )
+        self.effects = (self.done_effect(values | {"size": values["size_out"]}, reads=True),)
         self.log.info("%s", pool_line(values))
         return values

@@ -69,6 +69,6 @@ class LakeDeleteOperator(LakeOperator):
         self.warn_if_repeated(result)
         values = plain(result, pool=self.pool_name)
         change = TRUNCATE if self.everything else ""
-        self.effects = (self.effect({"version": result.version}, reads=True, change=change),)
+        self.effects = (self.done_effect({"version": result.version}, reads=True, change=change),)
         self.log.info("%s", values)
         return values

@@ -39,6 +39,6 @@ class LakeLoadOperator(LakeFilesOperator):
         if result.version is not None:
             asset = lake_asset(self.pool_name, lake=self.lake, branch=self.branch)
             context["outlet_events"][self.alias].add(asset, extra=event_of(values))
-        self.effects = (self.effect(values, files=tuple(file.uri for file in files)),)
+        self.effects = (self.done_effect(values, files=tuple(file.uri for file in files)),)
         self.log.info("%s", values)
         return values

@@ -16,6 +16,9 @@ from airflow_lake.operators.base import LakeOperator
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from lake_core.lake.pool import Pool
+    from lake_core.lake.view import View
+
 MAX_ROWS = 100
 MAX_BYTES = 1 << 20
 """Of an answer as JSON: Airflow keeps it in its database."""
@@ -56,6 +59,19 @@ class LakeQueryOperator(LakeOperator):
             for pool, revision in pools_read(self.sql)
         ]
 
+    def _note(self, pool: Pool, view: View) -> None:
+        """Keep what is read, at its version."""
+        read = Effect(
+            lake=self.lake_name,
+            pool=pool.name,
+            branch=view.branch,
+            reads=True,
+            writes=False,
+            is_done=True,
+            version=view.version,
+        )
+        self.effects = (*self.effects, read)
+
     def act(self, context: Context) -> list[dict[str, Any]]:
         """The rows, by name of column; times and bytes are texts, as `lake query` prints them."""
         import pyarrow as pa
@@ -66,7 +82,7 @@ class LakeQueryOperator(LakeOperator):
 
         rows: list[dict[str, Any]] = []
         size, first = 0, None
-        with query(self.get_lake(), self.sql) as reader:
+        with query(self.get_lake(), self.sql, reads=self._note) as reader:
             names = reader.schema.names
             for batch in reader:
                 if len(rows) + batch.num_rows > self.max_rows:

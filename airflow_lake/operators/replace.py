@@ -106,7 +106,8 @@ class LakeReplaceOperator(LakeFilesOperator):
             )
         self.warn_if_repeated(result)
         values = plain(result, pool=self.pool_name)
-        self.effects = (self.effect(values, change=OVERWRITE, files=tuple(file.uri for file in files)),)
+        uris = tuple(file.uri for file in files)
+        self.effects = (self.done_effect(values, change=OVERWRITE, files=uris),)
         if self.asset is not None:
             if result.version is None:
                 withhold(self, [self.asset])

@@ -23,8 +23,10 @@ class LakeRetainOperator(LakeOperator):
         return [self.effect(reads=True)]
 
     def act(self, context: Context) -> dict[str, Any]:
-        """What was done: expired, records, orphans, vacuumed, freed, purged, ..."""
+        """What was done: version (None if it committed nothing), expired, records, orphans, vacuumed, freed, ..."""
         from spark_apps import retention
 
         work = {"lake": self.lake_name, "pool": self.pool_name, "branch": self.branch}
-        return retention.run(work, open_lake=lambda name: self.get_lake(), open_spark=self.get_spark())
+        values = retention.run(work, open_lake=lambda name: self.get_lake(), open_spark=self.get_spark())
+        self.effects = (self.done_effect({"version": values["version"]}, reads=True),)
+        return values

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lake_core.errors import Incomplete
@@ -76,6 +76,11 @@ def load_totals(results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 def sums(results: Sequence[Mapping[str, Any]], counted_as: str, *, of: Sequence[str]) -> dict[str, int]:
     """How many results there are, under the name `counted_as`, and the sums of their values `of` these names."""
     return {counted_as: len(results)} | {name: sum(int(r[name]) for r in results) for name in of}
+
+
+def newest_version(versions: Iterable[int | None]) -> int | None:
+    """The newest of these versions, which a piece of work committed; None if it committed nothing."""
+    return max((version for version in versions if version is not None), default=None)
 
 
 def figures_of(result: Mapping[str, Any]) -> dict[str, int]:

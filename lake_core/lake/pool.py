@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from lake_core.catalog import Settings
 from lake_core.context import Context
 from lake_core.errors import Conflict, InvalidInput, NotFound
-from lake_core.history import Committed, Draft, History
+from lake_core.history import Committed, Draft, History, PoolState
 from lake_core.history.state import MAIN, Closing, Tag
+from lake_core.journal import LoadedState
 from lake_core.lake import branches, tags
 from lake_core.lake.branch import Branch
 from lake_core.lake.branches import BranchResult
@@ -78,6 +79,13 @@ class Pool:
         if on_missing not in (FAIL, WARN):
             raise InvalidInput(f"on_missing={on_missing!r}: use {FAIL} or {WARN}")
         loaded, branch = self.history.resolve_revision(revision)
+        return self._view(loaded, branch, on_missing=on_missing)
+
+    def at_version(self, version: int, *, branch: str = MAIN) -> View:
+        """A branch after an entry, whichever branch the entry changed.  Raises NotFound."""
+        return self._view(self.history.load_version(version), branch, on_missing=FAIL)
+
+    def _view(self, loaded: LoadedState[PoolState], branch: str, *, on_missing: str) -> View:
         return View(
             config=self.config,
             version=loaded.version,

@@ -16,7 +16,7 @@ are still open are closed before Python unloads its modules.
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -30,6 +30,7 @@ import pyarrow.dataset as ds
 from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.lake import Lake
 from lake_core.lake.by_type import Records, records_of
+from lake_core.lake.pool import Pool
 from lake_core.lake.view import FAIL, View
 from lake_core.system_tables.answers import carried, distinct, marked
 from lake_core.system_tables.names import is_system_table, pool_and_shape, system_table
@@ -40,13 +41,21 @@ from lake_core.values.types import is_json
 _GIVES_ROWS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
 
-def query(lake: Lake, sql: str, *, on_missing: str = FAIL, lease: bool = False) -> pa.RecordBatchReader:
+def query(
+    lake: Lake,
+    sql: str,
+    *,
+    on_missing: str = FAIL,
+    lease: bool = False,
+    reads: Callable[[Pool, View], None] = lambda pool, view: None,
+) -> pa.RecordBatchReader:
     """The result of one SELECT, as a stream; JSON columns carry the lake's mark.
 
-    `on_missing`: as in `Pool.at`.  `lease`: hold a lease on each pool until the answer is read to its end.  Raises
+    `on_missing`: as in `Pool.at`.  `lease`: hold a lease on each pool until the answer is read to its end.  `reads`
+    is called with each pool that is read, and its view, before the first record.  Raises
     InvalidInput (SQL that cannot be run), NotFound (pool, revision) and what scans raise.
     """
-    question = _Question(on_missing, lease=lease)
+    question = _Question(on_missing, lease=lease, reads=reads)
     try:
         reader, schema = question.ask(lake, sql)
     except BaseException:
@@ -60,8 +69,8 @@ class _Question:
 
     _open: ClassVar[set[_Question]] = set()
 
-    def __init__(self, on_missing: str, *, lease: bool) -> None:
-        self._on_missing, self._lease = on_missing, lease
+    def __init__(self, on_missing: str, *, lease: bool, reads: Callable[[Pool, View], None]) -> None:
+        self._on_missing, self._lease, self._reads = on_missing, lease, reads
         self._leases = ExitStack()
         self._connection: duckdb.DuckDBPyConnection | None = duckdb.connect(
             config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
@@ -121,6 +130,7 @@ class _Question:
             view = self._leases.enter_context(leased)
         else:
             view = pool.at(at, on_missing=self._on_missing)
+        self._reads(pool, view)
         return PoolDataset(view, records_of(view, shape), self._raised)
 
     def _as_ours(self, error: Exception) -> LakeError:

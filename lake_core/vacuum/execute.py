@@ -52,7 +52,8 @@ Deleter = Callable[[Sequence[str]], None]
 class Vacuumed:
     """What a vacuum did: objects and bytes that it deleted, objects that it spared for a lease.
 
-    `resumed` counts those of an earlier vacuum that was interrupted.
+    `resumed` counts those of an earlier vacuum that was interrupted.  `version`: the newest that it committed, None
+    if it committed nothing.
     """
 
     pool: str
@@ -60,6 +61,7 @@ class Vacuumed:
     size: int = 0
     spared: int = 0
     resumed: int = 0
+    version: int | None = None
 
 
 def silent(objects: int, size: int) -> None:
@@ -189,6 +191,7 @@ def _chunk(
     begin = BeginVacuum(tuple(planned.object for planned in objects))
     message = f"vacuum {counted(len(objects), 'object')}"
     committed = pool.commit_actions((begin,), on=planned_on, message=message)
+    done = replace(done, version=committed.version)
     return _finish(pool, lease, committed.transaction_id, done, means)
 
 
@@ -203,7 +206,9 @@ def _finish(pool: Pool, lease: HeldLease, transaction_id: str, done: Vacuumed, m
         spared = _spared(begun, leases_now(pool, lease))
         confirm = ConfirmVacuum(seq, spared)
         try:
-            pool.commit_actions((confirm,), on=loaded.version, message="vacuum: the leases were looked at")
+            message = "vacuum: the leases were looked at"
+            version = pool.commit_actions((confirm,), on=loaded.version, message=message).version
+            done = replace(done, version=version)
         except Conflict as error:
             log.info("%s: %s", pool.name, error)
         loaded = pool.history.load_open()
@@ -218,7 +223,8 @@ def _finish(pool: Pool, lease: HeldLease, transaction_id: str, done: Vacuumed, m
     means.progress(done.objects, done.size)
     message = f"vacuumed {counted(len(begun.objects), 'object')}"
     try:
-        pool.commit_actions((EndVacuum(seq),), on=loaded.version, message=message)
+        version = pool.commit_actions((EndVacuum(seq),), on=loaded.version, message=message).version
+        done = replace(done, version=version)
     except Conflict as error:
         log.info("%s: %s", pool.name, error)
     return done

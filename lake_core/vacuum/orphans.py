@@ -56,6 +56,7 @@ class Scanned:
 
     `waits_for`: what must come before a scan goes beyond `upto`, because a lost entry may have committed the object
     there: a `WRITE` that is newer than the object, or the `PURGE` of entries that are younger; "" otherwise.
+    `version`: the newest that it committed, None if it committed nothing.
     """
 
     pool: str
@@ -64,6 +65,7 @@ class Scanned:
     size: int
     upto: str
     waits_for: str = ""
+    version: int | None = None
 
 
 Lister = Callable[[Pool, str, str], list[ObjectInfo]]
@@ -136,11 +138,10 @@ def _scan(
     state = loaded.state
     names = lister(pool, since, upto)
     orphans = unknown_objects(pool, state, names)
-    if not dry_run:
-        _discard(pool, state, orphans, upto=upto, on=loaded.version)
+    version = None if dry_run else _discard(pool, state, orphans, upto=upto, on=loaded.version)
     log.info("%s: %s in %s", pool.name, counted(len(orphans), "orphan"), counted(len(names), "name"))
     size = sum(info.size for info in orphans)
-    return Scanned(pool.name, len(names), len(orphans), size, upto, waits_for)
+    return Scanned(pool.name, len(names), len(orphans), size, upto, waits_for, version)
 
 
 def oldest_of_writers(leases: Leases) -> str:
@@ -157,7 +158,8 @@ def _check_end(pool: Pool, hint: int, version: int) -> None:
         )
 
 
-def _discard(pool: Pool, state: PoolState, orphans: list[ObjectInfo], *, upto: str, on: int) -> None:
+def _discard(pool: Pool, state: PoolState, orphans: list[ObjectInfo], *, upto: str, on: int) -> int:
+    """Put the orphans onto the list of the removed; returns the newest version."""
     known_from = state.removed.known_from
     new = [info for info in orphans if _id(info) >= known_from]
     old = [info for info in orphans if _id(info) < known_from]
@@ -166,7 +168,7 @@ def _discard(pool: Pool, state: PoolState, orphans: list[ObjectInfo], *, upto: s
             part = infos[start : start + CHUNK]
             discard = Discard(tuple(map(_id, part)), tuple(info.size for info in part), never_read=never_read)
             pool.commit_actions((discard,), on=on, message=f"found {counted(len(part), 'orphan')}")
-    pool.commit_actions((Discard(scanned=upto),), on=on, message="scanned for orphans")
+    return pool.commit_actions((Discard(scanned=upto),), on=on, message="scanned for orphans").version
 
 
 def iter_objects(store: Store, pool_id: str, since: str, upto: str) -> Iterator[ObjectInfo]:

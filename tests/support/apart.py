@@ -25,9 +25,13 @@ def named_or_installed(named: str, install: Callable[[], Path]) -> Path:
         pytest.skip(f"cannot be installed: {error}")
 
 
-def install_target(requirements: str, folder: Path) -> None:
-    """What a file of the repository pins, once, in a folder for `sys.path` of the project's own Python."""
-    _install(requirements, folder, [["pip", "install", "--target", str(folder), "--python", sys.executable]])
+def install_target(requirements: str, folder: Path, *, needs: bool = True) -> None:
+    """What a file of the repository pins, once, in a folder for `sys.path` of the project's own Python.
+
+    Without `needs`, only what the file names: the project's environment has the rest.
+    """
+    step = ["pip", "install", "--target", str(folder), "--python", sys.executable]
+    _install(requirements, folder, [[*step, *([] if needs else ["--no-deps"])]])
 
 
 def install_python(requirements: str, folder: Path) -> Path:

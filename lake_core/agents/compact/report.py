@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lake_core.agents.compact.jobs import CompactionJob, CompactionPlan, CompactionResult
-from lake_core.agents.reporting import Found, check_found, conclude, missing, sums
+from lake_core.agents.reporting import Found, check_found, conclude, missing, newest_version, sums
 from lake_core.phrases import counted, human_size
 
 log = logging.getLogger(__name__)
@@ -56,10 +56,11 @@ def job_line(job: CompactionJob, result: CompactionResult) -> str:
 def summary(
     pool_name: str, results: Sequence[CompactionResult], *, depth_before: int, depth_after: int
 ) -> dict[str, Any]:
-    """What was done in a pool, as plain values for the report."""
+    """What was done in a pool, as plain values for the report; `version`: of the newest job, None without one."""
     kept = [result for result in results if result.version is not None]
     return {
         "pool": pool_name,
+        "version": newest_version(result.version for result in kept),
         "jobs": len(kept),
         "dropped": len(results) - len(kept),
         "inputs": sum(result.inputs for result in kept),

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lake_core.agents.reporting import Found, check_found, conclude, missing, put_off, sums
+from lake_core.agents.reporting import Found, check_found, conclude, missing, newest_version, put_off, sums
 from lake_core.erasure.holders import release
 from lake_core.erasure.receipt import DONE, PENDING, Receipt
 from lake_core.erasure.sighting import Sighting
@@ -28,10 +28,12 @@ class ErasureResult:
 
     `deleted` objects of `freed` bytes held such records, `written` of `size_written` bytes took their place.
     `purged`: the version up to which the journal was purged, 0 if it was not.  `held` objects stay because of
-    `by`.  `not_searched`: records of sub-pools that were not looked at.
+    `by`.  `not_searched`: records of sub-pools that were not looked at.  `version`: the newest that this run
+    committed, None if it committed nothing.
     """
 
     pool: str
+    version: int | None
     erasure: str
     status: str
     deleted: int
@@ -44,12 +46,16 @@ class ErasureResult:
     not_searched: dict[str, int]
 
 
-def result_of(pool_name: str, receipt: Receipt) -> ErasureResult:
-    """The values of a receipt that a person reads."""
+def result_of(pool_name: str, receipt: Receipt, *, before: Receipt) -> ErasureResult:
+    """The values of a receipt that a person reads; `before` is the receipt as the run found it."""
+    new = {one.id: one.version for one in receipt.transactions}
+    for one in before.transactions:
+        new.pop(one.id, None)
     ids = {one.object for one in receipt.held if one.object}
     deleted = [one for one in receipt.erased if one.object not in ids]
     return ErasureResult(
         pool_name,
+        newest_version(new.values()),
         receipt.id,
         receipt.status,
         deleted=len(deleted),

@@ -72,13 +72,13 @@ def erase_pending(
     failures: list[LakeError] = []
     for id in ids or [one.id for one in plan(pool).pending]:
         try:
-            receipt = receipts.read(pool, id)
-            receipt = go_on(pool, receipt, grace=policy.grace, keeps_history=keeps_history, means=means)
+            before = receipts.read(pool, id)
+            receipt = go_on(pool, before, grace=policy.grace, keeps_history=keeps_history, means=means)
         except LakeError as error:
             log.error("%s: erasure %s: %s", pool_name, id, error)
             failures.append(error)
             continue
-        results.append(result_of(pool_name, receipt))
+        results.append(result_of(pool_name, receipt, before=before))
         log.info("%s", erasure_line(vars(results[-1])))
     if failures:
         raise failures[0]

@@ -21,11 +21,13 @@ class RetentionResult:
 
     `expired` references of the branch with so many `records` and bytes (`expired_size`); `hidden`: older records of
     other objects were deleted.  `orphans` were found; `vacuumed` objects were deleted, which `freed` so many bytes;
-    `spared` stay for a lease.  `purged` entries of the journal.
+    `spared` stay for a lease.  `purged` entries of the journal.  `version`: the newest that it committed, None
+    if it committed nothing.
     """
 
     pool: str
     branch: str
+    version: int | None
     expired: int
     records: int
     expired_size: int

@@ -22,6 +22,7 @@ from typing import Any
 
 from lake_core.agents.checkpoint.run import checkpoint_and_purge, purgeable
 from lake_core.agents.finding import divided, handed_out, look_at_each
+from lake_core.agents.reporting import newest_version
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.retention import expire as expiry
 from lake_core.agents.retention.plan import RetentionPlan
@@ -85,7 +86,7 @@ def retain(
     # a scan commits; without new names it would keep an idle pool from ever being purged
     scanned = pool.history.load_open().state.removed.scanned
     due = is_due(pool, since=scanned, now=lake.context.now())
-    orphans = scan_orphans(pool, lister=lister).orphans if due else 0
+    scan = scan_orphans(pool, lister=lister) if due else None
     vacuumed = vacuum(pool, delete=delete)
     now = lake.context.now()
     purged = 0
@@ -94,11 +95,12 @@ def retain(
     result = RetentionResult(
         pool_name,
         branch,
+        newest_version([expired.version, scan.version if scan else None, vacuumed.version]),
         expired=expired.objects,
         records=expired.records,
         expired_size=expired.size,
         hidden=expired.deleted,
-        orphans=orphans,
+        orphans=scan.orphans if scan else 0,
         vacuumed=vacuumed.objects,
         freed=vacuumed.size,
         spared=vacuumed.spared,
@@ -117,6 +119,7 @@ def retain_dropped(lake: Lake) -> RetentionResult:
     result = RetentionResult(
         DROPPED,
         MAIN,
+        None,
         expired=0,
         records=0,
         expired_size=0,

@@ -19,10 +19,12 @@ log = logging.getLogger(__name__)
 class ApplyResult:
     """What the agent did in a pool: numbers of references, bytes rewritten, tombstones retired and left.
 
-    `covered` is how many references those that are left may still cover.
+    `covered` is how many references those that are left may still cover.  `version`: the newest that it committed,
+    None if it committed nothing.
     """
 
     pool: str
+    version: int | None
     searched: int
     marked: int
     rewritten: int

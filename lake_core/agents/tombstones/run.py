@@ -19,6 +19,7 @@ from lake_core.agents.compact.jobs import CompactionJob, CompactionResult
 from lake_core.agents.compact.run import rewrite_here, run_jobs
 from lake_core.agents.finding import divided, handed_out, look_at_each
 from lake_core.agents.quiet import Quiet
+from lake_core.agents.reporting import newest_version
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.tombstones.plan import ApplyPlan, Search, plan_apply, plan_jobs, searches
 from lake_core.agents.tombstones.policy import policy_of
@@ -94,7 +95,7 @@ def apply(
     clean = [s.reference for s, holds in zip(suspects, are_dirty, strict=True) if not holds]
     if suspects:
         log.info("%s", search_line(branch.config.name, dirty=dirty, clean=clean))
-    marked = _commit(
+    marked_at = _commit(
         branch,
         revision.version,
         [MarkApplied(r.object, r.low, revision.version) for r in clean],
@@ -102,13 +103,14 @@ def apply(
     )
     jobs = plan_jobs(work, dirty, target_size=branch.settings["compact.target_size"])
     done = [one for one in (run or run_here(branch))(jobs) if one.version is not None]
-    retired = retire(branch, now=now)
+    retired, retired_at = retire(branch, now=now)
     after = branch.revision(now=now)
     left = after.held.tombstones.values()
     result = ApplyResult(
         pool=branch.config.name,
+        version=newest_version([marked_at, *(one.version for one in done), retired_at]),
         searched=len(suspects),
-        marked=len(clean) if marked else 0,
+        marked=0 if marked_at is None else len(clean),
         rewritten=sum(one.inputs for one in done),
         size_in=sum(one.size_in for one in done),
         size_out=sum(one.size_out for one in done),
@@ -120,18 +122,19 @@ def apply(
     return result
 
 
-def retire(branch: Branch, *, now: float) -> int:
-    """Retire the tombstones that can cover nothing any more; returns how many."""
+def retire(branch: Branch, *, now: float) -> tuple[int, int | None]:
+    """Retire the tombstones that can cover nothing any more: how many, and the version, None if nothing was."""
     revision = branch.revision(now=now)
     work = plan_apply(revision, policy_of(branch.settings, now=now))
     actions = [RemoveTombstone(name) for name in work.retirable]
-    return len(actions) if _commit(branch, revision.version, actions, "drop finished deletes") else 0
+    version = _commit(branch, revision.version, actions, "drop finished deletes")
+    return 0 if version is None else len(actions), version
 
 
-def _commit(branch: Branch, read_version: int, actions: Sequence[Action], message: str) -> bool:
-    """Whether it was committed; if another writer changed what it names meanwhile, the next run plans it again."""
+def _commit(branch: Branch, read_version: int, actions: Sequence[Action], message: str) -> int | None:
+    """The version; None if another writer changed meanwhile what the actions name: the next run plans it again."""
     if not actions:
-        return False
+        return None
     draft = Draft(
         branch.context.ids.new(),
         branch.name,
@@ -141,10 +144,9 @@ def _commit(branch: Branch, read_version: int, actions: Sequence[Action], messag
         message=message,
     )
     try:
-        branch.history.commit(draft)
+        return branch.history.commit(draft).version
     except Conflict:
-        return False
-    return True
+        return None
 
 
 def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:

@@ -28,6 +28,7 @@ from tests.unit.vacuum.conftest import GRACE, World
 DONE: dict[str, Any] = {
     "pool": "p",
     "branch": "main",
+    "version": 9,
     "expired": 2,
     "records": 10,
     "expired_size": 1_000,
@@ -69,6 +70,25 @@ def test_a_look_at_a_pool_asks_thrice_for_its_end_and_once_for_everything_else()
             ("list", naming.data(pool.config.id)),
         ]
     )
+
+
+def test_the_result_names_the_newest_version_that_each_step_committed() -> None:
+    """Six days on loads expire, a day later orphans are found, after the grace time both are vacuumed."""
+    world = expiring()
+    world.wait(6 * DAY)
+    versions = []
+    for _ in range(3):
+        before = world.pool.history.load().version
+        done = retain(world.lake, "p")
+        versions.append((done.version, world.pool.history.load().version))
+        assert done.version is not None
+        assert done.version > before
+        world.load(9)  # another writer
+        world.wait(8 * DAY)
+    assert [own for own, _ in versions] == [newest for _, newest in versions]
+    idle = Lake.create_on(MemoryStore())
+    idle.create_pool("p", key="k").branch().append(pa.table({"k": [1]}))
+    assert retain(idle, "p").version is None
 
 
 def test_what_expires_is_deleted_once_the_grace_time_is_over_and_leaves_the_journal() -> None:

@@ -20,6 +20,7 @@ from lake_core.store.memory import MemoryStore
 
 DONE: dict[str, Any] = {
     "pool": "p",
+    "version": 9,
     "searched": 3,
     "marked": 1,
     "rewritten": 2,
@@ -39,8 +40,8 @@ def test_a_pool_is_told_by_what_was_rewritten_and_what_is_left() -> None:
     assert pool_line(ApplyResult(**DONE | {"left": 2, "covered": 1})).endswith(
         "; 2 left, which may still cover records of 1 object"
     )
-    nothing = {name: 0 for name in DONE if name != "pool"}
-    assert pool_line(ApplyResult(pool="p", **nothing)) == "p: no deletes to apply"
+    nothing = {name: 0 for name in DONE if name not in ("pool", "version")}
+    assert pool_line(ApplyResult(pool="p", version=None, **nothing)) == "p: no deletes to apply"
 
 
 def test_a_report_says_what_was_done_also_where_a_pool_failed(caplog: pytest.LogCaptureFixture) -> None:
@@ -77,6 +78,17 @@ def test_a_delete_that_lands_during_the_search_counts_as_not_applied() -> None:
     assert pool.at().to_table()["k"].to_pylist() == [1]
     assert apply(pool.branch(), now=2e9, at_once=True).rewritten == 1
     assert pool.at().to_table()["k"].to_pylist() == [1]
+
+
+def test_the_result_names_the_newest_version_that_it_committed() -> None:
+    """The search marks in version 4, the rewrite is 5, the tombstone is retired in 6; another load follows."""
+    branch = Lake.create_on(MemoryStore()).create_pool("p", key="k").branch()
+    for records in ({"k": [1, 5], "n": [1, 2]}, {"k": [2, 6], "n": [1, 3]}):
+        branch.append(pa.table(records))
+    branch.delete(where="n = 2")
+    assert apply(branch, now=2e9, at_once=True).version == 6
+    branch.append(pa.table({"k": [7]}))
+    assert apply(branch, now=2e9, at_once=True).version is None
 
 
 def test_the_log_says_what_was_searched_rewritten_and_left(caplog: pytest.LogCaptureFixture) -> None:
