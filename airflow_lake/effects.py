@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-LOADING = ("ingest", "intervals")
+from lake_core.agents.roster import Purpose, names_of
+
+LOADING = names_of(Purpose.LOADING)
 """Agents whose results count the records that they brought."""
 OVERWRITE, TRUNCATE, CREATE, ALTER, DROP = "OVERWRITE", "TRUNCATE", "CREATE", "ALTER", "DROP"
 """Changes of a dataset's life, as OpenLineage calls them; a load and a delete of a part are none of these."""

@@ -1,8 +1,12 @@
-"""What the three tasks of every agent do: find, run, report.  They run in workers; the decisions are lake_core's.
+"""What the tasks of every agent do: find, run, report.  They run in workers; the decisions are lake_core's.
 
 `find` hands out packs of work, `run` does one pack, `report` says what was done and fails if something failed.
 One piece of work that fails does not hold back the others of its pack, and their results are kept.  The packs are
 objects of the lake; between tasks goes of each only its title, its name, and that of its lake.
+
+Agents that load have `announce` too.  Airflow emits the events of a task only if it succeeds, so what a task `run`
+committed before it failed has no event yet.  Such results go to `announce` (`UNANNOUNCED`), which fails for no
+failure of others.
 """
 
 from __future__ import annotations
@@ -28,6 +32,8 @@ log = logging.getLogger(__name__)
 Packs = Sequence[Mapping[str, Any]]
 RESULT = "return_value"
 PUT_OFF = "put_off"
+UNANNOUNCED = "unannounced"
+"""The key of the XCom of a task `run`: results whose events it has not emitted.  Airflow forgets it in a retry."""
 MAX_PUT_OFF = 1000
 """Pools that were put off and that a report names at most; Airflow keeps what goes between tasks."""
 
@@ -81,21 +87,30 @@ def put_off_by_find(task: Any, find: str) -> list[dict[str, Any]]:
 
 
 def run(
-    agent: str, work: Mapping[str, Any], config: Mapping[str, Any], context: Mapping[str, Any]
+    agent: str,
+    work: Mapping[str, Any],
+    config: Mapping[str, Any],
+    context: Mapping[str, Any],
+    *,
+    to_announce: bool = False,
+    application: Callable[..., Mapping[str, Any]] | None = None,
 ) -> list[dict[str, Any]]:
     """The results of one pack.
 
+    If they are `to_announce`, each is handed over at once: the next piece of work may end the process.
+    `application` does one piece of work; None: the agent's, on Spark.
+
     Raises the first failure after all its work was tried; one that may pass comes first, so that Airflow tries
-    again.
+    again.  An error that is not ours, such as Spark's, may pass: a retry may have another Spark.
     """
     from lake_core.agents.jobs import recorded
-    from lake_core.errors import LakeError, Unavailable
+    from lake_core.errors import LakeError
     from spark_apps.session import one_session
 
-    task = import_module(f"spark_apps.{agent}").run
+    do = application or import_module(f"spark_apps.{agent}").run
     opened = cache(open_lake)
     results: list[dict[str, Any]] = []
-    failures: list[LakeError] = []
+    failures: list[Exception] = []
     context["task"].effects = effects = []
     all_work = work_of([work], opened=opened)
     with one_session(open_spark(work["lake"], config["spark"])) as spark:
@@ -103,17 +118,31 @@ def run(
             try:
                 pool = {"pool_name": one["pool"], "branch": one.get("branch", "main")}
                 with recorded(opened(one["lake"]), agent=agent, **pool) as job:
-                    result = task(one, open_lake=opened, open_spark=spark)
+                    result = dict(do(one, open_lake=opened, open_spark=spark))
                     job.update(result)
                 results.append(result)
                 effects.append(done_work(one, result, agent=agent))
+                if to_announce and _is_committed(result):
+                    context["ti"].xcom_push(UNANNOUNCED, [*filter(_is_committed, results)])
             except LakeError as error:
                 log.error("%s: %s", one["pool"], error)
                 failures.append(error)
-    if failures:
-        context["ti"].xcom_push(RESULT, results)  # the report counts what was done all the same
-        raise next((error for error in failures if isinstance(error, Unavailable)), failures[0])
+            except Exception as error:
+                log.exception("%s: %s", one["pool"], type(error).__name__)
+                failures.append(error)
+        if failures:
+            context["ti"].xcom_push(RESULT, results)  # the report counts what was done all the same
+            raise min(failures, key=_rank)  # within the block: the session says whether its Spark is gone
     return results
+
+
+def _rank(failure: Exception) -> int:
+    """Which of several failures a task raises: the smallest."""
+    from lake_core.errors import LakeError
+
+    if not isinstance(failure, LakeError):
+        return 1
+    return 0 if failure.may_pass else 2
 
 
 def run_together(agent: str, packs: Packs, config: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -161,34 +190,48 @@ def _each(results: Sequence[Any]) -> list[Any]:
     return [one for part in results for one in (part if isinstance(part, list) else [part]) if one]
 
 
-def announce(
-    results: Sequence[Mapping[str, Any]],
-    config: Mapping[str, Any],
-    params: Mapping[str, Any] | None,
-    events: Any,
-) -> None:
+def _is_committed(result: Mapping[str, Any]) -> bool:
+    """Whether the load of that result committed something, now or in an earlier try."""
+    return result.get("version") is not None
+
+
+def announce(results: Sequence[Any], request: Mapping[str, Any], events: Any) -> None:
     """Emit an event of a pool's asset for each load that committed something; `events` are those of an alias."""
-    request = request_of(config, params)
-    for result in results:
-        if result.get("version") is not None:
-            asset = lake_asset(
-                result["pool"], lake=request["lake"] or "", branch=request.get("branch") or "main"
-            )
-            events.add(asset, extra=event_of(result))
+    for result in _each(results):
+        if _is_committed(result):
+            events.add(_asset_of(result["pool"], request), extra=event_of(result))
 
 
 def announce_partitions(
-    pools: Sequence[str],
-    results: Sequence[Any],
-    config: Mapping[str, Any],
-    dag_run: Any,
-    events: Any,
-) -> None:
-    """Emit an event for each partition of the run's interval, of the asset of each pool in which it committed."""
-    request = config["request"]
-    committed = {one["pool"] for one in _each(results) if one.get("version") is not None}
-    for pool in pools:
-        if pool not in committed:
+    results: Sequence[Any], request: Mapping[str, Any], dag_run: Any, outlets: Sequence[Any], events: Any
+) -> list[Any]:
+    """Emit an event for each partition of the run's interval, of the asset of each pool in which it committed.
+
+    A run by hand has no interval: then it is one event without a partition.  Returns those of the `outlets` that
+    have events: Airflow would make one, without a partition, for each of the others.
+    """
+    keys = [] if dag_run.run_type == "manual" else _interval_keys(dag_run)
+    announced = []
+    for result in filter(_is_committed, _each(results)):
+        asset = _asset_of(result["pool"], request)
+        if asset not in outlets:  # a parameter of the run names another lake, branch or pool
+            log.warning("%s: no event: the config of the group does not name this pool", asset.uri)
             continue
-        asset = lake_asset(pool, lake=request["lake"], branch=request.get("branch") or "main")
-        events[asset].add_partitions(partition_keys(dag_run.data_interval_start, dag_run.data_interval_end))
+        events[asset].extra = event_of(result)
+        if keys:
+            events[asset].add_partitions(keys)
+        announced.append(asset)
+    return announced
+
+
+def _interval_keys(dag_run: Any) -> list[str]:
+    return partition_keys(dag_run.data_interval_start, dag_run.data_interval_end)
+
+
+def _asset_of(pool: str, request: Mapping[str, Any]) -> Any:
+    return lake_asset(pool, lake=request["lake"] or "", branch=request.get("branch") or "main")
+
+
+def unannounced(task: Any, run: str) -> list[Any]:
+    """The results of all tasks `run`, by its id, whose events are not emitted; `task` is the one that asks."""
+    return _each([part for part in task.xcom_pull(task_ids=[run], key=UNANNOUNCED) if part])

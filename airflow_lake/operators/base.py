@@ -25,7 +25,7 @@ from airflow_lake.operators import given
 from airflow_lake.reach import lake_name, open_lake, open_spark
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from airflow.sdk import Context, RetryPolicy
 
     from lake_core.lake import Lake
 
@@ -51,11 +51,16 @@ class LakeOperator(Tells, BaseOperator):
     operator_extra_links = LINKS
 
     def __init__(
-        self, *, pool_name: str, lake: str = "", branch: str = "main", spark: str = "", **kwargs: Any
+        self,
+        *,
+        pool_name: str,
+        lake: str = "",
+        branch: str = "main",
+        spark: str = "",
+        retry_policy: RetryPolicy | None = NO_RETRY,  # as a default, so that a DAG's own comes before it
+        **kwargs: Any,
     ) -> None:
-        if "retry_policy" not in (kwargs.get("default_args") or {}):
-            kwargs.setdefault("retry_policy", NO_RETRY)
-        super().__init__(**kwargs)
+        super().__init__(retry_policy=retry_policy, **kwargs)
         self.pool_name = pool_name
         self.lake = lake
         self.branch = branch

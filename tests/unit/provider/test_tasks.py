@@ -16,7 +16,7 @@ from airflow_lake.groups import tasks
 from airflow_lake.groups.config import LakeConfig
 from lake_core import naming
 from lake_core.agents.packs import write_packs
-from lake_core.errors import Incomplete, InvalidInput, LakeError, NotFound
+from lake_core.errors import Conflict, Incomplete, InvalidInput, LakeError, NotFound, Unavailable
 from lake_core.lake import Lake
 
 
@@ -83,6 +83,87 @@ def test_a_piece_that_fails_holds_back_neither_the_others_nor_their_results(lake
     )
     with pytest.raises(Incomplete, match=r"1 failure: b: run\[1\] failed; its log says why"):
         tasks.report("retention", [together], [results], config(lake), None)
+
+
+@dataclass
+class Loads:
+    """An application of Spark: what becomes of each pool, an error or a version."""
+
+    outcomes: dict[str, Exception | int | None]
+    tried: list[str] = field(default_factory=list)
+
+    def run(self, work: dict[str, Any], **how: Any) -> dict[str, Any]:
+        self.tried.append(work["pool"])
+        outcome = self.outcomes[work["pool"]]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return {"pool": work["pool"], "version": outcome, "records": 1}
+
+
+def run_loads(lake: Lake, loads: Loads, instance: Instance) -> list[dict[str, Any]]:
+    """One pack of the intervals agent, a piece for each pool, on such an application."""
+    pieces = [{"lake": lake.store.uri, "pool": pool} for pool in loads.outcomes]
+    (name,) = write_packs(lake, [pieces])
+    pack = {"title": "p", "lake": lake.store.uri, "pack": name}
+    context = {"ti": instance, "task": Task()}
+    return tasks.run("intervals", pack, config(lake), context, to_announce=True, application=loads.run)
+
+
+def test_an_error_of_spark_fails_its_piece_alone_and_is_logged_with_its_traceback(
+    lake: Lake, caplog: pytest.LogCaptureFixture
+) -> None:
+    loads, instance = Loads({"a": 4, "b": ZeroDivisionError("of Spark"), "c": 7}), Instance()
+    with pytest.raises(ZeroDivisionError, match="of Spark"):
+        run_loads(lake, loads, instance)
+    assert loads.tried == ["a", "b", "c"]
+    assert [one["pool"] for one in instance.pushed[tasks.RESULT]] == ["a", "c"]
+    (logged,) = [record for record in caplog.records if record.exc_info]
+    assert logged.getMessage() == "b: ZeroDivisionError"
+
+
+@pytest.mark.parametrize(
+    ("errors", "raised"),
+    [
+        ([NotFound("x"), ZeroDivisionError(), Conflict("y")], Conflict),
+        ([NotFound("x"), ZeroDivisionError()], ZeroDivisionError),
+        ([ZeroDivisionError(), Unavailable("x")], Unavailable),
+        ([NotFound("x"), InvalidInput("y")], NotFound),
+    ],
+)
+def test_the_failure_that_may_pass_is_raised_so_that_airflow_tries_again(
+    lake: Lake, errors: list[Exception], raised: type[Exception]
+) -> None:
+    with pytest.raises(raised):
+        run_loads(lake, Loads(dict(zip("abc", errors, strict=False))), Instance())
+
+
+def test_what_a_pack_committed_before_it_failed_is_announced_later(lake: Lake) -> None:
+    instance = Instance()
+    with pytest.raises(NotFound):
+        run_loads(lake, Loads({"a": 4, "b": NotFound("gone"), "c": None}), instance)
+    instance.task_id, left = "i.run", instance.pushed[tasks.UNANNOUNCED]
+
+    class Announcing:
+        def xcom_pull(self, *, task_ids: list[str], key: str) -> list[Any]:
+            return [None, [], left] if (task_ids, key) == (["i.run"], tasks.UNANNOUNCED) else []
+
+    results = tasks.unannounced(Announcing(), "i.run")
+    assert [(one["pool"], one["version"]) for one in results] == [("a", 4)]
+
+
+def test_each_commit_is_handed_over_before_the_next_piece_which_may_end_the_process(lake: Lake) -> None:
+    instance = Instance()
+
+    def killed(work: dict[str, Any], **how: Any) -> dict[str, Any]:
+        if work["pool"] == "b":
+            raise KeyboardInterrupt
+        return {"pool": work["pool"], "version": 4, "records": 1}
+
+    loads = Loads({"a": 4, "b": None})
+    loads.run = killed  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        run_loads(lake, loads, instance)
+    assert [one["pool"] for one in instance.pushed[tasks.UNANNOUNCED]] == ["a"]
 
 
 def test_a_run_takes_its_parameters_only_if_the_group_says_so(lake: Lake) -> None:
