@@ -14,11 +14,4 @@ from airflow_lake.groups.form import apply_dag
 from airflow_lake.operators.apply import LakeApplyOperator
 
 with apply_dag(usually="", doc=__doc__, file=__file__):
-    LakeApplyOperator(
-        task_id="apply",
-        lake="{{ params.lake }}",
-        path="{{ params.path }}",
-        dry_run="{{ params.dry_run }}",
-        prune="{{ params.prune }}",
-        yes="{{ params.yes }}",
-    )
+    LakeApplyOperator(task_id="apply", takes_params=True)

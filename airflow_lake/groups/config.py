@@ -84,7 +84,11 @@ class LakeConfig:
         return {
             "request": {"lake": self.lake, "pools": list(self.pools), "dry_run": self.dry_run, **asked},
             "spark": self.spark,
-            "filled": [name for name, value in asked.items() if _is_filled_in(value)],
+            "filled": [
+                *(name for name in ("lake", "spark") if _is_filled_in(getattr(self, name))),
+                *(["pools"] if any(map(_is_filled_in, self.pools)) else []),
+                *(name for name, value in asked.items() if _is_filled_in(value)),
+            ],
         }
 
 
@@ -105,11 +109,17 @@ def request_of(config: Mapping[str, Any], params: Mapping[str, Any] | None) -> d
 
     request = dict(config["request"])
     for name in config.get("filled", ()):
-        if request[name] in (None, "", "None"):  # without it the agent would do more than was asked for
-            raise InvalidInput(
-                f"the parameter {name!r} is empty after its template was filled in (got {request[name]!r}); "
-                "nothing was done"
-            )
+        value = config[name] if name == "spark" else request[name]
+        for one in value if name == "pools" else [value]:
+            if one in (
+                None,
+                "",
+                "None",
+            ):  # without it the agent would do more than was asked for, or elsewhere
+                raise InvalidInput(
+                    f"the parameter {name!r} is empty after its template was filled in (got {one!r}); nothing "
+                    "was done"
+                )
     for name, value in (params or {}).items():
         if value is not None and value not in ("", []):
             request[name] = value

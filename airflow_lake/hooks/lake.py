@@ -7,6 +7,7 @@ Connections are read when a method is called, never when a DAG file is parsed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -83,12 +84,21 @@ def spark_of(conn_id: str, name: str) -> Iterator[Any]:
 
 
 def _connection(conn_id: str, kind: str) -> Any:
-    """The connection as Airflow keeps it.  Raises InvalidInput if there is none; `kind` is what it might be."""
+    """The connection as Airflow keeps it.  Raises InvalidInput if there is none; `kind` is what it might be.
+
+    Airflow says of a variable that it cannot parse that there is no connection.  The value may hold a secret, and
+    is not repeated.
+    """
     from lake_core.errors import InvalidInput
 
     try:
         return BaseHook.get_connection(conn_id)
     except AirflowNotFoundException as error:
+        if (variable := f"AIRFLOW_CONN_{conn_id.upper()}") in os.environ:
+            raise InvalidInput(
+                f"connection {conn_id!r}: Airflow cannot read the variable {variable}; write a URI, or JSON such "
+                f'as {{"conn_type": "{kind}", "host": "..."}}'
+            ) from error
         or_else = (
             "; or name the lake by its URI (in LAKE, or as the parameter `lake`)" if kind == "lake" else ""
         )

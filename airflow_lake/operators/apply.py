@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_lake.effects import ALTER, CREATE, DROP, Effect
-from airflow_lake.operators import given
 from airflow_lake.operators.base import LakeOperator
 
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ class LakeApplyOperator(LakeOperator):
     and changes nothing.  The task fails if pools would be dropped, or agents would remove more than before, unless
     `yes` says that they may.  The three take true and false as texts too, so templates may fill them.
 
+    With `takes_params`, parameters of the run that are set take precedence, as in the groups.
+
     Applied again, a file changes nothing: a task may be tried as often as needed.
     """
 
@@ -36,18 +37,27 @@ class LakeApplyOperator(LakeOperator):
         dry_run: bool | str = False,
         prune: bool | str = False,
         yes: bool | str = False,
+        takes_params: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(pool_name="", **kwargs)
-        self.asked |= {"path": path or None}
-        self.path: str | None = path
+        self.asked_or_default |= {"path": path}
+        self.path = path
         self.dry_run = dry_run
         self.prune = prune
         self.yes = yes
+        self.takes_params = takes_params
+
+    def execute(self, context: Context) -> Any:
+        """Take the parameters of the run too, if it is said so."""
+        for name in self.template_fields if self.takes_params else ():
+            value = context["params"].get(name)
+            if value is not None and value != "":
+                setattr(self, name, value)
+        return super().execute(context)
 
     def take(self) -> None:
-        """The file: an empty one would be that of the variable LAKE_POLICY_FILE."""
-        self.lake = given.text_or_empty(self.lake, "lake", task=self.task_id)
+        """The lake and the file."""
         self.take_asked()
 
     def act(self, context: Context) -> dict[str, Any]:
@@ -107,8 +117,7 @@ class LakeApplyOperator(LakeOperator):
 
         value = getattr(self, name)
         if isinstance(value, str):
-            words = {"true": True, "false": False, "": False, "none": False}
-            if value.lower() not in words:
-                raise InvalidInput(f"{self.task_id}: {name} must be true or false (got {value!r})")
-            return words[value.lower()]
-        return bool(value)
+            value = {"true": True, "false": False}.get(value.lower(), value)
+        if not isinstance(value, bool):  # an empty `dry_run` would change the lake
+            raise InvalidInput(f"{self.task_id}: {name} must be true or false (got {value!r})")
+        return value

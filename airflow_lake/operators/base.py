@@ -67,6 +67,7 @@ class LakeOperator(Tells, BaseOperator):
         self.spark = spark
         self.effects: tuple[Effect, ...] = ()
         self.asked: dict[str, Any] = {}  # what the DAG says, before templates are filled in
+        self.asked_or_default: dict[str, Any] = {"lake": lake, "spark": spark}  # the same; "" has a meaning
 
     def execute(self, context: Context) -> Any:
         """Check the parameters as they are now, and do the work.  Raises InvalidInput, and what the work raises."""
@@ -76,14 +77,16 @@ class LakeOperator(Tells, BaseOperator):
     def take(self) -> None:
         """Take the parameters as templates filled them in.  Raises InvalidInput before anything is done."""
         task = self.task_id
-        self.lake = given.text_or_empty(self.lake, "lake", task=task)
-        self.spark = given.text_or_empty(self.spark, "spark", task=task)
         self.branch = given.text(self.branch, "branch", task=task)
         self.pool_name = given.text(self.pool_name, "pool_name", task=task)
         self.take_asked()
 
     def take_asked(self) -> None:
         """Take the parameters that the DAG may leave out (`asked`): what it gives must hold something."""
+        for name, asked in self.asked_or_default.items():
+            setattr(
+                self, name, given.text_or_empty(getattr(self, name), name, task=self.task_id, asked=asked)
+            )
         for name, asked in self.asked.items():
             setattr(
                 self, name, given.text_if_given(getattr(self, name), name, task=self.task_id, asked=asked)

@@ -21,6 +21,7 @@ class LakeCompactOperator(LakeOperator):
 
     def __init__(self, *, strategy: str | None = None, on_spark: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self.asked |= {"strategy": strategy}
         self.strategy = strategy
         self.on_spark = on_spark
 

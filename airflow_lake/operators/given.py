@@ -45,9 +45,14 @@ def text_if_given(value: Any, name: str, *, task: str, asked: Any) -> str | None
     return None if asked is None else text(value, name, task=task, asked=asked)
 
 
-def text_or_empty(value: Any, name: str, *, task: str) -> str:
-    """As `text`, for a parameter that may be empty: then ""."""
-    return "" if value is None or value == "" else text(value, name, task=task)
+def text_or_empty(value: Any, name: str, *, task: str, asked: Any = "") -> str:
+    """As `text`, for a parameter that the DAG may leave empty: then "".
+
+    `asked` is what the DAG says.  If it says something, the template must give something.
+    """
+    if not asked and (value is None or value == ""):
+        return ""
+    return text(value, name, task=task, asked=asked)
 
 
 def texts(value: Any, name: str, *, task: str) -> list[str]:

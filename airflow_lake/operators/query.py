@@ -44,7 +44,7 @@ class LakeQueryOperator(LakeOperator):
 
     def take(self) -> None:
         """The statement; it names the pools."""
-        self.lake = given.text_or_empty(self.lake, "lake", task=self.task_id)
+        self.take_asked()
         self.sql = given.text(self.sql, "sql", task=self.task_id)
 
     def planned_effects(self) -> Iterable[Effect]:

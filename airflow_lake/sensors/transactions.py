@@ -42,6 +42,7 @@ class LakeTransactionSensor(BaseSensorOperator):
     ) -> None:
         super().__init__(retry_policy=retry_policy, **kwargs)
         self.pools = pools
+        self.asked = {"lake": lake, "after": after}  # what the DAG says, before templates are filled in
         self.lake = lake
         self.branch = branch
         self.after = after
@@ -56,14 +57,15 @@ class LakeTransactionSensor(BaseSensorOperator):
         task = self.task_id
         pools = given.texts(self.pools, "pools", task=task)
         branch = given.text(self.branch, "branch", task=task)
-        name = lake_name(given.text_or_empty(self.lake, "lake", task=task))
+        name = lake_name(given.text_or_empty(self.lake, "lake", task=task, asked=self.asked["lake"]))
         lake = open_lake(name)
         if not pools:
             raise InvalidInput(f"{task}: pools is empty; name at least one pool")
         for pool in pools:  # raises NotFound: a misspelt name would wait in vain
             lake.pool(pool).branch(branch, to_delete=True)
         positions = begin(lake, pools)
-        if after := given.text_or_empty(self.after, "after", task=task):
+        after = given.text_if_given(self.after, "after", task=task, asked=self.asked["after"])
+        if after is not None:
             seen = _version(after)
             positions = {pool: at._replace(version=seen) for pool, at in positions.items()}
         self.defer(

@@ -1,6 +1,9 @@
 """The pool key: one or more fields, each ascending or descending.
 
 Written `ts`, `day,carrier`, `ts:desc,uid`.  A pool without key fields (the sub-pools) is ordered by arrival.
+
+What a person writes behind the last colon is an order, and another word there is a mistake.  So a field whose name
+has a colon is written with its order: `meta:id:asc`.
 """
 
 from __future__ import annotations
@@ -8,7 +11,10 @@ from __future__ import annotations
 import msgspec
 
 from lake_core.errors import InvalidInput
-from lake_core.phrases import counted
+from lake_core.phrases import choices, counted
+
+ORDERS = ("asc", "desc")
+"""What may stand behind a field, after a colon."""
 
 
 class KeyField(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -16,6 +22,25 @@ class KeyField(msgspec.Struct, frozen=True, omit_defaults=True):
 
     name: str
     descending: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> KeyField:
+        """`FIELD[:asc|:desc]` as a person writes it.  Raises InvalidInput for another order."""
+        _, colon, order = text.rpartition(":")
+        if colon and order.lower() not in ORDERS:
+            raise InvalidInput(
+                f"key field {text!r}: unknown order {order!r}; use {choices(ORDERS)}. If the name of the field has "
+                f"the colon, write {text}:asc"
+            )
+        return cls._told(text)
+
+    @classmethod
+    def _told(cls, text: str) -> KeyField:
+        """The field; without a known order the whole text is its name."""
+        name, colon, order = text.rpartition(":")
+        if not colon or order.lower() not in ORDERS:
+            return cls(text)
+        return cls(name, order.lower() == "desc")
 
 
 class PoolKey(msgspec.Struct, frozen=True):
@@ -44,16 +69,16 @@ class PoolKey(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> PoolKey:
-        """`FIELD[:asc|:desc],...` -> PoolKey; raises InvalidInput naming the part that is wrong."""
-        fields = []
-        for part in text.split(","):
-            name, colon, direction = part.strip().rpartition(":")
-            if not colon or direction.lower() not in ("asc", "desc"):
-                name, direction = part.strip(), "asc"
-            if not name:
-                raise InvalidInput(f"pool key {text!r} has an empty field; write FIELD[:desc],...")
-            fields.append(KeyField(name, direction.lower() == "desc"))
-        return cls(tuple(fields))
+        """`FIELD[:asc|:desc],...` as a person writes it; raises InvalidInput naming the part that is wrong."""
+        fields = tuple(KeyField.parse(part.strip()) for part in text.split(","))
+        if not all(field.name for field in fields):
+            raise InvalidInput(f"pool key {text!r} has an empty field; write FIELD[:desc],...")
+        return cls(fields)
+
+    @classmethod
+    def of_footer(cls, text: str) -> PoolKey:
+        """The key that `str` wrote: a name with a colon has no order there.  Raises InvalidInput if it is none."""
+        return cls(tuple(KeyField._told(part.strip()) for part in text.split(",")))
 
     def __str__(self) -> str:
         return ",".join(f.name + (":desc" if f.descending else "") for f in self.fields)

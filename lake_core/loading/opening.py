@@ -21,9 +21,10 @@ from typing import Any, BinaryIO, cast
 import fsspec
 import numpy as np
 
-from lake_core.errors import InvalidInput, NotFound, Unavailable
+from lake_core.errors import InvalidInput, Unavailable
 from lake_core.loading.block import Reading
 from lake_core.loading.compression import compression_of, naming, unpacked
+from lake_core.loading.failures import unopened
 from lake_core.store.credentials import open_filesystem
 
 STDIN = "-"
@@ -43,14 +44,15 @@ _MARKS = (  # UTF-32's little-endian mark begins with that of UTF-16
 
 @contextmanager
 def open_bytes(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]:
-    """The bytes of a file, unchanged; each adds `count` to the progress.  Raises NotFound, Unavailable."""
+    """The bytes of a file, unchanged; each adds `count` to the progress.
+
+    Raises NotFound, Unavailable, and InvalidInput for a name that can be none of a file.
+    """
     path = reading.path or reading.file
     try:
         file = _opened(path)
-    except FileNotFoundError as error:
-        raise NotFound(f"file {reading.file!r} does not exist") from error
-    except (OSError, ValueError) as error:
-        raise Unavailable(f"file {reading.file!r}: opening failed: {error}") from error
+    except Exception as error:  # clients of stores raise classes of many families
+        raise unopened(f"file {reading.file!r}", error) from error
     with file:
         yield cast(BinaryIO, _Counted(file, reading, count))
 
@@ -84,7 +86,7 @@ class _Counted:
     def read(self, size: int = -1) -> bytes:
         try:
             data = self._file.read(size)
-        except OSError as error:
+        except Exception as error:  # botocore's are no OSError
             raise Unavailable(f"file {self._reading.file!r}: reading failed: {error}") from error
         if self._count:
             self._reading.progress(self._reading.file, self._count * len(data))
@@ -93,7 +95,7 @@ class _Counted:
     def readline(self, size: int = -1) -> bytes:
         try:
             data = self._file.readline(size)
-        except OSError as error:
+        except Exception as error:  # botocore's are no OSError
             raise Unavailable(f"file {self._reading.file!r}: reading failed: {error}") from error
         if self._count:
             self._reading.progress(self._reading.file, self._count * len(data))
@@ -102,7 +104,7 @@ class _Counted:
     def seek(self, offset: int, whence: int = 0) -> int:
         try:
             return self._file.seek(offset, whence)
-        except OSError as error:
+        except Exception as error:  # seeking may read
             raise Unavailable(f"file {self._reading.file!r}: reading failed: {error}") from error
 
     def tell(self) -> int:

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Any, NoReturn
 
 from lake_core.errors import InvalidInput, NotFound, Unavailable
+from lake_core.loading.failures import unopened
 from lake_core.loading.opening import is_stream, remote
 from lake_core.records.source_files import SourceFile
 
@@ -30,7 +31,7 @@ def find_files(
 
     `include` and `exclude` are globs; they choose among the files of globs and folders, by name or by path below
     the folder.  Raises NotFound if a path names no file, and, unless `may_be_empty`, if a glob or folder has none;
-    InvalidInput for a name that is not UTF-8; Unavailable if a folder cannot be listed.
+    InvalidInput for a name that is not UTF-8, or can be none of a file; Unavailable if a folder cannot be listed.
     """
     by_uri: dict[str, SourceFile] = {}
     for pattern in patterns:
@@ -93,9 +94,9 @@ def _find_local(pattern: str) -> Iterator[tuple[str, SourceFile]]:
         except (FileNotFoundError, NotADirectoryError) as error:
             if name:  # gone since the folder was listed
                 continue
-            raise NotFound(f"file {path!r} does not exist") from error
+            raise unopened(f"file {path!r}", error) from error
         except (OSError, ValueError) as error:
-            raise Unavailable(f"file {path!r}: reading failed: {error}") from error
+            raise unopened(f"file {path!r}", error) from error
         yield (
             name,
             SourceFile(
@@ -168,12 +169,8 @@ def _find_remote(pattern: str) -> Iterator[tuple[str, SourceFile]]:
             infos, folder = fs.find(path, detail=True), path.rstrip("/") + "/"
         else:
             infos, folder = {path: fs.info(path)}, path  # the caller named it, so it counts as complete
-    except FileNotFoundError as error:
-        raise NotFound(f"file {pattern!r} does not exist") from error
-    except (ImportError, ValueError) as error:
-        raise InvalidInput(f"file {pattern!r}: {error}") from error
-    except OSError as error:
-        raise Unavailable(f"file {pattern!r}: {error}") from error
+    except Exception as error:  # clients of stores raise classes of many families
+        raise unopened(f"file {pattern!r}", error) from error
     for name, info in infos.items():
         below = name[len(folder) :]
         if info.get("type") == "file" and _is_complete(below):
@@ -183,7 +180,8 @@ def _find_remote(pattern: str) -> Iterator[tuple[str, SourceFile]]:
             )
             # a bucket's name begins without a slash, a path of this machine with one
             place = name if scheme in ("file", "local") else name.lstrip("/")
-            file = SourceFile(f"{scheme}://{place}", int(info["size"]), etag, _seconds(modified))
+            uri = name if "://" in name else f"{scheme}://{place}"
+            file = SourceFile(uri, int(info.get("size") or 0), etag, _seconds(modified))
             yield below, file
 
 

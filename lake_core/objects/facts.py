@@ -58,7 +58,7 @@ class Content(msgspec.Struct, frozen=True):
 
 def key_of(footer: ObjectMetadata) -> PoolKey:
     """The key by which the object says that it is sorted.  Raises InvalidInput if it is none."""
-    return PoolKey.parse(footer.key) if footer.key else ARRIVAL
+    return PoolKey.of_footer(footer.key) if footer.key else ARRIVAL
 
 
 def read_facts(data: DataObject) -> ObjectFacts:

@@ -12,8 +12,9 @@ import logging
 import sys
 from dataclasses import dataclass
 
-from lake_core.errors import InvalidInput, NotFound, PlanAgain, Unavailable
+from lake_core.errors import InvalidInput, PlanAgain
 from lake_core.lake import Lake
+from lake_core.loading.failures import unopened
 from lake_core.loading.opening import remote
 from lake_core.phrases import human_size
 from lake_core.policies.difference import Difference
@@ -35,7 +36,7 @@ class Applied:
 def read_text(path: str, *, limits: PolicyLimits = POLICY_LIMITS) -> str:
     """The text of a file: local, s3://, gs://, or `-` for standard input.
 
-    Raises NotFound, Unavailable, InvalidInput (too large, not UTF-8).
+    Raises NotFound, Unavailable, InvalidInput (too large, not UTF-8, a folder).
     """
     data = _bytes(path, limits.max_bytes + 1)
     if len(data) > limits.max_bytes:
@@ -63,15 +64,8 @@ def _bytes(path: str, most: int) -> bytes:
                 return bytes(file.read(most))
         with open(path, "rb") as file:
             return file.read(most)
-    except FileNotFoundError as error:
-        raise NotFound(f"the policy file {path!r} does not exist; name another") from error
-    except IsADirectoryError as error:
-        raise InvalidInput(f"{path!r} is a folder; name a policy file") from error
-    except (ImportError, ValueError) as error:
-        raise InvalidInput(f"the policy file {path!r}: {error}") from error
-    except OSError as error:
-        reason = getattr(error, "strerror", None) or error
-        raise Unavailable(f"the policy file {path!r} cannot be read: {reason}") from error
+    except Exception as error:  # clients of stores raise classes of many families
+        raise unopened(f"the policy file {path!r}", error) from error
 
 
 def carry_out(lake: Lake, difference: Difference) -> Applied:

@@ -238,7 +238,7 @@ class _Reader:
             if isinstance(node, Items) and node.nodes:
                 texts = [one for one in node.nodes if isinstance(one, Text) and not one.is_null]
                 if len(texts) == len(node.nodes):
-                    return PoolKey(tuple(map(_key_field, texts)))
+                    return PoolKey(tuple(KeyField.parse(one.text) for one in texts))
         except InvalidInput as error:
             self.fault(node.place, f"{of}: {error}")
             return None
@@ -309,10 +309,3 @@ def _unreadable(name: Text, text: Text) -> str:
 def _place(node: Node, name: Text) -> Place:
     """Where a node stands; an empty one has no text of its own, so where its name stands."""
     return name.place if isinstance(node, Text) and not node.text else node.place
-
-
-def _key_field(text: Text) -> KeyField:
-    name, colon, direction = text.text.rpartition(":")
-    if not colon or direction.lower() not in ("asc", "desc"):
-        return KeyField(text.text)
-    return KeyField(name, direction.lower() == "desc")

@@ -221,7 +221,7 @@ def _config(
     if options.key is None and len(keys) != 1:
         told = f"name several keys ({listed(keys)})" if keys else "do not tell the key"
         raise InvalidInput(f"the objects {told}; name the key: --key FIELD[:desc],...")
-    key = options.key or PoolKey.parse(keys[0])
+    key = options.key or PoolKey.of_footer(keys[0])
     kind = options.kind or _kind(schemas, notes)
     check_rule(kind, options.aggregates or {}, key)
     notes.append("the settings of the pool are lost; lake show lists them, lake set sets them again")

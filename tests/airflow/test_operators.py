@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core.lake import Lake
+from tests.support.repository import ROOT
 
 pytestmark = pytest.mark.airflow
 
@@ -70,14 +71,20 @@ FILLED = """
 from types import SimpleNamespace
 from airflow.sdk import DAG
 from airflow.sdk.execution_time.context import OutletEventAccessors
+from airflow_lake.operators.compact import LakeCompactOperator
 from airflow_lake.operators.delete import LakeDeleteOperator
 from airflow_lake.operators.load import LakeLoadOperator
 from airflow_lake.operators.replace import LakeReplaceOperator
-KINDS = {"delete": LakeDeleteOperator, "load": LakeLoadOperator, "replace": LakeReplaceOperator}
+from airflow_lake.sensors.transactions import LakeTransactionSensor
+KINDS = {
+    **{"delete": LakeDeleteOperator, "load": LakeLoadOperator, "replace": LakeReplaceOperator},
+    **{"compact": LakeCompactOperator, "wait": LakeTransactionSensor},
+}
 answer = []
 for kind, native, value, how, *index in json.loads(sys.argv[2]):
     with DAG("d", render_template_as_native_obj=native):
-        operator = KINDS[kind](task_id="a", lake=sys.argv[1], **{"pool_name": "p", **how})
+        pool = {"pools": ["p"]} if kind == "wait" else {"pool_name": "p"}
+        operator = KINDS[kind](task_id="a", **{"lake": sys.argv[1], **pool, **how})
     task = SimpleNamespace(dag_id="d", run_id="r", task_id="a", map_index=index[0] if index else -1)
     context = {"params": {"w": value}, "ti": task, "outlet_events": OutletEventAccessors()}
     try:
@@ -157,11 +164,12 @@ def test_a_policy_file_is_applied_as_texts_of_templates_say(tmp_path: Path) -> N
     (tmp_path / "bad.yaml").write_text("pools: {new: {key: other, kind: x}}\n")
     ways: list[dict[str, Any]] = [
         {"path": "pools.yaml", "dry_run": "True", "prune": "False", "yes": "False"},
-        {"path": "pools.yaml", "prune": "True", "yes": ""},
+        {"path": "pools.yaml", "prune": "True", "yes": "False"},
         {"path": "pools.yaml", "prune": "maybe"},
         {"path": "nothere.yaml"},
         {"path": "bad.yaml"},
         {},
+        {"path": "pools.yaml", "dry_run": ""},
         {"path": "pools.yaml", "prune": "True", "yes": "true"},
     ]
     done = ask(tmp_path, APPLIED, lake.store.uri, json.dumps(ways), str(tmp_path))
@@ -173,9 +181,51 @@ def test_a_policy_file_is_applied_as_texts_of_templates_say(tmp_path: Path) -> N
         f"InvalidInput: {tmp_path}/bad.yaml:1:33: pool 'new': kind must be append, upsert or aggregate (got 'x'); "
         "nothing was changed",
         "InvalidInput: a: no policy file: set path, or the variable LAKE_POLICY_FILE",
+        "InvalidInput: a: dry_run must be true or false (got '')",
         {"created": 1, "changed": 0, "dropped": 1, "version": 3},
     ]
     assert [one.name for one in lake.pools()] == ["new"]
+
+
+BUNDLED = """
+import os
+from types import SimpleNamespace
+from airflow.dag_processing.dagbag import DagBag
+os.environ |= {"LAKE": sys.argv[2], "LAKE_POLICY_FILE": sys.argv[3]}
+answer = []
+for params in json.loads(sys.argv[4]):
+    task = DagBag(dag_folder=sys.argv[1]).dags["lake_apply"].get_task("apply")
+    context = {"dag": SimpleNamespace(folder="/"), "params": task.dag.params.dump() | params}
+    task.render_template_fields(context)
+    try:
+        answer.append(task.execute(context)["created"])
+    except Exception as error:
+        answer.append(f"{type(error).__name__}: {error}")
+"""
+
+
+def test_the_bundled_dag_applies_the_file_of_the_worker_unless_its_form_names_another(tmp_path: Path) -> None:
+    lakes = [Lake.create(str(tmp_path / name)) for name in ("worker", "form")]
+    for name in ("worker", "form"):
+        (tmp_path / f"{name}.yaml").write_text(f"pools: {{{name}: {{key: k}}}}\n")
+    form = {"lake": lakes[1].store.uri, "path": str(tmp_path / "form.yaml")}
+    runs: list[dict[str, Any]] = [
+        {"dry_run": True},
+        {},
+        form | {"dry_run": True},
+        form,
+        {"path": "/none.yaml"},
+    ]
+    said = ask(
+        tmp_path,
+        BUNDLED,
+        str(ROOT / "dags" / "apply.py"),
+        lakes[0].store.uri,
+        str(tmp_path / "worker.yaml"),
+        json.dumps(runs),
+    )
+    assert said == [0, 1, 0, 1, "NotFound: the policy file '/none.yaml' does not exist; name another"]
+    assert [[one.name for one in lake.pools()] for lake in lakes] == [["worker"], ["form"]]
 
 
 W = "{{ params.w }}"
@@ -198,6 +248,12 @@ def test_a_template_that_gives_nothing_deletes_replaces_and_loads_nothing(tmp_pa
         ("replace", {"files": W, "low": "a"}),
         ("load", {"files": W, "on_spark": False}),
         ("load", {"files": str(file), "on_spark": False, "pool_name": W}),
+        ("load", {"files": str(file), "on_spark": False, "lake": W}),
+        ("delete", {"low": "a", "lake": W}),
+        ("compact", {"spark": W}),
+        ("compact", {"strategy": W}),
+        ("wait", {"lake": W}),
+        ("wait", {"after": W}),
     ]
     for native, value in ((False, ""), (False, None), (True, None), (True, "")):
         if not native and value is None:  # the text None: the name of nothing that is there

@@ -162,6 +162,20 @@ def test_a_connection_that_is_missing_is_one_line_that_says_how_to_make_it(ask: 
     assert answer.endswith("or name the lake by its URI (in LAKE, or as the parameter `lake`)")
 
 
+@pytest.mark.parametrize("value", ["lake://[hush", '{"conn_type": "lake", "password": "hush"'])
+def test_a_variable_that_airflow_cannot_read_is_not_called_a_missing_connection(ask: Ask, value: str) -> None:
+    answer = ask(
+        HOOK + "from lake_core.errors import InvalidInput\n"
+        "try:\n    LakeHook('mine').get_lake()\nexcept InvalidInput as error:\n    answer = str(error)",
+        AIRFLOW__DATABASE__SQL_ALCHEMY_CONN="sqlite:////dev/null/none",
+        AIRFLOW_CONN_MINE=value,
+    )
+    assert answer == (
+        "connection 'mine': Airflow cannot read the variable AIRFLOW_CONN_MINE; write a URI, or JSON such as "
+        '{"conn_type": "lake", "host": "..."}'
+    )
+
+
 def test_credentials_come_from_the_usual_connection_and_go_with_the_store(ask: Ask) -> None:
     with moto() as server:
         options = s3_client(server)

@@ -168,7 +168,7 @@ def test_a_byte_order_mark_and_lines_of_windows_are_no_fault(lake: Command) -> N
 
 def test_a_file_that_is_not_there_or_is_a_folder_is_named(lake: Command) -> None:
     assert "the policy file 'nothere.yaml' does not exist" in lake.fails(NOT_FOUND, "apply", "nothere.yaml")
-    assert "is a folder; name a policy file" in lake.fails(INVALID_INPUT, "apply", str(lake.folder))
+    assert "Is a directory; name another" in lake.fails(INVALID_INPUT, "apply", str(lake.folder))
     assert "the policy file 'foo://x': Protocol not known: foo" in lake.fails(
         INVALID_INPUT, "apply", "foo://x"
     )

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import http.server
 import os
+import threading
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from pathlib import Path
 
 import fsspec
 import pytest
 
 from lake_core.errors import InvalidInput, NotFound, Unavailable
+from lake_core.loading.block import Reading
 from lake_core.loading.detect import format_by_name
+from lake_core.loading.opening import open_bytes
 from lake_core.loading.sources import find_files
+from lake_core.policies.apply import read_text
+from lake_core.records.source_files import SourceFile
 from tests.support.command import Command
 
 
@@ -180,3 +188,95 @@ def test_globs_and_folders_load_as_one_transaction(lake: Command) -> None:
     done = lake.load("p", str(lake.folder / "day"))
     assert (done["version"], done["records"]) == (1, 2)
     assert lake.scan("p") == [{"k": 1}, {"k": 2}]
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[str]:
+    """The address of a server that answers with the status that the first folder of a path names."""
+
+    class Answers(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status = int(self.path.split("/")[1])
+            if status != HTTPStatus.OK:
+                self.send_error(status)
+                return
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(RECORD)))
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(RECORD)
+
+        do_HEAD = do_GET
+
+        def log_message(self, format: str, *args: object) -> None:
+            """The test's output is its own."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+RECORD = b'{"k": 1}\n'
+AWAY = "127.0.0.1:9"  # nothing listens at the port of `discard`
+
+
+def read(name: str) -> bytes:
+    with open_bytes(Reading(name)) as file:
+        return file.read()
+
+
+def find(name: str) -> list[SourceFile]:
+    return find_files([name])
+
+
+@pytest.mark.parametrize("look", [find, read, read_text])
+@pytest.mark.parametrize(
+    ("status", "error"), [(404, NotFound), (410, NotFound), (403, Unavailable), (503, Unavailable)]
+)
+def test_a_server_of_http_that_fails_is_no_missing_file(
+    web: str, look: Callable[[str], object], status: int, error: type[Exception]
+) -> None:
+    with pytest.raises(error, match=rf"file '{web}/{status}/a\.json'"):
+        look(f"{web}/{status}/a.json")
+
+
+def test_a_file_of_http_is_found_and_read(web: str) -> None:
+    (found,) = find(f"{web}/200/a.json")
+    assert (found.uri, found.size) == (f"{web}/200/a.json", len(RECORD))
+    assert read(found.uri) == RECORD
+
+
+@pytest.mark.parametrize("look", [find, read, read_text])
+@pytest.mark.parametrize("scheme", ["http", "s3"])
+def test_a_server_that_does_not_answer_may_do_so_later(
+    look: Callable[[str], object], scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "AWS_ENDPOINT_URL": f"http://{AWAY}",
+        "AWS_ACCESS_KEY_ID": "k",
+        "AWS_SECRET_ACCESS_KEY": "s",
+        "AWS_MAX_ATTEMPTS": "1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(Unavailable, match=r"file '\w+://\S+/a\.json': .*[Cc]onnect"):
+        look(f"{scheme}://{AWAY}/a.json" if scheme == "http" else "s3://bucket/a.json")
+
+
+@pytest.mark.parametrize("look", [find, read, read_text])
+@pytest.mark.parametrize("name", ["loop", "x" * 300, "a\0b", "nothing://x"])
+def test_a_name_that_can_be_none_of_a_file_is_refused_at_once(
+    tmp_path: Path, look: Callable[[str], object], name: str
+) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(InvalidInput, match=r"name another$"):
+        look(name if "://" in name else str(tmp_path / name))
+
+
+@pytest.mark.parametrize("look", [read, read_text])
+def test_a_folder_is_no_file(tmp_path: Path, look: Callable[[str], object]) -> None:
+    with pytest.raises(InvalidInput, match=r"Is a directory; name another$"):
+        look(str(tmp_path))

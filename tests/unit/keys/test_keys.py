@@ -44,7 +44,7 @@ TWO = PoolKey.parse("a,b:desc")
         ("ts:desc, uid:asc", [("ts", True), ("uid", False)]),
         ("ts:DESC", [("ts", True)]),
         ("id.orig_h", [("id.orig_h", False)]),
-        ("a:b", [("a:b", False)]),
+        ("a:b:asc", [("a:b", False)]),
         ("a:b:desc", [("a:b", True)]),
     ],
 )
@@ -56,6 +56,19 @@ def test_a_key_is_written_as_fields_with_directions(text: str, fields: list[tupl
 def test_a_key_with_an_empty_or_a_repeated_field_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="pool key"):
         PoolKey.parse(text)
+
+
+@pytest.mark.parametrize("text", ["ts:sideways", "uid,ts:descending", "ts:", "a:b"])
+def test_an_order_that_is_none_is_refused_and_no_name_of_a_field(text: str) -> None:
+    with pytest.raises(
+        InvalidInput, match=r"unknown order '\w*'; use asc or desc\. If the name .* write \S+:asc"
+    ):
+        PoolKey.parse(text)
+
+
+def test_the_key_in_a_footer_may_name_a_field_with_a_colon() -> None:
+    key = PoolKey((KeyField("meta:id"), KeyField("ts", True)))
+    assert PoolKey.of_footer(str(key)) == key
 
 
 def test_a_key_is_printed_as_it_is_written() -> None:

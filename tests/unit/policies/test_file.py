@@ -200,6 +200,14 @@ HOSTILE = {
         "pools: {p: {key: 'a,,b'}}\n",
         "1:18: pool 'p': pool key 'a,,b' has an empty field",
     ),
+    "a key with another order": (
+        "pools: {p: {key: 'k,ts:sideways'}}\n",
+        "1:18: pool 'p': key field 'ts:sideways': unknown order 'sideways'; use asc or desc",
+    ),
+    "a list with another order": (
+        "pools: {p: {key: [k, 'ts:sideways']}}\n",
+        "1:18: pool 'p': key field 'ts:sideways': unknown order 'sideways'; use asc or desc",
+    ),
     "a key with a field twice": (
         "pools: {p: {key: 'a,a'}}\n",
         "1:18: pool 'p': pool key a,a: name each field once",

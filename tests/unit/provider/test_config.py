@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from airflow_lake.groups.config import LakeConfig, request_of
@@ -92,3 +94,19 @@ def test_a_parameter_that_its_template_left_empty_is_refused(value: str | None) 
         request_of(config, None)
     config["request"]["from"] = "k01"
     assert request_of(config, None)["from"] == "k01"
+
+
+@pytest.mark.parametrize("value", [None, "", "None"], ids=repr)
+@pytest.mark.parametrize("name", ["lake", "spark", "pools"])
+def test_a_group_does_not_turn_to_the_default_lake_spark_or_pools_if_a_template_gives_nothing(
+    name: str, value: str | None
+) -> None:
+    template: Any = ["a", "{{ params.x }}"] if name == "pools" else "{{ params.x }}"
+    config = LakeConfig(**{name: template}).plain(agent="compact", also=())
+    (config if name == "spark" else config["request"])[name] = ["a", value] if name == "pools" else value
+    with pytest.raises(
+        InvalidInput, match=f"the parameter '{name}' is empty after its template was filled in"
+    ):
+        request_of(config, None)
+    left_out = LakeConfig().plain(agent="compact", also=())
+    assert request_of(left_out, None)["lake"] == ""

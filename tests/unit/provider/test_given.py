@@ -64,3 +64,11 @@ def test_options_are_texts_by_name() -> None:
     for wrong in ("{}", ["a"], {1: "a"}, {"a": None}, {"a": []}):
         with pytest.raises(InvalidInput, match=r"^t: options "):
             given.texts_by_name(wrong, "options", task="t")
+
+
+@pytest.mark.parametrize("value", ["", None, "None", " "], ids=repr)
+def test_a_parameter_with_a_default_has_it_only_if_the_dag_leaves_it_empty(value: Any) -> None:
+    with pytest.raises(InvalidInput, match="t: lake is empty after its template was filled in"):
+        given.text_or_empty(value, "lake", task="t", asked="{{ params.lake }}")
+    assert given.text_or_empty("", "lake", task="t", asked="") == ""
+    assert given.text_or_empty("my_lake", "lake", task="t", asked="{{ params.lake }}") == "my_lake"

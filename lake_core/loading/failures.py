@@ -1,0 +1,42 @@
+"""Why a file that the caller named cannot be opened, as an error of the lake that says what to do.
+
+A wrong name stays wrong, so it is the caller's error.  A server or a disk that does not answer may answer in a
+moment.  The clients of stores raise classes of many families: botocore's are no OSError, and the one of fsspec for
+HTTP hides every failure in a FileNotFoundError.  Callers: `opening`, `sources`, and the reading of a policy file.
+"""
+
+from __future__ import annotations
+
+import errno
+
+from lake_core.errors import InvalidInput, LakeError, NotFound, Unavailable
+from lake_core.store.failures import words
+
+_WRONG_NAMES = (errno.ELOOP, errno.ENAMETOOLONG, errno.EISDIR)
+"""What the system says of a name, and will say again."""
+_MISSING = (404, 410)
+"""Statuses of HTTP with which a server says that it has no such file."""
+
+
+def unopened(what: str, error: Exception) -> LakeError:
+    """NotFound, InvalidInput or Unavailable; `what` names the file, as `file 'a.csv'`.
+
+    Errors of the lake are returned as they are.
+    """
+    if isinstance(error, LakeError):
+        return error
+    cause = error.__cause__
+    if isinstance(error, FileNotFoundError) and cause is not None and _is_of_http(cause):
+        error = cause if isinstance(cause, Exception) else error
+    is_missing = getattr(error, "status", None) in _MISSING
+    if is_missing or isinstance(error, FileNotFoundError | NotADirectoryError):
+        return NotFound(f"{what} does not exist; name another")
+    is_wrong = isinstance(error, OSError) and error.errno in _WRONG_NAMES
+    if is_wrong or (isinstance(error, ImportError | ValueError) and not isinstance(error, OSError)):
+        return InvalidInput(f"{what}: {words(error)}; name another")
+    return Unavailable(f"{what}: {words(error)}")
+
+
+def _is_of_http(error: BaseException) -> bool:
+    """Whether the client of fsspec for HTTP raised it; it is not imported for that."""
+    return type(error).__module__.partition(".")[0] == "aiohttp" or isinstance(error, TimeoutError)
